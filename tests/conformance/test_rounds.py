@@ -68,7 +68,7 @@ def rounds(folder, extra=MULTI, function="ask", **kwargs):
 
 
 def calls(task):
-    from polymeter.dialects.guests import resolve
+    from polymeter.guests import resolve
 
     return resolve(task.config.doc_to_text).__globals__["CALLS"]
 

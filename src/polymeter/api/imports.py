@@ -22,7 +22,7 @@ def import_file(path: Path) -> None:
     name = f"_polymeter_import_{digest(str(path).encode())[:12]}_{path.stem}"
     if name in sys.modules:
         return
-    from polymeter.dialects.guests.facades import switch_on_facades
+    from polymeter.guests.facades import switch_on_facades
 
     switch_on_facades()
     spec = importlib.util.spec_from_file_location(name, path)

@@ -21,7 +21,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
-ErrorKind = Literal["rate_limit", "transient", "permanent", "refused", "data", "score", "guest"]
+ErrorKind = Literal["rate_limit", "transient", "permanent", "refused", "out_of_memory", "data", "score", "guest"]
 
 
 class PolymeterError(Exception):
@@ -66,7 +66,8 @@ class ModelError(PolymeterError):
 
     Args:
         what: What happened.
-        kind: ``rate_limit`` and ``transient`` may be asked again; ``permanent`` and ``refused`` may not.
+        kind: ``rate_limit`` and ``transient`` may be asked again, ``out_of_memory`` in a smaller batch; ``permanent``
+            and ``refused`` may not.
         where: The model or endpoint.
         hint: What to do.
         retry_after_s: What the endpoint asked for, if it did.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from polymeter.core.parts import Modality
 
 if TYPE_CHECKING:
-    from polymeter.core.request import AskKind, Request, Response
+    from polymeter.core.request import Ask, AskKind, Request, Response
 
 ALL_READY: Final = "all_ready"
 """Batch hint of a wrapper with a scheduler of its own: it wants everything that is ready."""
@@ -76,6 +76,12 @@ class _BaseModel(ABC):
         Runtime settings (batch size, timeouts, addresses) stay out.
         """
 
+    def ignores(self, ask: Ask) -> Mapping[str, str]:
+        """Settings of an ask that this model cannot honour, each with the reason. The user is told once, when the run
+        is planned, and the report repeats it.
+        """
+        return {}
+
     def load(self) -> None:
         """Do the heavy part of starting: read weights, warm up. Called once, before the first request; the constructor
         stays light so that a plan can be checked without it.
@@ -108,11 +114,33 @@ class BatchModel(_BaseModel):
 
 
 class AsyncModel(_BaseModel):
-    """An endpoint. Awaited concurrently; the engine owns concurrency and retries."""
+    """An endpoint. Awaited concurrently; the engine owns concurrency, deadlines and retries."""
 
     @abstractmethod
     async def respond(self, request: Request) -> Response:
         """Answer one request. A failure is an ``Error`` in the response or a ``ModelError``."""
+
+    def prepare(self, request: Request) -> Any:
+        """Do ahead of time what should not happen on the event loop: encode media, write the body. Called once for a
+        request, on a decoding thread; what it gives is handed to ``respond_prepared`` at every try.
+
+        Raises:
+            PolymeterError: The request can never be sent.
+        """
+        return None
+
+    async def respond_prepared(self, request: Request, prepared: Any) -> Response:
+        """Answer one request with what ``prepare`` made of it. Backends that need no preparation leave this alone."""
+        return await self.respond(request)
+
+    async def preflight(self) -> None:
+        """Ask the endpoint one small thing that shows whether it is there, takes the key and knows the model. Awaited
+        once, before any dataset is opened, on an event loop of its own.
+
+        Raises:
+            PlanError: It is not, does not, or does not.
+        """
+        return None
 
     async def aclose(self) -> None:
         """Close connections, on the event loop that used them."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -16,6 +16,7 @@ from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.identity import canonical
 
 MediaPolicy = Literal["previews", "none"]
+Count = Annotated[int, Field(ge=1)]
 T = TypeVar("T", bound="Options")
 
 
@@ -79,10 +80,12 @@ class RunOptions(Options):
     )
     imports: tuple[Path, ...] = runtime((), "Python files to load first, for what they register.")
     output: Path | None = runtime(None, "The run folder; default: a new one under ./runs.")
-    batch_size: int | None = runtime(
-        None, "Requests in one batch of a local model; default: the task's or the model's.", ge=1
+    batch_size: Count | Literal["auto"] | None = runtime(
+        None, "Requests in one batch of a local model, or auto: found by trying; default: the task's or the model's."
     )
-    concurrency: int = runtime(32, "Requests in flight at an endpoint.", ge=1)
+    concurrency: Count | Literal["auto"] = runtime(
+        "auto", "Most requests in flight at an endpoint, or auto: grown until the endpoint objects."
+    )
     window: int | None = runtime(None, "Samples in play at a time; default: what the model keeps busy with.", ge=1)
     media_budget_mb: int = runtime(192, "Decoded media held at a time.", ge=1)
     decode_workers: int = runtime(2, "Threads that decode media ahead.", ge=1)

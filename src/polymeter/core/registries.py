@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from polymeter.core.model import Model
 
 _MODELS = "polymeter.models"
+_SEES_ALL = ("text", "image", "audio", "video")
+_TEXT_ASKS = ("generate", "loglikelihood")
 
 DIALECTS: Registry[Dialect] = Registry(
     "dialect",
@@ -31,12 +33,64 @@ MODELS: Registry[Callable[..., Model]] = Registry(
             "polymeter",
             "ocr",
             "RapidOCR (PP-OCR) on ONNX Runtime: reads text, runs offline on any CPU",
+            ("image",),
+            ("generate",),
+        ),
+        "hf": Target(
+            f"{_MODELS}.hf:HfModel",
+            "polymeter",
+            "hf",
+            "Chat, vision, audio and video models and causal LMs of Transformers, from a folder or the hub",
+            _SEES_ALL,
+            _TEXT_ASKS,
+        ),
+        "tiny_vlm": Target(
+            f"{_MODELS}.tiny_vlm:TinyVlm",
+            "polymeter",
+            "hf",
+            "A small LLaVA that comes with Polymeter: shapes, colours, counts and digits",
+            ("text", "image"),
+            _TEXT_ASKS,
+        ),
+        "openai": Target(
+            f"{_MODELS}.openai:OpenAIModel",
+            "polymeter",
+            "",
+            "Any OpenAI-compatible endpoint: vLLM, SGLang, Ollama, OpenAI, Azure, OpenRouter",
+            _SEES_ALL,
+            _TEXT_ASKS,
+        ),
+        "anthropic": Target(
+            f"{_MODELS}.anthropic:AnthropicModel",
+            "polymeter",
+            "anthropic",
+            "Claude models, through Anthropic's own SDK",
+            ("text", "image"),
+            ("generate",),
+        ),
+        "gemini": Target(
+            f"{_MODELS}.gemini:GeminiModel",
+            "polymeter",
+            "gemini",
+            "Gemini models, through Google's own SDK",
+            _SEES_ALL,
+            ("generate",),
+        ),
+        "lmms": Target(
+            f"{_MODELS}.lmms:LmmsModel",
+            "polymeter",
+            "",
+            "A model wrapper written for lmms-eval: a subclass of lmms in a file or package",
+            _SEES_ALL,
+            _TEXT_ASKS,
         ),
         "mock": Target(
             f"{_MODELS}.mock:MockModel",
             "polymeter",
             "",
             "Canned, computed, slow or failing answers, for trying things out",
+            _SEES_ALL,
+            (*_TEXT_ASKS, "generate_image"),
         ),
     },
     group="polymeter.models",

@@ -27,12 +27,16 @@ class Target:
         place: File or module, for messages.
         extra: The extra of Polymeter that brings the packages it needs.
         summary: One line for listings.
+        takes: What it takes, for listings: modalities of a model.
+        gives: What it gives, for listings: asks that a model answers.
     """
 
     value: Any
     place: str
     extra: str = ""
     summary: str = ""
+    takes: tuple[str, ...] = ()
+    gives: tuple[str, ...] = ()
 
 
 class Registry(Generic[T]):

@@ -15,10 +15,12 @@ from polymeter.core.model import AsyncModel, Model
 from polymeter.core.progress import Progress
 from polymeter.core.task import ReduceContext, Result, Sample, unknown_needs
 from polymeter.engine import manifest as manifests
+from polymeter.engine.batch_lane import BatchLane
 from polymeter.engine.driver import Driver
+from polymeter.engine.endpoint_lane import EndpointLane
 from polymeter.engine.gate import Gate
 from polymeter.engine.groups import reduce_group
-from polymeter.engine.lanes import BatchLane, EndpointLane, Lane
+from polymeter.engine.lanes import Lane
 from polymeter.engine.plan import Plan, model_name, samples_to_play
 from polymeter.engine.player import MODEL_ROLE, SampleInPlay, TaskInPlay
 from polymeter.engine.prefetch import Prefetcher
@@ -181,7 +183,7 @@ class Execution:
                 model.load()
             return EndpointLane(
                 model,
-                options.concurrency,
+                options.concurrency if isinstance(options.concurrency, int) else 32,
                 self._prefetcher,
                 driver.answered,
                 max_retries=options.max_retries,
@@ -190,7 +192,7 @@ class Execution:
         is_cut = not model.traits.is_foreign or options.apply_stops_to_foreign
         return BatchLane(
             model,
-            options.batch_size,
+            options.batch_size if isinstance(options.batch_size, int) else None,
             self._prefetcher,
             driver.answered,
             driver.failed,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from polymeter.dialects.guests import FunctionRef, resolve
+from polymeter.guests import FunctionRef, resolve
 
 SURFACE = {
     "lmms_eval": "utils",

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polymeter.core.errors import PlanError
-from polymeter.dialects.guests import FunctionRef
 from polymeter.dialects.task_yaml.reader import Reader, parse
+from polymeter.guests import FunctionRef
 from tests.dialects.task_yaml.kit import write
 
 

@@ -14,9 +14,9 @@ from polymeter.core.catalog import Catalog, Entry, Problem, Root
 from polymeter.core.dialect import Loaded, OpenContext
 from polymeter.core.model import ModelTraits
 from polymeter.core.task import Task, TaskSpec
-from polymeter.dialects.guests.imports import forget_modules
 from polymeter.dialects.task_yaml.index import NAME
 from polymeter.dialects.task_yaml.index import index as _index
+from polymeter.guests.imports import forget_modules
 
 __all__ = ["TaskYamlDialect", "dialect"]
 

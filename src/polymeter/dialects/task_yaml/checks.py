@@ -12,13 +12,13 @@ from typing import Any
 from polymeter.core.catalog import Catalog, Entry, Problem
 from polymeter.core.errors import PlanError, PolymeterError, did_you_mean
 from polymeter.core.registries import AGGREGATIONS, METRICS
-from polymeter.dialects.guests.refs import FunctionRef
 from polymeter.dialects.task_yaml.config import TaskConfig, validate
 from polymeter.dialects.task_yaml.filters import FILTERS
 from polymeter.dialects.task_yaml.index import function_refs
 from polymeter.dialects.task_yaml.load import load
 from polymeter.dialects.task_yaml.reader import Reader, Resolved
 from polymeter.dialects.task_yaml.templates import check_syntax
+from polymeter.guests.refs import FunctionRef
 from polymeter.metrics import check_kwargs, check_pair
 
 _REGISTERED = re.compile(

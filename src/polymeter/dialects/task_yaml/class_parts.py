@@ -10,7 +10,6 @@ from polymeter.core.dialect import OpenContext
 from polymeter.core.errors import DataError, PlanError, PolymeterError, ScoreError, boundary
 from polymeter.core.task import TaskSpec
 from polymeter.data import make_rows
-from polymeter.dialects.guests import contained, resolve
 from polymeter.dialects.task_yaml import forms
 from polymeter.dialects.task_yaml.config import TaskConfig, validate
 from polymeter.dialects.task_yaml.guest_config import Surroundings, surrounded_by
@@ -18,6 +17,7 @@ from polymeter.dialects.task_yaml.guest_task import ConfigurableMessagesTask, Co
 from polymeter.dialects.task_yaml.metrics import BoundMetric, bind_metrics, takes_args
 from polymeter.dialects.task_yaml.parts import Construct, Data, Parts, bind_forms, checked_scorer, count_fewshot
 from polymeter.dialects.task_yaml.registration import code_files
+from polymeter.guests import contained, resolve
 
 _BASES = (Task, ConfigurableTask, ConfigurableMessagesTask)
 

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError, ScoreError, boundary, did_you_mean
-from polymeter.dialects.guests.refs import name_of, resolve
 from polymeter.dialects.task_yaml.config import FilterItem, FilterStep
 from polymeter.dialects.task_yaml.reasoning import strip_reasoning
 from polymeter.dialects.task_yaml.registration import FILTER_DEFINITIONS
+from polymeter.guests.refs import name_of, resolve
 
 Step = Callable[[Any, Mapping[str, Any]], Any]
 Reading = Callable[[Sequence[str], Mapping[str, Any]], Any]

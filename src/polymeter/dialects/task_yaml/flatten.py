@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from polymeter.dialects.guests.refs import FunctionRef
+from polymeter.guests.refs import FunctionRef
 
 
 class _Dumper(yaml.SafeDumper):

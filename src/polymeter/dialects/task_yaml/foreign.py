@@ -18,8 +18,8 @@ from polymeter.dialects.task_yaml.filter_classes import (
 )
 from polymeter.dialects.task_yaml.guest_config import ForeignConfig as TaskConfig
 from polymeter.dialects.task_yaml.guest_task import ConfigurableMessagesTask, ConfigurableTask, Task
-from polymeter.dialects.task_yaml.instance import Instance
 from polymeter.dialects.task_yaml.registration import register_aggregation, register_filter, register_metric
+from polymeter.guests.instance import Instance
 
 __all__ = [
     "ConfigurableMessagesTask",

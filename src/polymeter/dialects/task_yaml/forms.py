@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from polymeter.core.errors import DataError, PolymeterError, boundary
-from polymeter.dialects.guests.refs import resolve
 from polymeter.dialects.task_yaml.templates import compile_template
+from polymeter.guests.refs import resolve
 
 Doc = Mapping[str, Any]
 Form = Callable[[Any], Any]

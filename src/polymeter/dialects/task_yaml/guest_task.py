@@ -14,16 +14,16 @@ from typing import Any
 from polymeter.core.errors import PlanError
 from polymeter.core.request import ChoiceLogprob
 from polymeter.data import Rows, Source, make_rows, open_splits
-from polymeter.dialects.guests import resolve
 from polymeter.dialects.task_yaml import blocks, forms
 from polymeter.dialects.task_yaml.choices import choice_values, likelihood_values
 from polymeter.dialects.task_yaml.config import TaskConfig, validate
 from polymeter.dialects.task_yaml.generation import plan_generation
 from polymeter.dialects.task_yaml.guest_config import ForeignConfig, Splits, surroundings
-from polymeter.dialects.task_yaml.instance import Instance
 from polymeter.dialects.task_yaml.metrics import BoundMetric, bind_metrics
 from polymeter.dialects.task_yaml.scoring import default_scorer
 from polymeter.dialects.task_yaml.visuals import chat_item
+from polymeter.guests import resolve
+from polymeter.guests.instance import Instance
 
 _GENERATING = "generate"
 

@@ -15,9 +15,9 @@ from typing import Any
 from polymeter.core.catalog import Catalog, Entry, Problem, Root
 from polymeter.core.errors import PlanError
 from polymeter.core.identity import digest
-from polymeter.dialects.guests.refs import FunctionRef
 from polymeter.dialects.task_yaml.packages import PackageScanner
 from polymeter.dialects.task_yaml.reader import Reader, Resolved
+from polymeter.guests.refs import FunctionRef
 
 NAME = "task_yaml"
 _VERSION = 1

@@ -13,12 +13,12 @@ from polymeter.core.request import Loglikelihood, Message, Request, Response
 from polymeter.core.task import Play, Played, Sample, Score
 from polymeter.dialects.task_yaml.forms import guest
 from polymeter.dialects.task_yaml.generation import plan_generation
-from polymeter.dialects.task_yaml.instance import Instance
 from polymeter.dialects.task_yaml.parts import Construct
 from polymeter.dialects.task_yaml.prompt import full_row
 from polymeter.dialects.task_yaml.scoring import as_text
 from polymeter.dialects.task_yaml.task import GenerationTask
 from polymeter.dialects.task_yaml.visuals import from_chat, from_hook
+from polymeter.guests.instance import Instance
 
 _LIKELIHOODS = ("loglikelihood", "multiple_choice")
 

@@ -18,11 +18,11 @@ from polymeter.core.errors import PlanError
 from polymeter.core.identity import source_hash
 from polymeter.core.registries import DIALECTS
 from polymeter.core.task import GroupSpec, TaskSpec
-from polymeter.dialects.guests.refs import FunctionRef
 from polymeter.dialects.task_yaml.config import TaskConfig, validate
 from polymeter.dialects.task_yaml.index import NAME, function_refs
 from polymeter.dialects.task_yaml.packages import PackageScanner
 from polymeter.dialects.task_yaml.reader import Reader, Resolved
+from polymeter.guests.refs import FunctionRef
 
 log = logging.getLogger(__name__)
 

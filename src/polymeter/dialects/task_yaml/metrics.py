@@ -11,9 +11,9 @@ from typing import Any
 from polymeter.core.errors import PlanError, ScoreError, boundary
 from polymeter.core.metric import Aggregation, Metric
 from polymeter.core.registries import AGGREGATIONS, METRICS
-from polymeter.dialects.guests.refs import resolve
 from polymeter.dialects.task_yaml.config import MetricItem, TaskConfig
 from polymeter.dialects.task_yaml.registration import AGGREGATION_DEFINITIONS, METRIC_DEFINITIONS, USERS
+from polymeter.guests.refs import resolve
 from polymeter.metrics import check_kwargs, check_pair, default_metrics
 
 

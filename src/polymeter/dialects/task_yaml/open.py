@@ -14,8 +14,6 @@ from polymeter.core.model import ModelTraits
 from polymeter.core.parts import Modality, Text
 from polymeter.core.request import AskKind, GuestHooks, Message
 from polymeter.core.task import Needs, Sample, TaskSpec
-from polymeter.dialects.guests import contained, load_file, resolve
-from polymeter.dialects.guests.facades import switch_on_facades
 from polymeter.dialects.task_yaml import blocks, forms
 from polymeter.dialects.task_yaml.class_parts import class_parts
 from polymeter.dialects.task_yaml.config import TaskConfig
@@ -37,6 +35,8 @@ from polymeter.dialects.task_yaml.scoring import Scorer, default_scorer
 from polymeter.dialects.task_yaml.task import ChoiceTask, GenerationTask, Identity, OwnChoiceTask, YamlTask
 from polymeter.dialects.task_yaml.visual_cot import VisualCotTask, can_draw
 from polymeter.dialects.task_yaml.visuals import column_visuals
+from polymeter.guests import contained, load_file, resolve
+from polymeter.guests.facades import switch_on_facades
 
 METRICS_FILE = "metrics.py"
 _LIKELIHOODS = ("multiple_choice", "loglikelihood")

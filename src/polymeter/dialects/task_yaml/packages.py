@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from polymeter.dialects.guests.places import TASKS, task_file
+from polymeter.guests.places import TASKS, task_file
 
 _STRINGS = re.compile(r'("""|\'\'\')[\s\S]*?\1')
 _IMPORT = re.compile(

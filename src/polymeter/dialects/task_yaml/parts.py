@@ -15,13 +15,13 @@ from polymeter.core.errors import PlanError, ScoreError, boundary
 from polymeter.core.identity import seed_for
 from polymeter.core.task import TaskSpec
 from polymeter.data import Rows, Source, make_rows, open_splits
-from polymeter.dialects.guests import resolve, seeded
 from polymeter.dialects.task_yaml import blocks, forms
 from polymeter.dialects.task_yaml.config import TaskConfig
 from polymeter.dialects.task_yaml.fewshot import fewshot_split
 from polymeter.dialects.task_yaml.metrics import BoundMetric, bind_metrics
 from polymeter.dialects.task_yaml.registration import code_files
 from polymeter.dialects.task_yaml.scoring import Scorer
+from polymeter.guests import resolve, seeded
 
 Construct = Callable[..., Any]
 

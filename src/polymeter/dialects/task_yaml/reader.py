@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.dialects.guests.refs import FunctionRef
+from polymeter.guests.refs import FunctionRef
 
 try:
     from yaml import CSafeLoader as _BaseLoader

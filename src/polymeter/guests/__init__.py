@@ -5,8 +5,8 @@ have a ``utils.py`` never see each other's. What loading does to the process (wa
 ``sys.path``) is undone; variables that it adds to the environment stay, because its functions read them later.
 """
 
-from polymeter.dialects.guests.contain import contained, seeded
-from polymeter.dialects.guests.imports import load_file
-from polymeter.dialects.guests.refs import FunctionRef, name_of, resolve
+from polymeter.guests.contain import contained, seeded
+from polymeter.guests.imports import load_file
+from polymeter.guests.refs import FunctionRef, name_of, resolve
 
 __all__ = ["FunctionRef", "contained", "load_file", "name_of", "resolve", "seeded"]

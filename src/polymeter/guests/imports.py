@@ -24,7 +24,7 @@ from types import ModuleType
 from typing import Any
 
 from polymeter.core.identity import digest
-from polymeter.dialects.guests.places import TASKS, task_place
+from polymeter.guests.places import TASKS, task_place
 
 GUEST_LOCK = threading.RLock()
 PREFIX = "_polymeter_guest_"

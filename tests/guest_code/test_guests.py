@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from polymeter.core.errors import PlanError
-from polymeter.dialects.guests import FunctionRef, resolve
+from polymeter.guests import FunctionRef, resolve
 
 
 def ref(folder: Path, name: str) -> FunctionRef:

@@ -10,10 +10,10 @@ from typing import Any
 
 from polymeter.core.errors import PlanError, blame, boundary, did_you_mean
 from polymeter.core.registries import FACADES
-from polymeter.dialects.guests.contain import contained
-from polymeter.dialects.guests.facades import switch_on_facades
-from polymeter.dialects.guests.imports import GUEST_LOCK, guest_import_module, load_file
-from polymeter.dialects.guests.places import TASKS, task_file
+from polymeter.guests.contain import contained
+from polymeter.guests.facades import switch_on_facades
+from polymeter.guests.imports import GUEST_LOCK, guest_import_module, load_file
+from polymeter.guests.places import TASKS, task_file
 
 _PIP_NAMES = {
     "bs4": "beautifulsoup4",
