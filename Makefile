@@ -1,6 +1,8 @@
 # Everything happens in .venv, which is made on first use and brought up to date when the pins change.
 
 PYTHON ?= python3
+# Installed first, so that a build chosen here (one for the CPU alone, say) is the one that everything else finds.
+TORCH ?= torch==2.13.0
 PYTEST_ARGS ?= -n auto --maxprocesses 8 --dist worksteal
 BIN := .venv/bin
 
@@ -39,7 +41,8 @@ clean: ## remove caches and build output; keep .venv and runs/
 	$(PYTHON) -m venv .venv
 
 .venv/.installed: pyproject.toml constraints.txt | .venv/bin/pip
-	$(BIN)/python -m pip install --quiet --editable '.[ocr,video,audio,dev]' --constraint constraints.txt
+	$(BIN)/python -m pip install --quiet $(TORCH)
+	$(BIN)/python -m pip install --quiet --editable '.[ocr,hf,lora,anthropic,gemini,video,audio,dev]' --constraint constraints.txt
 	@touch .venv/.installed .venv/.installed-demo
 
 .venv/.installed-demo: pyproject.toml constraints.txt | .venv/bin/pip

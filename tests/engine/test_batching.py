@@ -18,7 +18,7 @@ sizes = st.none() | st.integers(1, 6)
 
 
 def filled(found: list[tuple[str, int]], size: int | None) -> ReadyQueue[tuple[int, str, int]]:
-    queue: ReadyQueue[tuple[int, str, int]] = ReadyQueue(size)
+    queue: ReadyQueue[tuple[int, str, int]] = ReadyQueue(lambda key, longest: size)
     for number, (key, length) in enumerate(found):
         queue.add((number, key, length), key, length)
     return queue
@@ -83,9 +83,9 @@ def test_the_fullest_group_goes_first() -> None:
 
 
 def test_a_key_may_have_a_size_of_its_own() -> None:
-    queue: ReadyQueue[int] = ReadyQueue(8)
+    queue: ReadyQueue[int] = ReadyQueue(lambda key, longest: 2 if key == "few" else 8)
     for number in range(4):
-        queue.add(number, "few", 1, 2)
+        queue.add(number, "few", 1)
         queue.add(number, "many", 1)
     batches = []
     while batch := queue.take(is_partial_fine=True):
@@ -94,7 +94,7 @@ def test_a_key_may_have_a_size_of_its_own() -> None:
 
 
 def test_an_empty_queue_has_no_batch() -> None:
-    assert ReadyQueue(3).take(is_partial_fine=True) == []
+    assert ReadyQueue(lambda key, longest: 3).take(is_partial_fine=True) == []
 
 
 def asking(ask: Any, *parts: Any) -> Request:

@@ -12,7 +12,7 @@ from polymeter.core.model import Model
 from polymeter.core.options import RunOptions
 from polymeter.core.parts import Image, Text
 from polymeter.core.progress import Silence
-from polymeter.core.request import Generate, Message, Origin, Request
+from polymeter.core.request import Ask, Generate, Message, Origin, Request
 from polymeter.core.status import SampleStatus
 from polymeter.core.task import Needs, Play, Played, ReduceContext, Result, Row, Sample, Score, TaskSpec
 from polymeter.engine.plan import Plan, Selection
@@ -60,6 +60,7 @@ class ListTask:
         self.score_digest = f"score:{source}"
         self.num_fewshot = 0
         self.notes: tuple[str, ...] = ()
+        self.asks: tuple[Ask, ...] = (Generate(),)
         self.n_reduced = 0
         self._play = play
         self._score = score

@@ -49,6 +49,10 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
         list[str] | None,
         _option("--model-args", "-a", help="Arguments of the model: key=value,…", panel=_WHAT, metavar="PAIRS"),
     ] = None,
+    base_url: Annotated[
+        str | None,
+        _option("--base-url", help="Address of the model's endpoint, up to /v1.", panel=_WHAT, metavar="URL"),
+    ] = None,
     judge: Annotated[str | None, _option("--judge", help="The model that judges.", panel=_WHAT, metavar="SPEC")] = None,
     include_path: Annotated[
         list[Path] | None, _option("--include-path", help="A folder of benchmarks.", panel=_WHAT, metavar="FOLDER")
@@ -95,10 +99,17 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
         str | None, _option("--system-prompt", help="Text put before every conversation.", panel=_HOW, metavar="TEXT")
     ] = None,
     batch_size: Annotated[
-        int | None, _option("--batch-size", "-b", help="Requests in a batch.", panel=_SPEED, metavar="N")
+        str | None,
+        _option("--batch-size", "-b", help="Requests in a batch, or auto: found by trying.", panel=_SPEED, metavar="N"),
     ] = None,
     concurrency: Annotated[
-        int | None, _option("--concurrency", help="Requests in flight at an endpoint.", panel=_SPEED, metavar="N")
+        str | None,
+        _option(
+            "--concurrency",
+            help="Most requests in flight at an endpoint, or auto (the default): grown until it objects.",
+            panel=_SPEED,
+            metavar="N",
+        ),
     ] = None,
     window: Annotated[
         int | None, _option("--window", help="Samples in play at a time.", panel=_SPEED, metavar="N")
@@ -156,8 +167,8 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
         "include_paths": tuple(include_path or ()),
         "imports": tuple(imports or ()),
         "output": output,
-        "batch_size": batch_size,
-        "concurrency": concurrency,
+        "batch_size": _number_or_auto(batch_size, "--batch-size"),
+        "concurrency": _number_or_auto(concurrency, "--concurrency"),
         "window": window,
         "score_workers": score_workers,
         "decode_workers": decode_workers,
@@ -170,7 +181,7 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
         "is_restart": restart or None,
     }
     options = {name: value for name, value in told.items() if value not in (None, (), {})}
-    arguments = parse_pairs(model_args or (), "--model-args")
+    arguments = parse_pairs(model_args or (), "--model-args") | ({"base_url": base_url} if base_url else {})
     return _evaluate(context, model, names, model_path, arguments, {"judge": judge} if judge else {}, options, quiet)
 
 
@@ -200,6 +211,15 @@ def _evaluate(
             **options,
         )
     return show(result)
+
+
+def _number_or_auto(text: str | None, option: str) -> int | str | None:
+    """A number from 1 on, or ``auto``."""
+    if text is None or text == "auto":
+        return text
+    if not text.isdecimal() or int(text) < 1:
+        raise PlanError(f"{text!r} is not a number from 1 on.", where=option, hint="Write a number, or auto.")
+    return int(text)
 
 
 def _count(value: float | None, option: str) -> float | None:

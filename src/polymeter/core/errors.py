@@ -24,6 +24,9 @@ from typing import Any, Literal
 ErrorKind = Literal["rate_limit", "transient", "permanent", "refused", "out_of_memory", "data", "score", "guest"]
 
 
+_OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory")
+
+
 class PolymeterError(Exception):
     """Base of all errors that Polymeter raises on purpose.
 
@@ -131,6 +134,15 @@ def attempt(function: Callable[[], Any]) -> Any:
         return function()
     except BaseException as error:  # noqa: BLE001
         return Raised(error)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error, or what caused it, says that a device's or the machine's memory ran out."""
+    if getattr(error, "kind", "") == "out_of_memory" or isinstance(error, MemoryError):
+        return True
+    if type(error).__name__ == "OutOfMemoryError" or any(sign in str(error).lower() for sign in _OUT_OF_MEMORY):
+        return True
+    return error.__cause__ is not None and is_out_of_memory(error.__cause__)
 
 
 @contextmanager

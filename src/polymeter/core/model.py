@@ -108,6 +108,10 @@ class BatchModel(_BaseModel):
         all.
         """
 
+    def relieve(self) -> None:
+        """Let go of what memory can be let go of. Called after a batch did not fit, before smaller ones are tried."""
+        return None
+
     def group_key(self, request: Request) -> Hashable:
         """Requests with different keys never share a batch. The engine separates asks and settings already."""
         return None

@@ -51,7 +51,9 @@ class Options(BaseModel):
             return cls(**values)
         except ValidationError as error:
             first = error.errors()[0]
-            name = ".".join(str(part) for part in first["loc"])
+            field, *inside = first["loc"]
+            # Below a field that is no mapping, pydantic names the alternatives of its type.
+            name = ".".join(map(str, (field, *inside) if isinstance(values.get(str(field)), Mapping) else (field,)))
             if first["type"] == "extra_forbidden":
                 hint = did_you_mean(name, cls.model_fields) or f"Known: {', '.join(sorted(cls.model_fields))}."
                 raise PlanError(f"There is no option {name!r}.", where=where, hint=hint) from None

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from polymeter.core.errors import PlanError, PolymeterError
-from polymeter.core.model import ModelTraits
+from polymeter.core.model import Model, ModelTraits
 from polymeter.core.parts import Modality
-from polymeter.core.request import AskKind, Request, Response
+from polymeter.core.request import Ask, AskKind, Request, Response
 from polymeter.core.status import SampleStatus
 
 if TYPE_CHECKING:
@@ -241,6 +241,7 @@ class Task(Protocol):
         score_digest: Hash of what turns answers into scores.
         num_fewshot: For the table.
         notes: What the user should know of how it was bound.
+        asks: What its requests ask for, without seeds and continuations, as far as that is known beforehand.
     """
 
     spec: TaskSpec
@@ -253,6 +254,8 @@ class Task(Protocol):
     notes: tuple[str, ...]
 
     @property
+    def asks(self) -> Sequence[Ask]: ...
+    @property
     def samples(self) -> Samples: ...
     def play(self, sample: Sample) -> Play: ...
     def score(self, sample: Sample, played: Played, ask: Asker) -> Score: ...
@@ -263,6 +266,15 @@ class Task(Protocol):
 def unknown_needs(needs: Needs, traits: ModelTraits) -> list[str]:
     """The asks and modalities of a task of which it is not known whether the model can do them."""
     return sorted([*(needs.asks - traits.asks.keys()), *(needs.modalities - traits.modalities.keys())])
+
+
+def ignored_settings(task: str, asks: Iterable[Ask], model: Model, name: str) -> list[str]:
+    """What to tell the user of settings that a task asks for and a model cannot honour, a sentence for each."""
+    ignored = {setting: reason for ask in asks for setting, reason in model.ignores(ask).items()}
+    return [
+        f"Model {name!r} cannot honour {setting!r}, which task {task!r} sets: {reason}"
+        for setting, reason in sorted(ignored.items())
+    ]
 
 
 def check_needs(needs: Needs, traits: ModelTraits, *, task: str, model: str, roles: Iterable[str] = ()) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
 
 VideoLike = Video | Path | str | bytes
+Pick = Callable[[Sequence[Fraction], Fraction], Sequence[int]]
 
 _STRIP_FRAMES = 4
 _STRIP_HEIGHT_PX = 160
@@ -102,11 +103,22 @@ def timed_frames(
     origin = part.origin()
     if not isinstance(origin, (Path, str, bytes)):
         return _of_pictures(origin, part, n, fps)
-    with _opened(origin, part.describe()) as (container, stream):
-        index = _read_index(container, stream)
-        chosen = choose(index.times, index.end, n=n, fps=fps, start_s=start, end_s=end)
-        pictures = _Cursor(container, stream, index).pictures(chosen)
-    return [(float(index.times[number]), pictures[number]) for number in chosen]
+    return _picked(part, lambda times, stop: choose(times, stop, n=n, fps=fps, start_s=start, end_s=end))
+
+
+def picked_frames(video: Path | str, pick: Pick) -> list[PILImage]:
+    """The frames of a video file that somebody else's rule wants, as upright RGB images, in the order of the numbers.
+
+    Args:
+        video: A path, or a URL that PyAV can open.
+        pick: The rule: from when each frame appears and when the last one disappears (see ``choose``) to the numbers
+            of the frames.
+
+    Raises:
+        DataError: The video is missing, broken, or has no frames.
+        PlanError: PyAV is not installed.
+    """
+    return [picture for _, picture in _picked(Video(video), pick)]
 
 
 def choose(
@@ -180,6 +192,15 @@ def strip(video: Video) -> Strip:
         raise DataError(f"The video {video.describe()} has no frames.")
     width, height = pictures[0].size
     return Strip(_side_by_side(pictures), width, height, None if duration is None else round(float(duration), 3))
+
+
+def _picked(part: Video, pick: Pick) -> list[tuple[float, PILImage]]:
+    """The frames of an encoded video that a rule picks, each with its time."""
+    with _opened(part.origin(), part.describe()) as (container, stream):
+        index = _read_index(container, stream)
+        chosen = pick(index.times, index.end)
+        pictures = _Cursor(container, stream, index).pictures(chosen)
+    return [(float(index.times[number]), pictures[number]) for number in chosen]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,19 +5,23 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any, Literal
 
-from polymeter.core.errors import ModelError, PlanError, PolymeterError, Raised, attempt, boundary
+from polymeter.core.errors import ModelError, PlanError, PolymeterError, Raised, attempt, boundary, is_out_of_memory
 from polymeter.core.model import ALL_READY, BatchModel
-from polymeter.core.request import Request, Response
+from polymeter.core.request import Response
 from polymeter.engine.answers import settle
+from polymeter.engine.batch_size import BatchSizes
 from polymeter.engine.batching import ReadyQueue, estimated_length, settings_key
-from polymeter.engine.lanes import CLOSE_S, OnDone, OnFailure
+from polymeter.engine.lanes import CLOSE_S, Listener
 from polymeter.engine.player import MODEL_ROLE, Asked
 from polymeter.engine.pool import Pool
 from polymeter.engine.prefetch import Prefetcher
 
+_PAUSE_S = 0.1
+_LONGEST_PAUSE_S = 30.0
 _LOG = logging.getLogger("polymeter")
 
 
@@ -27,11 +31,11 @@ class BatchLane:
 
     Args:
         model: The model.
-        batch_size: Most requests in a batch; ``None``: what the task names, else what the model likes.
+        batch_size: Most requests in a batch; ``auto``: found by trying; ``None``: what the task names, else what the
+            model likes.
         largest_own: The largest batch that a task names.
         prefetcher: Prepares media.
-        on_done: Takes answered requests; called on the lane's thread.
-        on_failure: Told when the model cannot be loaded: no request can ever be answered.
+        listener: Hears of answers and failures.
         max_retries: How often a request is asked again after a passing failure.
         is_cut: Whether stop strings are applied.
     """
@@ -39,26 +43,23 @@ class BatchLane:
     def __init__(
         self,
         model: BatchModel,
-        batch_size: int | None,
+        batch_size: int | Literal["auto"] | None,
         prefetcher: Prefetcher,
-        on_done: OnDone,
-        on_failure: OnFailure,
+        listener: Listener,
         *,
         max_retries: int,
         is_cut: bool,
         largest_own: int = 0,
     ) -> None:
         hint = None if model.batch_hint == ALL_READY else int(model.batch_hint)
-        size = batch_size or hint
-        largest = None if size is None else max(size, 0 if batch_size else largest_own)
-        self.keeps_busy = 1024 if largest is None else max(32, 8 * largest)
-        self.floor = 16 if largest is None else 2 * largest
+        self._sizes = BatchSizes(batch_size, hint)
+        self._largest_own = 0 if batch_size else largest_own
         self._is_told = batch_size is not None
+        self._closing = threading.Event()
         self._model = model
-        self._ready: ReadyQueue[Asked] = ReadyQueue(size)
+        self._ready: ReadyQueue[Asked] = ReadyQueue(self._sizes.most)
         self._prefetcher = prefetcher
-        self._on_done = on_done
-        self._on_failure = on_failure
+        self._listener = listener
         self._max_retries = max_retries
         self._is_cut = is_cut
         self._lock = threading.Lock()
@@ -67,6 +68,22 @@ class BatchLane:
         self._is_computing = False
         self._is_loaded = False
         self._thread = Pool("model", 1)
+
+    @property
+    def keeps_busy(self) -> int:
+        """How many samples in play keep the model busy; grows with the batches."""
+        largest = self._largest()
+        return 1024 if largest is None else max(32, 8 * largest)
+
+    @property
+    def floor(self) -> int:
+        """How many it needs at least, for the batch that it computes and the next one."""
+        largest = self._largest()
+        return 16 if largest is None else 2 * largest
+
+    def history(self) -> Mapping[str, Any]:
+        """The largest batch so far, and whether memory ran out."""
+        return {"batch_size": self._sizes.summary()}
 
     def add(self, asked: Sequence[Asked]) -> None:
         """Take requests."""
@@ -78,10 +95,13 @@ class BatchLane:
                     hash(key)
             except PolymeterError as error:
                 one.response = Response.failed(error)
-                self._on_done([one])
+                self._listener.done([one])
                 continue
             with self._lock:
-                self._ready.add(one, key, estimated_length(one.request), own)
+                one.batch_key = key
+                if own is not None:
+                    self._sizes.set_own(key, own)
+                self._ready.add(one, key, estimated_length(one.request))
 
     def poke(self, *, is_quiet: bool) -> None:
         """Choose the next batch if it is time, and start the model if it is free."""
@@ -97,6 +117,7 @@ class BatchLane:
     def close(self) -> None:
         """Free the model, on its own thread."""
         done = threading.Event()
+        self._closing.set()
 
         def close() -> None:
             closed = attempt(self._model.close)
@@ -111,6 +132,10 @@ class BatchLane:
             self._thread.submit(close)
             done.wait(timeout=CLOSE_S)
         self._thread.close()
+
+    def _largest(self) -> int | None:
+        scale = self._sizes.scale
+        return None if scale is None else max(scale, self._largest_own)
 
     def _media_ready(self, failures: list[Response | None]) -> None:
         with self._lock:
@@ -127,7 +152,7 @@ class BatchLane:
         def job() -> None:
             computed = attempt(lambda: self._compute(batch, failures))
             if isinstance(computed, Raised):
-                self._on_failure(computed.error)
+                self._listener.failed(computed.error)
 
         self._thread.submit(job)
 
@@ -137,7 +162,7 @@ class BatchLane:
                 with boundary(PlanError, "Loading the model"):
                     self._model.load()
             except PolymeterError as error:
-                self._on_failure(error)
+                self._listener.failed(error)
                 return False
             self._is_loaded = True
         return True
@@ -150,20 +175,33 @@ class BatchLane:
             one.response = failure
         again = []
         if askable:
-            for one, response in zip(askable, self._respond([one.request for one in askable]), strict=True):
-                if response.error is not None and response.error.retryable and one.tries < self._max_retries:
+            for one, response in zip(askable, self._respond(askable), strict=True):
+                if response is None:
+                    again.append(one)
+                elif response.error is not None and response.error.retryable and one.tries < self._max_retries:
                     one.tries += 1
                     again.append(one)
                 else:
                     one.response = response
         if again:
+            self._pause(again, n_asked=len(askable))
             self.add(again)
         with self._lock:
             self._is_computing = False
             self._start()
-        self._on_done([one for one in batch if one.response is not None])
+        self._listener.done([one for one in batch if one.response is not None])
 
-    def _respond(self, requests: list[Request]) -> list[Response]:
+    def _pause(self, again: list[Asked], *, n_asked: int) -> None:
+        """Wait a little when a whole batch failed in passing: a wrapper that calls a server itself should not storm
+        it.
+        """
+        tries = max(one.tries for one in again)
+        if tries and len(again) == n_asked:
+            self._closing.wait(min(_PAUSE_S * 2 ** (tries - 1), _LONGEST_PAUSE_S))
+
+    def _respond(self, asked: list[Asked]) -> list[Response | None]:
+        """The answers; ``None`` for requests that are to be asked again in smaller batches."""
+        requests = [one.request for one in asked]
         started = time.perf_counter()
         try:
             with boundary(ModelError, "The model"):
@@ -171,15 +209,30 @@ class BatchLane:
                 if len(given) != len(requests):
                     raise ModelError(f"The model gave {len(given)} responses to {len(requests)} requests.")
         except PolymeterError as error:
+            if len(requests) > 1 and is_out_of_memory(error):
+                return self._halve(asked)
+            failed = Response.failed(error)
             if len(requests) == 1:
-                return [Response.failed(error)] * len(requests)
-            return [response for request in requests for response in self._respond([request])]
-        share_ms = (time.perf_counter() - started) * 1000 / len(requests)
+                return [failed]
+            return [response for one in asked for response in self._respond([one])]
+        seconds = time.perf_counter() - started
+        with self._lock:
+            self._sizes.computed(asked[0].batch_key, len(requests), seconds)
+        share_ms = seconds * 1000 / len(requests)
         responses = [settle(one, each, is_cut=self._is_cut) for one, each in zip(requests, given, strict=True)]
         return [
             response if response.latency_ms is not None else replace(response, latency_ms=share_ms)
             for response in responses
         ]
+
+    def _halve(self, asked: list[Asked]) -> list[Response | None]:
+        longest = max(estimated_length(one.request) for one in asked)
+        with self._lock:
+            smaller = self._sizes.did_not_fit(asked[0].batch_key, len(asked), longest)
+        self._listener.note(f"A batch of {len(asked)} did not fit into memory: going on with {smaller}.")
+        with boundary(ModelError, "Freeing the model's memory"):
+            self._model.relieve()
+        return [None] * len(asked)
 
 
 def _own_batch_size(one: Asked) -> int | None:

@@ -8,7 +8,7 @@ first: memory runs out at once or never, estimates only improve, and neighbours 
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -30,24 +30,20 @@ class ReadyQueue(Generic[T]):
     """Requests that are ready for a batch model, by key.
 
     Args:
-        batch_size: Most requests in a batch; ``None``: everything that is ready.
+        most: For a key and the length of its longest request: most requests in a batch; ``None``: everything that is
+            ready.
     """
 
-    def __init__(self, batch_size: int | None) -> None:
-        self._batch_size = batch_size
+    def __init__(self, most: Callable[[Hashable, int], int | None]) -> None:
+        self._most_of = most
         self._groups: dict[Hashable, list[_Waiting[T]]] = {}
-        self._sizes: dict[Hashable, int] = {}
         self._arrivals = 0
 
     def __len__(self) -> int:
         return sum(len(group) for group in self._groups.values())
 
-    def add(self, item: T, key: Hashable, length: int, size: int | None = None) -> None:
-        """Add a request with its key and estimated length; ``size``: most requests in a batch of this key, if it has a
-        size of its own.
-        """
-        if size is not None:
-            self._sizes[key] = size
+    def add(self, item: T, key: Hashable, length: int) -> None:
+        """Add a request with its key and estimated length."""
         self._arrivals += 1
         insort(self._groups.setdefault(key, []), _Waiting((-length, self._arrivals), item))
 
@@ -76,7 +72,7 @@ class ReadyQueue(Generic[T]):
         return [waiting.item for waiting in batch]
 
     def _most(self, key: Hashable) -> int | None:
-        return self._sizes.get(key, self._batch_size)
+        return self._most_of(key, -self._groups[key][0].rank[0])
 
 
 def settings_key(request: Request) -> Hashable:

@@ -167,10 +167,11 @@ class Driver:
         return end.score
 
     def _has_room(self) -> bool:
-        if self._n_in_play >= self.settings.window or self._n_begun_active > self.settings.workers:
+        lane = self.lanes[MODEL_ROLE]  # asked anew each time: what keeps it busy grows
+        if self._n_in_play >= (self.settings.window or lane.keeps_busy) or self._n_begun_active > self.settings.workers:
             return False
         is_within_budget = self._held_bytes + self._begun_bytes < self.settings.media_budget_bytes
-        return is_within_budget or self._n_in_play < self.settings.floor
+        return is_within_budget or self._n_in_play < lane.floor
 
     def _is_over_limit(self) -> bool:
         limit = self.settings.max_failed

@@ -7,8 +7,9 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from polymeter.core.errors import ModelError, PolymeterError, boundary
 from polymeter.core.model import AsyncModel
@@ -69,6 +70,10 @@ class EndpointLane:
 
     def poke(self, *, is_quiet: bool) -> None:
         """Nothing to do: requests start as they come."""
+
+    def history(self) -> Mapping[str, Any]:
+        """How the lane fared, for the run's record."""
+        return {}
 
     def close(self) -> None:
         """Cancel what is in flight and close connections."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, Literal
 
@@ -20,7 +20,7 @@ from polymeter.engine.driver import Driver
 from polymeter.engine.endpoint_lane import EndpointLane
 from polymeter.engine.gate import Gate
 from polymeter.engine.groups import reduce_group
-from polymeter.engine.lanes import Lane
+from polymeter.engine.lanes import Lane, Listener
 from polymeter.engine.plan import Plan, model_name, samples_to_play
 from polymeter.engine.player import MODEL_ROLE, SampleInPlay, TaskInPlay
 from polymeter.engine.prefetch import Prefetcher
@@ -155,7 +155,7 @@ class Execution:
         models = manifests.model_fingerprints(plan)
         lanes: dict[str, Lane] = {}
         settings = Settings(
-            options.window or 0, options.media_budget_mb * 2**20, 1, self._max_failed(), options.score_workers or 4
+            options.window or 0, options.media_budget_mb * 2**20, self._max_failed(), options.score_workers or 4
         )
         recorder = Recorder(self._writer, self._media, models)
         driver = Driver(
@@ -172,8 +172,6 @@ class Execution:
         for role, model in plan.roles.items():
             is_same = model is plan.model
             driver.lanes[role] = driver.lanes[MODEL_ROLE] if is_same else self._lane(model, driver)
-        lane = driver.lanes[MODEL_ROLE]
-        driver.settings = replace(settings, window=options.window or lane.keeps_busy, floor=lane.floor)
         return driver
 
     def _lane(self, model: Model, driver: Driver) -> Lane:
@@ -192,10 +190,9 @@ class Execution:
         is_cut = not model.traits.is_foreign or options.apply_stops_to_foreign
         return BatchLane(
             model,
-            options.batch_size if isinstance(options.batch_size, int) else None,
+            options.batch_size,
             self._prefetcher,
-            driver.answered,
-            driver.failed,
+            Listener(driver.answered, driver.failed, self._progress.note),
             max_retries=options.max_retries,
             is_cut=is_cut,
             largest_own=max((getattr(task, "batch_size", None) or 0 for task in self._plan.opened), default=0),
@@ -350,6 +347,7 @@ class Execution:
                 "seconds": round(seconds, 3),
                 "status": status,
                 "model_ms": round(outcome.latency_ms, 1),
+                "lanes": {role: dict(lane.history()) for role, lane in self._driver.lanes.items()},
             },
         ]
         artifacts = sorted(path for path in self._folder.artifacts.rglob("*") if path.is_file())

@@ -7,8 +7,9 @@ drops one: every request ends in a response, which may be an error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from polymeter.engine.player import Asked
 
@@ -17,14 +18,33 @@ OnFailure = Callable[[BaseException], None]
 CLOSE_S = 30
 
 
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Who hears of a lane; called on the lane's threads.
+
+    Attributes:
+        done: Takes answered requests.
+        failed: Told that the model cannot be loaded: no request can ever be answered.
+        note: Told what the user should know, such as that memory ran out.
+    """
+
+    done: OnDone
+    failed: OnFailure
+    note: Callable[[str], None]
+
+
 class Lane(Protocol):
     """A way to a model."""
 
-    keeps_busy: int
-    """How many samples in play keep the model busy."""
+    @property
+    def keeps_busy(self) -> int:
+        """How many samples in play keep the model busy now."""
+        ...
 
-    floor: int
-    """How many it needs at least, to fill what it computes now and what comes next."""
+    @property
+    def floor(self) -> int:
+        """How many it needs at least, to fill what it computes now and what comes next."""
+        ...
 
     def add(self, asked: Sequence[Asked]) -> None:
         """Take requests."""
@@ -32,6 +52,10 @@ class Lane(Protocol):
 
     def poke(self, *, is_quiet: bool) -> None:
         """Start what can be started. ``is_quiet``: nothing else runs that could bring more requests."""
+        ...
+
+    def history(self) -> Mapping[str, Any]:
+        """How the lane fared, for the run's record."""
         ...
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.model import Model, ModelSpec, ModelTraits
 from polymeter.core.options import RunOptions
 from polymeter.core.registries import DIALECTS
-from polymeter.core.task import GroupSpec, Task, TaskSpec, check_needs
+from polymeter.core.task import GroupSpec, Task, TaskSpec, check_needs, ignored_settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,7 @@ class Plan:
         options: Every setting.
         opened: The tasks, bound to the model.
         notes: What the user should know of the choice.
+        ignored: Of these, the settings that the model cannot honour: told before anything is spent.
     """
 
     model: Model
@@ -60,6 +61,7 @@ class Plan:
     role_specs: Mapping[str, ModelSpec | None] = field(default_factory=dict)
     opened: tuple[Task, ...] = ()
     notes: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
 
 
 def library_root() -> Path:
@@ -176,7 +178,10 @@ def open_tasks(plan: Plan, cache_dir: Path | None) -> None:
             )
         opened.append(task)
     plan.opened = tuple(opened)
-    plan.notes = tuple(dict.fromkeys([*plan.notes, *(note for task in opened for note in task.notes)]))
+    name = model_name(plan)
+    ignored = [note for task in opened for note in ignored_settings(task.spec.name, task.asks, plan.model, name)]
+    plan.ignored = tuple(dict.fromkeys(ignored))
+    plan.notes = tuple(dict.fromkeys([*plan.notes, *(note for task in opened for note in task.notes), *ignored]))
 
 
 def samples_to_play(n_samples: int, options: RunOptions) -> range:

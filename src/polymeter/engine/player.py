@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -113,7 +113,9 @@ class TaskInPlay:
 
 @dataclass(slots=True, eq=False)
 class Asked:
-    """A request on its way. ``waiter`` is set for a request made through an Asker, whose caller is waiting."""
+    """A request on its way. ``waiter`` is set for a request made through an Asker, whose caller is waiting;
+    ``batch_key`` by a lane that makes batches.
+    """
 
     play: SampleInPlay
     role: str
@@ -126,6 +128,7 @@ class Asked:
     weight: int = 0
     response: Response | None = None
     waiter: threading.Event | None = None
+    batch_key: Hashable = None
 
 
 @dataclass(slots=True, eq=False)

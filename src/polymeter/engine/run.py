@@ -22,6 +22,7 @@ from polymeter.engine.gate import random_state_kept
 from polymeter.engine.generators import dispatched
 from polymeter.engine.models import check_model, make_model, parse_model
 from polymeter.engine.plan import Plan, build_catalog, cache_folder, open_tasks, select
+from polymeter.engine.preflight import check_endpoints
 from polymeter.store.folder import RunFolder, open_folder
 
 
@@ -67,6 +68,7 @@ def _run(request: RunRequest, progress: Progress) -> RunOutcome:
         finished = _if_finished(plan, folder)
         if finished is not None:
             return finished
+    check_endpoints(plan, progress)
     progress.stage(f"opening {len(plan.selection.tasks)} task{'s' if len(plan.selection.tasks) != 1 else ''}")
     open_tasks(plan, cache_folder(plan.options))
     return run_plan(plan, folder, progress, command=request.command)
@@ -82,6 +84,8 @@ def run_plan(plan: Plan, folder: RunFolder, progress: Progress, *, command: str 
     lock = folder.lock()
     try:
         manifest = _begin(plan, folder, command, progress)
+        for note in plan.ignored:
+            progress.note(note)
         with dispatched(), random_state_kept():
             return Execution(plan, folder, manifest, progress).execute()
     finally:

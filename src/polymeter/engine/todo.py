@@ -43,16 +43,14 @@ class Settings:
     """What the driver is told.
 
     Attributes:
-        window: Most samples in play.
+        window: Most samples in play; 0: what the model keeps busy with.
         media_budget_bytes: Most memory for media that has been decoded and not answered.
-        floor: Samples in play that are allowed whatever their media takes, so that a batch can fill.
         max_failed: Stop when more samples than this have failed; ``None``: never.
         workers: Threads for hooks and scoring.
     """
 
     window: int
     media_budget_bytes: int
-    floor: int
     max_failed: float | None
     workers: int
 

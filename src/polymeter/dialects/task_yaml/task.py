@@ -12,7 +12,7 @@ from polymeter.core.asker import Asker
 from polymeter.core.errors import PolymeterError, ScoreError
 from polymeter.core.identity import seed_for
 from polymeter.core.parts import Text
-from polymeter.core.request import ChoiceLogprob, Loglikelihood, Message, Origin, Protocol, Request
+from polymeter.core.request import Ask, ChoiceLogprob, Loglikelihood, Message, Origin, Protocol, Request
 from polymeter.core.task import Needs, Play, Played, ReduceContext, Result, Row, Sample, Score, TaskSpec
 from polymeter.dialects.task_yaml.choices import choice_values, likelihood_values
 from polymeter.dialects.task_yaml.config import TaskConfig
@@ -98,6 +98,11 @@ class YamlTask(ABC):
         """Its samples."""
         return self._samples
 
+    @property
+    @abstractmethod
+    def asks(self) -> Sequence[Ask]:
+        """What its requests ask for."""
+
     @abstractmethod
     def play(self, sample: Sample) -> Play:
         """Ask about one sample."""
@@ -142,6 +147,11 @@ class GenerationTask(YamlTask):
         self._sees_media = self.config.process_results_use_image
         self._log_target: Form = self._target if not has_own_scorer else self._shown_target
         return self
+
+    @property
+    def asks(self) -> Sequence[Ask]:
+        """Texts, with the settings of all its requests."""
+        return (self._generation.ask,)
 
     def play(self, sample: Sample) -> Play:
         """Ask once; a task with repeats asks that many times at once."""
@@ -202,6 +212,11 @@ class ChoiceTask(YamlTask):
         self._delimiter = self.config.target_delimiter
         self._is_mutual = any(metric.name == "acc_mutual_info" for metric in self._metrics)
         return self
+
+    @property
+    def asks(self) -> Sequence[Ask]:
+        """The likelihood of continuations."""
+        return (Loglikelihood(()),)
 
     def play(self, sample: Sample) -> Play:
         """One request with all choices; a tuple where there is a context per choice, or none at all as well."""

@@ -1,0 +1,1 @@
+"""Stand-in for ``lmms_eval.models.model_utils.qwen``."""

@@ -1,0 +1,1 @@
+"""Stand-in for ``lmms_eval.models.simple``. Wrappers themselves come from their authors."""

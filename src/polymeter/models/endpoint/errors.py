@@ -1,0 +1,234 @@
+"""What a failure at an endpoint means: from status, headers and body to a ``ModelError`` that says whether asking again
+can help.
+
+The body has the last word, because servers disagree about statuses: a quota that is used up comes as 429, a filter as
+400, and some proxies report the failures of the servers behind them with status 200.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from polymeter.core.errors import ErrorKind, ModelError
+from polymeter.core.secrets import HIDDEN, hide_secrets
+
+_LONGEST_MESSAGE = 300
+_TRANSIENT = (408, 409, 425)
+_MILLISECONDS = 1e12
+_EPOCH = 1e9
+
+_UNPAID = ("insufficient_quota", "billing", "insufficient_credit", "payment")
+_FILTERED = ("content_filter", "content_policy", "moderation", "responsibleai", "safety")
+_FILTERED_WORDS = ("content management policy", "content policy", "safety system", "flagged by moderation")
+_TOO_LONG = ("context_length", "string_above_max_length", "request_too_large")
+_TOO_LONG_WORDS = ("context length", "context window", "prompt is too long", "too many tokens", "max_model_len")
+_BY_TYPE: Sequence[tuple[str, int]] = (
+    ("rate_limit", 429),
+    ("ratelimit", 429),
+    ("too_many_requests", 429),
+    ("toomanyrequests", 429),
+    ("resource_exhausted", 429),
+    ("overloaded", 503),
+    ("unavailable", 503),
+    ("timeout", 504),
+    ("server_error", 500),
+    ("internal", 500),
+    ("authentication", 401),
+    ("invalid_api_key", 401),
+    ("unauthorized", 401),
+    ("permission", 403),
+    ("not_found", 404),
+    ("notfound", 404),
+    ("invalid", 400),
+    ("bad_request", 400),
+    ("badrequest", 400),
+)
+_HINTS: Mapping[int, str] = {
+    401: "Check the key.",
+    402: "Check the account's plan and billing.",
+    403: "Check the key and what it may use.",
+    404: "Check the model's name and the base URL.",
+}
+_KEY_LIKE = re.compile(r"\b(?:sk|pk|gsk|hf|xai|AIza)[-_]?[\w*-]{12,}|(?<=Bearer )\S+")
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|[dhms])")
+_SPAN_UNITS: Mapping[str, float] = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+
+
+def error_of(
+    status: int, headers: Mapping[str, str], body: str, *, where: str, secrets: Iterable[str] = ()
+) -> ModelError:
+    """The error of an answer that is none.
+
+    429 is a rate limit; 408, 409, 425 and everything from 500 pass; every other status from 400 stays. A quota that is
+    used up stays whatever its status, a filter's verdict is a refusal, and a question longer than the model takes says
+    so. With status 200, the code or type of the body's ``error`` decides; one that says nothing passes.
+
+    Args:
+        status: HTTP status.
+        headers: Of the answer; names in any case.
+        body: Of the answer, JSON or not.
+        where: The endpoint and model, for the message.
+        secrets: Keys that must not be shown, should the server repeat them.
+    """
+    found = _read(body)
+    message = _hidden(found.message or " ".join(body.split()) or "no message", secrets)[:_LONGEST_MESSAGE]
+    wait_s = retry_after_s(headers) if status != 200 else None
+    wait_s = found.retry_delay_s if wait_s is None else wait_s
+    status = found.status if status < 400 and found.status else status
+    words = message.lower()
+    if _has(found.codes, _UNPAID) or status == 402:
+        return ModelError(f"The quota is used up: {message}", where=where, hint=_HINTS[402])
+    if _has(found.codes, _FILTERED) or any(word in words for word in _FILTERED_WORDS) or found.is_flagged:
+        return ModelError(f"The endpoint's filter declined: {message}", kind="refused", where=where)
+    if _has(found.codes, _TOO_LONG) or (400 <= status < 500 and any(word in words for word in _TOO_LONG_WORDS)):
+        return ModelError(
+            f"The request is longer than the model takes: {message}",
+            where=where,
+            hint="Show fewer or smaller media, or ask for fewer new tokens.",
+        )
+    kind = kind_of(status)
+    is_passing = kind in ("rate_limit", "transient")
+    what = f"HTTP {status}: {message}" if status >= 400 else f"The endpoint reports an error: {message}"
+    return ModelError(
+        what, kind=kind, where=where, hint=_HINTS.get(status, ""), retry_after_s=wait_s if is_passing else None
+    )
+
+
+def kind_of(status: int) -> ErrorKind:
+    """What an HTTP status alone says. Statuses below 400 are no failures by themselves, so one with an error passes."""
+    if status == 429:
+        return "rate_limit"
+    return "permanent" if 400 <= status < 500 and status not in _TRANSIENT else "transient"
+
+
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """How many seconds an endpoint asks to wait: ``retry-after-ms``, ``Retry-After`` (seconds or a date), else when the
+    limit that has nothing left is reset (``x-ratelimit-reset…``); ``None`` if it does not say.
+    """
+    known = {name.lower(): value.strip() for name, value in headers.items()}
+    milliseconds = _number(known.get("retry-after-ms", ""))
+    if milliseconds is not None:
+        return max(0.0, milliseconds / 1000)
+    told = known.get("retry-after", "")
+    if told:
+        seconds = _number(told)
+        return max(0.0, seconds) if seconds is not None else _until_date(told)
+    resets = [
+        _until(known[f"x-ratelimit-reset{of}"])
+        for of in ("", "-requests", "-tokens")
+        if known.get(f"x-ratelimit-remaining{of}", "0") == "0" and f"x-ratelimit-reset{of}" in known
+    ]
+    return max((seconds for seconds in resets if seconds is not None), default=None)
+
+
+class _Found:
+    """What the body of a failure says.
+
+    Attributes:
+        message: In words; empty when there are none.
+        codes: Codes and types, in lower case.
+        status: The HTTP status that they stand for; 0 when they stand for none.
+        retry_delay_s: How long to wait.
+        is_flagged: Whether a moderation lists what it objects to.
+    """
+
+    __slots__ = ("codes", "is_flagged", "message", "retry_delay_s", "status")
+
+    def __init__(self) -> None:
+        self.message = ""
+        self.codes: list[str] = []
+        self.status = 0
+        self.retry_delay_s: float | None = None
+        self.is_flagged = False
+
+
+def _read(body: str) -> _Found:
+    found = _Found()
+    try:
+        value = json.loads(body)
+    except ValueError:
+        return found
+    if isinstance(value, list) and value:  # Google's compatible endpoint wraps its error in a list
+        value = value[0]
+    if isinstance(value, str):
+        found.message = value
+    if not isinstance(value, dict):
+        return found
+    error = value.get("error") or value
+    if not isinstance(error, dict):
+        error = {"message": error}
+    found.message = _message(error) or _message(value)
+    inner = error.get("innererror") or error.get("inner_error") or {}
+    named = [error.get("code"), error.get("type"), error.get("status"), value.get("type")]
+    named.append(inner.get("code") if isinstance(inner, dict) else None)
+    found.codes = [item.lower() for item in named if isinstance(item, str)]
+    found.status = _status(error.get("code"), found.codes)
+    metadata = error.get("metadata")
+    found.is_flagged = isinstance(metadata, dict) and "flagged_input" in metadata
+    details = error.get("details")
+    for detail in details if isinstance(details, list) else ():
+        if isinstance(detail, dict) and isinstance(detail.get("retryDelay"), str):
+            found.retry_delay_s = _span(detail["retryDelay"])
+    return found
+
+
+def _message(value: Mapping[str, Any]) -> str:
+    for name in ("message", "detail", "msg", "error"):
+        told = value.get(name)
+        if told and not (name == "error" and isinstance(told, dict)):
+            return " ".join((told if isinstance(told, str) else json.dumps(told, ensure_ascii=False)).split())
+    return ""
+
+
+def _status(code: Any, codes: Sequence[str]) -> int:
+    number = _number(code) if isinstance(code, str) else code
+    if isinstance(number, (int, float)) and 400 <= number < 600:
+        return int(number)
+    return next((status for word, status in _BY_TYPE if any(word in known for known in codes)), 0)
+
+
+def _has(codes: Sequence[str], words: Sequence[str]) -> bool:
+    return any(word in code for word in words for code in codes)
+
+
+def _hidden(text: str, secrets: Iterable[str]) -> str:
+    for secret in secrets:
+        if secret:
+            text = text.replace(secret, HIDDEN)
+    return _KEY_LIKE.sub(HIDDEN, hide_secrets(text))
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _until_date(text: str) -> float | None:
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+    except (TypeError, ValueError):
+        return None
+
+
+def _until(text: str) -> float | None:
+    """Seconds until a reset that is told as a span (``1m30s``), in seconds, or as an instant in seconds or milliseconds
+    since 1970.
+    """
+    number = _number(text)
+    if number is None:
+        return _span(text)
+    if number > _EPOCH:
+        number = (number / 1000 if number > _MILLISECONDS else number) - time.time()
+    return max(0.0, number)
+
+
+def _span(text: str) -> float | None:
+    pieces = _SPAN.findall(text)
+    return sum(float(count) * _SPAN_UNITS[unit] for count, unit in pieces) if pieces else None

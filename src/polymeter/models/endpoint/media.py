@@ -1,0 +1,240 @@
+"""Media as endpoints take them: base64 text of encoded images, sounds and frames, each distinct one made once.
+
+What is a JPEG, PNG, WebP or GIF already is sent as it is. It is encoded anew only if it would be shown lying on its
+side (EXIF orientation) or is larger than the user allows. All of this runs on decoding threads, never on an event loop.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Collection
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from polymeter.core.errors import DataError, Raised, attempt, boundary
+from polymeter.core.parts import Audio, Image, Video, sniff_audio_mime, sniff_mime
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as PILImage
+
+IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/webp", "image/gif"})
+"""What nearly every endpoint takes."""
+
+_EXIF_MARKS = (b"Exif", b"EXIF", b"eXIf", b"Raw profile type")
+_EXIF_ORIENTATION = 0x0112
+_JPEG_QUALITY = 95
+_SOUND_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A medium as endpoints take it.
+
+    Attributes:
+        mime: MIME type.
+        base64: Its bytes as base64, in ASCII.
+    """
+
+    mime: str
+    base64: bytes = field(repr=False)
+
+    @property
+    def format(self) -> str:
+        """What follows the slash of the MIME type (``jpeg``, ``wav``, ``mp3``)."""
+        return _SOUND_FORMATS.get(self.mime, self.mime.partition("/")[2])
+
+    @property
+    def data_url(self) -> bytes:
+        """The medium as a data URL, in ASCII."""
+        return b"data:%s;base64,%s" % (self.mime.encode(), self.base64)
+
+
+class MediaEncoder:
+    """Encodes media and remembers the last ones by their content. Thread-safe: what several threads ask for at the same
+    time is made once.
+
+    Args:
+        max_side_px: Images and frames with a longer side are scaled down to it; ``None``: none are.
+        image_types: MIME types that the endpoint takes; others are encoded as PNG.
+        num_frames: Frames of a video, see ``polymeter.data.video.frames``.
+        fps: Frames per second of a video.
+        budget_mb: How much base64 text is remembered.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_side_px: int | None = None,
+        image_types: Collection[str] = IMAGE_TYPES,
+        num_frames: int | None = 8,
+        fps: float | None = None,
+        budget_mb: int = 64,
+    ) -> None:
+        self._max_side_px = max_side_px
+        self._image_types = frozenset(image_types)
+        self._num_frames = num_frames
+        self._fps = fps
+        self._memory = _Memory(budget_mb * _MIB)
+
+    def image(self, image: Image) -> Encoded:
+        """An image, as its own bytes if the endpoint takes them.
+
+        Raises:
+            DataError: The image is missing or broken.
+        """
+        return self._memory.get(f"image:{image.content_hash()}", lambda: (self._encode_image(image),))[0]
+
+    def frames(self, video: Video) -> tuple[Encoded, ...]:
+        """Frames of a video as JPEG images, in order of time.
+
+        Raises:
+            DataError: The video is missing or broken.
+            PlanError: PyAV is not installed.
+        """
+        return self._memory.get(f"frames:{video.content_hash()}", lambda: self._encode_frames(video))
+
+    def whole_video(self, video: Video) -> Encoded:
+        """A video's own bytes, for endpoints that take whole videos.
+
+        Raises:
+            DataError: It is missing, or there are only frames.
+        """
+        data = video.original_bytes()
+        if data is None:
+            raise DataError(
+                f"The video {video.describe()} has no encoded bytes to send.", hint="Send it as frames: video=frames."
+            )
+        return Encoded(_video_mime(data), base64.b64encode(data))
+
+    def audio(self, audio: Audio) -> Encoded:
+        """A sound as WAV or MP3: its own bytes if it is one, else 16-bit WAV of all its channels at its own rate.
+
+        Raises:
+            DataError: The sound is missing or broken.
+            PlanError: A package that its format needs is not installed.
+        """
+        return self._memory.get(f"audio:{audio.content_hash()}", lambda: (_encode_audio(audio),))[0]
+
+    def _encode_image(self, image: Image) -> Encoded:
+        data = image.original_bytes()
+        mime = sniff_mime(data) if data is not None else None
+        if data is None or mime not in self._image_types:
+            return self._of_pixels(image, "PNG")
+        with boundary(DataError, f"Looking at the image {image.describe()}"):
+            is_changed = _is_turned(data) or self._is_too_large(data)
+        if is_changed:
+            return self._of_pixels(image, "JPEG" if mime == "image/jpeg" else "PNG")
+        return Encoded(mime, base64.b64encode(data))
+
+    def _of_pixels(self, image: Image, kind: str) -> Encoded:
+        return _encode_pixels(self._scaled(image.open()), kind)
+
+    def _encode_frames(self, video: Video) -> tuple[Encoded, ...]:
+        from polymeter.data.video import frames
+
+        pictures = frames(video, n=self._num_frames, fps=self._fps)
+        return tuple(_encode_pixels(self._scaled(picture), "JPEG") for picture in pictures)
+
+    def _is_too_large(self, data: bytes) -> bool:
+        if self._max_side_px is None:
+            return False
+        from PIL import Image as pil
+
+        with pil.open(io.BytesIO(data)) as picture:  # reads the header only
+            longest: int = max(picture.size)
+        return longest > self._max_side_px
+
+    def _scaled(self, picture: PILImage) -> PILImage:
+        longest = max(picture.size)
+        if self._max_side_px is None or longest <= self._max_side_px:
+            return picture
+        from PIL import Image as pil
+
+        factor = self._max_side_px / longest
+        size = (max(1, round(picture.width * factor)), max(1, round(picture.height * factor)))
+        plain = picture if picture.mode in ("L", "RGB", "RGBA") else picture.convert("RGB")
+        return plain.resize(size, pil.Resampling.LANCZOS)
+
+
+class _Memory:
+    """Encoded media by key, the ones used last, within a budget of bytes."""
+
+    def __init__(self, budget: int) -> None:
+        self._budget = budget
+        self._held = 0
+        self._lock = threading.Lock()
+        self._found: OrderedDict[str, tuple[Encoded, ...]] = OrderedDict()
+        self._in_work: dict[str, Future[tuple[Encoded, ...]]] = {}
+
+    def get(self, key: str, make: Callable[[], tuple[Encoded, ...]]) -> tuple[Encoded, ...]:
+        """What stands under a key, made if need be. A failure is raised to all who wait for it and not remembered."""
+        with self._lock:
+            known = self._found.get(key)
+            if known is not None:
+                self._found.move_to_end(key)
+                return known
+            waited_for = self._in_work.get(key)
+            if waited_for is None:
+                mine = self._in_work[key] = Future()
+        if waited_for is not None:
+            return waited_for.result()
+        made = attempt(make)
+        with self._lock:
+            del self._in_work[key]
+            if not isinstance(made, Raised):
+                self._keep(key, made)
+        if isinstance(made, Raised):
+            mine.set_exception(made.error)
+            raise made.error
+        mine.set_result(made)
+        return made  # type: ignore[no-any-return]
+
+    def _keep(self, key: str, made: tuple[Encoded, ...]) -> None:
+        self._found[key] = made
+        self._held += _size(made)
+        while self._held > self._budget:
+            self._held -= _size(self._found.popitem(last=False)[1])
+
+
+def _size(made: tuple[Encoded, ...]) -> int:
+    return sum(len(one.base64) for one in made)
+
+
+def _is_turned(data: bytes) -> bool:
+    """Whether a viewer that ignores EXIF would show the image lying on its side."""
+    if not any(mark in data for mark in _EXIF_MARKS):
+        return False
+    from PIL import Image as pil
+
+    with pil.open(io.BytesIO(data)) as picture:
+        return bool(picture.getexif().get(_EXIF_ORIENTATION, 1) != 1)
+
+
+def _encode_pixels(picture: PILImage, kind: str) -> Encoded:
+    buffer = io.BytesIO()
+    if kind == "JPEG":
+        plain = picture if picture.mode in ("L", "RGB") else picture.convert("RGB")
+        plain.save(buffer, "JPEG", quality=_JPEG_QUALITY)
+    else:
+        plain = picture if picture.mode in ("1", "L", "LA", "P", "RGB", "RGBA") else picture.convert("RGB")
+        plain.save(buffer, "PNG", compress_level=1)
+    return Encoded(f"image/{kind.lower()}", base64.b64encode(buffer.getvalue()))
+
+
+def _encode_audio(audio: Audio) -> Encoded:
+    data = audio.original_bytes()
+    mime = sniff_audio_mime(data) if data is not None else None
+    if data is None or mime not in _SOUND_FORMATS:
+        from polymeter.data.audio import samples, wav_bytes
+
+        mime, data = "audio/wav", wav_bytes(*samples(audio, mono=False))
+    return Encoded(mime, base64.b64encode(data))
+
+
+def _video_mime(data: bytes) -> str:
+    return "video/webm" if data.startswith(b"\x1a\x45\xdf\xa3") else "video/mp4"

@@ -1,0 +1,10 @@
+"""Models of Transformers: chat, vision, audio and video models and causal LMs, from a folder or the hub.
+
+``model`` answers requests; ``settings`` holds what a user may set; ``config`` tells from a checkpoint's configuration
+what it is; ``load`` reads it; ``encode`` makes tensors of requests; ``generate`` and ``loglikelihood`` compute.
+Nothing here imports torch before a model is loaded.
+"""
+
+#from polymeter.models.hf.model import HfModel
+
+#__all__ = ["HfModel"]

@@ -1,0 +1,127 @@
+"""What a checkpoint is, told from its configuration alone: which Auto class loads it, and what it can be shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from polymeter.core.errors import PlanError, boundary
+from polymeter.core.parts import Modality
+from polymeter.models.hf.settings import HfSettings
+
+_AUTO_CLASSES = (
+    ("AutoModelForImageTextToText", "MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES"),
+    ("AutoModelForMultimodalLM", "MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES"),
+    ("AutoModelForSpeechSeq2Seq", "MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING_NAMES"),
+    ("AutoModelForSeq2SeqLM", "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES"),
+    ("AutoModelForCausalLM", "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES"),
+)
+_SPEECH = "AutoModelForSpeechSeq2Seq"
+_VISION_CONFIGS = ("vision_config", "visual_config", "vision_tower_config", "image_config")
+_AUDIO_CONFIGS = ("audio_config", "audio_encoder_config", "encoder_config", "speech_config")
+_VIDEO_TOKENS = ("video_token_id", "video_token_index")
+_LENGTHS = ("max_position_embeddings", "max_sequence_length", "n_positions", "max_target_positions")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What sort of model a configuration describes.
+
+    Attributes:
+        family: The ``model_type``.
+        auto_class: The Auto class that loads it.
+        modalities: What it takes.
+        is_encoder_decoder: Whether its answer is apart from its input, which then is no text that goes on.
+        is_speech: Whether it only writes down what is said: it is shown one sound, and no text.
+        max_length: Most tokens of prompt and answer together; 0: nothing is said.
+    """
+
+    family: str
+    auto_class: str
+    modalities: Mapping[Modality, bool]
+    is_encoder_decoder: bool
+    is_speech: bool
+    max_length: int
+
+
+def read_config(settings: HfSettings) -> Any:
+    """A checkpoint's configuration, from its folder, the local cache or the hub. No weights are read.
+
+    Raises:
+        PlanError: The folder does not exist or holds no checkpoint, or the hub does not have it or cannot be reached.
+    """
+    from transformers import AutoConfig
+
+    name = settings.name
+    looks_local = name.startswith(("/", "./", "../", "~")) or name.count("/") > 1
+    if not settings.is_folder and (looks_local or Path(name).exists()):
+        raise PlanError(f"There is no checkpoint folder {name!r}.", where="--model", hint="Check the path.")
+    if settings.is_folder and not (Path(name) / "config.json").is_file():
+        raise PlanError(
+            f"The folder {name!r} holds no checkpoint: it has no config.json.",
+            where="--model",
+            hint="Name the folder that the weights lie in; one that holds only an adapter goes to adapter=….",
+        )
+    hint = (
+        "It may be of an architecture that this version of Transformers does not know, or need trust_remote_code=true."
+        if settings.is_folder
+        else f"Check the id. Offline, give a folder that holds it: --weights {name}=PATH."
+    )
+    with boundary(PlanError, f"Reading the configuration of {name!r}", hint=hint):
+        return AutoConfig.from_pretrained(name, **settings.source)
+
+
+def kind_of(config: Any) -> Kind:
+    """What sort of model this is.
+
+    Raises:
+        PlanError: It is none that writes text.
+    """
+    auto_class = _auto_class(config)
+    is_encoder_decoder = bool(getattr(config, "is_encoder_decoder", False))
+    is_speech = auto_class == _SPEECH and is_encoder_decoder
+    sees = auto_class == "AutoModelForImageTextToText" or _has(config, _VISION_CONFIGS)
+    modalities: dict[Modality, bool] = {
+        "text": True,
+        "image": sees,
+        "audio": is_speech or _has(config, _AUDIO_CONFIGS) or auto_class == _SPEECH,
+        "video": _has(config, _VIDEO_TOKENS),
+    }
+    return Kind(config.model_type, auto_class, modalities, is_encoder_decoder, is_speech, _max_length(config))
+
+
+def _auto_class(config: Any) -> str:
+    """The Auto class whose table has this type of model; where several have it, the one that names the class that the
+    checkpoint was saved from.
+    """
+    from transformers.models.auto import modeling_auto
+
+    remote = getattr(config, "auto_map", None) or {}
+    saved_from = (getattr(config, "architectures", None) or [""])[0]
+    found = []
+    for name, table in _AUTO_CLASSES:
+        if name in remote:
+            return name
+        made = dict(getattr(modeling_auto, table, {})).get(config.model_type)
+        if made is not None:
+            if saved_from in ((made,) if isinstance(made, str) else made):
+                return name
+            found.append(name)
+    if not found:
+        raise PlanError(
+            f"A model of type {config.model_type!r} writes no text that Transformers could load.",
+            where="--model",
+            hint="Choose a causal LM, or an image-text-to-text or audio model.",
+        )
+    return found[0]
+
+
+def _has(config: Any, names: tuple[str, ...]) -> bool:
+    return any(getattr(config, name, None) is not None for name in names)
+
+
+def _max_length(config: Any) -> int:
+    text = config.get_text_config(decoder=True)
+    return next((int(value) for name in _LENGTHS if (value := getattr(text, name, None))), 0)

@@ -1,0 +1,222 @@
+"""Reading a checkpoint: network, processor or tokenizer, adapter, quantisation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+from polymeter.core.errors import PlanError, boundary, did_you_mean
+from polymeter.core.registry import missing_package
+from polymeter.models.hf.config import Kind
+from polymeter.models.hf.settings import HfSettings
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A checkpoint in memory, ready to be asked.
+
+    Attributes:
+        network: The ``PreTrainedModel`` (inside a ``PeftModel`` where there is an adapter), in evaluation mode.
+        processor: The processor of a model that is shown media; ``None`` for one of text alone.
+        tokenizer: The tokenizer; it pads on the left.
+        config: The network's configuration.
+        kind: What sort of model it is.
+        settings: How it was asked to be read.
+        device: Where inputs go.
+        dtype: Of the network; floating inputs are cast to it.
+        is_chat: Whether there is a chat template.
+        eos_ids: Tokens that end an answer.
+        pad_id: Token that fills rows up.
+        max_length: Most tokens of prompt and answer together; 0: not limited.
+    """
+
+    network: Any
+    processor: Any
+    tokenizer: Any
+    config: Any
+    kind: Kind
+    settings: HfSettings
+    device: Any
+    dtype: Any
+    is_chat: bool
+    eos_ids: tuple[int, ...]
+    pad_id: int
+    max_length: int
+
+
+def load_network(settings: HfSettings, config: Any, kind: Kind) -> Loaded:
+    """Read weights and processor.
+
+    Args:
+        settings: How.
+        config: The checkpoint's configuration.
+        kind: What ``kind_of`` told of it.
+
+    Raises:
+        PlanError: A file is missing or broken, weights are missing, or a package that they need is not installed.
+    """
+    processor, tokenizer = load_processor(settings, kind)
+    network = _load_weights(settings, config, kind)
+    if settings.adapter:
+        network = _with_adapter(network, settings)
+    network.eval()
+    embeddings = network.get_input_embeddings()
+    device = embeddings.weight.device if embeddings is not None else network.device
+    eos_ids = _eos_ids(network, tokenizer)
+    pad_id = tokenizer.pad_token_id
+    if pad_id is None:
+        tokenizer.pad_token_id = pad_id = eos_ids[0] if eos_ids else 0
+    return Loaded(
+        network,
+        processor,
+        tokenizer,
+        network.config,
+        kind,
+        settings,
+        device,
+        network.dtype,
+        bool(template_of(processor, tokenizer)),
+        eos_ids,
+        pad_id,
+        settings.max_length or kind.max_length,
+    )
+
+
+def load_processor(settings: HfSettings, kind: Kind) -> tuple[Any, Any]:
+    """The processor (``None`` for a model of text alone) and its tokenizer.
+
+    Raises:
+        PlanError: They cannot be read, a package that they need is missing, or they take no such argument.
+    """
+    from transformers import AutoProcessor, AutoTokenizer
+
+    args = dict(settings.processor_args)
+    takes_media = any(kind.modalities[name] for name in ("image", "audio", "video"))
+    doing = f"Reading the {'processor' if takes_media else 'tokenizer'} of {settings.name!r}"
+    with boundary(PlanError, doing, hint=_processor_hint()):
+        if not takes_media:
+            tokenizer = AutoTokenizer.from_pretrained(settings.name, **settings.source, **args)
+            processor = None
+        else:
+            processor = AutoProcessor.from_pretrained(settings.name, **settings.source, **args)
+            tokenizer = getattr(processor, "tokenizer", processor)
+    if takes_media and tokenizer is processor:
+        raise PlanError(
+            f"The checkpoint {settings.name!r} is shown media but holds no processor.",
+            where="--model",
+            hint="Add its processor_config.json or preprocessor_config.json.",
+        )
+    _check_args(args, processor or tokenizer)
+    tokenizer.padding_side = "left"
+    if settings.chat_template:
+        (processor or tokenizer).chat_template = settings.chat_template
+    return processor, tokenizer
+
+
+def template_of(processor: Any, tokenizer: Any) -> Any:
+    """The chat template of a processor, else of its tokenizer, if there is one."""
+    return getattr(processor, "chat_template", None) or getattr(tokenizer, "chat_template", None)
+
+
+def _load_weights(settings: HfSettings, config: Any, kind: Kind) -> Any:
+    import transformers
+
+    given: dict[str, Any] = {**settings.source, "dtype": settings.dtype, "config": config}
+    if settings.attn_implementation:
+        given["attn_implementation"] = settings.attn_implementation
+    if settings.device_map:
+        given["device_map"] = settings.device_map
+    if settings.quantization:
+        given["quantization_config"] = _quantization(settings.quantization)
+    auto_class = getattr(transformers, kind.auto_class)
+    with boundary(PlanError, f"Reading the weights of {settings.name!r}"):
+        network, told = auto_class.from_pretrained(settings.name, output_loading_info=True, **given)
+    _check_weights(told, settings)
+    if settings.device_map or settings.quantization:
+        return network
+    with boundary(PlanError, f"Moving the model to {settings.device or 'the accelerator'!r}"):
+        return network.to(settings.device or _best_device())
+
+
+def _best_device() -> str:
+    import torch
+
+    if torch.cuda.is_available():
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def _quantization(fields: Mapping[str, Any]) -> Any:
+    from transformers.quantizers.auto import AutoQuantizationConfig
+
+    with boundary(PlanError, "Reading the quantisation", hint="It needs quant_method (bitsandbytes, gptq, awq, …)."):
+        return AutoQuantizationConfig.from_dict(dict(fields))
+
+
+def _with_adapter(network: Any, settings: HfSettings) -> Any:
+    if find_spec("peft") is None:
+        raise missing_package("peft", "the adapter", "lora")
+    from peft import PeftModel
+
+    with boundary(PlanError, f"Reading the adapter {settings.adapter!r}", hint="It must be a PEFT adapter's folder."):
+        return PeftModel.from_pretrained(network, settings.adapter)
+
+
+def _check_weights(told: Mapping[str, Any], settings: HfSettings) -> None:
+    """Refuse a network that would answer with random weights."""
+    mismatched = [item[0] if isinstance(item, (tuple, list)) else item for item in told.get("mismatched_keys", ())]
+    missing = sorted({*told.get("missing_keys", ()), *mismatched})
+    if missing and not settings.allow_missing_weights:
+        names = ", ".join(missing[:_SHOWN]) + (", …" if len(missing) > _SHOWN else "")
+        raise PlanError(
+            f"The checkpoint {settings.name!r} lacks {len(missing)} of the network's weights: {names}.",
+            where="--model",
+            hint="They would be random. allow_missing_weights=true goes on nevertheless.",
+        )
+
+
+def _check_args(args: Mapping[str, Any], processor: Any) -> None:
+    """Refuse processor arguments that nothing reads: Transformers passes over them in silence."""
+    import inspect
+
+    parts = [processor, *(getattr(processor, name, None) for name in (*_PARTS, "tokenizer"))]
+    known: set[str] = set()
+    for part in parts:
+        if part is None:
+            continue
+        known.update(inspect.signature(type(part).__init__).parameters)
+        known.update(name for name in vars(part) if not name.startswith("_"))
+        known.update(getattr(getattr(type(part), "valid_kwargs", None), "__annotations__", ()))
+    for name in args:
+        if name not in known:
+            raise PlanError(
+                f"The {type(processor).__name__} takes no argument {name!r}.",
+                where="--model-args processor_args",
+                hint=did_you_mean(name, known),
+            )
+
+
+_PARTS = ("image_processor", "video_processor", "feature_extractor", "audio_processor")
+
+
+def _processor_hint() -> str:
+    """What to do when a processor cannot be made; almost always a package is missing."""
+    if find_spec("torchvision") is None:
+        return (
+            "torchvision is not installed; processors with a video part (Qwen-VL, InternVL, Pixtral) need it: "
+            "pip install torchvision."
+        )
+    return "A package that it needs may be missing."
+
+
+def _eos_ids(network: Any, tokenizer: Any) -> tuple[int, ...]:
+    told = getattr(getattr(network, "generation_config", None), "eos_token_id", None)
+    if told is None:
+        told = tokenizer.eos_token_id
+    if told is None:
+        return ()
+    return tuple(told) if isinstance(told, (list, tuple)) else (int(told),)

@@ -1,0 +1,224 @@
+"""Log-probabilities over a shared prefix: the tensor side, for decoders with a plain cache of keys and values.
+
+One forward reads the prefixes of all requests, media included, and gives the distribution over each continuation's
+first token; for choices of one token that is all. Longer tails are then read as a batch of their own, on the cached
+keys and values of their prefixes. Logits are computed at the last position of a prefix and at the positions of tails,
+never over a prefix.
+
+Prefixes are padded on the left and tails on the right, so that each tail lies right behind its prefix.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from polymeter.core.request import ChoiceLogprob
+from polymeter.models.hf.prefix_layout import Row, right_padded, shifted
+from polymeter.models.hf.score_tokens import Split
+
+if TYPE_CHECKING:
+    import torch
+
+CACHE_BYTES: Final = 1 << 30
+"""Most bytes of keys and values that are copied for tails read together."""
+LOGIT_BYTES: Final = 1 << 28
+"""Most bytes of float32 logits at a time."""
+
+
+class RowScores:
+    """Sums that grow as the tokens of rows are read.
+
+    Args:
+        n_rows: How many.
+        device: Where the logits are.
+    """
+
+    def __init__(self, n_rows: int, device: Any) -> None:
+        import torch
+
+        self._logprobs = torch.zeros(n_rows, dtype=torch.float64, device="cpu" if device.type == "mps" else device)
+        self._greedy = torch.ones(n_rows, dtype=torch.bool, device=self._logprobs.device)
+
+    def add(self, rows: torch.Tensor, logits: torch.Tensor, tokens: torch.Tensor, is_scored: torch.Tensor) -> None:
+        """Add what the logits say of tokens.
+
+        Args:
+            rows: Which rows, shape ``(r,)``.
+            logits: Shape ``(r, s, vocabulary)``; position ``j`` predicts ``tokens[:, j]``.
+            tokens: Shape ``(r, s)``.
+            is_scored: Which of the tokens count, shape ``(r, s)``.
+        """
+        logits, device = logits.float(), self._logprobs.device
+        tokens, is_scored = tokens.to(logits.device), is_scored.to(device)
+        logprobs = logits.gather(-1, tokens[..., None])[..., 0] - logits.logsumexp(-1)
+        is_greedy = logits.argmax(-1) == tokens
+        rows = rows.to(device)
+        self._logprobs[rows] += logprobs.to(device).double().masked_fill(~is_scored, 0.0).sum(-1)
+        self._greedy[rows] &= (is_greedy.to(device) | ~is_scored).all(-1)
+
+    def result(self, rows: Sequence[Row]) -> list[ChoiceLogprob]:
+        """One score for each row, in order."""
+        pairs = zip(self._logprobs.tolist(), self._greedy.tolist(), rows, strict=True)
+        return [ChoiceLogprob(logprob, is_greedy, row.tail.n_scored) for logprob, is_greedy, row in pairs]
+
+
+def score_shared(
+    model: Any, inputs: Mapping[str, torch.Tensor], splits: Sequence[Split], first_token: int
+) -> list[list[ChoiceLogprob]]:
+    """Score every continuation of every request with one computation of each prefix.
+
+    Args:
+        model: A Transformers model whose cache ``is_plain_cache``.
+        inputs: The encoded contexts, padded on the left: ``input_ids`` and ``attention_mask`` of shape
+            ``(requests, width)``, and whatever media the model takes.
+        splits: What of each context is shared, and the tails.
+        first_token: Token that an empty prefix is given.
+
+    Returns:
+        For each request one score for each of its tails.
+
+    Raises:
+        UnsharableError: The model gives no cache that tails could be read on.
+    """
+    import torch
+
+    inputs = shifted(inputs, [split.n_dropped for split in splits], first_token)
+    rows = [Row(request, tail) for request, split in enumerate(splits) for tail in split.tails]
+    reader = PrefixReader(model)
+    last = reader.read(inputs)
+    scores = RowScores(len(rows), last.device)
+    begun = [number for number, row in enumerate(rows) if row.tail.tokens]
+    if begun:
+        firsts = torch.tensor([[rows[number].tail.tokens[0]] for number in begun])
+        counts = torch.tensor([[rows[number].tail.n_context == 0] for number in begun])
+        of = torch.tensor([rows[number].request for number in begun], device=last.device)
+        scores.add(torch.tensor(begun), last[of][:, None], firsts, counts)
+    longer = sorted(
+        (number for number, row in enumerate(rows) if len(row.tail.tokens) > 1),
+        key=lambda number: -len(rows[number].tail.tokens),
+    )
+    if longer and not is_plain_cache(reader.cache):
+        raise UnsharableError(f"{type(model).__name__} keeps no plain cache of keys and values.")
+    while longer:
+        n_taken = reader.n_rows(1 + len(rows[longer[0]].tail.tokens), len(longer))
+        taken, longer = longer[:n_taken], longer[n_taken:]
+        reader.score(taken, rows, scores)
+    results = iter(scores.result(rows))
+    return [[next(results) for _ in split.tails] for split in splits]
+
+
+class UnsharableError(Exception):
+    """Tails cannot be read on this model's cache. Caught where the way of scoring is chosen."""
+
+
+class PrefixReader:
+    """Reads prefixes once, then any number of tails on what was kept of them.
+
+    Args:
+        model: The model.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._takes = accepted(model)
+        self._mask: Any = None
+        self._starts: Any = None
+        self.cache: Any = None
+
+    def read(self, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        """Read the prefixes.
+
+        Returns:
+            Logits after the last token of each, shape ``(requests, vocabulary)``.
+        """
+        mask = inputs["attention_mask"]
+        rotary = rotary_owner(self._model)
+        given = dict(inputs) | {"use_cache": True} | self._keep(1)
+        if rotary is not None:
+            rotary.rope_deltas = None  # what an earlier batch left there is not of these prefixes
+        elif "position_ids" in self._takes:
+            given["position_ids"] = (mask.cumsum(-1) - 1).clamp(min=0)
+        output = self._model(**given)
+        self.cache, self._mask = getattr(output, "past_key_values", None), mask
+        self._starts = mask.sum(-1)
+        if rotary is not None:
+            deltas = rotary.rope_deltas
+            # Without media such a model counts positions from the left edge, padding included.
+            self._starts = mask.new_full((len(mask),), mask.shape[1]) if deltas is None else self._starts + deltas[:, 0]
+        return output.logits[:, -1]  # type: ignore[no-any-return]
+
+    def n_rows(self, length: int, most: int) -> int:
+        """How many tails of this length are read at a time, so that copies of the cache stay within ``CACHE_BYTES``."""
+        n_prefixes, width = self._mask.shape
+        held = sum(layer.keys.nbytes + layer.values.nbytes for layer in self.cache.layers if layer.is_initialized)
+        return max(1, min(most, int(CACHE_BYTES * width * n_prefixes / max(1, held) / (width + length))))
+
+    def score(self, numbers: Sequence[int], rows: Sequence[Row], scores: RowScores) -> None:
+        """Read some rows' tails beyond their first tokens, in windows that keep logits within ``LOGIT_BYTES``."""
+        import torch
+
+        device = self._mask.device
+        tails = [rows[number].tail for number in numbers]
+        of = torch.tensor([rows[number].request for number in numbers], device=device)
+        tokens, is_real, is_scored = (tensor.to(device) for tensor in right_padded(tails))
+        cache, mask, starts = gathered(self.cache, of), self._mask[of], self._starts[of]
+        window = max(1, LOGIT_BYTES // (4 * len(numbers) * vocabulary(self._model)))
+        for begin in range(0, tokens.shape[1] - 1, window):
+            end = min(begin + window, tokens.shape[1] - 1)
+            mask = torch.cat([mask, is_real[:, begin:end].to(mask.dtype)], dim=1)
+            given = {"input_ids": tokens[:, begin:end], "attention_mask": mask, "past_key_values": cache}
+            if "position_ids" in self._takes:
+                given["position_ids"] = self._positions(starts, begin, end)
+            logits = self._model(**given, use_cache=True).logits
+            step = slice(begin + 1, end + 1)
+            scores.add(torch.tensor(numbers), logits, tokens[:, step], is_scored[:, step])
+
+    def _positions(self, starts: torch.Tensor, begin: int, end: int) -> torch.Tensor:
+        import torch
+
+        positions = starts[:, None] + torch.arange(begin, end, device=starts.device)
+        return positions if rotary_owner(self._model) is None else positions.expand(3, *positions.shape)
+
+    def _keep(self, n_last: int) -> dict[str, int]:
+        return {"logits_to_keep": n_last} if "logits_to_keep" in self._takes else {}
+
+
+def is_plain_cache(cache: Any) -> bool:
+    """Whether a cache is rows of keys and values and nothing else, so that its rows can be repeated.
+
+    A window that slides is fine; a recurrent state, a buffer of fixed size, quantised values or an encoder's cache is
+    not.
+    """
+    from transformers.cache_utils import DynamicCache, DynamicLayer, DynamicSlidingWindowLayer
+
+    plain = (DynamicLayer, DynamicSlidingWindowLayer)
+    return isinstance(cache, DynamicCache) and all(type(layer) in plain for layer in cache.layers)
+
+
+def gathered(cache: Any, rows: torch.Tensor) -> Any:
+    """A plain cache of the chosen rows; the one given is left as it is."""
+    chosen = copy.copy(cache)
+    chosen.layers = [copy.copy(layer) for layer in cache.layers]
+    chosen.reorder_cache(rows)
+    return chosen
+
+
+def rotary_owner(model: Any) -> Any:
+    """The module that remembers how far media shift the positions of a model with rotary axes for time, height and
+    width; ``None`` for all other models.
+    """
+    return next((module for module in model.modules() if hasattr(module, "rope_deltas")), None)
+
+
+def vocabulary(model: Any) -> int:
+    """Width of the model's logits."""
+    return int(model.config.get_text_config(decoder=True).vocab_size)
+
+
+def accepted(model: Any) -> frozenset[str]:
+    """Names that the model's forward takes."""
+    import inspect
+
+    return frozenset(inspect.signature(model.forward).parameters)

@@ -1,0 +1,118 @@
+"""What a user may set of a Transformers model: one frozen object that loading, encoding and identity read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from polymeter.core.errors import PlanError, did_you_mean
+
+DTYPES = ("auto", "float32", "float16", "bfloat16")
+VideoAs = Literal["auto", "video", "images"]
+_WHERE = "--model-args"
+
+
+@dataclass(frozen=True, slots=True)
+class HfSettings:
+    """Everything that says how a checkpoint is read and asked. The arguments of ``HfModel``, checked.
+
+    Attributes:
+        name: Folder or hub id.
+        dtype: One of ``DTYPES``; ``auto`` is the checkpoint's own.
+        device: A torch device; empty: the first accelerator, else the CPU.
+        device_map: As ``from_pretrained`` takes it: a word such as ``auto``, or a mapping; empty: one device.
+        attn_implementation: ``sdpa``, ``eager``, ``flash_attention_2``, …; empty: what Transformers chooses.
+        revision: Branch, tag or commit on the hub.
+        trust_remote_code: Whether Python files of the checkpoint may run.
+        adapter: Folder or hub id of a PEFT adapter.
+        quantization: A quantisation configuration by its fields, ``quant_method`` among them.
+        chat_template: Text of a chat template, in place of the checkpoint's own.
+        chat_template_args: Further variables of the chat template (``enable_thinking``, …).
+        processor_args: What ``AutoProcessor.from_pretrained`` is given (``min_pixels``, …).
+        max_length: Most tokens of prompt and answer together; 0: what the checkpoint says.
+        video_as: ``video`` as the model's own videos, ``images`` as a row of images, ``auto`` the first if it can.
+        video_frames: Most frames of a video.
+        video_fps: Frames for a second; 0: ``video_frames``, evenly spaced.
+        allow_missing_weights: Whether weights that the checkpoint lacks may be drawn at random.
+    """
+
+    name: str
+    dtype: str = "auto"
+    device: str = ""
+    device_map: str | Mapping[str, Any] = ""
+    attn_implementation: str = ""
+    revision: str = ""
+    trust_remote_code: bool = False
+    adapter: str = ""
+    quantization: Mapping[str, Any] = field(default_factory=dict)
+    chat_template: str = ""
+    chat_template_args: Mapping[str, Any] = field(default_factory=dict)
+    processor_args: Mapping[str, Any] = field(default_factory=dict)
+    max_length: int = 0
+    video_as: VideoAs = "auto"
+    video_frames: int = 8
+    video_fps: float = 0.0
+    allow_missing_weights: bool = False
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether the checkpoint is a folder on this machine."""
+        return Path(self.name).is_dir()
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """What every ``from_pretrained`` is given: revision, and whether remote code may run."""
+        given: dict[str, Any] = {"trust_remote_code": self.trust_remote_code}
+        return given | ({"revision": self.revision} if self.revision else {})
+
+
+def as_mapping(value: Any, name: str) -> dict[str, Any]:
+    """A mapping given as one, or as the text of a JSON object.
+
+    Raises:
+        PlanError: It is neither.
+    """
+    if isinstance(value, Mapping):
+        return dict(value)
+    if not value:
+        return {}
+    try:
+        made = json.loads(value)
+    except (TypeError, ValueError):
+        made = None
+    if not isinstance(made, dict):
+        raise PlanError(
+            f"Argument {name!r} must be a mapping, not {value!r}.",
+            where=_WHERE,
+            hint=f'Write it as JSON: {name}={{"key": value}}.',
+        )
+    return made
+
+
+def one_of(value: str, known: tuple[str, ...], name: str) -> str:
+    """The value, if it is a known one.
+
+    Raises:
+        PlanError: It is not; the nearest is named.
+    """
+    if value not in known:
+        hint = did_you_mean(str(value), known) or f"Known: {', '.join(known)}."
+        raise PlanError(f"Argument {name!r} cannot be {value!r}.", where=_WHERE, hint=hint)
+    return value
+
+
+def read_template(value: str) -> str:
+    """A chat template: the content of a file, or the text itself if it holds template syntax.
+
+    Raises:
+        PlanError: There is no such file.
+    """
+    if not value or "{{" in value or "{%" in value:
+        return value
+    try:
+        return Path(value).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise PlanError(f"The chat template cannot be read: {error}.", where="--model-args chat_template") from None

@@ -1,0 +1,88 @@
+"""What is settled before anything is spent: endpoints that cannot be asked, settings that cannot be honoured."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import polymeter
+from polymeter.core.errors import PlanError
+from polymeter.core.model import AsyncModel, ModelTraits
+from polymeter.core.request import Ask, Generate, Request, Response
+from polymeter.models.mock import MockBatch
+from tests.helpers.tasks import ListTask, run_tasks
+
+
+class Endpoint(AsyncModel):
+    def __init__(self, refusal: Exception | None = None) -> None:
+        self.traits = ModelTraits("endpoint", asks={"generate": True}, modalities={"text": True, "image": True})
+        self.n_preflights = self.n_requests = 0
+        self._refusal = refusal
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        return {"backend": "endpoint"}
+
+    async def preflight(self) -> None:
+        self.n_preflights += 1
+        await asyncio.sleep(0)
+        if self._refusal is not None:
+            raise self._refusal
+
+    async def respond(self, request: Request) -> Response:
+        self.n_requests += 1
+        return Response.of_text("x")
+
+
+def broken_task(folder: Path) -> Path:
+    """A task whose data does not exist: opening it is an error of its own."""
+    file = folder / "broken.yaml"
+    file.write_text("task: broken\ndataset_path: nowhere/at_all\ntest_split: test\ndoc_to_text: q\ndoc_to_target: a\n")
+    return file
+
+
+def test_an_endpoint_is_asked_once_and_before_any_dataset_is_opened(tmp_path: Path) -> None:
+    endpoint = Endpoint(PlanError("The key is not taken.", hint="Set X_KEY."))
+    with pytest.raises(PlanError, match=r"The key is not taken\. Set X_KEY\."):
+        polymeter.evaluate(endpoint, [str(broken_task(tmp_path))], roles={"judge": endpoint}, output=tmp_path / "run")
+    assert (endpoint.n_preflights, endpoint.n_requests) == (1, 0)
+
+
+def test_what_an_endpoint_raises_of_its_own_is_one_clear_error(tmp_path: Path) -> None:
+    endpoint = Endpoint(OSError("no route"))
+    with pytest.raises(PlanError, match="Asking the endpoint before the run raised OSError: no route"):
+        polymeter.evaluate(endpoint, ["demo"], limit=1, output=tmp_path / "run")
+
+
+def test_a_running_event_loop_is_no_obstacle(tmp_path: Path) -> None:
+    endpoint = Endpoint()
+
+    async def in_a_notebook() -> str:
+        return str(polymeter.evaluate(endpoint, ["demo"], limit=1, output=tmp_path / "run").status)
+
+    assert asyncio.run(in_a_notebook()) == "complete"
+    assert endpoint.n_preflights == 1
+
+
+class Deaf(MockBatch):
+    def ignores(self, ask: Ask) -> Mapping[str, str]:
+        return {"num_beams": "it has no beams."} if isinstance(ask, Generate) and "num_beams" in ask.extra else {}
+
+
+def test_a_setting_that_cannot_be_honoured_is_told_and_reported(tmp_path: Path, capsys: Any) -> None:
+    result = polymeter.evaluate(
+        Deaf(lambda request: "x"), ["demo"], limit=1, generation={"num_beams": 4}, output=tmp_path / "run"
+    )
+    told = [note for note in result.results["notes"] if "num_beams" in note]
+    assert told
+    assert told[0].startswith("Model 'Deaf' cannot honour 'num_beams', which task 'demo_")
+    assert told[0].endswith("sets: it has no beams.")
+
+
+def test_nothing_is_told_of_settings_that_nobody_set(tmp_path: Path) -> None:
+    outcome = run_tasks([ListTask([{"question": "q", "answer": "x"}])], Deaf(lambda request: "x"), tmp_path / "run")
+    assert outcome.results["notes"] == []
