@@ -5,12 +5,16 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from polymeter.cli.state import Debug
 
+if TYPE_CHECKING:
+    from polymeter.core.registry import Target
+
+_ASKS = {"generate": "with text", "loglikelihood": "log-likelihoods", "generate_image": "with images"}
 _ARGUMENT = re.compile(r"^ {4}(\w+)(?: \([^)]*\))?: (.*)$")
 
 
@@ -20,20 +24,28 @@ def models(
     ] = None,
     debug: Debug = False,
 ) -> int:
-    """List models and whether what they need is installed, or show the arguments of one."""
+    """List models, what they take and answer, and what is missing here; or show the arguments of one."""
     from polymeter.core.registries import MODELS
 
     if name is not None:
         typer.echo("\n".join(_describe(name.partition(":")[0])))
         return 0
-    names = sorted(MODELS)
-    width = max((len(known) for known in names), default=0)
-    for known in names:
-        target = MODELS.find(known)
-        label = typer.style(known.ljust(width), bold=True)
-        typer.echo(f"{label}  {target.summary}{typer.style(_needs(target.extra), dim=True)}")
+    for known in sorted(MODELS):
+        typer.echo("\n".join(_listed(known, MODELS.find(known))))
     typer.echo("\nUse one with --model NAME or --model NAME:WEIGHTS; 'polymeter models NAME' shows its arguments.")
     return 0
+
+
+def _listed(name: str, target: Target) -> list[str]:
+    """A model in two lines: what it is, and what goes in and comes out."""
+    lines = [f"{typer.style(name, bold=True)}  {target.summary}".rstrip()]
+    facts = [
+        f"takes {', '.join(target.takes)}" if target.takes else "",
+        f"answers {', '.join(_ASKS.get(ask, ask) for ask in target.gives)}" if target.gives else "",
+        _needs(target.extra),
+    ]
+    said = "; ".join(fact for fact in facts if fact)
+    return [*lines, typer.style(f"    {said}", dim=True)] if said else lines
 
 
 def _needs(extra: str) -> str:
@@ -42,7 +54,7 @@ def _needs(extra: str) -> str:
     if not extra:
         return ""
     missing = missing_packages(extra)
-    return f"  [needs {', '.join(missing)}: pip install 'polymeter[{extra}]']" if missing else "  [installed]"
+    return f"needs {', '.join(missing)}: pip install 'polymeter[{extra}]'" if missing else ""
 
 
 def _describe(name: str) -> list[str]:
@@ -51,13 +63,14 @@ def _describe(name: str) -> list[str]:
     target = MODELS.find(name)
     make = MODELS.get(name)
     said = _documented(make)
-    lines = [f"{typer.style(name, bold=True)}  {target.summary}".rstrip()]
+    lines = _listed(name, target)
+    n_lines = len(lines)
     for parameter in _parameters(make):
         label = parameter.name + (f"={parameter.default!r}" if parameter.default is not inspect.Parameter.empty else "")
         lines.append(f"  {label}")
         if said.get(parameter.name):
             lines.append(f"      {typer.style(said[parameter.name].replace('``', ''), dim=True)}")
-    if len(lines) == 1:
+    if len(lines) == n_lines:
         lines.append("  takes no arguments")
     return [*lines, "", f"Give them as: --model {name} --model-args name=value,…"]
 
