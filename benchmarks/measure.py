@@ -29,13 +29,15 @@ def polymeter(*words: str, cwd: Path, env: dict[str, str] | None = None) -> Meas
     return measure(command, cwd=cwd, env=env)
 
 
-def measure(command: list[str], *, cwd: Path, env: dict[str, str] | None = None) -> Measured:
-    """Run a command and measure it.
+def measure(
+    command: list[str], *, cwd: Path, env: dict[str, str] | None = None, log: Path | None = None
+) -> Measured:
+    """Run a command and measure it. What it writes goes to ``log``, else to a file in ``cwd``.
 
     Raises:
         RuntimeError: It failed.
     """
-    log = cwd / "bench.log"
+    log = log or cwd / "bench.log"
     with log.open("wb") as output:
         started = time.perf_counter()
         process = subprocess.Popen(command, cwd=cwd, env={**os.environ, **(env or {})}, stdout=output, stderr=output)

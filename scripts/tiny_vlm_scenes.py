@@ -117,14 +117,21 @@ def _many(rng: np.random.Generator) -> tuple[Thing, ...]:
     n_kinds = 1 if rng.random() < 0.5 else n
     shapes = [SHAPES[place] for place in rng.integers(0, len(SHAPES), n_kinds)]
     colours = [tuple(COLOURS)[place] for place in rng.integers(0, len(COLOURS), n_kinds)]
-    things: list[Thing] = []
-    while len(things) < n:
+    places = _apart(rng, n)
+    return tuple(Thing(shapes[i % n_kinds], colours[i % n_kinds], *place) for i, place in enumerate(places))
+
+
+def _apart(rng: np.random.Generator, n: int) -> list[tuple[float, float, float]]:
+    """Centres and widths of ``n`` squares that do not touch; begins again when the picture is too full for the last."""
+    places: list[tuple[float, float, float]] = []
+    for _ in range(40 * n):
         width = rng.uniform(11, 16)
         x, y = rng.uniform(width / 2 + 1, SIZE - width / 2 - 1, 2)
-        if all(max(abs(x - old.x), abs(y - old.y)) >= (width + old.width) / 2 + 3 for old in things):
-            place = len(things) % n_kinds
-            things.append(Thing(shapes[place], colours[place], x, y, width))
-    return tuple(things)
+        if all(max(abs(x - left), abs(y - top)) >= (width + wide) / 2 + 3 for left, top, wide in places):
+            places.append((x, y, width))
+        if len(places) == n:
+            return places
+    return _apart(rng, n)
 
 
 def _background(rng: np.random.Generator) -> np.ndarray:

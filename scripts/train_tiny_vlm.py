@@ -47,11 +47,15 @@ SCENES = {"one": 0.1, "two": 0.4, "many": 0.2, "digit": 0.3}
 SEGMENTS = {"one": 5, "two": 8, "many": 3, "digit": 5}
 """How many questions or dialogues share a picture."""
 
-PRETRAINING = {"steps": 2500, "batch": 96, "rate": 1.5e-3}
-TRAINING = {"steps": 6000, "batch": 32, "rate": 1.5e-3}
+PRETRAINING = {"steps": 1200, "batch": 96}
+TRAINING = {"steps": 1500, "batch": 32}
+
+MUON_RATE, ADAM_RATE = 8e-3, 2e-3
 
 GRID = SIZE // PATCH
 THINGS = (*SHAPES, *(f"digit {number}" for number in range(10)))
+N_WHOLES = 5 + 10
+"""What a whole picture can be asked for in stage one: how many shapes, or which digit."""
 Batch = dict[str, torch.Tensor]
 
 
@@ -77,21 +81,27 @@ def random_scene(rng: np.random.Generator) -> tuple[Scene, np.ndarray]:
 
 
 class Heads(nn.Module):
-    """What the vision tower is asked for: colour and thing of each patch, and the number of shapes."""
+    """What the vision tower is asked for: colour and thing of each patch; number of shapes, or digit, of the whole."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
         self.colour = nn.Linear(width, len(COLOURS) + 1)
         self.thing = nn.Linear(width, len(THINGS) + 1)
-        self.count = nn.Linear(width, 6)
+        self.whole = nn.Linear(width, N_WHOLES)
 
     def loss(self, states: torch.Tensor, batch: Batch) -> torch.Tensor:
         """The sum of three losses; ``states`` has the shape (n, patches, width)."""
         loss = nn.functional.cross_entropy
         of_colours = loss(self.colour(states).flatten(0, 1), batch["colours"].flatten())
         of_things = loss(self.thing(states).flatten(0, 1), batch["things"].flatten())
-        is_counted = batch["counts"] > 0
-        return of_colours + of_things + 0.3 * loss(self.count(states.mean(1))[is_counted], batch["counts"][is_counted])
+        of_wholes = loss(self.whole(states.mean(1)), batch["wholes"], ignore_index=-1)
+        return of_colours + of_things + 0.5 * of_wholes
+
+    @torch.no_grad()
+    def share_right(self, states: torch.Tensor, batch: Batch) -> float:
+        """Share of pictures whose number of shapes, or digit, is named."""
+        is_asked = batch["wholes"] >= 0
+        return (self.whole(states.mean(1)).argmax(-1) == batch["wholes"])[is_asked].float().mean().item()
 
 
 def labels_of(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
@@ -107,6 +117,13 @@ def labels_of(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
     return colours, things
 
 
+def whole_of(scene: Scene) -> int:
+    """The label of a whole picture; -1: it is asked for nothing."""
+    if scene.digit is not None:
+        return 5 + scene.digit
+    return len(scene.things) - 1 if scene.kind == "many" else -1
+
+
 def patch_batches(seed: int, size: int, steps: int) -> Iterator[Batch]:
     """Batches for stage one."""
     for step in range(steps):
@@ -117,7 +134,7 @@ def patch_batches(seed: int, size: int, steps: int) -> Iterator[Batch]:
             "pixels": pixels([picture for _, picture in drawn]),
             "colours": torch.from_numpy(np.stack(colours)),
             "things": torch.from_numpy(np.stack(things)),
-            "counts": torch.tensor([len(scene.things) if scene.kind == "many" else 0 for scene, _ in drawn]),
+            "wholes": torch.tensor([whole_of(scene) for scene, _ in drawn]),
         }
 
 
@@ -175,7 +192,7 @@ class Packer:
 
         Returns:
             ``input_ids``, ``labels`` and ``position_ids`` of shape (rows, length), and ``attention_mask`` of shape
-            (rows, 1, length, length): what each token sees.
+            (rows, 1, length, length): what is added to the attention scores, nothing where a token sees another.
         """
         n_prefix = len(self.prefix)
         rows = []
@@ -197,7 +214,7 @@ class Packer:
         ids, labels, positions, owners = filled
         is_own = (owners[:, :, None] == owners[:, None, :]) | (owners[:, None, :] == 0)
         is_before = torch.ones(length, length, dtype=torch.bool).tril()
-        mask = (is_own & is_before)[:, None]
+        mask = torch.zeros(is_own.shape).masked_fill(~(is_own & is_before), torch.finfo(torch.float32).min)[:, None]
         return {"input_ids": ids, "labels": labels, "position_ids": positions, "attention_mask": mask}
 
 
@@ -214,47 +231,58 @@ def question_batches(packer: Packer, seed: int, size: int, steps: int) -> Iterat
 
 
 class Stepper:
-    """AdamW with a short rise and a cosine fall of the learning rate, in bfloat16 where that is exact enough."""
+    """Muon for the matrices of the layers and AdamW for the rest, both with a short rise and a cosine fall.
 
-    def __init__(self, parameters: list[nn.Parameter], rate: float, steps: int) -> None:
-        matrices = [one for one in parameters if one.ndim > 1]
-        vectors = [one for one in parameters if one.ndim < 2]
-        groups = [{"params": matrices, "weight_decay": 0.02}, {"params": vectors, "weight_decay": 0.0}]
-        self._optimizer = torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.98), fused=True)
-        self._parameters, self._rate, self._steps, self._done = parameters, rate, steps, 0
+    Muon (Jordan et al. 2024) learns this in about half the steps that AdamW alone needs.
+    """
+
+    def __init__(self, modules: nn.Module, steps: int) -> None:
+        named = list(modules.named_parameters())
+        matrices = [value for name, value in named if value.ndim == 2 and ".layers." in name]
+        known = {id(value) for value in matrices}
+        others = [value for _, value in named if id(value) not in known]
+        self._optimizers = [
+            (torch.optim.Muon(matrices, weight_decay=0.05, adjust_lr_fn="match_rms_adamw"), MUON_RATE),
+            (torch.optim.AdamW(others, betas=(0.9, 0.98), weight_decay=0.01, fused=True), ADAM_RATE),
+        ]
+        self._parameters, self._steps, self._done = [value for _, value in named], steps, 0
 
     def step(self, loss: torch.Tensor) -> None:
         """Learn from one loss."""
         self._done += 1
-        rise = min(1.0, self._done / 200)
+        rise = min(1.0, self._done / 50)
         fall = 0.5 * (1 + math.cos(math.pi * min(1.0, self._done / self._steps)))
-        for group in self._optimizer.param_groups:
-            group["lr"] = self._rate * rise * (0.02 + 0.98 * fall)
-        self._optimizer.zero_grad()
+        for parameter in self._parameters:
+            parameter.grad = None
         loss.backward()
         nn.utils.clip_grad_norm_(self._parameters, 1.0)
-        self._optimizer.step()
+        for optimizer, rate in self._optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = rate * rise * (0.01 + 0.99 * fall)
+            optimizer.step()
 
 
-def pretrain(model: Any, seed: int, steps: int, batch: int, rate: float) -> None:
+def pretrain(model: Any, seed: int, steps: int, batch: int) -> None:
     """Stage one."""
     tower = model.model.vision_tower
     heads = Heads(tower.config.hidden_size)
-    stepper = Stepper([*tower.parameters(), *heads.parameters()], rate, steps)
+    stepper = Stepper(nn.ModuleList([tower, heads]), steps)
     started = time.monotonic()
     for step, made in enumerate(patch_batches(seed, batch, steps), start=1):
         with torch.autocast("cpu", torch.bfloat16):
             states = tower(made["pixels"], output_hidden_states=True).hidden_states[-1][:, 1:]
             loss = heads.loss(states, made)
         stepper.step(loss)
-        if step % 250 == 0:
-            say(f"vision tower: step {step} of {steps}, loss {loss.item():.3f}, {time.monotonic() - started:.0f} s")
+        if step % 100 == 0:
+            share = heads.share_right(states, made)
+            spent = time.monotonic() - started
+            say(f"vision tower: step {step} of {steps}, loss {loss.item():.3f}, {share:.0%} right, {spent:.0f} s")
 
 
-def train(model: Any, processor: Any, out: Path, seed: int, steps: int, batch: int, rate: float) -> None:
-    """Stage two; the checkpoint is saved every 1,000 steps."""
+def train(model: Any, processor: Any, out: Path, seed: int, steps: int, batch: int) -> None:
+    """Stage two; the checkpoint is saved every 250 steps."""
     packer = Packer(processor.tokenizer)
-    stepper = Stepper(list(model.parameters()), rate, steps)
+    stepper = Stepper(model, steps)
     started = time.monotonic()
     recent = 0.0
     for step, made in enumerate(question_batches(packer, seed, batch, steps), start=1):
@@ -266,9 +294,9 @@ def train(model: Any, processor: Any, out: Path, seed: int, steps: int, batch: i
         loss = nn.functional.cross_entropy(logits.float(), labels[:, 1:][is_answer])
         stepper.step(loss)
         recent = loss.item() if step == 1 else 0.98 * recent + 0.02 * loss.item()
-        if step % 100 == 0:
+        if step % 50 == 0:
             say(f"questions: step {step} of {steps}, loss {recent:.3f}, {time.monotonic() - started:.0f} s")
-        if step % 1000 == 0:
+        if step % 250 == 0:
             save(model, processor, out)
 
 
@@ -362,6 +390,7 @@ def main() -> None:
         torch.manual_seed(chosen.seed)
         processor = make_processor()
         model = make_model(processor.tokenizer)
+        model.set_attn_implementation("eager")  # the fastest one for few tokens on a processor
         say(f"{sum(one.numel() for one in model.parameters()):,} parameters, seed {chosen.seed}")
         pretrain(model, chosen.seed, **PRETRAINING)
         train(model, processor, chosen.out, chosen.seed, **TRAINING)

@@ -278,7 +278,7 @@ def test_visual_cot_a_model_that_draws_is_asked_for_a_drawing_then_shown_it(tmp_
 
 
 def test_visual_cot_a_wrapper_gets_the_prompt_as_it_is(tmp_path):
-    task = opened(tmp_path, COT, text=COT_TEXT, traits=ModelTraits("m", kind="simple", is_foreign=True))
+    task = opened(tmp_path, COT, text=COT_TEXT, traits=ModelTraits("m", kind="simple", drives_stages=True))
     (asked,), answers = play(task, ["a0"])
     assert asked.text == "[GEN_PROMPT]Draw q0[/GEN_PROMPT]\n[QUESTION]What is q0?[/QUESTION]"
     assert asked.origin.protocol == "visual_cot"

@@ -64,8 +64,8 @@ def make_tokenizer(*special: str, template: str | None = None, adds_bos: bool = 
         adds_bos: Whether it puts ``<s>`` before a text by itself.
         named: Special tokens with a name, such as ``image_token``.
     """
+    import transformers as hf
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
-    from transformers import PreTrainedTokenizerFast
 
     tokens = ["<pad>", "<s>", "</s>", *special, *(token for token in named.values() if token not in special)]
     inner = Tokenizer(models.BPE())
@@ -78,7 +78,7 @@ def make_tokenizer(*special: str, template: str | None = None, adds_bos: bool = 
     inner.train_from_iterator([_CORPUS], trainer)
     if adds_bos:
         inner.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
-    made = PreTrainedTokenizerFast(
+    made = hf.PreTrainedTokenizerFast(
         tokenizer_object=inner,
         bos_token="<s>",
         eos_token="</s>",
@@ -92,95 +92,92 @@ def make_tokenizer(*special: str, template: str | None = None, adds_bos: bool = 
 
 def llama(*, has_template: bool = True, adds_bos: bool = True, positions: int = 512) -> tuple[Any, Any]:
     """A causal LM; without a template a completion model."""
-    from transformers import LlamaConfig, LlamaForCausalLM
+    import transformers as hf
 
     tokenizer = make_tokenizer(template=CHAT_TEMPLATE if has_template else None, adds_bos=adds_bos)
-    config = LlamaConfig(
+    config = hf.LlamaConfig(
         **_TEXT, num_key_value_heads=2, vocab_size=_VOCABULARY, max_position_embeddings=positions, **_ids(tokenizer)
     )
-    return LlamaForCausalLM(config), tokenizer
+    return hf.LlamaForCausalLM(config), tokenizer
 
 
 def qwen2(*, has_template: bool = True) -> tuple[Any, Any]:
     """A causal LM whose tokenizer adds nothing."""
-    from transformers import Qwen2Config, Qwen2ForCausalLM
+    import transformers as hf
 
     tokenizer = make_tokenizer(template=CHAT_TEMPLATE if has_template else None)
-    config = Qwen2Config(**_TEXT, num_key_value_heads=2, vocab_size=_VOCABULARY, **_ids(tokenizer))
-    return Qwen2ForCausalLM(config), tokenizer
+    config = hf.Qwen2Config(**_TEXT, num_key_value_heads=2, vocab_size=_VOCABULARY, **_ids(tokenizer))
+    return hf.Qwen2ForCausalLM(config), tokenizer
 
 
 def llava(*, has_template: bool = True) -> tuple[Any, Any]:
     """LLaVA 1.5: CLIP, one size for every image, four tokens each."""
-    from transformers import CLIPImageProcessorPil, CLIPVisionConfig, LlavaConfig, LlavaForConditionalGeneration
-    from transformers import LlavaProcessor
+    import transformers as hf
 
     tokenizer = make_tokenizer("<image>", adds_bos=True)
-    config = LlavaConfig(
-        vision_config=CLIPVisionConfig(**_VISION, image_size=28, patch_size=14, projection_dim=32),
+    config = hf.LlavaConfig(
+        vision_config=hf.CLIPVisionConfig(**_VISION, image_size=28, patch_size=14, projection_dim=32),
         text_config=_llama_config(tokenizer),
         image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
         image_seq_length=4,
         **_ids(tokenizer),
     )
     size = {"height": 28, "width": 28}
-    images = CLIPImageProcessorPil(size={"shortest_edge": 28}, crop_size=size)
-    processor = LlavaProcessor(
+    images = hf.CLIPImageProcessorPil(size={"shortest_edge": 28}, crop_size=size)
+    processor = hf.LlavaProcessor(
         images, tokenizer, 14, "default", _template("<image>", has_template), num_additional_image_tokens=1
     )
-    return LlavaForConditionalGeneration(config), processor
+    return hf.LlavaForConditionalGeneration(config), processor
 
 
 def llava_next(*, has_template: bool = True) -> tuple[Any, Any]:
     """LLaVA-NeXT: CLIP on tiles, so that the number of tokens depends on an image's shape."""
-    from transformers import CLIPVisionConfig, LlavaNextConfig, LlavaNextForConditionalGeneration
-    from transformers import LlavaNextImageProcessorPil, LlavaNextProcessor
+    import transformers as hf
 
     tokenizer = make_tokenizer("<image>", adds_bos=True)
     pinpoints = [[28, 56], [56, 28], [56, 56]]
-    config = LlavaNextConfig(
-        vision_config=CLIPVisionConfig(**_VISION, image_size=28, patch_size=14, projection_dim=32),
+    config = hf.LlavaNextConfig(
+        vision_config=hf.CLIPVisionConfig(**_VISION, image_size=28, patch_size=14, projection_dim=32),
         text_config=_llama_config(tokenizer),
         image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
         image_grid_pinpoints=pinpoints,
         **_ids(tokenizer),
     )
-    images = LlavaNextImageProcessorPil(
+    images = hf.LlavaNextImageProcessorPil(
         size={"shortest_edge": 28}, crop_size={"height": 28, "width": 28}, image_grid_pinpoints=pinpoints
     )
-    processor = LlavaNextProcessor(
+    processor = hf.LlavaNextProcessor(
         images, tokenizer, 14, "default", _template("<image>", has_template), num_additional_image_tokens=1
     )
-    return LlavaNextForConditionalGeneration(config), processor
+    return hf.LlavaNextForConditionalGeneration(config), processor
 
 
 def idefics3() -> tuple[Any, Any]:
     """Idefics3: images cut into pieces, named in the text by row and column."""
-    from transformers import Idefics3Config, Idefics3ForConditionalGeneration, Idefics3ImageProcessorPil
-    from transformers import Idefics3Processor
+    import transformers as hf
 
     special = ["<fake_token_around_image>", "<image>", "<end_of_utterance>", "<global-img>"]
     tokenizer = make_tokenizer(*special)
-    config = Idefics3Config(
+    config = hf.Idefics3Config(
         vision_config={**_VISION, "image_size": 32, "patch_size": 8},
         text_config=_llama_config(tokenizer),
         image_token_id=tokenizer.convert_tokens_to_ids("<image>"),
         scale_factor=2,
         **_ids(tokenizer),
     )
-    images = Idefics3ImageProcessorPil(size={"longest_edge": 64}, max_image_size={"longest_edge": 32})
-    processor = Idefics3Processor(images, tokenizer, image_seq_len=4, chat_template=_template("<image>"))
-    return Idefics3ForConditionalGeneration(config), processor
+    images = hf.Idefics3ImageProcessorPil(size={"longest_edge": 64}, max_image_size={"longest_edge": 32})
+    processor = hf.Idefics3Processor(images, tokenizer, image_seq_len=4, chat_template=_template("<image>"))
+    return hf.Idefics3ForConditionalGeneration(config), processor
 
 
 def gemma3() -> tuple[Any, Any]:
     """Gemma 3: sliding windows, and attention in both directions within an image."""
-    from transformers import Gemma3Config, Gemma3ForConditionalGeneration, Gemma3ImageProcessorPil, Gemma3Processor
+    import transformers as hf
 
     named = {"boi_token": "<start_of_image>", "eoi_token": "<end_of_image>", "image_token": "<image_soft_token>"}
     tokenizer = make_tokenizer(adds_bos=True, **named)
     text = {**_TEXT, "num_hidden_layers": 6, "num_key_value_heads": 2, "head_dim": 8, "vocab_size": _VOCABULARY}
-    config = Gemma3Config(
+    config = hf.Gemma3Config(
         vision_config={**_VISION, "image_size": 32, "patch_size": 8, "vision_use_head": False},
         text_config={**text, "sliding_window": 16, "max_position_embeddings": 1024, **_ids(tokenizer)},
         mm_tokens_per_image=4,
@@ -189,55 +186,53 @@ def gemma3() -> tuple[Any, Any]:
         eoi_token_index=tokenizer.eoi_token_id,
         **_ids(tokenizer),
     )
-    images = Gemma3ImageProcessorPil(size={"height": 32, "width": 32})
-    processor = Gemma3Processor(images, tokenizer, _template("<start_of_image>"), image_seq_length=4)
-    return Gemma3ForConditionalGeneration(config), processor
+    images = hf.Gemma3ImageProcessorPil(size={"height": 32, "width": 32})
+    processor = hf.Gemma3Processor(images, tokenizer, _template("<start_of_image>"), image_seq_length=4)
+    return hf.Gemma3ForConditionalGeneration(config), processor
 
 
 def pixtral() -> tuple[Any, Any]:
     """Pixtral in the LLaVA architecture: images in their own shapes. Its processor needs torchvision."""
-    from transformers import LlavaConfig, LlavaForConditionalGeneration, PixtralImageProcessor, PixtralProcessor
-    from transformers import PixtralVisionConfig
+    import transformers as hf
 
     tokenizer = make_tokenizer("[IMG]", "[IMG_BREAK]", "[IMG_END]", adds_bos=True)
-    config = LlavaConfig(
-        vision_config=PixtralVisionConfig(**_VISION, image_size=64, patch_size=8),
+    config = hf.LlavaConfig(
+        vision_config=hf.PixtralVisionConfig(**_VISION, image_size=64, patch_size=8),
         text_config=_llama_config(tokenizer),
         image_token_index=tokenizer.convert_tokens_to_ids("[IMG]"),
         vision_feature_layer=-1,
         vision_feature_select_strategy="full",
         **_ids(tokenizer),
     )
-    images = PixtralImageProcessor(size={"longest_edge": 48}, patch_size={"height": 8, "width": 8})
-    processor = PixtralProcessor(images, tokenizer, patch_size=8, chat_template=_template("[IMG]"))
-    return LlavaForConditionalGeneration(config), processor
+    images = hf.PixtralImageProcessor(size={"longest_edge": 48}, patch_size={"height": 8, "width": 8})
+    processor = hf.PixtralProcessor(images, tokenizer, patch_size=8, chat_template=_template("[IMG]"))
+    return hf.LlavaForConditionalGeneration(config), processor
 
 
 def qwen2_audio() -> tuple[Any, Any]:
     """Qwen2-Audio: a Whisper encoder whose output takes the place of tokens."""
-    from transformers import Qwen2AudioConfig, Qwen2AudioForConditionalGeneration, Qwen2AudioProcessor
-    from transformers import WhisperFeatureExtractor
+    import transformers as hf
 
     tokenizer = make_tokenizer("<|AUDIO|>", "<|audio_bos|>", "<|audio_eos|>")
-    config = Qwen2AudioConfig(
+    config = hf.Qwen2AudioConfig(
         audio_config=_audio_config("qwen2_audio_encoder"),
         text_config={"model_type": "qwen2", **_TEXT, "num_key_value_heads": 2, "vocab_size": _VOCABULARY},
         audio_token_index=tokenizer.convert_tokens_to_ids("<|AUDIO|>"),
         **_ids(tokenizer),
     )
-    sounds = WhisperFeatureExtractor(feature_size=16, chunk_length=1)
+    sounds = hf.WhisperFeatureExtractor(feature_size=16, chunk_length=1)
     template = _template("<|AUDIO|>", medium="AUDIO")
-    processor = Qwen2AudioProcessor(sounds, tokenizer, chat_template=template)
-    return Qwen2AudioForConditionalGeneration(config), processor
+    processor = hf.Qwen2AudioProcessor(sounds, tokenizer, chat_template=template)
+    return hf.Qwen2AudioForConditionalGeneration(config), processor
 
 
 def whisper() -> tuple[Any, Any]:
     """Whisper: a sound in, its transcript out, and no chat."""
-    from transformers import WhisperConfig, WhisperFeatureExtractor, WhisperForConditionalGeneration, WhisperProcessor
+    import transformers as hf
 
     tokenizer = make_tokenizer("<|startoftranscript|>")
     start = tokenizer.convert_tokens_to_ids("<|startoftranscript|>")
-    config = WhisperConfig(
+    config = hf.WhisperConfig(
         d_model=32,
         encoder_layers=2,
         decoder_layers=2,
@@ -253,53 +248,50 @@ def whisper() -> tuple[Any, Any]:
         begin_suppress_tokens=None,
         **_ids(tokenizer),
     )
-    network = WhisperForConditionalGeneration(config)
+    network = hf.WhisperForConditionalGeneration(config)
     network.generation_config.decoder_start_token_id = start
-    return network, WhisperProcessor(WhisperFeatureExtractor(feature_size=16, chunk_length=1), tokenizer)
+    return network, hf.WhisperProcessor(hf.WhisperFeatureExtractor(feature_size=16, chunk_length=1), tokenizer)
 
 
 def qwen2_5_vl() -> tuple[Any, Any]:
     """Qwen2.5-VL: images in their own shapes, positions in three dimensions. Its processor needs torchvision."""
-    from transformers import Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration, Qwen2_5_VLProcessor
-    from transformers import Qwen2VLImageProcessor, Qwen2VLVideoProcessor
+    import transformers as hf
 
     tokenizer = _qwen_tokenizer()
     vision = {"depth": 2, "hidden_size": 32, "intermediate_size": 64, "num_heads": 2, "out_hidden_size": 32}
-    config = Qwen2_5_VLConfig(
+    config = hf.Qwen2_5_VLConfig(
         vision_config={**vision, "patch_size": 8, "window_size": 32, "fullatt_block_indexes": [1]},
         text_config=_qwen_text([2, 1, 1]),
         **_qwen_ids(tokenizer),
     )
     sizes = {"patch_size": 8, "size": {"shortest_edge": 16 * 16, "longest_edge": 64 * 64}}
-    processor = Qwen2_5_VLProcessor(
-        Qwen2VLImageProcessor(**sizes), tokenizer, Qwen2VLVideoProcessor(**sizes), chat_template=_qwen_template()
+    processor = hf.Qwen2_5_VLProcessor(
+        hf.Qwen2VLImageProcessor(**sizes), tokenizer, hf.Qwen2VLVideoProcessor(**sizes), chat_template=_qwen_template()
     )
-    return Qwen2_5_VLForConditionalGeneration(config), processor
+    return hf.Qwen2_5_VLForConditionalGeneration(config), processor
 
 
 def qwen3_vl() -> tuple[Any, Any]:
     """Qwen3-VL: features of several depths, and time stamps between frames. Its processor needs torchvision."""
-    from transformers import Qwen2VLImageProcessor, Qwen3VLConfig, Qwen3VLForConditionalGeneration, Qwen3VLProcessor
-    from transformers import Qwen3VLVideoProcessor
+    import transformers as hf
 
     tokenizer = _qwen_tokenizer()
     vision = {"depth": 2, "hidden_size": 32, "intermediate_size": 64, "num_heads": 2, "out_hidden_size": 32}
-    config = Qwen3VLConfig(
+    config = hf.Qwen3VLConfig(
         vision_config={**vision, "patch_size": 8, "num_position_embeddings": 64, "deepstack_visual_indexes": [0]},
         text_config={**_qwen_text([2, 1, 1]), "head_dim": 8},
         **_qwen_ids(tokenizer),
     )
     sizes = {"patch_size": 8, "size": {"shortest_edge": 16 * 16, "longest_edge": 64 * 64}}
-    processor = Qwen3VLProcessor(
-        Qwen2VLImageProcessor(**sizes), tokenizer, Qwen3VLVideoProcessor(**sizes), chat_template=_qwen_template()
+    processor = hf.Qwen3VLProcessor(
+        hf.Qwen2VLImageProcessor(**sizes), tokenizer, hf.Qwen3VLVideoProcessor(**sizes), chat_template=_qwen_template()
     )
-    return Qwen3VLForConditionalGeneration(config), processor
+    return hf.Qwen3VLForConditionalGeneration(config), processor
 
 
 def internvl() -> tuple[Any, Any]:
     """InternVL in the format of Transformers: tiles of one size. Its processor needs torchvision."""
-    from transformers import GotOcr2ImageProcessor, InternVLConfig, InternVLForConditionalGeneration, InternVLProcessor
-    from transformers import InternVLVideoProcessor
+    import transformers as hf
 
     named = {
         "start_image_token": "<img>",
@@ -308,7 +300,7 @@ def internvl() -> tuple[Any, Any]:
         "video_token": "<video>",
     }
     tokenizer = make_tokenizer(**named)
-    config = InternVLConfig(
+    config = hf.InternVLConfig(
         vision_config={**_VISION, "image_size": [32, 32], "patch_size": [8, 8]},
         text_config={"model_type": "qwen2", **_TEXT, "num_key_value_heads": 2, "vocab_size": _VOCABULARY},
         image_token_id=tokenizer.convert_tokens_to_ids("<IMG_CONTEXT>"),
@@ -316,15 +308,15 @@ def internvl() -> tuple[Any, Any]:
         **_ids(tokenizer),
     )
     size = {"height": 32, "width": 32}
-    images = GotOcr2ImageProcessor(size=size, crop_to_patches=True, max_patches=4)
-    processor = InternVLProcessor(
+    images = hf.GotOcr2ImageProcessor(size=size, crop_to_patches=True, max_patches=4)
+    processor = hf.InternVLProcessor(
         images,
         tokenizer,
-        InternVLVideoProcessor(size=size),
+        hf.InternVLVideoProcessor(size=size),
         image_seq_length=4,
         chat_template=_template("<IMG_CONTEXT>\n").replace("VIDEO", "<video>\n"),
     )
-    return InternVLForConditionalGeneration(config), processor
+    return hf.InternVLForConditionalGeneration(config), processor
 
 
 ARCHITECTURES: dict[str, Callable[..., tuple[Any, Any]]] = {
@@ -360,9 +352,9 @@ def _ids(tokenizer: Any) -> dict[str, int]:
 
 
 def _llama_config(tokenizer: Any) -> Any:
-    from transformers import LlamaConfig
+    import transformers as hf
 
-    return LlamaConfig(
+    return hf.LlamaConfig(
         **_TEXT, num_key_value_heads=2, vocab_size=_VOCABULARY, max_position_embeddings=1024, **_ids(tokenizer)
     )
 
@@ -380,7 +372,9 @@ def _audio_config(model_type: str) -> dict[str, Any]:
 
 
 def _qwen_tokenizer() -> Any:
-    return make_tokenizer("<|vision_start|>", "<|vision_end|>", image_token="<|image_pad|>", video_token="<|video_pad|>")
+    return make_tokenizer(
+        "<|vision_start|>", "<|vision_end|>", image_token="<|image_pad|>", video_token="<|video_pad|>"
+    )
 
 
 def _qwen_template() -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,12 @@ from polymeter.api import lmms_eval_terms as terms
 from polymeter.api.running import RunResult, evaluate
 from polymeter.core.errors import PlanError
 from polymeter.core.identity import fingerprint
+from polymeter.core.model import Model
 from polymeter.core.progress import Progress
 from polymeter.core.secrets import hide_secrets, without_secrets
 from polymeter.report import lmms_eval_files as files
 from polymeter.report import lmms_eval_samples as sample_files
+from polymeter.report.lmms_eval_files import CommandFacts
 from polymeter.store.export import read_samples
 from polymeter.store.files import replacing, write_json
 from polymeter.store.folder import RunFolder
@@ -32,6 +34,7 @@ class LmmsEvalCommand:
     model: str
     tasks: str
     model_args: str = ""
+    model_path: str | None = None
     num_fewshot: int | None = None
     batch_size: str | None = None
     device: str | None = None
@@ -41,7 +44,7 @@ class LmmsEvalCommand:
     use_cache: str | None = None
     log_samples: bool = False
     system_instruction: str | None = None
-    include_path: str | None = None
+    include_path: str | Sequence[str] | None = None
     gen_kwargs: str = ""
     reasoning_tags: str | None = None
     timezone: str = terms.DEFAULT_ZONE
@@ -62,15 +65,17 @@ class LmmsEvalResult:
         run: Ours.
         files: lmms-eval's files, as written.
         notes: What the user should know of how the command was taken.
+        facts: The command, for further documents.
     """
 
     run: RunResult
     files: tuple[Path, ...]
     notes: tuple[str, ...]
+    facts: CommandFacts
 
 
 def evaluate_lmms_eval(
-    command: LmmsEvalCommand, *, progress: Progress | None = None, typed: str = ""
+    command: LmmsEvalCommand, *, progress: Progress | None = None, typed: str = "", model: Model | None = None
 ) -> LmmsEvalResult:
     """Run a command of lmms-eval.
 
@@ -81,6 +86,7 @@ def evaluate_lmms_eval(
         command: The command.
         progress: Who watches.
         typed: What the user typed, for the record.
+        model: A model that is there already, in place of the one that the command names.
 
     Raises:
         PlanError: It cannot run as asked for; nothing was spent.
@@ -91,20 +97,27 @@ def evaluate_lmms_eval(
     seeds = terms.parse_seeds(command.seed)
     patterns, include_paths = terms.patterns_and_paths(command.tasks, command.include_path)
     arguments = terms.parse_arguments(command.model_args, "--model_args")
-    model, model_args, note = terms.model_and_arguments(command.model, arguments, command.device)
-    options = {**_options(command, seeds), "include_paths": include_paths}
-    identity = fingerprint([model, hide_secrets(command.model_args), sorted(patterns), _plain(options)])[:8]
+    name, model_args, note = (
+        terms.model_and_arguments(command.model, arguments, command.device, command.model_path or "")
+        if model is None
+        else (command.model, {}, "")
+    )
+    options = {**_options(command, seeds), **_prompts(command, name), "include_paths": include_paths}
+    identity = fingerprint(
+        [name, command.model_path, hide_secrets(command.model_args), sorted(patterns), _plain(options)]
+    )[:8]
     folder = _folder(command)
     run = evaluate(
-        model,
+        name if model is None else model,
         patterns,
+        model_path=(command.model_path or "") if model is None else "",
         model_args=model_args,
         progress=progress,
         command=typed,
         output=_run_folder(command, folder, stamp, identity),
         **options,
     )
-    facts = files.CommandFacts(
+    facts = CommandFacts(
         command.model, hide_secrets(command.model_args), stamp, seeds, without_secrets(dict(command.arguments))
     )
     written: tuple[Path, ...] = ()
@@ -114,11 +127,32 @@ def evaluate_lmms_eval(
             run.folder, folder, facts, has_samples=has_samples, baseline=command.baseline or ""
         )
     notes = [note, _seed_note(seeds)]
-    return LmmsEvalResult(run, written, tuple(text for text in notes if text))
+    return LmmsEvalResult(run, written, tuple(text for text in notes if text), facts)
+
+
+def lmms_eval_document(result: LmmsEvalResult, *, has_samples: bool = True) -> dict[str, Any]:
+    """What ``simple_evaluate`` of lmms-eval gives back: the content of its results file, and ``samples`` by task, each
+    with its row (``doc``) without media.
+
+    Args:
+        result: A finished evaluation.
+        has_samples: Whether samples are wanted.
+
+    Raises:
+        PlanError: The run is not finished.
+    """
+    run = result.run.folder
+    results = run.read_results()
+    document = files.results_document(run.read_manifest(), results, result.facts)
+    if has_samples:
+        document["samples"] = {
+            name: _with_docs(run, name, _records(run, name, task)) for name, task in results["tasks"].items()
+        }
+    return document
 
 
 def write_lmms_eval_files(
-    run: RunFolder, folder: Path, facts: files.CommandFacts, *, has_samples: bool = False, baseline: str = ""
+    run: RunFolder, folder: Path, facts: CommandFacts, *, has_samples: bool = False, baseline: str = ""
 ) -> tuple[Path, ...]:
     """Write lmms-eval's files for a finished run.
 
@@ -192,6 +226,12 @@ def _options(command: LmmsEvalCommand, seeds: terms.Seeds) -> dict[str, Any]:
     return {name: value for name, value in told.items() if value is not None}
 
 
+def _prompts(command: LmmsEvalCommand, name: str) -> dict[str, Any]:
+    """Tasks have prompts for models by lmms-eval's names for them, whatever runs such a model here."""
+    is_ours = name.removeprefix("lmms:").partition(":")[0] == command.model.partition(":")[0]
+    return {} if is_ours else {"prompt_key": command.model}
+
+
 def _folder(command: LmmsEvalCommand) -> Path | None:
     """Where lmms-eval's files go: a folder of the model's name, where its arguments name it."""
     if not command.output_path:
@@ -230,6 +270,11 @@ def _seed_note(seeds: terms.Seeds) -> str:
 
 def _records(run: RunFolder, name: str, task: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     return sample_files.sample_records(lambda: read_samples(run, name), sample_files.filters_of(task))
+
+
+def _with_docs(run: RunFolder, name: str, records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    docs = {sample["index"]: sample["doc"] for sample in read_samples(run, name)}
+    return [{**record, "doc": docs[record["doc_id"]]} for record in records]
 
 
 def _paired(run: RunFolder, name: str, task: Mapping[str, Any], baseline: Path) -> dict[str, Any]:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone, tzinfo
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from polymeter.api import lmms_eval_models as routes
 from polymeter.api.tasks import build_catalog
 from polymeter.core.errors import PlanError
 from polymeter.core.registries import MODELS
+from polymeter.models.lmms.loading import known_wrappers
 from polymeter.models.lmms_arguments import simple_parse_args_string
 
 Seeds = tuple[int | None, int | None, int | None, int | None]
 DEFAULT_SEEDS: Seeds = (0, 1234, 1234, 1234)
 DEFAULT_ZONE = "Asia/Singapore"
-_NAME_KEYS = ("pretrained", "model", "model_version", "model_name", "model_id")
 
 
 def parse_arguments(text: str, option: str) -> dict[str, Any]:
@@ -88,34 +90,49 @@ def parse_batch_size(text: str) -> int | None:
     return int(word)
 
 
-def model_and_arguments(name: str, arguments: dict[str, Any], device: str | None) -> tuple[str, dict[str, Any], str]:
+def model_and_arguments(
+    name: str, arguments: dict[str, Any], device: str | None, model_path: str = ""
+) -> tuple[str, dict[str, Any], str]:
     """A model as Polymeter names it, its arguments, and a note for the user.
 
-    One of our backends goes by its own name, and takes the weights that ``pretrained=`` names; every other name is
-    looked for among wrapped ``lmms`` classes.
+    With a path the name is that of a wrapper in it. Else one of our backends goes by its own name, and takes the
+    weights that ``pretrained=`` names; then come wrappers that are registered or that an installed package brings, and
+    last what lmms-eval's own names mean here.
 
     Raises:
         PlanError: There is no such model; the nearest are named.
     """
+    name, arguments, note = _found(name, arguments, model_path)
     backend, colon, _ = name.partition(":")
-    if backend not in MODELS:
-        if "lmms" not in MODELS:
-            MODELS.find(backend)
-        name, backend, colon = f"lmms:{name}", "lmms", ":"
     parameters = inspect.signature(MODELS.get(backend)).parameters
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
     given = dict(arguments)
-    key = next((key for key in _NAME_KEYS if key in given and key not in parameters), None)
+    key = next((key for key in routes.NAME_KEYS if key in given and key not in parameters), None)
     if not colon and "name" in parameters and "name" not in given and key is not None:
         name = f"{name}:{given.pop(key)}"
     if device is None:
-        return name, given, ""
+        return name, given, note
     if "device" in parameters or takes_any:
-        return name, {"device": device, **given}, ""
-    return name, given, f"--device {device} has no effect: model {backend!r} takes no device."
+        return name, {"device": device, **given}, note
+    return name, given, f"{note} --device {device} has no effect: model {backend!r} takes no device.".strip()
 
 
-def patterns_and_paths(tasks: str, include_path: str | None) -> tuple[list[str], tuple[Path, ...]]:
+def _found(name: str, arguments: dict[str, Any], model_path: str) -> tuple[str, dict[str, Any], str]:
+    backend = name.partition(":")[0]
+    if model_path and backend != "lmms":
+        return f"lmms:{name}", arguments, ""
+    if backend in MODELS:
+        return name, routes.translated(backend, arguments), ""
+    wrappers = known_wrappers()
+    if name in wrappers:
+        return f"lmms:{name}", arguments, ""
+    routed = routes.route(name, arguments)
+    if routed is None:
+        raise routes.unknown(name, [*MODELS, *wrappers])
+    return f"{routed.backend}:{routed.name}".rstrip(":"), routed.arguments, routed.note
+
+
+def patterns_and_paths(tasks: str, include_path: str | Sequence[str] | None) -> tuple[list[str], tuple[Path, ...]]:
     """Patterns of tasks, and the folders to look in. A folder among the tasks stands for all tasks in it.
 
     Raises:
@@ -124,7 +141,8 @@ def patterns_and_paths(tasks: str, include_path: str | None) -> tuple[list[str],
     words = [word.strip() for word in tasks.split(",") if word.strip()]
     if not words:
         raise PlanError("No task is named.", where="--tasks", hint="'polymeter lmms-eval tasks list' lists them.")
-    paths = (Path(include_path),) if include_path else ()
+    told = [include_path] if isinstance(include_path, str) else include_path or []
+    paths = tuple(Path(path) for path in told if path)
     folders = tuple(Path(word) for word in words if Path(word).is_dir())
     if not folders:
         return words, paths

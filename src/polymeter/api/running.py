@@ -204,6 +204,7 @@ def _absolute_file(name: str) -> str:
 
 
 def _spec(model: ModelLike, path: str = "", args: Mapping[str, Any] | None = None) -> ModelSpec | Model:
+    path = str(Path(path).resolve()) if path and Path(path).exists() else path
     if isinstance(model, str):
         return parse_model(model, path=path, args=args)
     return replace(model, path=path or model.path) if isinstance(model, ModelSpec) else model

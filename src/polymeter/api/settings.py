@@ -12,6 +12,7 @@ from pathlib import Path
 
 from polymeter.core.errors import PlanError, did_you_mean
 
+INCLUDE_VARIABLE = "POLYMETER_INCLUDE_PATH"
 _KEYS = ("data", "weights", "include_paths", "cache_dir")
 
 
@@ -35,15 +36,17 @@ class UserSettings:
 
 
 def read_settings() -> UserSettings:
-    """The user's settings; relative paths are relative to the file that names them.
+    """The user's settings; relative paths are relative to the file that names them. Folders of benchmarks that
+    ``POLYMETER_INCLUDE_PATH`` names (parted as in ``PATH``) are added to those of the file.
 
     Raises:
         PlanError: The file is not a mapping, has an unknown key, or ``POLYMETER_SETTINGS`` names a file that is not
             there.
     """
     path = _find()
+    included = tuple(Path(place) for place in os.environ.get(INCLUDE_VARIABLE, "").split(os.pathsep) if place)
     if path is None:
-        return UserSettings()
+        return UserSettings(include_paths=included)
     import yaml
 
     try:
@@ -61,7 +64,7 @@ def read_settings() -> UserSettings:
     return UserSettings(
         {str(name): str(folder / str(place)) for name, place in (content.get("data") or {}).items()},
         {str(name): str(folder / str(place)) for name, place in (content.get("weights") or {}).items()},
-        tuple(folder / str(place) for place in content.get("include_paths") or ()),
+        (*included, *(folder / str(place) for place in content.get("include_paths") or ())),
         folder / str(cache_dir) if cache_dir else None,
         path,
     )

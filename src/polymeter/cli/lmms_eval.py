@@ -40,7 +40,15 @@ _MISSING = {
 
 def lmms_eval(context: typer.Context) -> int:
     """Take lmms-eval's command line: eval (or options alone), tasks, models, power, version."""
-    words = list(context.args)
+    return run_words(state_of(context), list(context.args))
+
+
+def run_words(state: State, words: list[str]) -> int:
+    """Run a command of lmms-eval.
+
+    Raises:
+        PlanError: There is no such command, or it cannot run as asked for.
+    """
     command = words[0] if words and not words[0].startswith("-") else "eval"
     rest = words[1:] if words[:1] == [command] else words
     if command in _MISSING:
@@ -49,7 +57,7 @@ def lmms_eval(context: typer.Context) -> int:
     if command not in commands:
         hint = did_you_mean(command, commands) or f"Known: {', '.join(commands)}."
         raise PlanError(f"There is no command {command!r}.", where=flags.WHERE, hint=hint)
-    return commands[command](state_of(context), rest)
+    return commands[command](state, rest)
 
 
 def _eval(state: State, words: list[str]) -> int:

@@ -59,7 +59,8 @@ FLAGS: tuple[Flag, ...] = (
     _done(
         "--config", "text", "", "a YAML file with these options: a mapping, or a list of them, run one after another"
     ),
-    _done("--model", "text", "hf", "the model: one of ours, or a registered lmms class"),
+    _done("--model", "text", "hf", "the model: one of ours, or the name of an lmms class"),
+    _done("--model_path", "text", None, "the file or package that defines the lmms class", "--model-path"),
     _done("--tasks", "text", None, "tasks, groups, tags, globs or folders, parted by commas; or list, list_groups, …"),
     _done("--model_args", "text", "", "arguments of the model: key=value,…"),
     _done("--num_fewshot", "int", None, "few-shot examples, in place of the tasks' own"),

@@ -44,6 +44,30 @@ def parse_pairs(texts: Iterable[str], option: str) -> dict[str, Any]:
     return found
 
 
+def parse_model_args(model: str, texts: Iterable[str]) -> dict[str, Any]:
+    """``--model-args``: as ``parse_pairs``; those of an ``lmms`` wrapper by the rules that its authors know, under
+    which JSON stays text and a negative number is a float.
+
+    Raises:
+        PlanError: As for ``parse_pairs``.
+    """
+    if model.partition(":")[0] != "lmms":
+        return parse_pairs(texts, "--model-args")
+    from polymeter.models.lmms_arguments import simple_parse_args_string
+
+    found: dict[str, Any] = {}
+    for text in texts:
+        try:
+            pairs = simple_parse_args_string(text)
+        except ValueError as error:
+            raise PlanError(f"{error}.", where="--model-args", hint="Write name=value,other=value") from None
+        for key, value in pairs.items():
+            if key in found:
+                raise PlanError(f"{key!r} is given twice.", where="--model-args")
+            found[key] = value
+    return found
+
+
 def parse_value(text: str, where: str) -> Any:
     """One value.
 

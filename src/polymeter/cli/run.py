@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from polymeter.cli.pairs import parse_pairs, parse_places, split_list
+from polymeter.cli.pairs import parse_model_args, parse_pairs, parse_places, split_list
 from polymeter.cli.state import Debug, state_of
 from polymeter.core.errors import PlanError
 
@@ -43,7 +43,7 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
         ),
     ],
     model_path: Annotated[
-        str, _option("--model-path", help="File that defines the model.", panel=_WHAT, metavar="FILE")
+        str, _option("--model-path", help="File or package that defines the model.", panel=_WHAT, metavar="FILE")
     ] = "",
     model_args: Annotated[
         list[str] | None,
@@ -53,6 +53,9 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
         str | None,
         _option("--base-url", help="Address of the model's endpoint, up to /v1.", panel=_WHAT, metavar="URL"),
     ] = None,
+    strip_prompt: Annotated[
+        bool, _option("--strip-prompt", help="The wrapper answers with input and output: cut the input.", panel=_HOW)
+    ] = False,
     judge: Annotated[str | None, _option("--judge", help="The model that judges.", panel=_WHAT, metavar="SPEC")] = None,
     include_path: Annotated[
         list[Path] | None, _option("--include-path", help="A folder of benchmarks.", panel=_WHAT, metavar="FOLDER")
@@ -181,7 +184,9 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
         "is_restart": restart or None,
     }
     options = {name: value for name, value in told.items() if value not in (None, (), {})}
-    arguments = parse_pairs(model_args or (), "--model-args") | ({"base_url": base_url} if base_url else {})
+    arguments = parse_model_args(model, model_args or ())
+    arguments |= {"base_url": base_url} if base_url else {}
+    arguments |= {"strip_prompt": True} if strip_prompt else {}
     return _evaluate(context, model, names, model_path, arguments, {"judge": judge} if judge else {}, options, quiet)
 
 

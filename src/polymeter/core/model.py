@@ -28,6 +28,7 @@ class ModelTraits:
         asks: For each ask whether the model answers it; absent: unknown, settled by a probe.
         modalities: For each modality whether the model takes it; absent: unknown.
         drives_rounds: Whether it runs multi-round protocols itself.
+        drives_stages: Whether it runs the stages of a visual chain of thought itself.
         is_completion: Whether it continues text and does not follow a chat template, so that injected stop strings
             matter to it.
         is_foreign: Whether its outputs are used as they are (stop strings are not applied unless the plan asks).
@@ -39,6 +40,7 @@ class ModelTraits:
     asks: Mapping[AskKind, bool] = field(default_factory=dict)
     modalities: Mapping[Modality, bool] = field(default_factory=dict)
     drives_rounds: bool = False
+    drives_stages: bool = False
     is_completion: bool = False
     is_foreign: bool = False
     prompt_override: PromptOverride | None = None
@@ -98,9 +100,12 @@ class BatchModel(_BaseModel):
 
     Attributes:
         batch_hint: How many requests it likes at a time, or ``ALL_READY``. The plan's batch size wins.
+        planned_batch_size: The plan's batch size, for models that want to know it when they load; ``None``: none is
+            planned, or it is found by trying.
     """
 
     batch_hint: int | Literal["all_ready"] = 1
+    planned_batch_size: int | None = None
 
     @abstractmethod
     def respond(self, requests: list[Request]) -> list[Response]:

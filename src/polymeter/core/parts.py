@@ -14,7 +14,7 @@ import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeGuard
 
 from polymeter.core.errors import DataError, PolymeterError, boundary
 
@@ -37,6 +37,7 @@ _SOUND_MAGIC = (
     (b"\xff\xf2", "audio/mpeg"),
 )
 _EXIF_ORIENTATION = 0x0112
+_SIDEWAYS = (5, 6, 7, 8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,26 @@ class Image:
                 raise
         return picture
 
+    def size(self) -> tuple[int, int]:
+        """Width and height in pixels of the upright image. Reads no more than the header of an image that has not been
+        decoded.
+
+        Raises:
+            DataError: The source is missing or is not an image that Pillow can read.
+        """
+        memo = self._memo
+        picture: PILImage | None = memo.decoded
+        if picture is not None:
+            return picture.size
+        if memo.error is not None:
+            raise memo.error
+        try:
+            with boundary(DataError, f"Opening the image {self.describe()}"):
+                return _size(self._resolve())
+        except DataError as error:
+            memo.error = error
+            raise
+
     def encoded(self) -> tuple[bytes, str]:
         """The image as ``(bytes, MIME type)``. Bytes that are encoded already are given as they are, never re-encoded.
 
@@ -128,10 +149,12 @@ class Image:
         return source if isinstance(source, bytes) else None
 
     def content_hash(self) -> str:
-        """Hex digest of what the image shows: its encoded bytes if there are any, else mode, size and pixels."""
+        """Hex digest of what the image shows: its encoded bytes if there are any, else mode, size and pixels. Of an image
+        that lies elsewhere, only its URL is known.
+        """
         memo = self._memo
         if memo.content_hash is None:
-            source = self.original_bytes()
+            source = self.source.encode() if _is_elsewhere(self.source) else self.original_bytes()
             if source is not None:
                 memo.content_hash = _digest(source)
             else:
@@ -151,6 +174,11 @@ class Image:
         """Forget the decoded pixels; they are decoded again when asked for again."""
         self._memo.decoded = None
         self._memo.resolved = None
+
+    @property
+    def is_decoded(self) -> bool:
+        """Whether the whole image is in memory."""
+        return self._memo.decoded is not None
 
     @property
     def note(self) -> dict[str, Any] | None:
@@ -305,6 +333,10 @@ def is_url(source: Any) -> bool:
     return isinstance(source, str) and source.startswith(("http://", "https://", "data:"))
 
 
+def _is_elsewhere(source: Any) -> TypeGuard[str]:
+    return isinstance(source, str) and source.startswith(("http://", "https://"))
+
+
 def original(source: Any) -> Any:
     """The encoded bytes behind a source if it has any (a file, bytes, a Pillow image opened from our rows), else the
     source.
@@ -352,6 +384,20 @@ def _decode(source: Any) -> PILImage:
     if picture.getexif().get(_EXIF_ORIENTATION, 1) != 1:
         picture = ImageOps.exif_transpose(picture)
     return picture
+
+
+def _size(source: Any) -> tuple[int, int]:
+    from PIL import Image as pil
+
+    if _is_pil(source):
+        return source.size  # type: ignore[no-any-return]
+    data = original(source)
+    if not isinstance(data, bytes):
+        return _decode(source).size
+    picture: PILImage = pil.open(io.BytesIO(data))
+    # A PNG is decoded by asking it for EXIF data, and seldom has any.
+    is_turned = picture.format != "PNG" and picture.getexif().get(_EXIF_ORIENTATION, 1) in _SIDEWAYS
+    return (picture.height, picture.width) if is_turned else picture.size
 
 
 def _media_hash(source: Any) -> str:

@@ -157,16 +157,23 @@ class ChoiceLogprob:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one answer, padding not counted. ``None``: the backend does not say."""
+    """Tokens of one answer, padding not counted. ``None``: the backend does not say.
+
+    ``reasoning_tokens`` are a part of ``output_tokens``, and ``cached_tokens`` (read from a prefix cache) of
+    ``input_tokens``.
+    """
 
     input_tokens: int | None = None
     output_tokens: int | None = None
     reasoning_tokens: int | None = None
+    cached_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One answer: text, images or log-probabilities, with what the backend tells of it."""
+    """One answer: text, images or log-probabilities, with what the backend tells of it. ``note``: what a reader should
+    know of how it came about (which way log-probabilities were got).
+    """
 
     text: str | None = None
     images: tuple[PILImage, ...] = ()
@@ -175,6 +182,7 @@ class Output:
     tool_calls: tuple[Mapping[str, Any], ...] = ()
     finish_reason: str | None = None
     usage: Usage | None = None
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

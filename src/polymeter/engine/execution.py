@@ -181,7 +181,7 @@ class Execution:
                 model.load()
             return EndpointLane(
                 model,
-                options.concurrency if isinstance(options.concurrency, int) else 32,
+                None if options.concurrency == "auto" else options.concurrency,
                 self._prefetcher,
                 driver.answered,
                 max_retries=options.max_retries,

@@ -33,7 +33,7 @@ def make_model(spec: ModelSpec, weights: Mapping[str, str]) -> Model:
         PlanError: An unknown argument (the nearest is named), a missing package, or a model that cannot be made.
     """
     factory = MODELS.get(spec.backend)
-    args = dict(spec.args)
+    args = {name: weights.get(value, value) if isinstance(value, str) else value for name, value in spec.args.items()}
     parameters = inspect.signature(factory).parameters
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
     for name in args:

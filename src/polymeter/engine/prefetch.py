@@ -1,25 +1,36 @@
 """Media ahead of the model: decoding and previews on their own threads, so that a model never waits for a picture it
 could have had.
 
-Images are decoded whole, and one that cannot be is its request's failure. Of videos and sounds only a preview is
-made: how they are decoded is the model's business, and so is their failure.
+For a model on this machine images are decoded whole, and one that cannot be is its request's failure. For an endpoint
+only their headers are read, since it is sent the bytes as they are: one that is broken further on is for whoever
+decodes it to say. Of videos and sounds only a preview is made: how they are decoded is the model's business, and so is
+their failure.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.errors import DataError, PolymeterError, boundary
+from polymeter.core.errors import DataError, ModelError, PolymeterError, boundary
 from polymeter.core.parts import Audio, Image, Media, Video
 from polymeter.core.request import Request, Response
 from polymeter.engine.pool import Pool
 from polymeter.store.media import MediaStore
 
 _REMEMBERED = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What was made of a request for an endpoint, or why it can never be sent."""
+
+    made: Any = None
+    failure: Response | None = None
 
 
 class Prefetcher:
@@ -59,6 +70,39 @@ class Prefetcher:
         for place in to_do:
             self._pool.submit(_Job(requests[place], place, failures, self._previews, countdown))
 
+    def prepare_each(
+        self,
+        requests: Sequence[Request],
+        make: Callable[[Request], Any] | None,
+        ready: Callable[[list[Prepared]], None],
+    ) -> None:
+        """Look at the media of some requests for an endpoint and make what will be sent, then call ``ready``.
+
+        ``ready`` is called on this thread when there is nothing to do, else on a decoding thread.
+
+        Args:
+            requests: Share one thread hop.
+            make: Makes what is sent; ``None``: nothing is to be made.
+            ready: Takes one ``Prepared`` for each request, in order.
+        """
+        is_wanted = self._previews.is_wanted
+        if make is None and not any(is_wanted(medium) for request in requests for medium in request.media()):
+            ready([Prepared()] * len(requests))
+            return
+        self._pool.submit(lambda: ready([self._prepare_one(request, make) for request in requests]))
+
+    def _prepare_one(self, request: Request, make: Callable[[Request], Any] | None) -> Prepared:
+        try:
+            with boundary(DataError, "Preparing media"):
+                for medium in request.media():
+                    self._previews.look(medium, is_shown_encoded=True)
+            with boundary(ModelError, "Preparing the request"):
+                return Prepared(make(request) if make is not None else None)
+        except DataError as error:
+            return Prepared(failure=Response.failed(error, "data"))
+        except PolymeterError as error:
+            return Prepared(failure=Response.failed(error))
+
     def close(self) -> None:
         """Stop decoding."""
         self._pool.close()
@@ -84,13 +128,21 @@ class Previews:
             return False
         return self._media.keeps_previews if isinstance(medium, Audio) else self._shows_videos
 
-    def look(self, medium: Media) -> None:
+    def look(self, medium: Media, *, is_shown_encoded: bool = False) -> None:
         """Decode an image; make the preview of any medium.
 
+        Args:
+            medium: What to look at.
+            is_shown_encoded: Whether the model is sent the encoded bytes, so that an image need not be decoded.
+
         Raises:
-            DataError: An image cannot be decoded.
+            DataError: An image cannot be decoded, or has no header that can be read.
         """
         if isinstance(medium, Image):
+            if not is_shown_encoded:
+                medium.open()
+            elif is_remote(medium):
+                return
             self._media.keep_preview(medium)
         elif self.is_wanted(medium):
             try:
@@ -116,6 +168,11 @@ class Previews:
             if len(self._notes) >= _REMEMBERED:
                 self._notes.clear()
             self._notes[key] = video.note
+
+
+def is_remote(medium: Media) -> bool:
+    """Whether a medium lies elsewhere, for the endpoint to fetch: a URL that does not hold the data itself."""
+    return medium.is_url and not str(medium.source).startswith("data:")
 
 
 class _Serial:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError
-from polymeter.core.model import Model, ModelSpec
+from polymeter.core.model import BatchModel, Model, ModelSpec
 from polymeter.core.options import RunOptions
 from polymeter.core.progress import Progress
 from polymeter.core.registries import MODELS
@@ -150,7 +150,11 @@ def _model_notes(specs: Iterable[ModelSpec | None]) -> list[str]:
 
 
 def _make(which: ModelSpec | Model, options: RunOptions) -> tuple[Model, ModelSpec | None]:
-    return (make_model(which, options.weights), which) if isinstance(which, ModelSpec) else (check_model(which), None)
+    is_spec = isinstance(which, ModelSpec)
+    model = make_model(which, options.weights) if is_spec else check_model(which)
+    if isinstance(model, BatchModel) and isinstance(options.batch_size, int):
+        model.planned_batch_size = options.batch_size
+    return model, which if is_spec else None
 
 
 def _if_finished(plan: Plan, folder: RunFolder) -> RunOutcome | None:

@@ -6,11 +6,14 @@ import os
 import random
 import socket
 import sys
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+_here = threading.local()
 
 
 @contextmanager
@@ -58,6 +61,34 @@ def seeded(seed: int) -> Iterator[None]:
         random.setstate(python_state)
         if numpy_state is not None:
             sys.modules["numpy"].random.set_state(numpy_state)
+
+
+@contextmanager
+def without_bars() -> Iterator[None]:
+    """Bars of tqdm that guest code begins on this thread inside this are not shown: a wrapper has one for each batch,
+    and they would tear the progress of the run apart.
+    """
+    _listen_to_bars()
+    before = getattr(_here, "hides_bars", False)
+    _here.hides_bars = True
+    try:
+        yield
+    finally:
+        _here.hides_bars = before
+
+
+def _listen_to_bars() -> None:
+    """Make bars of tqdm ask, when they begin, whether their thread shows any; asked again, nothing changes."""
+    bar = getattr(sys.modules.get("tqdm"), "tqdm", None)
+    if bar is None or getattr(bar.__init__, "asks_first", False):
+        return
+    begin = bar.__init__
+
+    def ask_and_begin(self: Any, *args: Any, **kwargs: Any) -> None:
+        begin(self, *args, **{**kwargs, "disable": True} if getattr(_here, "hides_bars", False) else kwargs)
+
+    ask_and_begin.asks_first = True  # type: ignore[attr-defined]
+    bar.__init__ = ask_and_begin
 
 
 def _numpy_state() -> Any:

@@ -24,7 +24,7 @@ from types import ModuleType
 from typing import Any
 
 from polymeter.core.identity import digest
-from polymeter.guests.places import TASKS, task_place
+from polymeter.guests.places import TREES, task_place
 
 GUEST_LOCK = threading.RLock()
 PREFIX = "_polymeter_guest_"
@@ -59,7 +59,7 @@ class _Folder:
         ) -> ModuleType:
             if level > 1:
                 return self._from_parent(name, fromlist or (), level, globals or {})
-            if level == 0 and name.startswith(TASKS):
+            if level == 0 and name.startswith(TREES):
                 found = self._from_task_tree(name, tuple(fromlist or ()))
                 if found is not None:
                     return found
@@ -102,8 +102,8 @@ class _Folder:
                     self.added.append(folder)
 
     def _from_task_tree(self, name: str, fromlist: tuple[str, ...]) -> ModuleType | None:
-        """``from lmms_eval.tasks.x.y import z``: the files that came with this guest win over everything else of that
-        name.
+        """``from lmms_eval.tasks.x.y import z`` (or ``lmms_eval.models``): the files that came with this guest win over
+        everything else of that name.
         """
         place = task_place(name, self.path)
         if place is None:
@@ -187,12 +187,17 @@ def package_of(folder: Path) -> str:
         return name
 
 
-def load_file(file: Path) -> ModuleType:
+def load_file(file: Path, supplied: Mapping[str, Any] | None = None) -> ModuleType:
     """The module of a source file; executed on first use, the same instance until ``forget_modules``. Call it inside
     ``contained``.
+
+    Args:
+        file: The file.
+        supplied: Names that code of its folder may use without importing them; what it defines itself wins.
     """
     file = file.resolve()
     package = package_of(file.parent)
+    _folders[package].builtins.update(supplied or {})
     stem = file.stem
     with GUEST_LOCK:
         name = f"{package}.{stem}"
@@ -230,10 +235,11 @@ def forget_modules() -> None:
                 delattr(package, child)
 
 
-def guest_import_module(name: str, folder: Path) -> ModuleType | None:
-    """The module of a dotted name below a folder; ``None`` when there is none."""
+def guest_import_module(name: str, folder: Path, supplied: Mapping[str, Any] | None = None) -> ModuleType | None:
+    """The module of a dotted name below a folder; ``None`` when there is none. ``supplied`` as for ``load_file``."""
     if not _has_module(folder, name.partition(".")[0]):
         return None
+    _folders[package_of(folder)].builtins.update(supplied or {})
     with GUEST_LOCK, _importable(folder):
         return importlib.import_module(f"{package_of(folder)}.{name}")
 

@@ -1,8 +1,8 @@
-"""Where a dotted name of the foreign task tree lies on disk.
+"""Where a dotted name of the foreign task tree, or of the tree of model wrappers, lies on disk.
 
-Task code names modules of other task folders by their place in the tree that it was written for
-(``lmms_eval.tasks.x.y``). Under an include path the same folders lie under another root, so the name is looked for
-below each ancestor of the folder that asks, the nearest first.
+Guest code names modules of other folders by their place in the tree that it was written for (``lmms_eval.tasks.x.y``,
+``lmms_eval.models.simple.z``). Here the same folders lie under another root, so the name is looked for below each
+ancestor of the folder that asks, the nearest first.
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ from __future__ import annotations
 from pathlib import Path
 
 TASKS = "lmms_eval.tasks."
+TREES = (TASKS, "lmms_eval.models.")
 _MOST_LEVELS = 8
 
 
 def task_place(name: str, folder: Path) -> Path | None:
-    """The folder or file (without its ending) that a name of the task tree means; ``None`` when there is none."""
-    if not name.startswith(TASKS):
+    """The folder or file (without its ending) that a name of one of the trees means; ``None`` when there is none."""
+    tree = next((tree for tree in TREES if name.startswith(tree)), None)
+    if tree is None:
         return None
-    parts = name.removeprefix(TASKS).split(".")
+    parts = name.removeprefix(tree).split(".")
     for ancestor in [folder, *folder.parents][:_MOST_LEVELS]:
         place = ancestor.joinpath(*parts)
         if place.with_name(f"{place.name}.py").is_file() or place.is_dir():
@@ -26,7 +28,7 @@ def task_place(name: str, folder: Path) -> Path | None:
 
 
 def task_file(name: str, folder: Path) -> Path | None:
-    """The source file that a module of the task tree means; ``None`` when there is none."""
+    """The source file that a module of one of the trees means; ``None`` when there is none."""
     place = task_place(name, folder)
     if place is None:
         return None

@@ -1,6 +1,7 @@
-"""The base class of model wrappers that are written for lmms-eval, and what such a wrapper gives back.
+"""The base class of model wrappers that are written for lmms-eval, what such a wrapper gives back, and the names under
+which wrappers are known.
 
-Running a wrapper is the business of the ``lmms`` backend; this module owns only what its authors import.
+Running a wrapper is the business of ``polymeter.models.lmms``; this module owns only what its authors import.
 """
 
 from __future__ import annotations
@@ -8,16 +9,17 @@ from __future__ import annotations
 import abc
 import gc
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from polymeter.core.registry import Registry
+from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.models.lmms_arguments import simple_parse_args_string
 
 Self = TypeVar("Self", bound="lmms")
 Wrapper = TypeVar("Wrapper", bound="type[lmms]")
+_NAMES = "_polymeter_names"
 
 
 @dataclass
@@ -71,27 +73,39 @@ class CacheHook:
 
 
 class lmms(abc.ABC):
-    """A model wrapper. ``is_simple`` says whether its requests carry a text and media, or messages."""
+    """A model wrapper. ``is_simple`` says whether its requests carry a text and media, or messages.
+
+    No method is abstract: what a wrapper does not override it does not do, and that is known before anything is asked.
+    What lmms-eval's constructor sets is there before a wrapper's own constructor begins, since many never call it.
+    """
 
     is_simple: bool = True
+    _rank: int
+    _world_size: int
+    cache_hook: CacheHook
+    task_dict: dict[str, Any]
+
+    def __new__(cls: type[Self], *args: Any, **kwargs: Any) -> Self:
+        made = super().__new__(cls)
+        lmms.__init__(made)
+        return made
 
     def __init__(self) -> None:
-        self._rank = 0
-        self._world_size = 1
+        self._rank, self._world_size = 0, 1
         self.cache_hook = CacheHook(None)
-        self.task_dict: dict[str, Any] = {}
+        self.task_dict = {}
 
-    @abc.abstractmethod
     def loglikelihood(self, requests: Sequence[Any]) -> list[tuple[float, bool]]:
         """For each request the sum of the continuation's log-probabilities, and whether greedy decoding gives it."""
+        raise NotImplementedError(f"{type(self).__name__} gives no log-likelihoods.")
 
-    @abc.abstractmethod
     def generate_until(self, requests: Sequence[Any]) -> list[GenerationOutput]:
         """The answer to each request."""
+        raise NotImplementedError(f"{type(self).__name__} generates no text.")
 
-    @abc.abstractmethod
     def generate_until_multi_round(self, requests: Sequence[Any]) -> list[Any]:
         """The answers of all rounds of each request, whose rounds the wrapper drives itself."""
+        raise NotImplementedError(f"{type(self).__name__} drives no rounds.")
 
     def generate_visual_cot(self, requests: Sequence[Any]) -> list[GenerationOutput]:
         """The answer to each request, found with a picture that the model draws first."""
@@ -149,24 +163,75 @@ class lmms(abc.ABC):
         return messages
 
 
-LMMS_MODELS: Registry[type[lmms]] = Registry("lmms model", {})
-"""Wrappers by the names that ``register_model`` gave them: what ``--model lmms:NAME`` looks up."""
+@dataclass(frozen=True)
+class ModelManifest:
+    """What an installed package says of a model that it brings (entry points of the group ``lmms_eval.models``).
+
+    Attributes:
+        model_id: Its name.
+        simple_class_path: ``package.module.Class`` of the wrapper that takes a text and media.
+        chat_class_path: The same of the one that takes messages, which wins where both are there.
+        aliases: Further names.
+    """
+
+    model_id: str
+    simple_class_path: str | None = None
+    chat_class_path: str | None = None
+    aliases: tuple[str, ...] = ()
+
+
+class WrapperNames:
+    """Wrappers by the names that ``register_model`` gave them. Where two have one name, the later one has it: which of
+    them a run means is settled by the file that it names.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, type[lmms]] = {}
+
+    def add(self, name: str, cls: type[lmms]) -> None:
+        """Give a wrapper a name."""
+        self._known[name] = cls
+
+    def get(self, name: str) -> type[lmms]:
+        """The wrapper of a name.
+
+        Raises:
+            PlanError: There is none; the nearest names are given.
+        """
+        if name not in self._known:
+            hint = did_you_mean(name, self._known) or "Name the file that registers it with --model-path."
+            raise PlanError(f"There is no lmms model {name!r}.", where="--model", hint=hint)
+        return self._known[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._known
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+
+LMMS_MODELS = WrapperNames()
+"""Wrappers that were registered in this process, by name."""
+
+
+def registered_names(cls: type) -> tuple[str, ...]:
+    """The names that ``register_model`` gave to a class itself, not to what it derives from."""
+    return tuple(vars(cls).get(_NAMES, ()))
 
 
 def register_model(*names: str) -> Callable[[Wrapper], Wrapper]:
     """Make a wrapper known under some names.
 
     Raises:
-        PlanError: Another file registers one of the names.
+        TypeError: What is registered is not a subclass of ``lmms``.
     """
 
     def add(cls: Wrapper) -> Wrapper:
         if not issubclass(cls, lmms):
             raise TypeError(f"{cls!r} is registered as a model, but is not a subclass of lmms")
-        module = sys.modules.get(cls.__module__)
-        place = str(getattr(module, "__file__", None) or cls.__module__)
+        setattr(cls, _NAMES, (*registered_names(cls), *names))
         for name in names:
-            LMMS_MODELS.register(name, cls, place=place)
+            LMMS_MODELS.add(name, cls)
         return cls
 
     return add

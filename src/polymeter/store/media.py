@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
 
 AS_IS_BYTES = 64 * 1024
+AS_IS_BYTES_IF_SMALL = 256 * 1024
+"""An image that is no larger than a preview is kept as it is up to this size: encoding it anew would cost more time
+than it saves space."""
 SOUND_BYTES = 256 * 1024
 PREVIEW_SIDE_PX = 768
 _SUFFIX = {"image/jpeg": ".jpg", "image/png": ".png", "image/gif": ".gif", "image/webp": ".webp"}
@@ -40,31 +43,36 @@ class MediaStore:
     def __init__(self, folder: Path, *, keeps_previews: bool = True) -> None:
         self.folder = folder
         self.keeps_previews = keeps_previews
+        self._shelves: set[str] = set()
 
     def keep_preview(self, image: Image) -> None:
         """Write a preview of an input: its own bytes when they are few, else a smaller JPEG. Notes it on the image.
 
+        Bytes that are kept as they are are not decoded; a large JPEG is decoded at the nearest fraction of its size,
+        unless the whole of it has been decoded already.
+
         Raises:
-            DataError: The image cannot be decoded.
+            DataError: The image has no header that can be read.
         """
         if image.note is not None:
             return
-        picture = image.open()
-        note: dict[str, Any] = {"width": picture.width, "height": picture.height}
+        width, height = image.size()
+        note: dict[str, Any] = {"width": width, "height": height}
         if self.keeps_previews:
             try:
                 with boundary(DataError, "Making a preview"):
-                    note["file"] = self._preview_file(image, picture)
+                    note["file"] = self._preview_file(image, max(width, height))
             except DataError as error:  # a picture that a model can be shown, and a JPEG cannot hold
                 note["source"] = str(error)
         image.annotate(note)
 
-    def _preview_file(self, image: Image, picture: PILImage) -> str:
+    def _preview_file(self, image: Image, side_px: int) -> str:
         source = image.original_bytes() or b""
         mime = sniff_mime(source)
-        if mime is not None and len(source) <= AS_IS_BYTES:
+        most = AS_IS_BYTES_IF_SMALL if side_px <= PREVIEW_SIDE_PX else AS_IS_BYTES
+        if mime is not None and len(source) <= most:
             return self._write(image.content_hash() + _SUFFIX[mime], lambda: source)
-        return self._write(image.content_hash() + ".preview.jpg", lambda: _preview(picture))
+        return self._write(image.content_hash() + ".preview.jpg", lambda: _preview(image, source, mime))
 
     def keep_strip(self, video: Video, strip: PILImage, *, width: int, height: int, duration_s: float | None) -> None:
         """Write a strip of a video's frames and note it on the video, with the size and duration of the video
@@ -110,16 +118,19 @@ class MediaStore:
         return picture
 
     def _write(self, name: str, make: Callable[[], bytes], *, is_synced: bool = False) -> str:
-        path = self.folder / name[:2] / name
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            temporary = path.with_name(f".{name}.{threading.get_ident()}")
-            with temporary.open("wb") as file:
+        shelf = name[:2]
+        folder = f"{self.folder}/{shelf}"
+        path = f"{folder}/{name}"
+        if shelf not in self._shelves:
+            os.makedirs(folder, exist_ok=True)
+            self._shelves.add(shelf)
+        if not os.path.exists(path):
+            temporary = f"{folder}/.{name}.{threading.get_ident()}"
+            with open(temporary, "wb", buffering=0) as file:
                 file.write(make())
                 if is_synced:
-                    file.flush()
                     os.fsync(file.fileno())
-            temporary.replace(path)
+            os.replace(temporary, path)
         return name
 
 
@@ -137,7 +148,20 @@ def read_media(folder: Path, name: str) -> tuple[bytes, str] | None:
     return data, sniff_mime(data) or sniff_audio_mime(data) or "application/octet-stream"
 
 
-def _preview(picture: PILImage) -> bytes:
+def _preview(image: Image, source: bytes, mime: str | None) -> bytes:
+    """The smaller JPEG of an image.
+
+    A JPEG that nobody has decoded yet is decoded at half, a quarter or an eighth of its size where that is enough.
+    """
+    if mime == "image/jpeg" and not image.is_decoded:
+        from PIL import Image as pil
+        from PIL import ImageOps
+
+        picture: PILImage = pil.open(io.BytesIO(source))
+        picture.draft("RGB", (PREVIEW_SIDE_PX, PREVIEW_SIDE_PX))
+        picture = ImageOps.exif_transpose(picture)
+    else:
+        picture = image.open()
     small = picture.convert("RGB") if picture.mode not in ("RGB", "L") else picture.copy()
     small.thumbnail((PREVIEW_SIDE_PX, PREVIEW_SIDE_PX))
     return _jpeg(small)

@@ -144,8 +144,15 @@ def _write_output(output: Output, keep_image: Callable[[Any], str]) -> dict[str,
     if output.tool_calls:
         body["tool_calls"] = jsonable(list(output.tool_calls))
     if output.usage is not None:
-        body["usage"] = [output.usage.input_tokens, output.usage.output_tokens, output.usage.reasoning_tokens]
+        body["usage"] = _write_usage(output.usage)
+    if output.note is not None:
+        body["note"] = output.note
     return body
+
+
+def _write_usage(usage: Usage) -> list[int | None]:
+    counts = [usage.input_tokens, usage.output_tokens, usage.reasoning_tokens]
+    return counts if usage.cached_tokens is None else [*counts, usage.cached_tokens]
 
 
 def _plain_number(value: Any) -> Any:
@@ -165,4 +172,5 @@ def _read_output(body: Mapping[str, Any], load_image: LoadImage) -> Output:
         tool_calls=tuple(body.get("tool_calls", ())),
         finish_reason=body.get("finish_reason"),
         usage=Usage(*usage) if usage else None,
+        note=body.get("note"),
     )

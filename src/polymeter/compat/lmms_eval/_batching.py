@@ -126,9 +126,11 @@ def _restored(size: int, pairs: Iterable[tuple[int, Any]]) -> list[Any]:
 
 
 def _key(value: Any) -> Hashable:
-    """A value that compares as its content does, also for mappings and lists."""
+    """A value that compares as its content does, also for mappings, lists and sets."""
     if isinstance(value, Mapping):
         return tuple((str(name), _key(value[name])) for name in sorted(value, key=str))
     if isinstance(value, (list, tuple)):
         return tuple(_key(item) for item in value)
+    if isinstance(value, (set, frozenset)):
+        return frozenset(_key(item) for item in value)
     return value  # type: ignore[no-any-return]

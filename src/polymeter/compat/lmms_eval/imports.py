@@ -54,7 +54,7 @@ def require_package(package: str, extras: str | None = None, feature: str | None
 def make_lazy_getattr(lazy_imports: Mapping[str, tuple[str, str]]) -> Callable[[str], Any]:
     """A module's ``__getattr__`` that imports when asked: name → (module, attribute)."""
 
-    def __getattr__(name: str) -> Any:  # noqa: N807
+    def __getattr__(name: str) -> Any:
         if name not in lazy_imports:
             raise AttributeError(f"There is no attribute {name!r} here.")
         module, attribute = lazy_imports[name]

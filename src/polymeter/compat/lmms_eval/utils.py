@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-import gc
+import fnmatch
 import hashlib
 import json
 import os
 import re
-import sys
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import Any
 
 from polymeter.compat.lmms_eval._batching import Collator, Grouper, Reorderer, chunks, group
 from polymeter.compat.lmms_eval._logging import eval_logger
+from polymeter.compat.lmms_eval._tensors import (
+    MultiTokenEOSCriteria,
+    clear_torch_cache,
+    get_dtype,
+    pad_and_concat,
+    stop_sequences_criteria,
+)
 from polymeter.models.lmms_arguments import handle_arg_string, simple_parse_args_string
 
 __all__ = [
     "Collator",
     "Grouper",
+    "MultiTokenEOSCriteria",
     "Reorderer",
     "chunks",
     "clear_torch_cache",
@@ -37,6 +44,7 @@ __all__ = [
     "join_iters",
     "make_table",
     "pad_and_concat",
+    "pattern_match",
     "regex_replace",
     "resolve_cache_dir",
     "sanitize_list",
@@ -130,11 +138,25 @@ def join_iters(iters: Iterable[Iterable[Any]]) -> Iterator[Any]:
 
 
 def create_iterator(
-    raw_iterator: Iterable[Any], rank: int, world_size: int, limit: int | None = None, offset: int = 0
+    raw_iterator: Iterable[Any], rank: int, world_size: int, limit: float | None = None, offset: int | None = 0
 ) -> Iterator[Any]:
-    """The items of one rank out of ``world_size``, from ``offset`` on, among the first ``limit``."""
-    stop = None if limit is None else offset + limit
-    return islice(raw_iterator, rank + offset, stop, world_size)
+    """The items of one rank out of ``world_size``, from ``offset`` on, among the first ``limit``.
+
+    Raises:
+        ValueError: The offset or the limit is negative, or the limit is a share.
+    """
+    first = int(offset or 0)
+    if first < 0 or (limit is not None and (limit < 0 or limit != int(limit))):
+        raise ValueError(f"offset and limit must be whole numbers from 0 on, not {offset} and {limit}")
+    stop = None if limit is None else first + int(limit)
+    return islice(raw_iterator, int(rank) + first, stop, int(world_size))
+
+
+def pattern_match(patterns: str | Iterable[str], source_list: Iterable[str]) -> list[str]:
+    """The names that fit one of the patterns (``*`` and ``?``), sorted."""
+    names = list(source_list)
+    found = (fnmatch.filter(names, pattern) for pattern in ([patterns] if isinstance(patterns, str) else patterns))
+    return sorted(set(chain.from_iterable(found)))
 
 
 def regex_replace(string: str, pattern: str, repl: str, count: int = 0) -> str:
@@ -162,7 +184,7 @@ def make_table(result_dict: dict[str, Any], column: str = "results", sort_result
         better = result_dict.get("higher_is_better", {}).get(name, {})
         for key in sorted(values):
             metric, _, reading = key.partition(",")
-            if re.search(r"_stderr(_clt|_clustered)?$", metric):
+            if metric.startswith("paired_") or re.search(r"_stderr(_clt|_clustered)?$", metric):
                 continue
             arrow = {True: "↑", False: "↓"}.get(better.get(metric), "")
             version = result_dict.get("versions", {}).get(name, "N/A")
@@ -170,63 +192,6 @@ def make_table(result_dict: dict[str, Any], column: str = "results", sort_result
             stderr = values.get(f"{metric}_stderr,{reading}")
             lines.append([alias, version, reading, shots, metric, arrow, _shown(values[key]), "±", _shown(stderr)])
     return "".join(f"|{'|'.join(str(cell) for cell in line)}|\n" for line in lines)
-
-
-def get_dtype(dtype: Any) -> Any:
-    """A type of torch by its name; ``auto`` and types as they are."""
-    if not isinstance(dtype, str) or dtype == "auto":
-        return dtype
-    import torch
-
-    return getattr(torch, dtype)
-
-
-def clear_torch_cache() -> None:
-    """Free what torch no longer needs, if torch is in use."""
-    gc.collect()
-    torch = sys.modules.get("torch")
-    if torch is not None:
-        torch.cuda.empty_cache()
-
-
-def pad_and_concat(max_length: int, tensors: list[Any], padding_side: str = "right") -> Any:
-    """Tensors of tokens as the rows of one, padded with zeros to ``max_length`` on one side."""
-    import torch
-
-    if padding_side not in ("right", "left"):
-        raise ValueError(f"padding_side must be 'right' or 'left', not {padding_side!r}")
-    rows = []
-    for tensor in tensors:
-        row = tensor.squeeze(0) if tensor.dim() == 2 else tensor
-        gap = max_length - row.shape[0]
-        rows.append(torch.nn.functional.pad(row, (0, gap) if padding_side == "right" else (gap, 0)) if gap > 0 else row)
-    return torch.stack(rows)
-
-
-def stop_sequences_criteria(
-    tokenizer: Any, stop_sequences: list[str], initial_decoder_input_length: int, batch_size: int
-) -> Any:
-    """Stopping criteria for ``generate`` of Transformers: every row has shown one of the stop sequences."""
-    from transformers import StoppingCriteriaList
-
-    made = [_until(tokenizer, text, initial_decoder_input_length, batch_size) for text in stop_sequences]
-    return StoppingCriteriaList(made)
-
-
-def _until(tokenizer: Any, text: str, prompt_length: int, batch_size: int) -> Any:
-    """A criterion that looks at the end of what was generated. Two tokens more than the text takes are read, since it
-    may be generated in other tokens than it is encoded in.
-    """
-    done = [False] * batch_size
-    window = len(tokenizer.encode(text, add_special_tokens=False)) + 2
-
-    def is_done(input_ids: Any, scores: Any, **kwargs: Any) -> bool:
-        tails = tokenizer.batch_decode(input_ids[:, prompt_length:][:, -window:])
-        for row, tail in enumerate(tails[:batch_size]):
-            done[row] = done[row] or text in tail
-        return all(done)
-
-    return is_done
 
 
 def _shown(value: Any) -> str:

@@ -1,9 +1,8 @@
 """``generate_visual_cot``: a drawing first, then an answer that looks at it.
 
 The prompt holds both: ``[GEN_PROMPT]…[/GEN_PROMPT]`` says what to draw, ``[QUESTION]…[/QUESTION]`` what to answer. A
-model that can draw and write is asked twice. A wrapper of a foreign model gets the prompt as it is, since such wrappers
-run both stages themselves. Any other model gets the question alone, with the sample's own media: it could not follow
-the first part.
+model that can draw and write is asked twice. A wrapper that runs both stages itself gets the prompt as it is. Any other
+model gets the question alone, with the sample's own media: it could not follow the first part.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ def split_stages(text: str) -> tuple[str, str] | None:
 
 def can_draw(traits: ModelTraits) -> bool:
     """Whether a model is asked for the drawing: it is known to draw, and does not run the stages itself."""
-    return traits.asks.get("generate_image") is True and not traits.is_foreign
+    return traits.asks.get("generate_image") is True and not traits.drives_stages
 
 
 class VisualCotTask(SteppedTask):
@@ -38,7 +37,7 @@ class VisualCotTask(SteppedTask):
     def bind_stages(self, traits: ModelTraits) -> VisualCotTask:
         """Say who asks for what; called once, by ``open_task``."""
         self._draws = can_draw(traits)
-        self._is_whole = traits.is_foreign
+        self._is_whole = traits.drives_stages
         return self
 
     def _one(self, sample: Sample, repeat: int) -> Asking:

@@ -19,6 +19,7 @@ from polymeter.core.secrets import HIDDEN, hide_secrets
 
 _LONGEST_MESSAGE = 300
 _TRANSIENT = (408, 409, 425)
+_PERMANENT = (501, 505)
 _MILLISECONDS = 1e12
 _EPOCH = 1e9
 
@@ -55,18 +56,46 @@ _HINTS: Mapping[int, str] = {
     404: "Check the model's name and the base URL.",
 }
 _KEY_LIKE = re.compile(r"\b(?:sk|pk|gsk|hf|xai|AIza)[-_]?[\w*-]{12,}|(?<=Bearer )\S+")
+_TITLE = re.compile(r"(?is)<title>(.*?)</title>")
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|[dhms])")
 _SPAN_UNITS: Mapping[str, float] = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 
+class EndpointError(ModelError):
+    """An answer of an endpoint that is none.
+
+    Args:
+        what: What happened.
+        status: HTTP status, or the one that the body stands for.
+        kind: See ``ModelError``.
+        where: The endpoint.
+        hint: What to do.
+        retry_after_s: What the endpoint asked for, if it did.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        status: int,
+        kind: ErrorKind = "permanent",
+        where: str = "",
+        hint: str = "",
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(what, kind=kind, where=where, hint=hint, retry_after_s=retry_after_s)
+        self.status = status
+
+
 def error_of(
     status: int, headers: Mapping[str, str], body: str, *, where: str, secrets: Iterable[str] = ()
-) -> ModelError:
+) -> EndpointError:
     """The error of an answer that is none.
 
-    429 is a rate limit; 408, 409, 425 and everything from 500 pass; every other status from 400 stays. A quota that is
-    used up stays whatever its status, a filter's verdict is a refusal, and a question longer than the model takes says
-    so. With status 200, the code or type of the body's ``error`` decides; one that says nothing passes.
+    429 is a rate limit; 408, 409, 425 and everything from 500 pass (but 501 and 505, which say "never"); every other
+    status from 400 stays. A quota that is used up stays whatever its status, a filter's verdict is a refusal, and a
+    question longer than the model takes says so. With status 200, the code or type of the body's ``error`` decides; one
+    that says nothing passes.
 
     Args:
         status: HTTP status.
@@ -76,26 +105,29 @@ def error_of(
         secrets: Keys that must not be shown, should the server repeat them.
     """
     found = _read(body)
-    message = _hidden(found.message or " ".join(body.split()) or "no message", secrets)[:_LONGEST_MESSAGE]
+    message = _hidden(found.message or _without_page(body) or "no message", secrets)[:_LONGEST_MESSAGE]
     wait_s = retry_after_s(headers) if status != 200 else None
     wait_s = found.retry_delay_s if wait_s is None else wait_s
     status = found.status if status < 400 and found.status else status
     words = message.lower()
     if _has(found.codes, _UNPAID) or status == 402:
-        return ModelError(f"The quota is used up: {message}", where=where, hint=_HINTS[402])
+        return EndpointError(f"The quota is used up: {message}", status=402, where=where, hint=_HINTS[402])
     if _has(found.codes, _FILTERED) or any(word in words for word in _FILTERED_WORDS) or found.is_flagged:
-        return ModelError(f"The endpoint's filter declined: {message}", kind="refused", where=where)
+        what = f"The endpoint's filter declined: {message}"
+        return EndpointError(what, status=status, kind="refused", where=where)
     if _has(found.codes, _TOO_LONG) or (400 <= status < 500 and any(word in words for word in _TOO_LONG_WORDS)):
-        return ModelError(
+        return EndpointError(
             f"The request is longer than the model takes: {message}",
+            status=status,
             where=where,
             hint="Show fewer or smaller media, or ask for fewer new tokens.",
         )
     kind = kind_of(status)
     is_passing = kind in ("rate_limit", "transient")
     what = f"HTTP {status}: {message}" if status >= 400 else f"The endpoint reports an error: {message}"
-    return ModelError(
-        what, kind=kind, where=where, hint=_HINTS.get(status, ""), retry_after_s=wait_s if is_passing else None
+    hint = _HINTS.get(status, "")
+    return EndpointError(
+        what, status=status, kind=kind, where=where, hint=hint, retry_after_s=wait_s if is_passing else None
     )
 
 
@@ -103,7 +135,8 @@ def kind_of(status: int) -> ErrorKind:
     """What an HTTP status alone says. Statuses below 400 are no failures by themselves, so one with an error passes."""
     if status == 429:
         return "rate_limit"
-    return "permanent" if 400 <= status < 500 and status not in _TRANSIENT else "transient"
+    is_theirs = 400 <= status < 500 and status not in _TRANSIENT
+    return "permanent" if is_theirs or status in _PERMANENT else "transient"
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
@@ -183,6 +216,14 @@ def _message(value: Mapping[str, Any]) -> str:
         if told and not (name == "error" and isinstance(told, dict)):
             return " ".join((told if isinstance(told, str) else json.dumps(told, ensure_ascii=False)).split())
     return ""
+
+
+def _without_page(body: str) -> str:
+    """A body that is no JSON; of a page only its title."""
+    if "<html" not in body[:1000].lower():
+        return " ".join(body.split())
+    title = _TITLE.search(body)
+    return f"a page ({' '.join(title[1].split())})" if title else "a page"
 
 
 def _status(code: Any, codes: Sequence[str]) -> int:

@@ -10,9 +10,10 @@ import base64
 import io
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polymeter.core.errors import DataError, Raised, attempt, boundary
@@ -24,7 +25,12 @@ if TYPE_CHECKING:
 IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/webp", "image/gif"})
 """What nearly every endpoint takes."""
 
-_EXIF_MARKS = (b"Exif", b"EXIF", b"eXIf", b"Raw profile type")
+_EXIF_MARKS: Mapping[str, tuple[bytes, ...]] = {
+    "image/jpeg": (b"Exif\0",),
+    "image/png": (b"eXIf", b"Raw profile type"),
+    "image/webp": (b"EXIF",),
+}
+_JPEG_HEADERS = 1 << 16
 _EXIF_ORIENTATION = 0x0112
 _JPEG_QUALITY = 95
 _SOUND_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
@@ -96,6 +102,8 @@ class MediaEncoder:
             DataError: The video is missing or broken.
             PlanError: PyAV is not installed.
         """
+        if not _has_content(video):
+            return self._encode_frames(video)
         return self._memory.get(f"frames:{video.content_hash()}", lambda: self._encode_frames(video))
 
     def whole_video(self, video: Video) -> Encoded:
@@ -118,6 +126,8 @@ class MediaEncoder:
             DataError: The sound is missing or broken.
             PlanError: A package that its format needs is not installed.
         """
+        if not _has_content(audio):
+            return _encode_audio(audio)
         return self._memory.get(f"audio:{audio.content_hash()}", lambda: (_encode_audio(audio),))[0]
 
     def _encode_image(self, image: Image) -> Encoded:
@@ -126,7 +136,7 @@ class MediaEncoder:
         if data is None or mime not in self._image_types:
             return self._of_pixels(image, "PNG")
         with boundary(DataError, f"Looking at the image {image.describe()}"):
-            is_changed = _is_turned(data) or self._is_too_large(data)
+            is_changed = _is_turned(data, mime) or self._is_too_large(data)
         if is_changed:
             return self._of_pixels(image, "JPEG" if mime == "image/jpeg" else "PNG")
         return Encoded(mime, base64.b64encode(data))
@@ -205,9 +215,20 @@ def _size(made: tuple[Encoded, ...]) -> int:
     return sum(len(one.base64) for one in made)
 
 
-def _is_turned(data: bytes) -> bool:
-    """Whether a viewer that ignores EXIF would show the image lying on its side."""
-    if not any(mark in data for mark in _EXIF_MARKS):
+def _has_content(part: Audio | Video) -> bool:
+    """Whether the hash of a part is one of content. Decoded frames have none that outlives them."""
+    origin = part.origin()
+    return isinstance(origin, (Path, str, bytes)) or (
+        isinstance(origin, Mapping) and hasattr(origin["array"], "tobytes")
+    )
+
+
+def _is_turned(data: bytes, mime: str) -> bool:
+    """Whether a viewer that ignores EXIF would show the image lying on its side. Reads no header where no mark of EXIF
+    data is found, which in a JPEG stands at its beginning.
+    """
+    searched = data[:_JPEG_HEADERS] if mime == "image/jpeg" else data
+    if not any(mark in searched for mark in _EXIF_MARKS.get(mime, ())):
         return False
     from PIL import Image as pil
 

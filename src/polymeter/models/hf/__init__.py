@@ -5,6 +5,6 @@ what it is; ``load`` reads it; ``encode`` makes tensors of requests; ``generate`
 Nothing here imports torch before a model is loaded.
 """
 
-#from polymeter.models.hf.model import HfModel
+from polymeter.models.hf.model import HfModel
 
-#__all__ = ["HfModel"]
+__all__ = ["HfModel"]

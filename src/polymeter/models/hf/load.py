@@ -10,6 +10,7 @@ from typing import Any
 from polymeter.core.errors import PlanError, boundary, did_you_mean
 from polymeter.core.registry import missing_package
 from polymeter.models.hf.config import Kind
+from polymeter.models.hf.decoding import without_decoding_defaults
 from polymeter.models.hf.settings import HfSettings
 
 _SHOWN = 5
@@ -48,18 +49,19 @@ class Loaded:
     max_length: int
 
 
-def load_network(settings: HfSettings, config: Any, kind: Kind) -> Loaded:
+def load_network(settings: HfSettings, config: Any, kind: Kind, processing: tuple[Any, Any] | None = None) -> Loaded:
     """Read weights and processor.
 
     Args:
         settings: How.
         config: The checkpoint's configuration.
         kind: What ``kind_of`` told of it.
+        processing: What ``load_processor`` gave, if it was asked before.
 
     Raises:
         PlanError: A file is missing or broken, weights are missing, or a package that they need is not installed.
     """
-    processor, tokenizer = load_processor(settings, kind)
+    processor, tokenizer = processing or load_processor(settings, kind)
     network = _load_weights(settings, config, kind)
     if settings.adapter:
         network = _with_adapter(network, settings)
@@ -136,6 +138,7 @@ def _load_weights(settings: HfSettings, config: Any, kind: Kind) -> Any:
     with boundary(PlanError, f"Reading the weights of {settings.name!r}"):
         network, told = auto_class.from_pretrained(settings.name, output_loading_info=True, **given)
     _check_weights(told, settings)
+    without_decoding_defaults(network.generation_config)
     if settings.device_map or settings.quantization:
         return network
     with boundary(PlanError, f"Moving the model to {settings.device or 'the accelerator'!r}"):

@@ -15,7 +15,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from polymeter.core.request import ChoiceLogprob
-from polymeter.models.hf.prefix_layout import Row, right_padded, shifted
+from polymeter.models.hf.prefix_layout import Row, longest_first, right_padded, shifted
+from polymeter.models.hf.score_rows import LOGIT_BYTES, RowScores, accepted, vocabulary
 from polymeter.models.hf.score_tokens import Split
 
 if TYPE_CHECKING:
@@ -23,45 +24,6 @@ if TYPE_CHECKING:
 
 CACHE_BYTES: Final = 1 << 30
 """Most bytes of keys and values that are copied for tails read together."""
-LOGIT_BYTES: Final = 1 << 28
-"""Most bytes of float32 logits at a time."""
-
-
-class RowScores:
-    """Sums that grow as the tokens of rows are read.
-
-    Args:
-        n_rows: How many.
-        device: Where the logits are.
-    """
-
-    def __init__(self, n_rows: int, device: Any) -> None:
-        import torch
-
-        self._logprobs = torch.zeros(n_rows, dtype=torch.float64, device="cpu" if device.type == "mps" else device)
-        self._greedy = torch.ones(n_rows, dtype=torch.bool, device=self._logprobs.device)
-
-    def add(self, rows: torch.Tensor, logits: torch.Tensor, tokens: torch.Tensor, is_scored: torch.Tensor) -> None:
-        """Add what the logits say of tokens.
-
-        Args:
-            rows: Which rows, shape ``(r,)``.
-            logits: Shape ``(r, s, vocabulary)``; position ``j`` predicts ``tokens[:, j]``.
-            tokens: Shape ``(r, s)``.
-            is_scored: Which of the tokens count, shape ``(r, s)``.
-        """
-        logits, device = logits.float(), self._logprobs.device
-        tokens, is_scored = tokens.to(logits.device), is_scored.to(device)
-        logprobs = logits.gather(-1, tokens[..., None])[..., 0] - logits.logsumexp(-1)
-        is_greedy = logits.argmax(-1) == tokens
-        rows = rows.to(device)
-        self._logprobs[rows] += logprobs.to(device).double().masked_fill(~is_scored, 0.0).sum(-1)
-        self._greedy[rows] &= (is_greedy.to(device) | ~is_scored).all(-1)
-
-    def result(self, rows: Sequence[Row]) -> list[ChoiceLogprob]:
-        """One score for each row, in order."""
-        pairs = zip(self._logprobs.tolist(), self._greedy.tolist(), rows, strict=True)
-        return [ChoiceLogprob(logprob, is_greedy, row.tail.n_scored) for logprob, is_greedy, row in pairs]
 
 
 def score_shared(
@@ -82,25 +44,13 @@ def score_shared(
     Raises:
         UnsharableError: The model gives no cache that tails could be read on.
     """
-    import torch
-
     inputs = shifted(inputs, [split.n_dropped for split in splits], first_token)
     rows = [Row(request, tail) for request, split in enumerate(splits) for tail in split.tails]
     reader = PrefixReader(model)
     last = reader.read(inputs)
     scores = RowScores(len(rows), last.device)
-    begun = [number for number, row in enumerate(rows) if row.tail.tokens]
-    if begun:
-        firsts = torch.tensor([[rows[number].tail.tokens[0]] for number in begun])
-        counts = torch.tensor([[rows[number].tail.n_context == 0] for number in begun])
-        of = torch.tensor([rows[number].request for number in begun], device=last.device)
-        scores.add(torch.tensor(begun), last[of][:, None], firsts, counts)
-    longer = sorted(
-        (number for number, row in enumerate(rows) if len(row.tail.tokens) > 1),
-        key=lambda number: -len(rows[number].tail.tokens),
-    )
-    if longer and not is_plain_cache(reader.cache):
-        raise UnsharableError(f"{type(model).__name__} keeps no plain cache of keys and values.")
+    scores.add_first(rows, last)
+    longer = longest_first(rows)
     while longer:
         n_taken = reader.n_rows(1 + len(rows[longer[0]].tail.tokens), len(longer))
         taken, longer = longer[:n_taken], longer[n_taken:]
@@ -132,22 +82,30 @@ class PrefixReader:
 
         Returns:
             Logits after the last token of each, shape ``(requests, vocabulary)``.
+
+        Raises:
+            UnsharableError: What the model keeps is no plain cache. A state that runs on cannot be trusted over padding
+                either.
         """
         mask = inputs["attention_mask"]
         rotary = rotary_owner(self._model)
-        given = dict(inputs) | {"use_cache": True} | self._keep(1)
+        given: dict[str, Any] = {**inputs, "use_cache": True}
+        if "logits_to_keep" in self._takes:
+            given["logits_to_keep"] = 1
         if rotary is not None:
             rotary.rope_deltas = None  # what an earlier batch left there is not of these prefixes
         elif "position_ids" in self._takes:
             given["position_ids"] = (mask.cumsum(-1) - 1).clamp(min=0)
         output = self._model(**given)
         self.cache, self._mask = getattr(output, "past_key_values", None), mask
+        if not is_plain_cache(self.cache):
+            raise UnsharableError(f"{type(self._model).__name__} keeps no plain cache of keys and values.")
         self._starts = mask.sum(-1)
         if rotary is not None:
             deltas = rotary.rope_deltas
             # Without media such a model counts positions from the left edge, padding included.
             self._starts = mask.new_full((len(mask),), mask.shape[1]) if deltas is None else self._starts + deltas[:, 0]
-        return output.logits[:, -1]  # type: ignore[no-any-return]
+        return output.logits[:, -1]
 
     def n_rows(self, length: int, most: int) -> int:
         """How many tails of this length are read at a time, so that copies of the cache stay within ``CACHE_BYTES``."""
@@ -173,16 +131,13 @@ class PrefixReader:
                 given["position_ids"] = self._positions(starts, begin, end)
             logits = self._model(**given, use_cache=True).logits
             step = slice(begin + 1, end + 1)
-            scores.add(torch.tensor(numbers), logits, tokens[:, step], is_scored[:, step])
+            scores.add(numbers, logits, tokens[:, step], is_scored[:, step])
 
     def _positions(self, starts: torch.Tensor, begin: int, end: int) -> torch.Tensor:
         import torch
 
         positions = starts[:, None] + torch.arange(begin, end, device=starts.device)
         return positions if rotary_owner(self._model) is None else positions.expand(3, *positions.shape)
-
-    def _keep(self, n_last: int) -> dict[str, int]:
-        return {"logits_to_keep": n_last} if "logits_to_keep" in self._takes else {}
 
 
 def is_plain_cache(cache: Any) -> bool:
@@ -210,15 +165,3 @@ def rotary_owner(model: Any) -> Any:
     width; ``None`` for all other models.
     """
     return next((module for module in model.modules() if hasattr(module, "rope_deltas")), None)
-
-
-def vocabulary(model: Any) -> int:
-    """Width of the model's logits."""
-    return int(model.config.get_text_config(decoder=True).vocab_size)
-
-
-def accepted(model: Any) -> frozenset[str]:
-    """Names that the model's forward takes."""
-    import inspect
-
-    return frozenset(inspect.signature(model.forward).parameters)

@@ -25,6 +25,12 @@ class Row:
     tail: Tail
 
 
+def longest_first(rows: Sequence[Row]) -> list[int]:
+    """Numbers of the rows whose tails have more than one token, the longest first."""
+    longer = [number for number, row in enumerate(rows) if len(row.tail.tokens) > 1]
+    return sorted(longer, key=lambda number: -len(rows[number].tail.tokens))
+
+
 def right_padded(tails: Sequence[Tail]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Tails as a batch.
 
@@ -42,9 +48,7 @@ def right_padded(tails: Sequence[Tail]) -> tuple[torch.Tensor, torch.Tensor, tor
     return tokens, is_real, is_scored
 
 
-def shifted(
-    inputs: Mapping[str, torch.Tensor], dropped: Sequence[int], first_token: int
-) -> dict[str, torch.Tensor]:
+def shifted(inputs: Mapping[str, torch.Tensor], dropped: Sequence[int], first_token: int) -> dict[str, torch.Tensor]:
     """Encoded contexts without the tokens at their ends that are not shared, again against the right edge.
 
     Args:
@@ -54,18 +58,22 @@ def shifted(
     """
     import torch
 
+    if inputs["input_ids"].shape[1] == 0:
+        inputs = _widened(inputs)
     ids, mask = inputs["input_ids"], inputs["attention_mask"]
     n_left = mask.sum(-1) - torch.tensor(list(dropped), device=mask.device)
     if not any(dropped) and bool((n_left > 0).all()):
         return dict(inputs)
-    width = max(1, ids.shape[1])
-    places = torch.arange(width, device=ids.device)[None]
+    places = torch.arange(ids.shape[1], device=ids.device)[None]
     changed = {
-        name: _rolled(tensor, dropped, width) if is_along_tokens(tensor, ids) else tensor
+        name: torch.stack([row.roll(n, dims=0) for row, n in zip(tensor, dropped, strict=True)])
+        if is_along_tokens(tensor, ids)
+        else tensor
         for name, tensor in inputs.items()
     }
-    is_kept = places >= width - n_left[:, None]
-    is_first = (n_left <= 0)[:, None] & (places == width - 1)
+    # What stood at the end of a row now stands before it, where it is masked.
+    is_kept = places >= ids.shape[1] - n_left[:, None]
+    is_first = (n_left <= 0)[:, None] & (places == ids.shape[1] - 1)
     changed["attention_mask"] = (is_kept | is_first).to(mask.dtype)
     changed["input_ids"] = torch.where(is_first, first_token, changed["input_ids"])
     return changed
@@ -76,10 +84,13 @@ def is_along_tokens(tensor: torch.Tensor, ids: torch.Tensor) -> bool:
     return tensor.ndim >= 2 and tensor.shape[:2] == ids.shape and not tensor.is_floating_point()
 
 
-def _rolled(tensor: torch.Tensor, dropped: Sequence[int], width: int) -> torch.Tensor:
-    """What stood at the end of a row comes to stand before it, where it is masked."""
+def _widened(inputs: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """One masked token for each row of a batch whose contexts are all empty; tokenizers give those any type."""
     import torch
 
-    if tensor.shape[1] < width:
-        return tensor.new_zeros((tensor.shape[0], width, *tensor.shape[2:]))
-    return torch.stack([row.roll(n, dims=0) for row, n in zip(tensor, dropped, strict=True)])
+    n_rows = len(inputs["input_ids"])
+    empty = torch.zeros(n_rows, 1, dtype=torch.long, device=inputs["input_ids"].device)
+    return {name: tensor for name, tensor in inputs.items() if tensor.numel()} | {
+        "input_ids": empty,
+        "attention_mask": empty.clone(),
+    }

@@ -6,12 +6,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from polymeter.core.errors import PlanError, did_you_mean
 
 DTYPES = ("auto", "float32", "float16", "bfloat16")
-VideoAs = Literal["auto", "video", "images"]
+VIDEO_AS = ("auto", "video", "images")
 _WHERE = "--model-args"
 
 
@@ -33,9 +33,11 @@ class HfSettings:
         chat_template_args: Further variables of the chat template (``enable_thinking``, …).
         processor_args: What ``AutoProcessor.from_pretrained`` is given (``min_pixels``, …).
         max_length: Most tokens of prompt and answer together; 0: what the checkpoint says.
-        video_as: ``video`` as the model's own videos, ``images`` as a row of images, ``auto`` the first if it can.
+        video_as: One of ``VIDEO_AS``: ``video`` as the model's own videos, ``images`` as a row of images, ``auto`` the
+            first if it can.
         video_frames: Most frames of a video.
         video_fps: Frames for a second; 0: ``video_frames``, evenly spaced.
+        cut_sounds: Whether a sound that is longer than the model hears is cut off; else it is an error.
         allow_missing_weights: Whether weights that the checkpoint lacks may be drawn at random.
     """
 
@@ -52,9 +54,10 @@ class HfSettings:
     chat_template_args: Mapping[str, Any] = field(default_factory=dict)
     processor_args: Mapping[str, Any] = field(default_factory=dict)
     max_length: int = 0
-    video_as: VideoAs = "auto"
+    video_as: str = "auto"
     video_frames: int = 8
     video_fps: float = 0.0
+    cut_sounds: bool = False
     allow_missing_weights: bool = False
 
     @property

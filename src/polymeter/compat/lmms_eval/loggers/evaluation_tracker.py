@@ -1,10 +1,14 @@
-"""Stand-in for ``lmms_eval.loggers.evaluation_tracker``: what a run was asked to do, and how long it took."""
+"""Stand-in for ``lmms_eval.loggers.evaluation_tracker``: what a run was asked to do, and files of its results."""
 
 from __future__ import annotations
 
+import json
 import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
 
-from polymeter.compat.lmms_eval.utils import hash_string, sanitize_model_name
+from polymeter.compat.lmms_eval.utils import get_datetime_str, handle_non_serializable, hash_string, sanitize_model_name
 
 _NAMES = ("peft", "delta", "pretrained", "model", "model_version", "model_name", "model_id", "path", "engine")
 
@@ -56,3 +60,39 @@ class GeneralConfigTracker:
         """Stop the clock."""
         self.end_time = time.perf_counter()
         self.total_evaluation_time_seconds = str(self.end_time - self.start_time)
+
+
+class EvaluationTracker:
+    """Writes what ``simple_evaluate`` gives back to files, as the command line does.
+
+    Args:
+        output_path: The folder; below it, one for each model. Without it nothing is written.
+        **further: Names of places on the Hub: nothing is sent there.
+    """
+
+    def __init__(self, output_path: str | None = None, **further: Any) -> None:
+        self.output_path = output_path
+        self.general_config_tracker = GeneralConfigTracker()
+
+    def save_results_aggregated(
+        self, results: Mapping[str, Any], samples: Mapping[str, Any] | None = None, datetime_str: str | None = None
+    ) -> None:
+        """Write ``…_results.json``, without samples."""
+        self.general_config_tracker.log_end_time()
+        document = {name: value for name, value in results.items() if name != "samples"}
+        self._write("results.json", datetime_str, [json.dumps(document, indent=2, default=handle_non_serializable)])
+
+    def save_results_samples(
+        self, task_name: str, samples: Iterable[Mapping[str, Any]], datetime_str: str | None = None
+    ) -> None:
+        """Write ``…_samples_<task>.jsonl``."""
+        lines = (json.dumps(sample, ensure_ascii=False, default=handle_non_serializable) for sample in samples)
+        self._write(f"samples_{task_name}.jsonl", datetime_str, lines)
+
+    def _write(self, name: str, stamp: str | None, lines: Iterable[str]) -> None:
+        if not self.output_path:
+            return
+        folder = Path(self.output_path) / (self.general_config_tracker.model_name_sanitized or "")
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / f"{stamp or get_datetime_str()}_{name}").open("w", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in lines)

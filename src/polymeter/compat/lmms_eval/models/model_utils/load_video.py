@@ -92,9 +92,7 @@ def read_video_pyav_pil(
     return pictures
 
 
-def read_video_pyav_base64(
-    video_path: str | Sequence[str], *, img_format: str = "PNG", **options: Any
-) -> list[str]:
+def read_video_pyav_base64(video_path: str | Sequence[str], *, img_format: str = "PNG", **options: Any) -> list[str]:
     """The frames that ``read_video_pyav_pil`` gives, each an encoded image in base64."""
     encoded = []
     for picture in read_video_pyav_pil(video_path, **options):
@@ -110,8 +108,10 @@ def load_video_decord(video_path: str | Sequence[str], max_frames_num: int) -> N
 
 
 def _evenly(n_frames: int, n: int) -> list[int]:
-    """``n`` numbers at even distances from the first frame to the last, rounded down."""
-    return [(n_frames - 1) * i // (n - 1) for i in range(n)] if n > 1 else [0] * n
+    """``n`` numbers at even distances from the first frame to the last, rounded down as NumPy does."""
+    import numpy as np
+
+    return [int(number) for number in np.linspace(0, n_frames - 1, n, dtype=int)]
 
 
 def _path(video_path: str | Sequence[str]) -> str:

@@ -1,0 +1,123 @@
+"""How much of an endpoint's speed is left: 2,000 requests against the fault server in a process of its own.
+
+The *window* lasts from the first request to the last answer, as the server sees it; *ideal* is what nobody can beat. Where
+every answer takes as long, those are whole rounds of ``CONCURRENCY``; else the sum of the latencies that the server
+drew, divided by it. Machines differ and are shared, so the best of several runs is shown, and beside it what a bare
+``aiohttp`` client needs for the same.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+from benchmarks.measure import Measured, measure
+
+N_REQUESTS = 2_000
+CONCURRENCY = 64
+CALM = ("--latency", "constant", "--mean-ms", "100")
+STORMY = ("--latency", "lognormal", "--mean-ms", "200", "--fault", "rate_limit=0.02", "--fault", "internal=0.01")
+_ROOT = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Window:
+    """One run as the server saw it (seconds), and the process that asked."""
+
+    window_s: float
+    ideal_s: float
+    answered: int
+    faults: int
+    process: Measured
+
+    @property
+    def ratio(self) -> float:
+        """The window, as a multiple of the ideal."""
+        return self.window_s / self.ideal_s
+
+
+@contextmanager
+def fault_server(*words: str) -> Iterator[str]:
+    """A fault server in a process of its own; gives its base URL."""
+    command = [sys.executable, "-m", "tests.helpers.fault_server", *words]
+    process = subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().strip()
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def through_polymeter(base_url: str, task: Path, folder: Path) -> list[str]:
+    """The command that a user would type."""
+    return [
+        *(str(Path(sys.executable).with_name("polymeter")), "run", "--model", "openai:fault", "--base-url", base_url),
+        *("--tasks", str(task), "--concurrency", str(CONCURRENCY), "--output", str(folder / "run"), "--restart"),
+        "--quiet",
+    ]
+
+
+def through_bare_client(base_url: str, task: Path, folder: Path) -> list[str]:
+    """A client that does nothing but ask."""
+    return [sys.executable, "-m", "benchmarks.endpoint", base_url]
+
+
+def best_window(weather: Sequence[str], command: Any, task: Path, folder: Path, *, n: int = 3) -> Window:
+    """The run with the shortest window, of several. Each meets the same weather.
+
+    Raises:
+        RuntimeError: The command failed, or an answer was lost.
+    """
+    found = []
+    with fault_server(*weather) as base_url:
+        for _ in range(n):
+            urlopen(base_url.removesuffix("/v1") + "/reset").close()
+            process = measure(command(base_url, task, folder), cwd=_ROOT, log=folder / "bench.log")
+            with urlopen(base_url.removesuffix("/v1") + "/stats") as answer:
+                found.append(_window(json.load(answer), process))
+    return min(found, key=lambda window: window.window_s)
+
+
+def _window(stats: dict[str, Any], process: Measured) -> Window:
+    if stats["answered"] != N_REQUESTS:
+        raise RuntimeError(f"{stats['answered']} answers to {N_REQUESTS} requests")
+    is_calm = not stats["faults"]
+    rounds = math.ceil(N_REQUESTS / CONCURRENCY)
+    ideal_s = rounds * stats["busy_s"] / N_REQUESTS if is_calm else stats["busy_s"] / CONCURRENCY
+    return Window(stats["window_s"], ideal_s, stats["answered"], sum(stats["faults"].values()), process)
+
+
+async def bare_client(base_url: str) -> None:
+    """Ask ``N_REQUESTS`` questions, ``CONCURRENCY`` at a time."""
+    import asyncio
+
+    import aiohttp
+
+    bodies = iter(
+        json.dumps({"model": "fault", "messages": [{"role": "user", "content": f"What is {n} plus {n}?"}]}).encode()
+        for n in range(N_REQUESTS)
+    )
+    headers = {"Content-Type": "application/json"}
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), headers=headers) as session:
+
+        async def ask() -> None:
+            for body in bodies:
+                async with session.post(base_url + "/chat/completions", data=body) as response:
+                    await response.json()
+
+        await asyncio.gather(*(ask() for _ in range(CONCURRENCY)))
+
+
+if __name__ == "__main__":
+    import asyncio
+
+    asyncio.run(bare_client(sys.argv[1]))

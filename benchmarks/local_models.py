@@ -1,0 +1,174 @@
+"""How fast a model of Transformers answers, against what could be written by hand for it alone.
+
+Ways are timed in turn, so that a busy moment of the machine falls on all of them; a ratio is the median of the ratios
+of the rounds.
+
+Usage: ``python -m benchmarks.local_models``.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.local_by_hand import PROMPT, SIDE, ByHand, make_llava
+
+N_CHOICES = 4
+N_QUESTIONS = 8
+N_NEW_TOKENS = 16
+N_ROUNDS = 15
+_WORDS = ("red", "green", "blue", "yellow", "square", "circle", "star", "triangle", "left", "right", "one", "three")
+_QUESTION = "What is in the picture? Answer directly. The colour of the square is red, green, blue or"
+Question = tuple[str, Any, tuple[str, ...]]
+
+
+def main() -> None:
+    """Make the checkpoint and print one line for each figure."""
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    from transformers.utils import logging
+
+    from polymeter.models.hf import HfModel
+
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+    with tempfile.TemporaryDirectory(prefix="polymeter-bench-") as home:
+        folder = make_llava(Path(home) / "llava")
+        model, by_hand = HfModel(str(folder), device="cpu"), ByHand(folder)
+        model.load()
+        multiple_choice(model, by_hand)
+        generation(model, by_hand)
+        model.close()
+        padding(Path(home))
+
+
+def multiple_choice(model: Any, by_hand: ByHand) -> None:
+    """Four choices over one image: one question at a time, and eight together."""
+    asked = questions(N_QUESTIONS)
+    text, picture, choices = asked[0]
+    texts, pictures, all_choices = [PROMPT.format(q[0]) for q in asked], [q[1] for q in asked], [q[2] for q in asked]
+    alone, given = in_turn(
+        {
+            "plain": lambda: [by_hand.one_forward_per_choice(PROMPT.format(text), picture, choices)],
+            "hand": lambda: by_hand.shared_prefix([PROMPT.format(text)], [picture], [choices]),
+            "ours": lambda: logprobs(model, asked[:1]),
+        },
+        N_ROUNDS,
+    )
+    show_choices("4 choices, a question at a time", alone, given, "at least 3.3")
+    batched, given = in_turn(
+        {
+            "plain": lambda: [
+                by_hand.one_forward_per_choice(*one) for one in zip(texts, pictures, all_choices, strict=True)
+            ],
+            "hand": lambda: by_hand.shared_prefix(texts, pictures, all_choices),
+            "ours": lambda: logprobs(model, asked),
+        },
+        N_ROUNDS // 2,
+    )
+    show_choices(f"4 choices, {N_QUESTIONS} questions together", batched, given, "at least 4.3")
+
+
+def generation(model: Any, by_hand: ByHand) -> None:
+    """Sixteen tokens, eight requests together, against a loop written by hand."""
+    asked = questions(N_QUESTIONS)
+    texts, pictures = [PROMPT.format(text) for text, _, _ in asked], [picture for _, picture, _ in asked]
+    seconds, given = in_turn(
+        {
+            "one": lambda: [answer for one in asked for answer in answers(model, [one])],
+            "hand": lambda: by_hand.generate(texts, pictures, N_NEW_TOKENS),
+            "ours": lambda: answers(model, asked),
+        },
+        N_ROUNDS // 2,
+    )
+    share = 1 / ratio(seconds, "hand", "ours") - 1
+    same = sum(one == other for one, other in zip(given["ours"], given["hand"], strict=True))
+    show(
+        f"{N_NEW_TOKENS} tokens, batch {N_QUESTIONS}",
+        f"{share:+.1%} over a loop by hand, {ratio(seconds, 'one', 'ours'):.2f} x batch 1, same text {same} of {len(texts)}",
+        "at most +5 %",
+    )
+
+
+def questions(n: int) -> list[tuple[str, Any, tuple[str, ...]]]:
+    """Question, picture and four choices of a few tokens, each question different."""
+    import numpy as np
+    from PIL import Image
+
+    generator = np.random.default_rng(0)
+    made = []
+    for _ in range(n):
+        picture = Image.fromarray(generator.integers(0, 256, (SIDE, SIDE, 3), dtype=np.uint8))
+        choices = tuple(" " + " ".join(generator.choice(_WORDS, 2)) for _ in range(N_CHOICES))
+        made.append((f"{_QUESTION} {generator.choice(_WORDS)}?", picture, choices))
+    return made
+
+
+def in_turn(ways: dict[str, Callable[[], Any]], n_rounds: int) -> tuple[dict[str, list[float]], dict[str, Any]]:
+    """Seconds of each way in each round, after one round that is not counted, and what each gave."""
+    given = {name: way() for name, way in ways.items()}
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    for number in range(n_rounds):
+        names = list(ways) if number % 2 == 0 else list(reversed(ways))
+        for name in names:
+            started = time.perf_counter()
+            ways[name]()
+            seconds[name].append(time.perf_counter() - started)
+    return seconds, given
+
+
+def ratio(seconds: dict[str, list[float]], slow: str, fast: str) -> float:
+    """How many times faster one way is than another: the median over rounds."""
+    return statistics.median(one / other for one, other in zip(seconds[slow], seconds[fast], strict=True))
+
+
+def logprobs(model: Any, asked: Sequence[Question]) -> list[list[float]]:
+    """What ``model`` answers, asked as the engine asks."""
+    from polymeter import Image, Loglikelihood, Message, Request, Text
+
+    requests = [
+        Request((Message("user", (Image(picture), Text(text))),), Loglikelihood(choices))
+        for text, picture, choices in asked
+    ]
+    return [[one.logprob for one in response.outputs[0].logprobs] for response in model.respond(requests)]
+
+
+def answers(model: Any, asked: Sequence[Question]) -> list[str]:
+    """What ``model`` writes, asked as the engine asks."""
+    from polymeter import Generate, Image, Message, Request, Text
+
+    requests = [
+        Request((Message("user", (Image(picture), Text(text))),), Generate(max_new_tokens=N_NEW_TOKENS, temperature=0))
+        for text, picture, _ in asked
+    ]
+    return [response.text for response in model.respond(requests)]
+
+
+def show_choices(what: str, seconds: dict[str, list[float]], given: dict[str, Any], budget: str) -> None:
+    """One line of multiple choice."""
+    pairs = zip(sum(given["ours"], []), sum(given["plain"], []), strict=True)
+    apart = max(abs(one - other) for one, other in pairs)
+    show(
+        what,
+        f"{ratio(seconds, 'plain', 'ours'):.2f} x one forward per choice (by hand {ratio(seconds, 'plain', 'hand'):.2f}); "
+        f"{1000 * statistics.median(seconds['ours']):.0f} ms; log-probs within {apart:.0e}",
+        f"{budget}, 1e-4",
+    )
+
+
+def show(what: str, found: str, budget: str) -> None:
+    """One line."""
+    print(f"  {what:<38} {found:<66} budget: {budget}", flush=True)
+
+
+def padding(home: Path) -> None:
+    pass
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""Models by the names that lmms-eval has for them: which of ours stands for one, and its arguments under our names.
+
+Only names whose meaning is the same are taken: a checkpoint that Transformers loads by itself, an endpoint, a hosted
+model. Whoever wants the very wrapper of lmms-eval names its file with ``--model-path``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from polymeter.core.errors import PlanError, did_you_mean
+
+_HF = (
+    "huggingface", "aria", "gemma3", "idefics2", "internvl_hf", "llava_hf", "llava_next_hf", "phi4_multimodal",
+    "qwen2_audio", "qwen2_5_omni", "qwen2_5_vl", "qwen2_vl", "qwen3_vl", "smolvlm",
+)  # fmt: skip
+_OPENAI = ("async_openai", "async_openai_compatible", "openai_compatible", "openai_compatible_chat", "gpt4v")
+_SERVED = {
+    "vllm": "vllm serve MODEL",
+    "vllm_chat": "vllm serve MODEL",
+    "vllm_generate": "vllm serve MODEL",
+    "sglang": "python -m sglang.launch_server --model-path MODEL",
+    "sglang_runtime": "python -m sglang.launch_server --model-path MODEL",
+}
+_NAMED = {**dict.fromkeys(_HF, "hf"), **dict.fromkeys(_OPENAI, "openai"), "claude": "anthropic", "gemini_api": "gemini"}
+NAME_KEYS = ("pretrained", "model", "model_version", "model_name", "model_id")
+_RENAMED: Mapping[str, Mapping[str, str]] = {
+    "hf": {"peft": "adapter", "max_num_frames": "video_frames", "fps": "video_fps", "model_revision": "revision"},
+    "openai": {"max_frames_num": "num_frames", "max_num_frames": "num_frames"},
+}
+_PROCESSOR = ("min_pixels", "max_pixels")
+
+
+@dataclass(frozen=True, slots=True)
+class Routed:
+    """One of our models in place of one that lmms-eval names.
+
+    Attributes:
+        backend: Ours.
+        name: Weights, or the endpoint's name for the model; empty when the arguments name none.
+        arguments: Its arguments.
+        note: For the user; empty when the two have one name.
+    """
+
+    backend: str
+    name: str
+    arguments: dict[str, Any]
+    note: str = ""
+
+
+def known_names() -> list[str]:
+    """All names that mean one of our models."""
+    return [*_NAMED, *_SERVED]
+
+
+def route(name: str, arguments: Mapping[str, Any]) -> Routed | None:
+    """What stands for a model of lmms-eval; ``None`` for a name that means none of ours.
+
+    Raises:
+        PlanError: The name means a server in this process, which is started apart here.
+    """
+    if name in _SERVED:
+        raise PlanError(
+            f"Polymeter starts no {name.partition('_')[0]} itself.",
+            where="--model",
+            hint=f"Start it with '{_SERVED[name]}', then use --model openai --model_args "
+            "model=MODEL,base_url=http://localhost:8000/v1",
+        )
+    backend = _NAMED.get(name)
+    if backend is None:
+        return None
+    given = dict(arguments)
+    key = next((key for key in NAME_KEYS if given.get(key)), None)
+    weights = str(given.pop(key)) if key is not None else ""
+    note = f"Model {name!r} is run by Polymeter's {backend!r}. The wrapper itself can be named with --model-path."
+    return Routed(backend, weights, translated(backend, given), note)
+
+
+def translated(backend: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of lmms-eval's wrappers under the names that a backend of ours has for them; others as they are."""
+    found: dict[str, Any] = {}
+    renamed = _RENAMED.get(backend, {})
+    for key, value in arguments.items():
+        special = _SPECIAL.get((backend, key))
+        if special is not None:
+            found.update(special(value))
+        elif backend == "hf" and key in _PROCESSOR:
+            found.setdefault("processor_args", {})[key] = value
+        else:
+            found[renamed.get(key, key)] = value
+    return found
+
+
+def unknown(name: str, known: list[str]) -> PlanError:
+    """The error for a name that means neither one of our models nor a wrapper."""
+    hint = did_you_mean(name, [*known, *known_names()], n=2)
+    more = "Name the file of a wrapper with --model_path; 'polymeter models' lists the others."
+    return PlanError(f"There is no model {name!r}.", where="--model", hint=f"{hint} {more}".strip())
+
+
+def _flash(value: Any) -> dict[str, Any]:
+    return {"attn_implementation": "flash_attention_2"} if value is True else {}
+
+
+_SPECIAL: Mapping[tuple[str, str], Callable[[Any], dict[str, Any]]] = {
+    ("hf", "use_flash_attention_2"): _flash,
+    ("hf", "device_map"): lambda value: {"device_map": value} if value else {},
+}

@@ -1,0 +1,155 @@
+"""``polymeter python``: a script or module that was written for lmms-eval, run as it is.
+
+What it imports from ``lmms_eval`` is Polymeter's. ``-m lmms_eval`` and ``-m lm_eval`` are lmms-eval's command line.
+"""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from polymeter.cli.lmms_eval import run_words
+from polymeter.cli.state import State, state_of
+from polymeter.core.errors import PlanError, PolymeterError, Raised, attempt, did_you_mean
+
+SETTINGS = {
+    "ignore_unknown_options": True,
+    "allow_extra_args": True,
+    "allow_interspersed_args": False,
+    "help_option_names": [],
+}
+"""For registering the command: the script's words reach it as they are."""
+
+_FACADES = ("lmms_eval", "lm_eval")
+_OPTIONS = ("--model-path", "--include-path")
+_HELP = """\
+Usage: polymeter python [--model-path FILE]... [--include-path FOLDER]... (SCRIPT | -m MODULE) [ARGUMENTS]...
+
+Run a script that was written for lmms-eval: what it imports from lmms_eval is Polymeter's.
+-m lmms_eval and -m lm_eval take lmms-eval's own command line.
+
+  --model-path FILE      a file or package with model wrappers, whose names the script may use
+  --include-path FOLDER  a folder of benchmarks"""
+
+
+def python(context: typer.Context) -> int:
+    """Run a script or module written for lmms-eval, unmodified."""
+    words = list(context.args)
+    if not words or words[0] in ("-h", "--help"):
+        typer.echo(_HELP)
+        return 0
+    told, rest = _split(words)
+    if rest[:1] == ["-m"]:
+        if len(rest) < 2:
+            raise PlanError("Which module?", where="-m", hint="Write -m lmms_eval, or another module.")
+        if rest[1].removesuffix(".__main__") in _FACADES:
+            return run_words(state_of(context), [*rest[2:], *_as_flags(told)])
+    if not rest:
+        raise PlanError("Which script?", where="polymeter python", hint="polymeter python --help explains.")
+    return _run(state_of(context), rest, told)
+
+
+def _split(words: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
+    """Our own options, and the script or module with everything behind it."""
+    told: dict[str, list[str]] = {option: [] for option in _OPTIONS}
+    place = 0
+    while place < len(words) and words[place].startswith("--"):
+        option, equals, value = words[place].partition("=")
+        option = option.replace("_", "-")
+        if option not in told:
+            hint = did_you_mean(option, _OPTIONS) or "Options of the script stand behind it."
+            raise PlanError(f"There is no option {option!r}.", where="polymeter python", hint=hint)
+        if not equals:
+            place += 1
+            if place == len(words):
+                raise PlanError(f"{option} needs a value.", where="polymeter python")
+            value = words[place]
+        told[option].append(value)
+        place += 1
+    return told, list(words[place:])
+
+
+def _as_flags(told: dict[str, list[str]]) -> list[str]:
+    flags: list[str] = []
+    for option, values in told.items():
+        if len(values) > 1:
+            raise PlanError(f"{option} is given {len(values)} times; lmms-eval takes one.", where="polymeter python")
+        flags.extend([option.replace("-path", "_path"), *values] if values else [])
+    return flags
+
+
+def _run(state: State, words: list[str], told: dict[str, list[str]]) -> int:
+    from polymeter.guests.facades import switch_on_facades
+
+    is_module = words[0] == "-m"
+    target, arguments = (words[1], words[2:]) if is_module else (words[0], words[1:])
+    if not is_module and not Path(target).is_file():
+        raise PlanError(f"There is no script {target!r}.", where="polymeter python")
+    switch_on_facades()
+    with _as_python(target, arguments, is_module=is_module), _includes(told["--include-path"]):
+        _load_wrappers(told["--model-path"])
+        run = runpy.run_module if is_module else runpy.run_path
+        return _code_of(attempt(lambda: run(target, run_name="__main__", **({"alter_sys": True} if is_module else {}))))
+
+
+def _load_wrappers(paths: Sequence[str]) -> None:
+    """Load files of wrappers, so that the names that they register are known to the script."""
+    from polymeter.guests import contained
+    from polymeter.guests.imports import GUEST_LOCK
+    from polymeter.models.lmms.loading import load_place
+
+    for path in paths:
+        with GUEST_LOCK, contained():
+            load_place(path)
+
+
+@contextmanager
+def _as_python(target: str, arguments: list[str], *, is_module: bool) -> Iterator[None]:
+    """The process as a script finds it: its arguments, and its folder as the first to import from."""
+    before = sys.argv, sys.path[:]
+    sys.argv = [target, *arguments]
+    sys.path.insert(0, str(Path.cwd() if is_module else Path(target).resolve().parent))
+    try:
+        yield
+    finally:
+        sys.argv, sys.path[:] = before
+
+
+@contextmanager
+def _includes(folders: Sequence[str]) -> Iterator[None]:
+    """Folders of benchmarks, for every evaluation that the script begins."""
+    from polymeter.api.settings import INCLUDE_VARIABLE
+
+    before = os.environ.get(INCLUDE_VARIABLE)
+    if folders:
+        os.environ[INCLUDE_VARIABLE] = os.pathsep.join([*folders, *([before] if before else [])])
+    try:
+        yield
+    finally:
+        if folders:
+            os.environ.pop(INCLUDE_VARIABLE, None)
+            os.environ.update({INCLUDE_VARIABLE: before} if before else {})
+
+
+def _code_of(ended: Any) -> int:
+    """The exit code of a script: what it says itself, or 1 after an exception, which is shown as Python shows it."""
+    error = ended.error if isinstance(ended, Raised) else None
+    if error is None:
+        return 0
+    if isinstance(error, (PolymeterError, KeyboardInterrupt)):
+        raise error
+    if not isinstance(error, SystemExit):
+        traceback.print_exception(error)
+        return 1
+    if error.code is None or isinstance(error.code, int):
+        return error.code or 0
+    typer.echo(str(error.code), err=True)
+    return 1

@@ -1,0 +1,61 @@
+"""Which files a guest's code is made of, found by reading its import statements; nothing is run."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+_MOST_LEVELS = 8
+
+
+def files_behind(files: Iterable[Path]) -> tuple[Path, ...]:
+    """Source files, and those that they import, directly or not, from their own folder or package; sorted. What is
+    imported late, inside functions, is among them; installed packages are not.
+    """
+    found: set[Path] = set()
+    waiting = [file.resolve() for file in files]
+    while waiting:
+        file = waiting.pop()
+        if file in found:
+            continue
+        found.add(file)
+        waiting.extend(_imported(file))
+    return tuple(sorted(found))
+
+
+def _imported(file: Path) -> Iterator[Path]:
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield from _places(alias.name, _roots(file.parent))
+        elif isinstance(node, ast.ImportFrom):
+            roots = [file.parent, *file.parents][node.level : node.level + 1] if node.level else _roots(file.parent)
+            base = node.module or ""
+            yield from _places(base, roots)
+            for alias in node.names:
+                yield from _places(f"{base}.{alias.name}".lstrip("."), roots)
+
+
+def _roots(folder: Path) -> list[Path]:
+    """Where an absolute import may mean a neighbour: the folder, and what its package lies in."""
+    roots = [folder]
+    while (roots[-1] / "__init__.py").is_file() and len(roots) < _MOST_LEVELS:
+        roots.append(roots[-1].parent)
+    return roots
+
+
+def _places(name: str, roots: Iterable[Path]) -> Iterator[Path]:
+    """The file of a dotted name below the first of some folders that has it, and those of the packages around it."""
+    parts = name.split(".") if name else []
+    for root in roots:
+        places = [root.joinpath(*parts[: depth + 1]) for depth in range(len(parts))] or [root]
+        found = [file for place in places for file in (place.with_name(f"{place.name}.py"), place / "__init__.py")]
+        present = [file for file in found if file.is_file()]
+        if present:
+            yield from present
+            return

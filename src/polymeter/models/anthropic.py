@@ -1,0 +1,333 @@
+"""Claude models, through Anthropic's own SDK.
+
+The SDK finds the credentials, keeps the connections and knows the errors. Bodies are written here, ahead of time and
+off the event loop, and answers are read as the JSON they are. The SDK's typed calls would write the body, images and
+all, on the event loop at every try, and since SDK 1.0 they know no ``temperature``. For the same reason the version of
+the API is our choice and not the SDK's: from 2026-10-21 on the API refuses temperature, top_p and top_k to every model,
+while the version before it refuses them to those models only that have none.
+
+Protocol: https://docs.anthropic.com/en/api/messages, https://docs.anthropic.com/en/api/versioning
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from polymeter.core.errors import ModelError, PlanError
+from polymeter.core.model import ModelTraits
+from polymeter.core.parts import Audio, Image, Part, Text, Video
+from polymeter.core.request import Ask, Generate, Output, Request, Usage
+from polymeter.models.endpoint.errors import EndpointError
+from polymeter.models.endpoint.hosted import (
+    HostedModel,
+    Turn,
+    body_of,
+    key_from,
+    need_package,
+    turns_of,
+    unknown_settings,
+)
+from polymeter.models.endpoint.media import Encoded, MediaEncoder
+
+_TITLE = "Anthropic"
+_PATH = "/v1/messages"
+_TOKEN_NAME = "ANTHROPIC_AUTH_TOKEN"
+_CONNECT_S = 10.0
+_LEAST_BUDGET = 1024
+_ADAPTIVE_ROOM = 8192
+_SAMPLING = ("temperature", "top_p", "top_k")
+_TAKEN = frozenset(
+    {
+        "cache_control", "container", "context_management", "mcp_servers", "metadata", "output_config", "output_format",
+        "service_tier", "speed", "thinking", "tool_choice", "tools",
+    }
+)  # fmt: skip
+_FINISHES = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "pause_turn": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "tool_use": "tool_calls",
+}
+
+
+class AnthropicModel(HostedModel):
+    """A Claude model.
+
+    The API has neither seeds nor several answers to one request: ``n`` answers are ``n`` requests.
+
+    Args:
+        name: The model's id.
+        base_url: Another address, for proxies.
+        api_key_env: The environment variable with the key; ``ANTHROPIC_AUTH_TOKEN`` is read as well.
+        max_tokens: Limit of an answer whose task sets none; the API wants one.
+        thinking: Tokens for reasoning (1024 or more), ``adaptive``, or ``disabled``; default: as the model does.
+        reasoning_room: Tokens for reasoning on top of the task's own limit, since the API counts both together;
+            default: the tokens of ``thinking``, and 8192 when adaptive.
+        effort: How much the model thinks and writes: ``low``, ``medium``, ``high``, …
+        sampling: Whether temperature, top_p and top_k are sent, which models since Opus 4.7 refuse; default: found out
+            by the request that is made ahead of the run.
+        video: ``frames``: videos are shown as frames; default: they are refused.
+        num_frames: Frames of a video; at most this many when ``fps`` is given.
+        fps: Frames per second of a video.
+        max_image_side: Larger images and frames are scaled down to this many pixels on their longer side.
+        betas: Beta features, parted by commas.
+        api_version: Version of the API.
+        extra_body: Further fields of the request's body.
+
+    Raises:
+        PlanError: A key or package is missing, or an argument is wrong.
+    """
+
+    def __init__(  # noqa: PLR0913, PLR0917 (what --model-args may set)
+        self,
+        name: str,
+        base_url: str = "",
+        api_key_env: str = "ANTHROPIC_API_KEY",
+        max_tokens: int = 4096,
+        thinking: int | str | None = None,
+        reasoning_room: int | None = None,
+        effort: str = "",
+        sampling: bool | None = None,
+        video: str = "",
+        num_frames: int = 8,
+        fps: float | None = None,
+        max_image_side: int | None = None,
+        betas: str = "",
+        api_version: str = "2023-06-01",
+        extra_body: Mapping[str, Any] | None = None,
+    ) -> None:
+        need_package("anthropic", "anthropic", "anthropic")
+        label = f"anthropic:{name}"
+        if video not in ("", "frames"):
+            raise PlanError(f"video is 'frames' or nothing, not {video!r}.", where=label)
+        key_names = tuple(dict.fromkeys((api_key_env, _TOKEN_NAME)))
+        self._key_name, key = key_from(key_names, _TITLE)
+        super().__init__(label, _TITLE, key, key_names)
+        self._name = name
+        self._base_url = base_url.rstrip("/").removesuffix("/v1")
+        self._max_tokens = max_tokens
+        self._thinking, room = _thinking(thinking, label)
+        self._room = room if reasoning_room is None else reasoning_room
+        self._effort = effort
+        self._samples = sampling
+        self._headers = {"anthropic-version": api_version} | ({"anthropic-beta": betas} if betas else {})
+        self._extra_body = body_of(extra_body, label)
+        self._encoder = MediaEncoder(max_side_px=max_image_side, num_frames=num_frames, fps=fps)
+        self._identity: Mapping[str, Any] = {
+            "backend": "anthropic",
+            "model": name,
+            "max_tokens": max_tokens,
+            "thinking": thinking,
+            "reasoning_room": self._room,
+            "effort": effort,
+            "sampling": sampling,
+            "frames": [num_frames, fps] if video else None,
+            "max_image_side": max_image_side,
+            "betas": betas,
+            "api_version": api_version,
+            "extra_body": self._extra_body,
+        }
+        self.traits = ModelTraits(
+            family="claude",
+            asks={"generate": True, "loglikelihood": False, "generate_image": False},
+            modalities={"text": True, "image": True, "audio": False, "video": video == "frames"},
+        )
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """The model's id and what is set for every request; neither the key nor the address."""
+        return self._identity
+
+    def ignores(self, ask: Ask) -> Mapping[str, str]:
+        """Seeds, sampling settings that the model refuses, and settings of other kinds of models."""
+        if not isinstance(ask, Generate):
+            return {}
+        sampling, found = self._sampling(ask)
+        found |= unknown_settings(ask.extra, {*_TAKEN, *_SAMPLING}, _TITLE)
+        if ask.seeds and sampling.get("temperature") != 0:
+            found["seed"] = f"{_TITLE}'s API takes none: what is sampled differs from run to run"
+        return found
+
+    def load(self) -> None:
+        """Import the SDK, which takes a second."""
+        import anthropic  # noqa: F401
+
+    def _bodies(self, request: Request, ask: Generate) -> Sequence[bytes]:
+        system, turns = turns_of(request.messages, title=_TITLE)
+        body: dict[str, Any] = {
+            "model": self._name,
+            "max_tokens": (ask.max_new_tokens or self._max_tokens) + self._room,
+            "messages": self._messages(turns),
+        }
+        if system:
+            body["system"] = system
+        stops = [stop for stop in ask.stop if stop.strip()]  # others are refused, and the engine applies all of them
+        if stops:
+            body["stop_sequences"] = stops
+        if self._thinking is not None:
+            body["thinking"] = self._thinking
+        body |= self._sampling(ask)[0]
+        body |= {name: value for name, value in ask.extra.items() if name in _TAKEN}
+        if self._effort:
+            body["output_config"] = {"effort": self._effort, **body.get("output_config", {})}
+        body |= {**self._extra_body, **ask.extra.get("extra_body", {})}
+        return [json.dumps(body, ensure_ascii=False).encode()] * ask.n
+
+    def _messages(self, turns: Sequence[Turn]) -> list[dict[str, Any]]:
+        written: list[dict[str, Any]] = [
+            {"role": turn.role, "content": [block for part in turn.parts for block in self._blocks(part)]}
+            for turn in turns
+        ]
+        messages = [message for message in written if message["content"]]
+        if not messages:
+            raise ModelError("There is nothing to send: all messages are blank.", where=self._label)
+        last = messages[-1]["content"][-1]
+        if messages[-1]["role"] == "assistant" and last["type"] == "text":
+            last["text"] = last["text"].rstrip()  # an answer that the model shall continue must not end in blanks
+        return messages
+
+    def _blocks(self, part: Part) -> list[dict[str, Any]]:
+        if isinstance(part, Text):  # a text of blanks only is refused
+            return [{"type": "text", "text": part.text}] if part.text.strip() else []
+        if isinstance(part, Image):
+            if part.is_url and not str(part.source).startswith("data:"):
+                return [{"type": "image", "source": {"type": "url", "url": part.source}}]
+            return [_image(self._encoder.image(part))]
+        if isinstance(part, Video) and self.traits.modalities["video"]:
+            return [_image(frame) for frame in self._encoder.frames(part)]
+        kind = "sounds" if isinstance(part, Audio) else "videos"
+        hint = "" if isinstance(part, Audio) else "Show them as frames: --model-args video=frames."
+        raise ModelError(f"{_TITLE}'s API takes no {kind}.", where=self._label, hint=hint)
+
+    def _sampling(self, ask: Generate) -> tuple[dict[str, Any], dict[str, str]]:
+        """What of temperature, top_p and top_k is sent, and why the rest is not; what changes nothing is left out."""
+        wanted = {"temperature": ask.temperature, "top_p": ask.top_p, "top_k": ask.extra.get("top_k")}
+        found = {name: value for name, value in wanted.items() if value is not None}
+        if found.get("top_p") == 1:
+            del found["top_p"]
+        if self._thinking is not None and self._thinking["type"] != "disabled":
+            reason = f"{_TITLE}'s API does not take it together with thinking"
+        elif self._samples is False:
+            reason = f"{self._name} takes no sampling settings"
+        elif "top_p" in found and "temperature" in found:
+            dropped = "temperature" if found["temperature"] == 1 else "top_p"
+            del found[dropped]
+            return found, {dropped: f"{_TITLE}'s models take either temperature or top_p"} if dropped == "top_p" else {}
+        else:
+            return found, {}
+        return {}, {name: reason for name, value in found.items() if (name, value) != ("temperature", 1)}
+
+    def _greeting(self) -> bytes:
+        body: dict[str, Any] = {"model": self._name, "max_tokens": 1, "messages": [{"role": "user", "content": "Hi"}]}
+        if self._samples is None:
+            body["temperature"] = 0
+        return json.dumps(body).encode()
+
+    def _learns(self, error: EndpointError) -> bool:
+        has_learned = error.status == 400 and self._samples is None and "temperature" in error.what
+        if has_learned:
+            self._samples = False
+        return has_learned
+
+    def _open(self) -> Any:
+        import anthropic
+
+        kind = "auth_token" if self._key_name == _TOKEN_NAME else "api_key"
+        return anthropic.AsyncAnthropic(
+            **{kind: self._key},
+            base_url=self._base_url or None,
+            max_retries=0,
+            timeout=anthropic.Timeout(None, connect=_CONNECT_S),
+            default_headers=self._headers,
+        )
+
+    async def _shut(self, client: Any) -> None:
+        await client.close()
+
+    async def _send(self, client: Any, body: bytes) -> str:
+        with self._attributed():
+            return str(await client.post(_PATH, cast_to=str, content=body))
+
+    async def _known(self, client: Any) -> list[str]:
+        with self._attributed():
+            return [model.id async for model in client.models.list(limit=1000)]
+
+    @contextmanager
+    def _attributed(self) -> Iterator[None]:
+        """The SDK's exceptions as ours."""
+        import anthropic
+
+        try:
+            yield
+        except anthropic.APIStatusError as error:
+            response = error.response
+            raise self._error(response.status_code, dict(response.headers), response.text) from None
+        except anthropic.APIConnectionError as error:
+            cause = error.__cause__ or error
+            is_there = type(cause).__name__ not in ("ConnectError", "ConnectTimeout")
+            raise self._silence(cause, has_connected=is_there) from None
+
+    def _error(self, status: int, headers: Mapping[str, str], body: str) -> EndpointError:
+        error = super()._error(status, headers, body)
+        if status == 400 and self._samples is None and any(name in error.what for name in _SAMPLING):
+            error.hint = "If this model takes no sampling settings: --model-args sampling=false."
+        return error
+
+    def _read(self, answer: Mapping[str, Any]) -> Output:
+        if answer.get("type") == "error":
+            raise self._error(200, {}, json.dumps(answer))
+        reason = answer.get("stop_reason")
+        if reason == "refusal":
+            details = answer.get("stop_details") or {}
+            why = details.get("explanation") or details.get("category") or "no reason given"
+            raise ModelError(f"The model declined: {why}", kind="refused", where=self._label)
+        blocks = answer.get("content")
+        if not isinstance(blocks, list):
+            raise ModelError("The answer has no content.", kind="transient", where=self._label)
+        thoughts = [block.get("thinking") or "" for block in blocks if block.get("type") == "thinking"]
+        return Output(
+            text="".join(block.get("text") or "" for block in blocks if block.get("type") == "text"),
+            reasoning="\n\n".join(filter(None, thoughts)) or None,
+            tool_calls=tuple(
+                {"id": block.get("id"), "name": block.get("name"), "arguments": block.get("input")}
+                for block in blocks
+                if block.get("type") == "tool_use"
+            ),
+            finish_reason=_FINISHES.get(str(reason), reason),
+            usage=_usage(answer.get("usage") or {}),
+        )
+
+
+def _thinking(wanted: int | str | None, label: str) -> tuple[dict[str, Any] | None, int]:
+    """The API's setting, and the tokens that it needs on top of the answer's."""
+    if wanted is None:
+        return None, 0
+    if wanted == "adaptive":
+        return {"type": "adaptive"}, _ADAPTIVE_ROOM
+    if wanted in (0, False, "disabled"):
+        return {"type": "disabled"}, 0
+    if isinstance(wanted, int) and wanted >= _LEAST_BUDGET:
+        return {"type": "enabled", "budget_tokens": wanted}, wanted
+    raise PlanError(
+        f"thinking is {_LEAST_BUDGET} tokens or more, 'adaptive' or 'disabled', not {wanted!r}.", where=label
+    )
+
+
+def _image(image: Encoded) -> dict[str, Any]:
+    return {
+        "type": "image",
+        "source": {"type": "base64", "media_type": image.mime, "data": image.base64.decode("ascii")},
+    }
+
+
+def _usage(told: Mapping[str, Any]) -> Usage:
+    """Input tokens are all that were read, from the cache or not; output tokens include those of reasoning."""
+    fresh, cached = told.get("input_tokens"), told.get("cache_read_input_tokens")
+    total = None if fresh is None else fresh + (told.get("cache_creation_input_tokens") or 0) + (cached or 0)
+    details = told.get("output_tokens_details") or {}
+    return Usage(total, told.get("output_tokens"), details.get("thinking_tokens"), cached)

@@ -1,0 +1,311 @@
+"""What the backends of hosted models share: keys, turns, one HTTP request for each answer, and the question that is
+asked ahead. What is sent and how it is read belongs to the backends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Any, Literal
+
+from polymeter.core.errors import ModelError, PlanError, did_you_mean
+from polymeter.core.model import AsyncModel
+from polymeter.core.parts import Part, Text
+from polymeter.core.registry import missing_package
+from polymeter.core.request import Generate, Message, Output, Request, Response
+from polymeter.core.secrets import hide_secrets
+from polymeter.models.endpoint.errors import EndpointError, error_of
+from polymeter.models.endpoint.http import UnreachedError
+
+_MOST_NAMES = 8
+_SHOWN = 120
+_NEUTRAL: Mapping[str, tuple[Any, ...]] = {
+    "num_beams": (1,),
+    "num_beam_groups": (1,),
+    "num_return_sequences": (1,),
+    "repetition_penalty": (1,),
+    "length_penalty": (1,),
+    "no_repeat_ngram_size": (0,),
+    "min_new_tokens": (0,),
+    "early_stopping": (False,),
+    "frequency_penalty": (0,),
+    "presence_penalty": (0,),
+}
+_SAID_OTHERWISE = ("do_sample", "use_cache", "pad_token_id", "eos_token_id", "extra_body")
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What one side says until the other one speaks; its texts are not empty."""
+
+    role: Literal["user", "assistant"]
+    parts: tuple[Part, ...]
+
+
+@dataclass(slots=True)
+class Prepared:
+    """The bodies of one request, one for each answer, and the answers that have come. A request that is repeated asks
+    only for those that are missing.
+    """
+
+    bodies: Sequence[Any]
+    outputs: list[Output | None] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.outputs = [None] * len(self.bodies)
+
+
+class HostedModel(AsyncModel):
+    """A model behind its provider's SDK.
+
+    Args:
+        label: Backend and model, for messages.
+        title: The provider's name, for messages.
+        key: The secret; never shown.
+        key_names: The environment variables that hold it.
+    """
+
+    def __init__(self, label: str, title: str, key: str, key_names: Sequence[str]) -> None:
+        self._label, self._title = label, title
+        self._key, self._key_names = key, key_names
+        self._client: Any = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def respond(self, request: Request) -> Response:
+        """Encode the media on another thread, and ask."""
+        return await self.respond_prepared(request, await asyncio.to_thread(self.prepare, request))
+
+    def prepare(self, request: Request) -> Prepared:
+        """Encode media and write what is sent.
+
+        Raises:
+            PolymeterError: The request can never be sent.
+        """
+        if not isinstance(request.ask, Generate):
+            raise ModelError(f"{self._title} gives text only, not {request.ask.kind}.", where=self._label)
+        return Prepared(self._bodies(request, request.ask))
+
+    async def respond_prepared(self, request: Request, prepared: Any) -> Response:
+        """Ask for every answer that is still missing, all at the same time.
+
+        Raises:
+            ModelError: One of them failed; the others are kept for the next try.
+        """
+        missing = [place for place, output in enumerate(prepared.outputs) if output is None]
+        given = await asyncio.gather(*(self._fill(prepared, place) for place in missing), return_exceptions=True)
+        failures = [failure for failure in given if failure is not None]
+        if failures:
+            raise max(failures, key=_weight)
+        return Response(tuple(prepared.outputs))
+
+    async def preflight(self) -> None:
+        """Ask for one token, which shows whether the provider is there, takes the key and knows the model.
+
+        Raises:
+            PlanError: It is not, does not, or does not. A provider that is merely busy is no reason.
+        """
+        client = self._open()
+        try:
+            await self._greet(client)
+        finally:
+            await self._shut(client)
+
+    async def aclose(self) -> None:
+        """Close the client if this is its event loop."""
+        client, self._client = self._client, None
+        if client is not None and self._loop is asyncio.get_running_loop():
+            await self._shut(client)
+
+    @abstractmethod
+    def _bodies(self, request: Request, ask: Generate) -> Sequence[Any]:
+        """What is sent, for each of the ``n`` answers."""
+
+    @abstractmethod
+    def _greeting(self) -> Any:
+        """What is sent to ask for one token."""
+
+    @abstractmethod
+    def _open(self) -> Any:
+        """A client of the SDK that repeats nothing by itself and waits as long as it is let."""
+
+    @abstractmethod
+    async def _shut(self, client: Any) -> None:
+        """Close a client."""
+
+    @abstractmethod
+    async def _send(self, client: Any, body: Any) -> str:
+        """The text of the provider's answer.
+
+        Raises:
+            EndpointError: It is an error.
+            UnreachedError: None came, or only a part of one.
+        """
+
+    @abstractmethod
+    def _read(self, answer: Mapping[str, Any]) -> Output:
+        """The output in an answer.
+
+        Raises:
+            ModelError: It holds none: a refusal, or nothing.
+        """
+
+    @abstractmethod
+    async def _known(self, client: Any) -> list[str]:
+        """The names of the provider's models.
+
+        Raises:
+            ModelError: See ``_send``.
+        """
+
+    def _learns(self, error: EndpointError) -> bool:
+        """Whether a failed preflight told the backend something that it will heed from now on."""
+        return False
+
+    def _error(self, status: int, headers: Mapping[str, str], body: str) -> EndpointError:
+        return error_of(status, headers, body, where=self._label, secrets=(self._key,))
+
+    def _silence(self, what: object, *, has_connected: bool) -> UnreachedError:
+        text = hide_secrets(" ".join(str(what).split())) or type(what).__name__
+        return UnreachedError(f"The request failed on its way: {text}.", where=self._label, has_connected=has_connected)
+
+    async def _fill(self, prepared: Prepared, place: int) -> None:
+        prepared.outputs[place] = await self._answer(prepared.bodies[place])
+
+    async def _answer(self, body: Any) -> Output:
+        loop = asyncio.get_running_loop()
+        if self._client is None or self._loop is not loop:
+            self._client, self._loop = self._open(), loop
+        return self._read(self._parsed(await self._send(self._client, body)))
+
+    def _parsed(self, text: str) -> Mapping[str, Any]:
+        try:
+            answer = json.loads(text)
+        except ValueError:
+            answer = None
+        if not isinstance(answer, dict):
+            shown = " ".join(text.split())[:_SHOWN]
+            raise ModelError(f"The answer is not a JSON object: {shown!r}", kind="transient", where=self._label)
+        if answer.get("error"):
+            raise self._error(200, {}, text)
+        return answer
+
+    async def _greet(self, client: Any) -> None:
+        try:
+            await self._send(client, self._greeting())
+        except UnreachedError as silence:
+            if not silence.has_connected:
+                hint = "Check the network and base_url."
+                raise PlanError(
+                    f"{self._title} cannot be reached: {silence.what}", where=self._label, hint=hint
+                ) from None
+        except EndpointError as error:
+            if error.kind == "permanent" and not self._learns(error):
+                advice = await self._advice(client, error)
+                raise PlanError(error.what, where=self._label, hint=advice or error.hint) from None
+
+    async def _advice(self, client: Any, error: EndpointError) -> str:
+        if self._key_names and (error.status in (401, 403) or "api key" in error.what.lower()):
+            return f"Check the key in {' or '.join(self._key_names)}."
+        if error.status != 404:
+            return ""
+        try:
+            known = sorted(await self._known(client))
+        except ModelError:
+            return ""
+        name = self._label.partition(":")[2]
+        return did_you_mean(name, known) or (f"Known: {', '.join(known[:_MOST_NAMES])}." if known else "")
+
+
+def need_package(module: str, package: str, backend: str) -> None:
+    """Make sure that an SDK is installed, without importing it: that takes a second.
+
+    Raises:
+        PlanError: It is not.
+    """
+    try:
+        is_there = find_spec(module) is not None
+    except ModuleNotFoundError:  # a namespace package above it is missing
+        is_there = False
+    if not is_there:
+        raise missing_package(package, f"model {backend!r}", backend)
+
+
+def key_from(names: Sequence[str], title: str) -> tuple[str, str]:
+    """The first of these environment variables that is set, and the key in it.
+
+    Raises:
+        PlanError: None is.
+    """
+    for name in names:
+        key = os.environ.get(name, "").strip()
+        if key:
+            return name, key
+    raise PlanError(
+        f"{title} needs a key, and the environment variable {' or '.join(names)} is not set.",
+        hint=f"Set it: export {names[0]}=…",
+    )
+
+
+def turns_of(messages: Iterable[Message], *, title: str) -> tuple[str, list[Turn]]:
+    """The text of the system messages, and turns whose roles alternate.
+
+    Neighbouring texts of one message become one; messages of one role in a row become one turn. What is empty is left
+    out.
+
+    Raises:
+        ModelError: A system message holds media, or nothing is said at all.
+    """
+    system: list[str] = []
+    turns: list[Turn] = []
+    for message in messages:
+        parts = _joined(message.parts)
+        if message.role == "system":
+            if not all(isinstance(part, Text) for part in parts):
+                raise ModelError(f"{title} takes no media in a system message.")
+            system += [message.text] if message.text else []
+        elif parts and turns and turns[-1].role == message.role:
+            turns[-1] = Turn(message.role, (*turns[-1].parts, *parts))
+        elif parts:
+            turns.append(Turn(message.role, parts))
+    if not turns:
+        raise ModelError("There is nothing to send: all messages are empty.")
+    return "\n\n".join(system), turns
+
+
+def unknown_settings(extra: Mapping[str, Any], taken: Iterable[str], title: str) -> dict[str, str]:
+    """The settings that an API does not have, each with the reason; not those that change nothing anyway."""
+    reason = f"{title}'s API has no such setting; extra_body sends what Polymeter does not know"
+    known = {*taken, *_SAID_OTHERWISE}
+    return {name: reason for name, value in extra.items() if name not in known and value not in _NEUTRAL.get(name, ())}
+
+
+def body_of(value: Any, where: str) -> dict[str, Any]:
+    """Further fields of a request's body.
+
+    Raises:
+        PlanError: They are not a mapping.
+    """
+    if value is None or isinstance(value, Mapping):
+        return dict(value or {})
+    raise PlanError(f"extra_body must be a mapping, not {value!r}.", where=where, hint='Write extra_body={"name":1}.')
+
+
+def _joined(parts: Iterable[Part]) -> tuple[Part, ...]:
+    found: list[Part] = []
+    for part in parts:
+        if isinstance(part, Text) and found and isinstance(found[-1], Text):
+            found[-1] = Text(found[-1].text + part.text)
+        elif not isinstance(part, Text) or part.text:
+            found.append(part)
+    return tuple(found)
+
+
+def _weight(failure: BaseException) -> tuple[bool, float]:
+    """What cannot be repeated comes first, then what asks to wait longest."""
+    is_passing = isinstance(failure, ModelError) and failure.kind in ("rate_limit", "transient")
+    return not is_passing, getattr(failure, "retry_after_s", None) or 0.0

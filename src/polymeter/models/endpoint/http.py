@@ -1,0 +1,159 @@
+"""Connections to an endpoint that is asked over plain HTTP with JSON: one session for each event loop, connections kept
+open, no limit of its own (the lane has one), no deadline of its own (the lane has one too).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from polymeter.core.errors import ModelError
+from polymeter.core.secrets import hide_secrets
+
+if TYPE_CHECKING:
+    from aiohttp import ClientSession
+
+_CONNECT_S = 10.0
+_IDLE_S = 4.0
+_DNS_S = 300
+_LARGE = 1 << 20
+_HERE = ("localhost", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a server answered, whatever it means.
+
+    Attributes:
+        status: HTTP status.
+        headers: By name; names compare in any case.
+        body: The whole body.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def text(self) -> str:
+        """The body as text; what is not UTF-8 is replaced."""
+        return self.body.decode(errors="replace")
+
+
+class Connections:
+    """Sends requests to one server. Each event loop that sends has a session of its own, made when it first does.
+
+    Redirects are not followed: a POST would arrive as a GET, and the key at another server.
+
+    Args:
+        base_url: Where the server is; decides about proxies, which come from the environment.
+        headers: Sent with every request.
+        where: The endpoint, for messages.
+    """
+
+    def __init__(self, base_url: str, headers: Mapping[str, str], *, where: str) -> None:
+        self._proxy = proxy_for(base_url)
+        self._headers = dict(headers)
+        self._where = where
+        self._sessions: dict[asyncio.AbstractEventLoop, ClientSession] = {}
+
+    async def post(self, url: str, body: bytes) -> Answer:
+        """Send JSON.
+
+        Raises:
+            ModelError: No answer came, or only a part of one.
+        """
+        return await self._send("POST", url, body)
+
+    async def get(self, url: str) -> Answer:
+        """Fetch something.
+
+        Raises:
+            ModelError: No answer came, or only a part of one.
+        """
+        return await self._send("GET", url, None)
+
+    async def aclose(self) -> None:
+        """Close the connections of this event loop."""
+        session = self._sessions.pop(asyncio.get_running_loop(), None)
+        if session is not None:
+            await session.close()
+
+    async def _send(self, method: str, url: str, body: bytes | None) -> Answer:
+        import aiohttp
+
+        session = self._session()
+        # aiohttp writes what it can read in pieces, so that a long body does not hold up the loop.
+        data = io.BytesIO(body) if body is not None and len(body) > _LARGE else body
+        try:
+            async with session.request(method, url, data=data, proxy=self._proxy, allow_redirects=False) as response:
+                return Answer(response.status, response.headers, await response.read())
+        except (aiohttp.ClientError, OSError, asyncio.TimeoutError) as error:
+            raise self._error(error) from error
+
+    def _session(self) -> ClientSession:
+        loop = asyncio.get_running_loop()
+        session = self._sessions.get(loop)
+        if session is None:
+            import aiohttp
+
+            session = self._sessions[loop] = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_S, ttl_dns_cache=_DNS_S),
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S),
+                headers={"Content-Type": "application/json", **self._headers},
+                cookie_jar=aiohttp.DummyCookieJar(),
+            )
+        return session
+
+    def _error(self, error: Exception) -> ModelError:
+        import aiohttp
+
+        text = hide_secrets(" ".join(str(error).split())) or type(error).__name__
+        if isinstance(error, (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError)):
+            return ModelError(
+                f"The server's certificate is not trusted: {text}.",
+                where=self._where,
+                hint="SSL_CERT_FILE names a file of further authorities.",
+            )
+        if isinstance(error, (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError)):
+            return ModelError(f"The base URL is none: {text}.", where=self._where)
+        if isinstance(error, aiohttp.ServerDisconnectedError):
+            text = "the server closed the connection"
+        elif isinstance(error, asyncio.TimeoutError):
+            text = f"no connection within {_CONNECT_S:g} s"
+        return UnreachedError(
+            f"The request failed on its way: {text}.",
+            where=self._where,
+            has_connected=not isinstance(error, (aiohttp.ClientConnectorError, asyncio.TimeoutError)),
+        )
+
+
+class UnreachedError(ModelError):
+    """A request got no answer, which may pass.
+
+    Args:
+        what: What happened.
+        where: The endpoint.
+        has_connected: Whether a server was there at all.
+    """
+
+    def __init__(self, what: str, *, where: str, has_connected: bool) -> None:
+        super().__init__(what, kind="transient", where=where)
+        self.has_connected = has_connected
+
+
+def proxy_for(url: str) -> str | None:
+    """The proxy that the environment names for a URL; none for this machine. Asked once and not for each request, because
+    it is slow to find out.
+    """
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if not host or host in _HERE or host.startswith("127.") or proxy_bypass(parts.netloc.rpartition("@")[2]):
+        return None
+    proxies: dict[str, Any] = getproxies()
+    return proxies.get(parts.scheme) or proxies.get("all")

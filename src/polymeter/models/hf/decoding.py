@@ -1,0 +1,238 @@
+"""How the tokens of an answer are chosen: what an ask means in the words of ``generate``, noise that belongs to each
+row, and stopping early.
+
+A checkpoint's own ``generation_config.json`` sets nothing here but special tokens: the settings of an answer come from
+the task and the plan, so that two checkpoints are measured alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from polymeter.core.request import Generate
+
+FALLBACK_MAX_NEW_TOKENS = 1024
+"""Most tokens of an answer where neither the task nor the plan says."""
+
+# In the order in which Transformers applies them.
+_WARPERS = (
+    ("temperature", "TemperatureLogitsWarper"),
+    ("top_k", "TopKLogitsWarper"),
+    ("top_p", "TopPLogitsWarper"),
+    ("min_p", "MinPLogitsWarper"),
+    ("typical_p", "TypicalLogitsWarper"),
+    ("epsilon_cutoff", "EpsilonLogitsWarper"),
+    ("eta_cutoff", "EtaLogitsWarper"),
+)
+_NEUTRAL = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "typical_p": 1.0, "epsilon_cutoff": 0.0, "eta_cutoff": 0.0}
+_OURS = {
+    "do_sample": "",
+    "max_length": "max_new_tokens says how long an answer may be.",
+    "num_return_sequences": "n says how many answers are wanted.",
+    "stop_strings": "The stop strings are those of the task and the plan.",
+    "return_dict_in_generate": "It changes no answer.",
+    "output_scores": "It changes no answer.",
+    "output_logits": "It changes no answer.",
+    "output_attentions": "It changes no answer.",
+    "output_hidden_states": "It changes no answer.",
+}
+_THINKING = ("<think>", "<analysis>")
+_THOUGHT = ("</think>", "</analysis>")
+_SLACK_TOKENS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Decoding:
+    """What an ask means.
+
+    Attributes:
+        max_new_tokens: Most tokens of an answer; ``None``: the fallback.
+        is_sampled: Whether tokens are drawn.
+        warpers: Settings that shape the distribution that they are drawn from.
+        search: What is passed to ``generate`` as it is (``num_beams``, ``repetition_penalty``, …).
+    """
+
+    max_new_tokens: int | None
+    is_sampled: bool
+    warpers: Mapping[str, Any]
+    search: Mapping[str, Any]
+
+    @property
+    def has_beams(self) -> bool:
+        """Whether several beginnings of an answer compete."""
+        return int(self.search.get("num_beams") or 1) > 1
+
+
+def decoding_of(ask: Generate) -> Decoding:
+    """What an ask means. It is greedy unless it names a temperature above 0, or wants sampling and names none."""
+    wants = ask.extra.get("do_sample")
+    is_sampled = wants is not False and (bool(ask.temperature) or (wants is True and ask.temperature is None))
+    known = _known_settings()
+    given = {name: value for name, value in ask.extra.items() if name in known and name not in _OURS}
+    given |= {"temperature": ask.temperature, "top_p": ask.top_p}
+    names = [name for name, _ in _WARPERS]
+    warpers = {name: given[name] for name in names if is_sampled and _says_something(name, given.get(name))}
+    search = {name: value for name, value in given.items() if name not in names}
+    return Decoding(ask.max_new_tokens, is_sampled, warpers, search)
+
+
+def ignored(ask: Generate) -> dict[str, str]:
+    """Settings of an ask that change nothing here, each with the reason."""
+    known, decoding = _known_settings(), decoding_of(ask)
+    found = {}
+    for name in ask.extra:
+        if name in _OURS:
+            if _OURS[name]:
+                found[name] = _OURS[name]
+        elif name not in known:
+            found[name] = "Transformers has no generation setting of that name."
+    if not decoding.is_sampled:
+        given = {**ask.extra, "temperature": ask.temperature or None, "top_p": ask.top_p}
+        for name, _ in _WARPERS:
+            if _says_something(name, given.get(name)):
+                found[name] = "The answer is greedy: nothing is sampled."
+    return found
+
+
+def without_decoding_defaults(config: Any) -> None:
+    """Take out of a checkpoint's ``GenerationConfig`` what would shape its answers; special tokens stay."""
+    from transformers import GenerationConfig
+
+    fresh = GenerationConfig()
+    for name in (*_NEUTRAL, *_OURS, *_SHAPING):
+        if hasattr(config, name):
+            setattr(config, name, getattr(fresh, name, None))
+
+
+_SHAPING = (
+    "max_new_tokens",
+    "min_length",
+    "min_new_tokens",
+    "min_p",
+    "top_h",
+    "num_beams",
+    "num_beam_groups",
+    "diversity_penalty",
+    "early_stopping",
+    "length_penalty",
+    "penalty_alpha",
+    "dola_layers",
+    "repetition_penalty",
+    "encoder_repetition_penalty",
+    "no_repeat_ngram_size",
+    "encoder_no_repeat_ngram_size",
+    "exponential_decay_length_penalty",
+    "sequence_bias",
+    "guidance_scale",
+    "max_time",
+    "prompt_lookup_num_tokens",
+    "renormalize_logits",
+)
+
+
+class RowNoise:
+    """A logits processor that makes greedy search draw from the distribution, each row with its own generator.
+
+    The largest of ``logit + Gumbel noise`` is distributed as the softmax of the logits (Gumbel, 1954; the "Gumbel-max
+    trick"), so a row's answer depends on its seed and on nothing that it shares a batch with.
+
+    Args:
+        warpers: What shapes the distribution first.
+        seeds: One for each row.
+        device: Where the logits are.
+    """
+
+    def __init__(self, warpers: Mapping[str, Any], seeds: Sequence[int], device: Any) -> None:
+        import torch
+
+        self._warpers = [_warper(name, warpers[name]) for name, _ in _WARPERS if name in warpers]
+        self._generators = [torch.Generator(device).manual_seed(seed) for seed in seeds]
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        """Scores of shape ``(rows, vocabulary)``, shaped and with noise added."""
+        import torch
+
+        for warper in self._warpers:
+            scores = warper(input_ids, scores)
+        noise = torch.empty_like(scores)
+        for row, generator in zip(noise, self._generators, strict=True):
+            row.exponential_(generator=generator)
+        return scores - noise.log_()
+
+
+class StopStrings:
+    """A stopping criterion: a row ends when its answer holds a stop string behind its reasoning.
+
+    Only the newest tokens are decoded, as many as a stop string can span. The engine cuts the answer; this only saves
+    what would be computed for nothing.
+
+    Args:
+        stops: The stop strings.
+        tokenizer: Decodes.
+        is_thinking: For each row whether its answer begins inside reasoning.
+    """
+
+    def __init__(self, stops: Sequence[str], tokenizer: Any, is_thinking: Sequence[bool]) -> None:
+        self._stops = stops
+        self._tokenizer = tokenizer
+        self._is_thinking = list(is_thinking)
+        self._tokens: list[list[int]] = [[] for _ in is_thinking]
+        self._window = max(len(text.encode()) for text in (*stops, *_THOUGHT)) + _SLACK_TOKENS
+        self.ends: list[int | None] = [None] * len(self._tokens)
+
+    def __call__(self, input_ids: Any, scores: Any, **kwargs: Any) -> Any:
+        """Whether each row has ended, as a tensor of shape ``(rows,)``."""
+        import torch
+
+        for row, token in enumerate(input_ids[:, -1].tolist()):
+            if self.ends[row] is None:
+                self._tokens[row].append(token)
+                if self._has_stopped(row):
+                    self.ends[row] = len(self._tokens[row])
+        return torch.tensor([end is not None for end in self.ends], device=input_ids.device)
+
+    def _has_stopped(self, row: int) -> bool:
+        text = self._tokenizer.decode(self._tokens[row][-self._window :], skip_special_tokens=True)
+        begun = max(text.rfind(mark) for mark in _THINKING)
+        ended = max((text.rfind(mark) + len(mark) for mark in _THOUGHT if mark in text), default=-1)
+        if max(begun, ended) >= 0:
+            self._is_thinking[row] = begun > ended
+        return not self._is_thinking[row] and any(text.find(stop, max(ended, 0)) >= 0 for stop in self._stops)
+
+
+def begins_in_thought(prompt: str) -> bool:
+    """Whether a prompt ends inside reasoning that its template has begun."""
+    return any(
+        prompt.rfind(begin) > prompt.rfind(end) and not prompt[prompt.rfind(begin) + len(begin) :].strip()
+        for begin, end in zip(_THINKING, _THOUGHT, strict=True)
+    )
+
+
+def split_thought(text: str, *, is_finished: bool) -> tuple[str | None, str]:
+    """Reasoning and answer of a text that begins inside reasoning. What never leaves it is all reasoning if it was
+    broken off, and all answer if the model had finished: it has not reasoned, then.
+    """
+    ends = [(place, mark) for mark in _THOUGHT if (place := text.find(mark)) >= 0]
+    if ends:
+        place, mark = min(ends)
+        return text[:place].strip(), text[place + len(mark) :].lstrip("\n")
+    return (None, text) if is_finished else (text.strip(), "")
+
+
+def _known_settings() -> set[str]:
+    from transformers import GenerationConfig
+
+    return {name for name in vars(GenerationConfig()) if not name.startswith("_")} | {name for name, _ in _WARPERS}
+
+
+def _says_something(name: str, value: Any) -> bool:
+    return value is not None and value != _NEUTRAL.get(name)
+
+
+def _warper(name: str, value: Any) -> Any:
+    import transformers
+
+    made = getattr(transformers, dict(_WARPERS)[name])
+    return made(value)

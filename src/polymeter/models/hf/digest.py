@@ -1,0 +1,47 @@
+"""What a checkpoint is by content, so that a run knows its model again wherever it lies."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+_SMALL = (".json", ".txt", ".jinja", ".model", ".py")
+_WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
+_WHOLE_BYTES = 2 * 2**30
+_BLOCK = 64 * 1024
+_N_BLOCKS = 256
+
+
+def checkpoint_digest(folder: Path) -> str:
+    """Hex digest of a checkpoint's files: configuration, tokenizer, templates, code and weights, by name and content.
+
+    Weights of up to 2 GiB in all count by every byte. Of larger ones each file counts by its size, its first 64 KiB
+    (in safetensors: names, shapes and places of the tensors) and 256 blocks of 64 KiB evenly spaced over it:
+    fine-tuning changes every matrix, and reading hundreds of gigabytes before each run would cost more than it tells.
+    """
+    files = sorted(path for path in folder.iterdir() if path.is_file() and path.suffix in (*_SMALL, *_WEIGHTS))
+    weights = [path for path in files if path.suffix in _WEIGHTS]
+    is_whole = sum(path.stat().st_size for path in weights) <= _WHOLE_BYTES
+    state = hashlib.blake2b(digest_size=16)
+    for path in files:
+        size = path.stat().st_size
+        state.update(json.dumps([path.name, size]).encode())
+        if path in weights and not is_whole:
+            _add_blocks(state, path, size)
+        else:
+            _add_all(state, path)
+    return state.hexdigest()
+
+
+def _add_all(state: hashlib.blake2b, path: Path) -> None:
+    with path.open("rb") as file:
+        while block := file.read(2**20):
+            state.update(block)
+
+
+def _add_blocks(state: hashlib.blake2b, path: Path, size: int) -> None:
+    with path.open("rb") as file:
+        for number in range(_N_BLOCKS + 1):
+            file.seek(number * max(0, size - _BLOCK) // _N_BLOCKS)
+            state.update(file.read(_BLOCK))

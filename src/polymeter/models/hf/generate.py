@@ -1,0 +1,195 @@
+"""Answers: one call of ``generate`` for a batch whose requests differ in their seeds at most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from polymeter.core.errors import ModelError, PolymeterError, boundary
+from polymeter.core.request import Error, Generate, Output, Request, Response, Usage
+from polymeter.models.hf.decoding import (
+    FALLBACK_MAX_NEW_TOKENS,
+    Decoding,
+    RowNoise,
+    StopStrings,
+    begins_in_thought,
+    decoding_of,
+    split_thought,
+)
+from polymeter.models.hf.encode import Batch, Encoder
+from polymeter.models.hf.load import Loaded
+from polymeter.models.hf.memory import within_memory
+from polymeter.models.hf.prompts import Prompt
+
+
+def answer(loaded: Loaded, encoder: Encoder, requests: Sequence[Request]) -> list[Response]:
+    """Answer requests whose asks differ in nothing but seeds.
+
+    A request that cannot be read or is too long has an error of its own; its neighbours are answered.
+
+    Raises:
+        ModelError: Memory ran out, or the network failed; this concerns all of them.
+    """
+    responses: list[Response | None] = [None] * len(requests)
+    prompts: dict[int, Prompt] = {}
+    for place, request in enumerate(requests):
+        try:
+            prompts[place] = encoder.read(request)
+        except PolymeterError as error:
+            responses[place] = Response.failed(error, "data")
+    ask = requests[0].ask
+    assert isinstance(ask, Generate)
+    decoding = decoding_of(ask)
+    batch, places = _encoded(loaded, encoder, prompts, decoding, responses)
+    if batch is not None:
+        asks = [requests[place].ask for place in places]
+        rows = _rows(loaded, encoder, [prompts[place] for place in places], batch, decoding, asks)
+        for place, outputs in zip(places, rows, strict=True):
+            responses[place] = Response(tuple(outputs))
+    return [response for response in responses if response is not None]
+
+
+def _encoded(
+    loaded: Loaded,
+    encoder: Encoder,
+    prompts: dict[int, Prompt],
+    decoding: Decoding,
+    responses: list[Response | None],
+) -> tuple[Batch | None, list[int]]:
+    """The tensors of all prompts that leave room for an answer; the others' responses are filled in."""
+    places = list(prompts)
+    if not places:
+        return None, []
+    batch = within_memory(lambda: encoder.encode([prompts[place] for place in places]))
+    room = loaded.max_length
+    if not room or loaded.kind.is_encoder_decoder:
+        return batch, places
+    wanted = _max_new_tokens(loaded, decoding)
+    fitting = []
+    for place, n_tokens in zip(places, batch.n_tokens, strict=True):
+        if n_tokens + wanted <= room:
+            fitting.append(place)
+        else:
+            what = f"The prompt has {n_tokens} tokens, and {wanted} are wanted for the answer: more than {room}."
+            responses[place] = Response(error=Error("permanent", what))
+    if len(fitting) == len(places):
+        return batch, places
+    return _encoded(loaded, encoder, {place: prompts[place] for place in fitting}, decoding, responses)
+
+
+def _rows(
+    loaded: Loaded,
+    encoder: Encoder,
+    prompts: Sequence[Prompt],
+    batch: Batch,
+    decoding: Decoding,
+    asks: Sequence[Any],
+) -> list[list[Output]]:
+    """For each row its ``n`` outputs. Each further answer is another pass over the same tensors, so that the batch
+    stays as large as it was planned.
+    """
+    n_answers = asks[0].n
+    stops = asks[0].stop
+    if not decoding.is_sampled:
+        once = _pass(loaded, batch, decoding, stops, None)
+        return [[output] * n_answers for output in once]
+    seeds = [[_seed(ask, number) for number in range(n_answers)] for ask in asks]
+    if decoding.has_beams:
+        # Beams that are sampled draw from one generator for the whole batch: each row has to be alone.
+        alone = [encoder.encode([prompt]) for prompt in prompts]
+        return [
+            [_seeded_pass(loaded, one, decoding, stops, seed) for seed in own]
+            for one, own in zip(alone, seeds, strict=True)
+        ]
+    passes = [_pass(loaded, batch, decoding, stops, [own[number] for own in seeds]) for number in range(n_answers)]
+    return [[outputs[row] for outputs in passes] for row in range(len(asks))]
+
+
+def _seed(ask: Any, number: int) -> int:
+    return int(ask.seeds[number]) if number < len(ask.seeds) else number
+
+
+def _seeded_pass(loaded: Loaded, batch: Batch, decoding: Decoding, stops: Sequence[str], seed: int) -> Output:
+    import torch
+
+    devices = [loaded.device] if loaded.device.type == "cuda" else []
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(seed)
+        return _pass(loaded, batch, decoding, stops, None)[0]
+
+
+def _pass(
+    loaded: Loaded, batch: Batch, decoding: Decoding, stops: Sequence[str], seeds: Sequence[int] | None
+) -> list[Output]:
+    """One answer for each row.
+
+    Args:
+        loaded: The checkpoint.
+        batch: The rows.
+        decoding: How tokens are chosen.
+        stops: Where an answer may end.
+        seeds: One for each row, if tokens are drawn row by row.
+    """
+    given: dict[str, Any] = dict(decoding.search)
+    given["max_new_tokens"] = _max_new_tokens(loaded, decoding)
+    given["do_sample"] = decoding.is_sampled and decoding.has_beams
+    if given["do_sample"]:
+        given |= {"top_k": 0, **decoding.warpers}
+    if seeds is not None:
+        given["logits_processor"] = [RowNoise(decoding.warpers, seeds, loaded.device)]
+    is_thinking = [begins_in_thought(text) for text in batch.texts]
+    criterion = None
+    if stops and not decoding.has_beams:
+        criterion = StopStrings(stops, loaded.tokenizer, is_thinking)
+        given["stopping_criteria"] = [criterion]
+    with boundary(ModelError, "generate"):
+        made = within_memory(lambda: _generate(loaded, batch, given))
+    rows = made[:, _n_before(loaded, batch, made) :].tolist()
+    ends = criterion.ends if criterion else [None] * len(rows)
+    return [
+        _output(loaded, row, end, n_tokens, is_in_thought)
+        for row, end, n_tokens, is_in_thought in zip(rows, ends, batch.n_tokens, is_thinking, strict=True)
+    ]
+
+
+def _generate(loaded: Loaded, batch: Batch, given: dict[str, Any]) -> Any:
+    import torch
+
+    with torch.inference_mode():
+        return loaded.network.generate(
+            **batch.inputs, **given, pad_token_id=loaded.pad_id, eos_token_id=list(loaded.eos_ids) or None
+        )
+
+
+def _n_before(loaded: Loaded, batch: Batch, made: Any) -> int:
+    """How many columns of what ``generate`` gave are no answer: the prompt, or the token that a decoder begins with."""
+    if not loaded.kind.is_encoder_decoder:
+        return int(batch.inputs["input_ids"].shape[1])
+    start = loaded.network.generation_config.decoder_start_token_id
+    return int(made.shape[1] > 0 and bool((made[:, 0] == start).all()))
+
+
+def _max_new_tokens(loaded: Loaded, decoding: Decoding) -> int:
+    """As asked for; else the fallback, which leaves half of the context to the prompt. An answer that is apart from
+    its prompt is never longer than the decoder can be.
+    """
+    wanted, room = decoding.max_new_tokens, loaded.max_length
+    if loaded.kind.is_encoder_decoder:
+        wanted = wanted or FALLBACK_MAX_NEW_TOKENS
+        return min(wanted, room - 1) if room else wanted
+    return wanted or (min(FALLBACK_MAX_NEW_TOKENS, room // 2) if room else FALLBACK_MAX_NEW_TOKENS)
+
+
+def _output(loaded: Loaded, tokens: list[int], end: int | None, n_input: int, is_in_thought: bool) -> Output:
+    """A row's answer: what it generated up to its end, which padding follows."""
+    eos = next((place for place, token in enumerate(tokens) if token in loaded.eos_ids), None)
+    if eos is not None and (end is None or eos < end):
+        end = eos + 1
+    is_finished = end is not None
+    own = tokens if end is None else tokens[:end]
+    text = loaded.tokenizer.decode(own, skip_special_tokens=True)
+    reasoning = None
+    if is_in_thought:
+        reasoning, text = split_thought(text, is_finished=is_finished)
+    usage = Usage(None if loaded.kind.is_speech else n_input, len(own))
+    return Output(text=text, reasoning=reasoning, finish_reason="stop" if is_finished else "length", usage=usage)

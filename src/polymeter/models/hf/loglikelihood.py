@@ -1,0 +1,221 @@
+"""Log-probabilities of continuations: encode, tokenise jointly, choose the way to compute, and answer.
+
+A context is the prompt as the model is given it, chat template and all; a continuation follows it directly, as it is
+written (" A" and "A" are two things). ``score_tokens`` says where the one ends and the other begins. An empty
+continuation has log-probability 0, is greedy, and has no tokens. A context without any token begins with the
+tokenizer's first or last special token.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from polymeter.core.errors import ModelError, PolymeterError, boundary
+from polymeter.core.request import ChoiceLogprob, Loglikelihood, Output, Request, Response, Usage
+from polymeter.models.hf.encode import Batch, Encoder
+from polymeter.models.hf.load import Loaded
+from polymeter.models.hf.memory import within_memory
+from polymeter.models.hf.prefix import UnsharableError, rotary_owner, score_shared
+from polymeter.models.hf.prompts import Prompt
+from polymeter.models.hf.score_encoder_decoder import score_encoder_decoder, start_tokens
+from polymeter.models.hf.score_plain import score_plain
+from polymeter.models.hf.score_tokens import Split, Tail, move_white_space, split
+
+Way = Literal["shared", "plain", "encoder_decoder"]
+_LOG = logging.getLogger("polymeter")
+_TOLERANCE = {"float32": 1e-3, "float64": 1e-3}
+_HALF_TOLERANCE = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Requests of a batch that can be answered: their places among all, their prompts, their tensors, their tokens."""
+
+    places: tuple[int, ...]
+    prompts: tuple[Prompt, ...]
+    batch: Batch
+    splits: tuple[Split, ...]
+
+
+class Scorer:
+    """Scores continuations with one loaded checkpoint, and remembers which way of computing holds for it.
+
+    Prefixes are shared where the model keeps a plain cache of keys and values. Where its own code decides what a
+    position is (rotary axes for media, cross-attention, code from a checkpoint), the first batch is computed both ways
+    and sharing is kept only if they agree.
+
+    Args:
+        loaded: The checkpoint.
+        encoder: Its encoder.
+    """
+
+    def __init__(self, loaded: Loaded, encoder: Encoder) -> None:
+        self._loaded, self._encoder = loaded, encoder
+        self._network = loaded.network
+        self.way: Way = "encoder_decoder" if loaded.kind.is_encoder_decoder else "shared"
+        self._is_sure = not _decides_positions(loaded.network)
+        self._first = _first_token(loaded)
+        is_apart = self.way == "encoder_decoder"
+        self._start = start_tokens(loaded.network, loaded.tokenizer) if is_apart else []
+
+    def score(self, requests: Sequence[Request]) -> list[Response]:
+        """Answer requests that ask for log-probabilities.
+
+        A request that cannot be read or is too long has an error of its own; its neighbours are answered.
+
+        Args:
+            requests: The requests; each asks a ``Loglikelihood``.
+
+        Returns:
+            For each request one output with a score for each continuation, or an error.
+
+        Raises:
+            ModelError: Memory ran out (``out_of_memory``), or the processor or the network failed; this concerns all of
+                them.
+        """
+        responses: dict[int, Response] = {}
+        prompts: dict[int, Prompt] = {}
+        for place, request in enumerate(requests):
+            try:
+                prompts[place] = self._encoder.read(request)
+            except PolymeterError as error:
+                responses[place] = Response.failed(error, "data")
+        texts = [_continuations(request) for request in requests]
+        asked = self._fitting(prompts, texts, responses)
+        if asked is not None:
+            with boundary(ModelError, "Scoring continuations"):
+                scores = within_memory(lambda: self._scores(asked))
+            for place, own, n_context in zip(asked.places, scores, asked.batch.n_tokens, strict=True):
+                usage = Usage(int(n_context) or None, sum(one.n_tokens for one in own))
+                responses[place] = Response((Output(logprobs=tuple(own), usage=usage),))
+        return [responses[place] for place in range(len(requests))]
+
+    def _fitting(
+        self, prompts: Mapping[int, Prompt], texts: Sequence[Sequence[str]], responses: dict[int, Response]
+    ) -> _Asked | None:
+        """What is not too long for the model; the others' responses are filled in."""
+        if not prompts:
+            return None
+        places, own = tuple(prompts), tuple(prompts.values())
+        batch = within_memory(lambda: self._encoder.encode(own))
+        splits = tuple(self._split(batch, row, texts[place]) for row, place in enumerate(places))
+        fitting = {}
+        for place, n_context, found in zip(places, batch.n_tokens, splits, strict=True):
+            refusal = self._refusal(int(n_context), found)
+            if refusal is None:
+                fitting[place] = prompts[place]
+            else:
+                responses[place] = Response.failed(refusal)
+        if len(fitting) == len(places):
+            return _Asked(places, own, batch, splits)
+        return self._fitting(fitting, texts, responses)
+
+    def _split(self, batch: Batch, row: int, continuations: Sequence[str]) -> Split:
+        token_ids = self._encoder.token_ids
+        if self.way == "encoder_decoder":
+            return Split(0, 0, tuple(Tail(tuple(token_ids(text))) for text in continuations))
+        text = batch.texts[row]
+        kept, space = move_white_space(text, is_templated=self._loaded.is_chat)
+        encoded = token_ids(text)
+        context = token_ids(kept) if space else encoded
+        found = split(encoded, context, [token_ids(kept + space + one) if one else encoded for one in continuations])
+        dropped = encoded[len(encoded) - found.n_dropped :]
+        if dropped and batch.inputs["input_ids"][row, -len(dropped) :].tolist() != dropped:
+            # The processor ends a prompt with something of its own: continuations stand apart behind it.
+            return Split(len(encoded), 0, tuple(Tail(tuple(token_ids(one))) for one in continuations))
+        return found
+
+    def _refusal(self, n_context: int, found: Split) -> ModelError | None:
+        longest = max((len(tail.tokens) for tail in found.tails), default=0)
+        before = len(self._start) if self.way == "encoder_decoder" else n_context - found.n_dropped
+        most = self._loaded.max_length
+        if not most or before + longest <= most:
+            return None
+        return ModelError(
+            f"The prompt and its longest continuation have {before + longest} tokens: more than {most}.",
+            hint="max_length=N sets another limit.",
+        )
+
+    def _scores(self, asked: _Asked) -> list[list[ChoiceLogprob]]:
+        import torch
+
+        with torch.inference_mode():
+            if self.way == "encoder_decoder":
+                return score_encoder_decoder(self._network, asked.batch.inputs, asked.splits, self._start)
+            if self.way == "shared":
+                scores = self._shared(asked)
+                if scores is not None:
+                    return scores
+            return [self._plain(asked, row) for row in range(len(asked.prompts))]
+
+    def _shared(self, asked: _Asked) -> list[list[ChoiceLogprob]] | None:
+        """Scores over shared prefixes; ``None`` if that turns out not to hold for this model."""
+        try:
+            scores = score_shared(self._network, asked.batch.inputs, asked.splits, self._first)
+        except UnsharableError as reason:
+            self._go_plain(str(reason))
+            return None
+        return scores if self._is_sure or self._is_proven(asked, scores) else None
+
+    def _plain(self, asked: _Asked, row: int) -> list[ChoiceLogprob]:
+        def copies(n: int) -> dict[str, Any]:
+            return self._encoder.encode([asked.prompts[row]] * n).inputs
+
+        return score_plain(self._network, copies, asked.splits[row], self._first)
+
+    def _is_proven(self, asked: _Asked, scores: Sequence[Sequence[ChoiceLogprob]]) -> bool:
+        """Whether shared and plain computation agree on the requests that tell most: the one with most tokens to score
+        and, in a batch of several, the shortest, which is padded.
+        """
+        longest = [max((len(tail.tokens) for tail in split.tails), default=0) for split in asked.splits]
+        if max(longest) < 2:
+            return True  # nothing was read on a cache; the next batch may tell
+        telling = {longest.index(max(longest)), asked.batch.n_tokens.index(min(asked.batch.n_tokens))}
+        tolerance = _TOLERANCE.get(str(self._loaded.dtype).removeprefix("torch."), _HALF_TOLERANCE)
+        for row in telling:
+            for one, other in zip(self._plain(asked, row), scores[row], strict=True):
+                if abs(one.logprob - other.logprob) > tolerance * max(1, one.n_tokens):
+                    self._go_plain(f"sharing gives {other.logprob:.4f} where one forward gives {one.logprob:.4f}")
+                    return False
+        self._is_sure = True
+        return True
+
+    def _go_plain(self, reason: str) -> None:
+        self.way, self._is_sure = "plain", True
+        _LOG.warning("Prefixes are not shared, which is slower: %s.", reason.rstrip("."))
+
+
+def score(loaded: Loaded, encoder: Encoder, requests: Sequence[Request]) -> list[Response]:
+    """Answer requests once, remembering nothing. ``Scorer.score`` says what is given and raised."""
+    return Scorer(loaded, encoder).score(requests)
+
+
+def _decides_positions(network: Any) -> bool:
+    """Whether a model's own code settles what tokens see or where they stand, so that sharing has to be proven."""
+    inner = network.get_base_model() if hasattr(network, "get_base_model") else network
+    text = inner.config.get_text_config(decoder=True)
+    return (
+        rotary_owner(inner) is not None
+        or inner is not network
+        or bool(getattr(text, "cross_attention_layers", None))
+        or not type(inner).__module__.startswith("transformers.")
+    )
+
+
+def _continuations(request: Request) -> tuple[str, ...]:
+    ask = request.ask
+    if not isinstance(ask, Loglikelihood):
+        raise ModelError(f"Continuations cannot be scored for a request that asks {ask.kind!r}.")
+    return ask.continuations
+
+
+def _first_token(loaded: Loaded) -> int:
+    """The token that an empty context is given."""
+    tokenizer = loaded.tokenizer
+    for token in (tokenizer.bos_token_id, tokenizer.eos_token_id):
+        if token is not None:
+            return int(token)
+    return loaded.pad_id

@@ -1,0 +1,89 @@
+"""Media as processors take them: RGB images, frames with their times, samples at the model's rate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from polymeter.core.parts import Audio, Image, Video
+from polymeter.models.hf.settings import HfSettings
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as PILImage
+
+_TICKS_PER_S = 1000
+_UNTIMED_FPS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """The frames of a video that a model is shown.
+
+    Attributes:
+        frames: In order of time, RGB.
+        times: When each appears, in seconds.
+    """
+
+    frames: list[PILImage]
+    times: list[float]
+
+    def metadata(self) -> dict[str, Any]:
+        """What processors are told of a video whose frames are sampled already. Its clock ticks in milliseconds, so
+        that the times which they put between frames are those of the frames.
+        """
+        times = self.times
+        if len(times) > 1:
+            step = (times[-1] - times[0]) / (len(times) - 1) or 1 / _UNTIMED_FPS
+        else:
+            step = 1 / _UNTIMED_FPS
+        if len(times) > 1 and times[-1] == times[0]:  # frames that somebody decoded before have no times
+            times = [number * step for number in range(len(times))]
+        return {
+            "total_num_frames": round(step * len(times) * _TICKS_PER_S),
+            "fps": float(_TICKS_PER_S),
+            "frames_indices": [round(time * _TICKS_PER_S) for time in times],
+            "width": self.frames[0].width,
+            "height": self.frames[0].height,
+            "duration": step * len(times),
+        }
+
+
+def picture_of(part: Image) -> PILImage:
+    """An image, decoded, in RGB; what is transparent is shown on white.
+
+    Raises:
+        DataError: It cannot be read.
+    """
+    picture = part.open()
+    if picture.mode == "RGB":
+        return picture
+    if "A" in picture.getbands() or "transparency" in picture.info:
+        from PIL import Image as pil
+
+        layered = picture.convert("RGBA")
+        return pil.alpha_composite(pil.new("RGBA", layered.size, "white"), layered).convert("RGB")
+    return picture.convert("RGB")
+
+
+def clip_of(part: Video, settings: HfSettings) -> Clip:
+    """The frames of a video that the settings want.
+
+    Raises:
+        DataError: It cannot be read.
+        PlanError: PyAV is not installed.
+    """
+    from polymeter.data.video import timed_frames
+
+    found = timed_frames(part, n=settings.video_frames, fps=settings.video_fps or None)
+    return Clip([picture.convert("RGB") for _, picture in found], [time for time, _ in found])
+
+
+def sound_of(part: Audio, rate: int) -> Any:
+    """The samples of a sound at a rate in Hz, one channel, shape ``(n,)``.
+
+    Raises:
+        DataError: It cannot be read.
+    """
+    from polymeter.data.audio import samples
+
+    return samples(part, rate=rate)[0]

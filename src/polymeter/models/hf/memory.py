@@ -1,0 +1,40 @@
+"""Running out of memory, told in a way that lets the engine go on with a smaller batch."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import TypeVar
+
+from polymeter.core.errors import ModelError
+
+T = TypeVar("T")
+_SIGNS = ("out of memory", "can't allocate memory", "not enough memory", "alloc_cpu", "CUBLAS_STATUS_ALLOC_FAILED")
+
+
+def within_memory(compute: Callable[[], T]) -> T:
+    """What a function returns.
+
+    Raises:
+        ModelError: Memory ran out (``out_of_memory``). What the function held is free again.
+    """
+    try:
+        return compute()
+    except (RuntimeError, MemoryError) as error:
+        if not isinstance(error, MemoryError) and not any(sign in str(error) for sign in _SIGNS):
+            raise
+        what = (str(error).splitlines() or ["no message"])[0]
+    # Here the exception is gone, and with it the frames that held tensors.
+    free_memory()
+    raise ModelError(f"Memory ran out: {what}", kind="out_of_memory", hint="A smaller --batch-size needs less.")
+
+
+def free_memory() -> None:
+    """Give back what nothing refers to any more."""
+    import torch
+
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    elif torch.backends.mps.is_available():
+        torch.mps.empty_cache()

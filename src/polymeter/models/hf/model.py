@@ -1,0 +1,229 @@
+"""A model of Transformers as the engine asks it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from polymeter.core.errors import PlanError
+from polymeter.core.model import BatchModel, ModelTraits
+from polymeter.core.registry import missing_package
+from polymeter.core.request import Ask, Error, Generate, Request, Response
+from polymeter.models.hf.config import kind_of, read_config
+from polymeter.models.hf.decoding import ignored
+from polymeter.models.hf.digest import checkpoint_digest
+from polymeter.models.hf.encode import Encoder
+from polymeter.models.hf.generate import answer
+from polymeter.models.hf.load import Loaded, load_network, load_processor, template_of
+from polymeter.models.hf.loglikelihood import score
+from polymeter.models.hf.memory import free_memory, within_memory
+from polymeter.models.hf.quiet import quiet
+from polymeter.models.hf.settings import DTYPES, VIDEO_AS, HfSettings, as_mapping, one_of, read_template
+
+_SAME_IMAGES = ("mllama", "paligemma", "blip-2", "instructblip", "fuyu", "kosmos-2", "kosmos-2.5", "florence2", "udop")
+"""Families whose processors want equally many images in every row of a batch."""
+
+
+class HfModel(BatchModel):
+    """A chat, vision, audio or video model, or a causal LM, that Transformers loads.
+
+    Args:
+        name: Folder or hub id.
+        dtype: ``auto`` (the checkpoint's own), ``float32``, ``float16`` or ``bfloat16``.
+        device: A torch device (``cuda:1``, ``cpu``); default: the first accelerator, else the CPU.
+        device_map: How the weights are spread: ``auto``, or a mapping from module to device.
+        attn_implementation: ``sdpa``, ``eager``, ``flash_attention_2``, …
+        revision: Branch, tag or commit on the hub.
+        trust_remote_code: Let Python files of the checkpoint run.
+        adapter: Folder or hub id of a LoRA or other PEFT adapter.
+        quantization: A quantisation configuration by its fields, ``quant_method`` among them.
+        chat_template: A file with a chat template, or its text; default: the checkpoint's own.
+        chat_template_args: Variables for the chat template, such as ``enable_thinking``.
+        processor_args: Arguments for the processor, such as ``max_pixels``.
+        min_pixels: Fewest pixels of an image, for processors that know it.
+        max_pixels: Most pixels of an image, likewise.
+        max_length: Most tokens of prompt and answer together; default: what the checkpoint says.
+        video_as: ``video``, ``images`` (frames as a row of images), or ``auto``: the first if the model knows videos.
+        video_frames: Most frames of a video.
+        video_fps: Frames for a second, up to ``video_frames``; default: that many, evenly spaced.
+        cut_sounds: Cut a sound that is longer than the model hears; else it is an error.
+        allow_missing_weights: Go on where the checkpoint lacks weights, which are random then.
+
+    Raises:
+        PlanError: An argument is wrong, torch or Transformers is not installed, or there is no such checkpoint.
+    """
+
+    batch_hint = 1
+
+    def __init__(  # noqa: PLR0913, PLR0917  # its parameters are what --model-args may set
+        self,
+        name: str,
+        dtype: str = "auto",
+        device: str = "",
+        device_map: Any = "",
+        attn_implementation: str = "",
+        revision: str = "",
+        trust_remote_code: bool = False,
+        adapter: str = "",
+        quantization: Any = None,
+        chat_template: str = "",
+        chat_template_args: Any = None,
+        processor_args: Any = None,
+        min_pixels: int = 0,
+        max_pixels: int = 0,
+        max_length: int = 0,
+        video_as: str = "auto",
+        video_frames: int = 8,
+        video_fps: float = 0.0,
+        cut_sounds: bool = False,
+        allow_missing_weights: bool = False,
+    ) -> None:
+        for package in ("torch", "transformers"):
+            if find_spec(package) is None:
+                raise missing_package(package, "model 'hf'", "hf")
+        if (device_map or quantization) and find_spec("accelerate") is None:
+            raise missing_package("accelerate", "device_map and quantization", "hf")
+        if adapter and find_spec("peft") is None:
+            raise missing_package("peft", "adapter", "lora")
+        if device and device_map:
+            raise PlanError("device and device_map say two things.", where="--model-args", hint="Give one of them.")
+        pixels = {"min_pixels": min_pixels, "max_pixels": max_pixels}
+        self._settings = HfSettings(
+            name,
+            one_of(dtype.removeprefix("torch."), DTYPES, "dtype"),
+            str(device),
+            _device_map(device_map),
+            attn_implementation,
+            revision,
+            bool(trust_remote_code),
+            adapter,
+            as_mapping(quantization, "quantization"),
+            read_template(chat_template),
+            as_mapping(chat_template_args, "chat_template_args"),
+            {name: value for name, value in pixels.items() if value} | as_mapping(processor_args, "processor_args"),
+            max_length,
+            one_of(video_as, VIDEO_AS, "video_as"),
+            max(1, video_frames),
+            video_fps,
+            bool(cut_sounds),
+            bool(allow_missing_weights),
+        )
+        with quiet():
+            self._config = read_config(self._settings)
+            self._kind = kind_of(self._config)
+            # Small files, but they tell what a plan has to know: whether there is a chat template, whether a package
+            # is missing.
+            self._processing = load_processor(self._settings, self._kind)
+        self.traits = self._traits()
+        self._loaded: Loaded | None = None
+        self._encoder: Encoder | None = None
+
+    @cached_property
+    def identity(self) -> Mapping[str, Any]:
+        """The checkpoint by content (a folder) or commit (the hub), how it is read, and the packages that read it."""
+        settings = self._settings
+        packages = ["torch", "transformers", "torchvision", *(["peft"] if settings.adapter else [])]
+        return {
+            "backend": "hf",
+            "weights": _content(settings.name) or [settings.name, getattr(self._config, "_commit_hash", None) or ""],
+            "adapter": _content(settings.adapter) or settings.adapter,
+            "dtype": settings.dtype,
+            "attn_implementation": settings.attn_implementation,
+            "quantization": settings.quantization,
+            "chat_template": settings.chat_template,
+            "chat_template_args": settings.chat_template_args,
+            "processor_args": settings.processor_args,
+            "max_length": settings.max_length,
+            "video": [settings.video_as, settings.video_frames, settings.video_fps],
+            "cut_sounds": settings.cut_sounds,
+            "allow_missing_weights": settings.allow_missing_weights,
+            "packages": {package: _version(package) for package in packages},
+        }
+
+    def ignores(self, ask: Ask) -> Mapping[str, str]:
+        """Generation settings that change nothing here."""
+        return ignored(ask) if isinstance(ask, Generate) else {}
+
+    def group_key(self, request: Request) -> Hashable:
+        """How many images there are, for the few families whose processors cannot mix that."""
+        return sum(1 for _ in request.images()) if self._kind.family in _SAME_IMAGES else None
+
+    def load(self) -> None:
+        """Read weights and processor."""
+        with quiet():
+            self._loaded = within_memory(
+                lambda: load_network(self._settings, self._config, self._kind, self._processing)
+            )
+            self._encoder = Encoder(self._loaded)
+
+    def respond(self, requests: list[Request]) -> list[Response]:
+        """Answer a batch. Requests that differ in more than seeds are computed apart."""
+        responses: list[Response | None] = [None] * len(requests)
+        for places in _alike(requests):
+            answered = self._respond([requests[place] for place in places])
+            for place, response in zip(places, answered, strict=True):
+                responses[place] = response
+        return [response for response in responses if response is not None]
+
+    def close(self) -> None:
+        """Let go of the weights."""
+        if self._loaded is not None:
+            self._loaded = self._encoder = None
+            free_memory()
+
+    def _respond(self, requests: list[Request]) -> Sequence[Response]:
+        ask = requests[0].ask
+        if not self.traits.asks[ask.kind]:
+            what = f"The model {self._settings.name!r} cannot answer {ask.kind!r}."
+            return [Response(error=Error("permanent", what)) for _ in requests]
+        assert self._loaded is not None
+        assert self._encoder is not None
+        compute = answer if isinstance(ask, Generate) else score
+        with quiet():
+            return compute(self._loaded, self._encoder, requests)
+
+    def _traits(self) -> ModelTraits:
+        kind = self._kind
+        modalities = dict(kind.modalities)
+        if self._settings.video_as != "video":
+            modalities["video"] = modalities["video"] or modalities["image"]
+        return ModelTraits(
+            kind.family,
+            asks={"generate": True, "loglikelihood": not kind.is_encoder_decoder, "generate_image": False},
+            modalities=modalities,
+            is_completion=not kind.is_speech and not template_of(*self._processing),
+        )
+
+
+def _alike(requests: Sequence[Request]) -> list[list[int]]:
+    """The places of requests whose asks are the same but for seeds (and, of log-likelihoods, continuations)."""
+    groups: list[tuple[Any, list[int]]] = []
+    for place, request in enumerate(requests):
+        ask = request.ask
+        settings: Any = replace(ask, seeds=()) if isinstance(ask, Generate) else ask.kind
+        members = next((members for known, members in groups if known == settings), None)
+        if members is None:
+            groups.append((settings, members := []))
+        members.append(place)
+    return [members for _, members in groups]
+
+
+def _device_map(value: Any) -> str | Mapping[str, Any]:
+    return value if isinstance(value, str) and not value.startswith("{") else as_mapping(value, "device_map")
+
+
+def _content(name: str) -> str:
+    folder = Path(name)
+    return checkpoint_digest(folder) if name and folder.is_dir() else ""
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""

@@ -1,0 +1,243 @@
+"""From a request to the text and media that a processor takes.
+
+What users write is text and stays text: where it spells a token that stands for a medium (``<image>``), a space is put
+after its first character, so that it cannot take the place of a picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from polymeter.core.errors import ModelError, PlanError, PolymeterError, boundary
+from polymeter.core.parts import Audio, Image, Modality, Part, Text, Video
+from polymeter.core.request import Request
+from polymeter.models.hf.load import Loaded
+from polymeter.models.hf.media import Clip, clip_of, picture_of, sound_of
+
+_PLACEHOLDERS: dict[Modality, str] = {"image": "image_token", "video": "video_token", "audio": "audio_token"}
+_GUARDED = (
+    *_PLACEHOLDERS.values(),
+    "boi_token",
+    "eoi_token",
+    "boa_token",
+    "eoa_token",
+    "audio_bos_token",
+    "audio_eos_token",
+    "vision_start_token",
+    "vision_end_token",
+    "vision_bos_token",
+    "vision_eos_token",
+    "fake_image_token",
+    "global_image_tag",
+    "image_break_token",
+    "image_end_token",
+    "start_image_token",
+    "end_image_token",
+)
+_DEAF_AFTER_WINDOW = ("whisper", "qwen2_audio", "qwen2_5_omni", "qwen2_5_omni_thinker")
+_PROBE = "polymeter probe"
+Conversation = list[tuple[str, list[tuple[Modality, str]]]]
+
+
+@dataclass(slots=True)
+class Prompt:
+    """One request, read.
+
+    Attributes:
+        text: The chat template rendered, with one token for each medium.
+        images: RGB, in the order of their tokens.
+        clips: Videos, likewise.
+        sounds: Samples of shape ``(n,)``, likewise.
+    """
+
+    text: str = ""
+    images: list[Any] = field(default_factory=list)
+    clips: list[Clip] = field(default_factory=list)
+    sounds: list[Any] = field(default_factory=list)
+
+
+class Prompter:
+    """Reads requests for one loaded checkpoint.
+
+    Attributes:
+        adds_special: Whether the tokenizer has to add special tokens to the text: the template leaves them out, or
+            there is none.
+
+    Raises:
+        PlanError: The chat template cannot be rendered.
+    """
+
+    def __init__(self, loaded: Loaded) -> None:
+        self._loaded = loaded
+        self._templater = loaded.processor if getattr(loaded.processor, "chat_template", None) else loaded.tokenizer
+        written = {modality: self._named(name) for modality, name in _PLACEHOLDERS.items()}
+        # Where the two differ, the processor's token is the one that it finds in the text and replaces.
+        self._tokens: dict[Modality, str] = {modality: tokens[0] for modality, tokens in written.items() if tokens}
+        # What contains another comes first, so that it is broken before its part is.
+        self._guarded = sorted({token for name in _GUARDED for token in self._named(name)}, key=len, reverse=True)
+        self._modalities = dict(loaded.kind.modalities)
+        self._takes_parts = False
+        self.adds_special = True
+        if loaded.is_chat:
+            self._probe()
+
+    def read(self, request: Request) -> Prompt:
+        """A request's text and media, decoded.
+
+        Raises:
+            DataError: A medium cannot be read.
+            ModelError: It shows what this model cannot be shown, or the template refuses the conversation.
+        """
+        prompt = Prompt()
+        conversation: Conversation = []
+        for message in request.messages:
+            entries: list[tuple[Modality, str]] = []
+            for part in message.parts:
+                entries.extend(self._take(part, prompt))
+            conversation.append((message.role, entries))
+        if self._loaded.kind.is_speech:
+            if len(prompt.sounds) != 1:
+                raise ModelError(f"A model that writes down speech takes one sound, not {len(prompt.sounds)}.")
+            return prompt
+        prompt.text = self._render(conversation) if self._loaded.is_chat else self._joined(conversation)
+        self._check(prompt)
+        return prompt
+
+    def _take(self, part: Part, prompt: Prompt) -> list[tuple[Modality, str]]:
+        """Put a part's medium into the prompt; what stands for it in the conversation."""
+        if isinstance(part, Text):
+            return [("text", self._guard(part.text))]
+        if isinstance(part, Image):
+            self._require("image")
+            prompt.images.append(picture_of(part))
+            return [("image", "")]
+        if isinstance(part, Audio):
+            self._require("audio")
+            prompt.sounds.append(self._heard(sound_of(part, self.rate)))
+            return [("audio", "")]
+        return self._take_video(part, prompt)
+
+    def _take_video(self, part: Video, prompt: Prompt) -> list[tuple[Modality, str]]:
+        settings = self._loaded.settings
+        if settings.video_as == "video" or (settings.video_as == "auto" and self._modalities["video"]):
+            self._require("video")
+            prompt.clips.append(clip_of(part, settings))
+            return [("video", "")]
+        self._require("image")
+        frames = clip_of(part, settings).frames
+        prompt.images.extend(frames)
+        return [("image", "")] * len(frames)
+
+    def _heard(self, sound: Any) -> Any:
+        """A sound, if the model hears all of it: some processors cut off the rest and say nothing."""
+        loaded = self._loaded
+        extractor = getattr(loaded.processor, "feature_extractor", None)
+        most = getattr(extractor, "n_samples", 0) if loaded.kind.family in _DEAF_AFTER_WINDOW else 0
+        if most and len(sound) > most and not loaded.settings.cut_sounds:
+            raise ModelError(
+                f"The sound lasts {len(sound) / self.rate:.1f} s, and the model hears {most / self.rate:g} s.",
+                hint="cut_sounds=true lets it hear the beginning.",
+            )
+        return sound
+
+    def _require(self, modality: Modality) -> None:
+        if not self._modalities[modality]:
+            takes = ", ".join(name for name, is_taken in self._modalities.items() if is_taken)
+            raise ModelError(f"The model {self._loaded.settings.name!r} takes no {modality}; it takes {takes}.")
+
+    @property
+    def rate(self) -> int:
+        """Samples per second that the model's sounds have.
+
+        Raises:
+            ModelError: The processor does not say.
+        """
+        processor = self._loaded.processor
+        for name in ("feature_extractor", "audio_processor"):
+            rate = getattr(getattr(processor, name, None), "sampling_rate", None)
+            if rate:
+                return int(rate)
+        raise ModelError(f"The processor of {self._loaded.settings.name!r} does not say its sampling rate.")
+
+    def _render(self, conversation: Conversation) -> str:
+        """The chat template, open for the answer: after a prompt for it, or after the beginning of it that the last
+        message gives.
+        """
+        messages = [{"role": role, "content": self._content(entries)} for role, entries in conversation]
+        is_begun = bool(conversation) and conversation[-1][0] == "assistant"
+        with boundary(ModelError, "The chat template", hint="chat_template=FILE sets another."):
+            text: str = self._templater.apply_chat_template(
+                messages,
+                tokenize=False,
+                add_generation_prompt=not is_begun,
+                continue_final_message=is_begun,
+                **self._loaded.settings.chat_template_args,
+            )
+        return text
+
+    def _content(self, entries: Sequence[tuple[Modality, str]]) -> Any:
+        if not self._takes_parts:
+            return self._flat(entries)
+        return [{"type": "text", "text": text} if kind == "text" else {"type": kind} for kind, text in entries]
+
+    def _flat(self, entries: Sequence[tuple[Modality, str]]) -> str:
+        return "".join(text if kind == "text" else self._tokens.get(kind, "") for kind, text in entries)
+
+    def _joined(self, conversation: Conversation) -> str:
+        return "\n\n".join(text for _, entries in conversation if (text := self._flat(entries)))
+
+    def _check(self, prompt: Prompt) -> None:
+        """Refuse a prompt whose media have no place in the text: the network would see them in the wrong one."""
+        shown: dict[Modality, int] = {
+            "image": len(prompt.images),
+            "video": len(prompt.clips),
+            "audio": len(prompt.sounds),
+        }
+        for modality, token in self._tokens.items():
+            n_places = prompt.text.count(token)
+            if n_places != shown[modality]:
+                raise ModelError(
+                    f"The chat template makes {n_places} places ({token}) for {shown[modality]} "
+                    f"{modality}{'s' if shown[modality] != 1 else ''}.",
+                    hint="Give another one with chat_template=FILE.",
+                )
+
+    def _guard(self, text: str) -> str:
+        for token in self._guarded:
+            if token in text:
+                text = text.replace(token, f"{token[0]} {token[1:]}")
+        return text
+
+    def _named(self, name: str) -> list[str]:
+        """The special tokens that the processor and its tokenizer have under a name."""
+        if self._loaded.processor is None:
+            return []
+        holders = (self._loaded.processor, self._loaded.tokenizer)
+        return [str(token) for holder in holders if (token := getattr(holder, name, None))]
+
+    def _probe(self) -> None:
+        """Find out how the template takes content, and whether it writes the first special token itself."""
+        entries: list[tuple[Modality, str]] = [("text", _PROBE)]
+        if "image" in self._tokens and self._modalities["image"]:
+            entries.insert(0, ("image", ""))
+        refusal: PolymeterError | None = None
+        for takes_parts in (True, False):
+            self._takes_parts = takes_parts
+            try:
+                text = self._render([("user", entries)])
+            except ModelError as error:
+                refusal = error
+                continue
+            token = self._tokens.get("image", "")
+            if _PROBE in text and "'type'" not in text and (not token or text.count(token) == len(entries) - 1):
+                break
+        else:
+            raise PlanError(
+                "The chat template shows neither text nor image of a plain question.",
+                where="--model",
+                hint=str(refusal or "Give another one with chat_template=FILE."),
+            )
+        bos = self._loaded.tokenizer.bos_token
+        self.adds_special = self._loaded.processor is not None and not (bos and text.startswith(bos))

@@ -1,0 +1,77 @@
+"""Log-probabilities of a decoder that hears its context from an encoder: the context is encoded once, the continuation
+is what the decoder would write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from polymeter.core.request import ChoiceLogprob
+from polymeter.models.hf.prefix_layout import Row, longest_first, right_padded
+from polymeter.models.hf.score_rows import LOGIT_BYTES, RowScores, vocabulary
+from polymeter.models.hf.score_tokens import Split
+
+if TYPE_CHECKING:
+    import torch
+
+
+def score_encoder_decoder(
+    model: Any, inputs: Mapping[str, torch.Tensor], splits: Sequence[Split], start: Sequence[int]
+) -> list[list[ChoiceLogprob]]:
+    """Score every continuation of every request with one encoding of each context.
+
+    Args:
+        model: A Transformers model with an encoder and a decoder.
+        inputs: What the encoder is given.
+        splits: The continuations as tails; nothing of them is joined with the context.
+        start: Tokens that the decoder begins with.
+
+    Returns:
+        For each request one score for each of its tails.
+    """
+    import torch
+
+    rows = [Row(request, tail) for request, split in enumerate(splits) for tail in split.tails]
+    begin = torch.tensor([list(start)]).expand(len(splits), -1)
+    output = model(**inputs, decoder_input_ids=begin.to(model.device), use_cache=False)
+    scores = RowScores(len(rows), output.logits.device)
+    scores.add_first(rows, output.logits[:, -1])
+    heard, longer = output.encoder_last_hidden_state, longest_first(rows)
+    while longer:
+        width = len(start) + len(rows[longer[0]].tail.tokens) - 1
+        n_taken = max(1, LOGIT_BYTES // (4 * width * vocabulary(model)))
+        taken, longer = longer[:n_taken], longer[n_taken:]
+        tokens, _, is_scored = right_padded([rows[number].tail for number in taken])
+        fed = torch.cat([torch.tensor([list(start)]).expand(len(taken), -1), tokens[:, :-1]], dim=1)
+        of = torch.tensor([rows[number].request for number in taken], device=heard.device)
+        logits = _decode(model, inputs.get("attention_mask"), heard[of], of, fed.to(heard.device))
+        scores.add(taken, logits[:, len(start) :], tokens[:, 1:], is_scored[:, 1:])
+    results = iter(scores.result(rows))
+    return [[next(results) for _ in split.tails] for split in splits]
+
+
+def start_tokens(model: Any, tokenizer: Any) -> list[int]:
+    """What the decoder begins with: a speech model's words for language and task, else its one start token."""
+    told = getattr(tokenizer, "prefix_tokens", None)
+    config = model.generation_config
+    start = getattr(config, "decoder_start_token_id", None)
+    if start is None:
+        start = getattr(model.config, "decoder_start_token_id", None)
+    if told and start is not None and told[0] == start:
+        return list(told)
+    if start is None:
+        start = next(token for token in (tokenizer.bos_token_id, tokenizer.pad_token_id, 0) if token is not None)
+    return [int(start)]
+
+
+def _decode(
+    model: Any, mask: torch.Tensor | None, heard: torch.Tensor, of: torch.Tensor, fed: torch.Tensor
+) -> torch.Tensor:
+    """Logits at every position of what the decoder is fed; its padding is at the ends, where nothing sees it."""
+    from transformers.modeling_outputs import BaseModelOutput
+
+    given: dict[str, Any] = {"encoder_outputs": BaseModelOutput(last_hidden_state=heard)}
+    if mask is not None:
+        given["attention_mask"] = mask[of]
+    return model(**given, decoder_input_ids=fed, use_cache=False).logits

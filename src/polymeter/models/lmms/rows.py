@@ -1,0 +1,219 @@
+"""The dataset that a wrapper believes to read: rows that carry what their own request shows.
+
+Many wrappers call the first request's ``doc_to_visual`` for every row of a chunk. So the functions in their arguments
+are the same for all requests and look at nothing but the row that they are given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from polymeter.core.errors import ModelError
+from polymeter.core.parts import Audio, Image, Media, Text, Video
+from polymeter.core.request import GuestHooks, Message, Request
+
+_NO_HOOKS = GuestHooks()
+
+
+class Row(dict[str, Any]):
+    """The row behind a request: the dataset's columns, read when one is looked at, and what the request shows.
+
+    Args:
+        request: The request.
+    """
+
+    def __init__(self, request: Request) -> None:
+        super().__init__()
+        self._request = request
+        self._is_filled = False
+
+    @property
+    def hooks(self) -> GuestHooks:
+        """The task's live functions."""
+        origin = self._request.origin
+        return origin.hooks if origin is not None and origin.hooks is not None else _NO_HOOKS
+
+    @property
+    def text(self) -> str:
+        """The request's text."""
+        return self._request.text
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The request's messages."""
+        return self._request.messages
+
+    @cached_property
+    def continuations(self) -> tuple[str, ...]:
+        """What the request wants the likelihood of."""
+        return tuple(getattr(self._request.ask, "continuations", ()))
+
+    @cached_property
+    def visuals(self) -> list[Any]:
+        """The request's media, as ``doc_to_visual`` gives them."""
+        return [as_visual(medium) for medium in self._request.media()]
+
+    def fits(self, request: Request) -> bool:
+        """Whether another request may share this row: it shows and asks for the same."""
+        own = self._request
+        is_same_ask = self.continuations == getattr(request.ask, "continuations", ())
+        return is_same_ask and (own.messages is request.messages or own.messages == request.messages)
+
+    def _fill(self) -> Row:
+        if not self._is_filled:
+            self._is_filled = True
+            if self.hooks.full_doc is not None:
+                super().update(self.hooks.full_doc())
+        return self
+
+    def __missing__(self, key: str) -> Any:
+        if self._is_filled:
+            raise KeyError(key)
+        return self._fill()[key]
+
+    def __contains__(self, key: object) -> bool:
+        return super(Row, self._fill()).__contains__(key)
+
+    def __iter__(self) -> Iterator[str]:
+        return super(Row, self._fill()).__iter__()
+
+    def __len__(self) -> int:
+        return super(Row, self._fill()).__len__()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return super(Row, self._fill()).get(key, default)
+
+    def keys(self) -> KeysView[str]:  # type: ignore[override]
+        return super(Row, self._fill()).keys()
+
+    def values(self) -> ValuesView[Any]:  # type: ignore[override]
+        return super(Row, self._fill()).values()
+
+    def items(self) -> ItemsView[str, Any]:  # type: ignore[override]
+        return super(Row, self._fill()).items()
+
+
+class Rows(Mapping[Any, Row]):
+    """The rows of one chunk by their number.
+
+    Args:
+        rows: Number → row.
+    """
+
+    def __init__(self, rows: Mapping[Any, Row]) -> None:
+        self._rows = rows
+
+    def __getitem__(self, index: Any) -> Row:
+        if index not in self._rows:
+            raise ModelError(
+                f"The wrapper reads row {index!r}, which it was not asked about.",
+                hint="A wrapper sees the rows of the requests that it was given.",
+            )
+        return self._rows[index]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
+def doc_to_visual(row: Any, *_: Any) -> list[Any]:
+    """The media of a row: Pillow images, paths of videos, samples of sounds."""
+    return list(_checked(row).visuals)
+
+
+def doc_to_text(row: Any, *_: Any, **rounds: Any) -> Any:
+    """The prompt of a row; with the arguments of a later round, what the task's own function says comes next."""
+    row = _checked(row)
+    told = {name: value for name, value in rounds.items() if name != "lmms_eval_specific_kwargs"}
+    hook = row.hooks.doc_to_text
+    return hook(row, **told) if told.get("round_idx") is not None and hook is not None else row.text
+
+
+def doc_to_messages(row: Any, *_: Any, **rounds: Any) -> Any:
+    """The chat messages of a row; with the arguments of a later round, what the task's own function says comes next:
+    ``(messages, is_terminal, outputs_so_far, info)``.
+    """
+    row = _checked(row)
+    told = {name: value for name, value in rounds.items() if name != "lmms_eval_specific_kwargs"}
+    if told.get("round_idx") is None:
+        return [_chat_message(message) for message in row.messages]
+    if row.hooks.doc_to_messages is not None:
+        return row.hooks.doc_to_messages(row, **told)
+    visuals, text, is_last, outputs, info = doc_to_text(row, **told)
+    content = [*({"type": _kind(visual), "url": visual} for visual in visuals or ()), {"type": "text", "text": text}]
+    return ([] if is_last else [{"role": "user", "content": content}]), is_last, outputs, info
+
+
+class Target(str):
+    """A continuation that may also be called, as wrappers do with ``doc_to_target``: it is the row's own where the row
+    has only one.
+    """
+
+    __slots__ = ()
+
+    def __call__(self, row: Any = None, *_: Any) -> str:
+        own = row.continuations if isinstance(row, Row) else ()
+        return own[0] if len(own) == 1 else str(self)
+
+
+def as_visual(medium: Media) -> Any:
+    """A medium as ``doc_to_visual`` gives it.
+
+    Raises:
+        DataError: It cannot be read.
+    """
+    if isinstance(medium, Image):
+        return medium.open()
+    origin = medium.origin()
+    if isinstance(medium, Audio):
+        return _as_sound(medium, origin)
+    place = str(origin) if isinstance(origin, Path) else origin
+    if medium.start_s is None and medium.end_s is None:
+        return place
+    bounds = {"video_start": medium.start_s, "video_end": medium.end_s}
+    return {"type": "video", "url": place, **{name: second for name, second in bounds.items() if second is not None}}
+
+
+def _as_sound(medium: Audio, origin: Any) -> Any:
+    if isinstance(origin, Path):
+        return str(origin)
+    if isinstance(origin, str) or (isinstance(origin, Mapping) and "array" in origin):
+        return origin
+    from polymeter.data.media import decode_audio
+
+    return decode_audio(origin) if isinstance(origin, bytes) else medium.source
+
+
+def _chat_message(message: Message) -> dict[str, Any]:
+    return {"role": message.role, "content": [_chat_item(part) for part in message.parts]}
+
+
+def _chat_item(part: Any) -> dict[str, Any]:
+    if isinstance(part, Text):
+        return {"type": "text", "text": part.text}
+    if isinstance(part, Video):
+        origin = part.origin()
+        times = {"start_time": part.start_s, "end_time": part.end_s}
+        told = {name: second for name, second in times.items() if second is not None}
+        return {"type": "video", "url": str(origin) if isinstance(origin, Path) else origin, **told}
+    return {"type": part.modality, "url": as_visual(part)}
+
+
+def _kind(visual: Any) -> str:
+    if isinstance(visual, Mapping):
+        return str(visual.get("type", "audio" if "array" in visual else "video"))
+    return "image" if hasattr(visual, "getbands") else "video"
+
+
+def _checked(row: Any) -> Row:
+    if not isinstance(row, Row):
+        raise ModelError(
+            f"The wrapper asks for the media of a {type(row).__name__} that is no row of its task_dict.",
+            hint="Take the row from self.task_dict[task][split][doc_id], and hand it on as it is.",
+        )
+    return row

@@ -1,0 +1,138 @@
+"""Where an endpoint is and how it knows its users: URLs, keys from the environment, headers.
+
+An address says nothing of what is answered there and stays out of the model's identity; so do keys, which stay out of
+everything.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import quote, urlsplit
+
+from polymeter.core.errors import PlanError
+from polymeter.core.secrets import hide_secrets, is_secret_name
+
+_OPENAI = "https://api.openai.com/v1"
+_OPENAI_HOST = "api.openai.com"
+_AZURE_HOSTS = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
+_OPERATIONS = ("/chat/completions", "/completions", "/models")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """An endpoint.
+
+    Attributes:
+        base_url: What the URLs have in common, without secrets.
+        chat_url: Where chats are sent.
+        completions_url: Where texts are sent that go on.
+        models_url: Where the models are listed.
+        headers: Sent with every request; the key is among them.
+        secrets: What must never be shown.
+        key_env: The environment variable that the key is taken from.
+        has_key: Whether it holds one.
+        is_hosted: Whether it is OpenAI's own, there or at Azure, and not a server that shares the protocol.
+        where: Model and host, for messages.
+    """
+
+    base_url: str
+    chat_url: str = field(repr=False)
+    completions_url: str = field(repr=False)
+    models_url: str = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False)
+    secrets: tuple[str, ...] = field(repr=False)
+    key_env: str
+    has_key: bool
+    is_hosted: bool
+    where: str
+
+
+def find_address(
+    name: str,
+    *,
+    base_url: str,
+    api_key_env: str,
+    headers: Mapping[str, str],
+    organization: str,
+    azure_endpoint: str,
+    api_version: str,
+) -> Address:
+    """The address that a model's arguments and the environment name. Arguments win over the environment.
+
+    Raises:
+        PlanError: A URL is none, OpenAI itself is asked without a key, or Azure without an API version.
+    """
+    azure = azure_endpoint.rstrip("/")
+    if azure and base_url:
+        raise PlanError("Both base_url and azure_endpoint are given.", where="--model-args", hint="Give one of them.")
+    base = azure or _base(base_url)
+    parts = _checked(base)
+    host = parts.hostname or ""
+    is_azure = bool(azure) or host.endswith(_AZURE_HOSTS)
+    key_env = api_key_env or ("AZURE_OPENAI_API_KEY" if is_azure else "OPENAI_API_KEY")
+    key = os.environ.get(key_env, "").strip()
+    if not key and not headers and (is_azure or host == _OPENAI_HOST):
+        raise PlanError(
+            f"The endpoint {host} needs a key, and the environment variable {key_env} is not set.",
+            hint=f"Set {key_env}, or name another variable with --model-args api_key_env=NAME.",
+        )
+    sent = {"api-key": key} if is_azure else {"Authorization": f"Bearer {key}"}
+    sent = {**(sent if key else {}), **({"OpenAI-Organization": organization} if organization else {}), **headers}
+    stem, query = (f"{base}/openai/deployments/{quote(name)}", _version(api_version)) if azure else (base, "")
+    if not azure and api_version:
+        query = f"?api-version={quote(api_version)}"
+    return Address(
+        hide_secrets(base),
+        f"{stem}/chat/completions{query}",
+        f"{stem}/completions{query}",
+        f"{base}/openai/models{query}" if azure else f"{base}/models{query}",
+        sent,
+        (key, *(value for header, value in headers.items() if is_secret_name(header)), parts.password or ""),
+        key_env,
+        bool(key),
+        is_azure or host == _OPENAI_HOST,
+        f"{name} at {host}{f':{parts.port}' if parts.port else ''}",
+    )
+
+
+def _base(told: str) -> str:
+    base = (told or os.environ.get("OPENAI_BASE_URL", "") or _OPENAI).strip().rstrip("/")
+    for operation in _OPERATIONS:
+        base = base.removesuffix(operation)
+    return base
+
+
+def _checked(base: str) -> _Parts:
+    try:
+        parts = urlsplit(base)
+        found = _Parts(parts.hostname, parts.port, parts.password)
+    except ValueError as error:
+        raise PlanError(f"The base URL {hide_secrets(base)!r} is none: {error}.", where="base_url") from None
+    if parts.scheme not in ("http", "https") or not found.hostname:
+        raise PlanError(
+            f"The base URL {hide_secrets(base)!r} is none.",
+            where="base_url",
+            hint="Write it with its scheme, as in http://localhost:8000/v1",
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    hostname: str | None
+    port: int | None
+    password: str | None
+
+
+def _version(told: str) -> str:
+    version = told or os.environ.get("OPENAI_API_VERSION", "")
+    if not version:
+        raise PlanError(
+            "An azure_endpoint needs an API version.",
+            where="--model-args",
+            hint="Give api_version=2024-10-21 or set OPENAI_API_VERSION. An address that ends in /openai/v1 is a "
+            "base_url and needs none.",
+        )
+    return f"?api-version={quote(version)}"

@@ -1,0 +1,114 @@
+"""One question and its answer: the body put together, sent, and what comes back told apart from failures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from polymeter.core.errors import ModelError
+from polymeter.models.endpoint.errors import EndpointError, error_of
+from polymeter.models.endpoint.http import Answer, Connections
+from polymeter.models.openai.address import Address
+from polymeter.models.openai.content import dumps
+from polymeter.models.openai.quirks import Quirks
+from polymeter.models.openai.settings import Settings
+
+_MOST_TRIES = 5
+
+
+class PageError(ModelError):
+    """A web page came where JSON was expected."""
+
+
+class Client:
+    """Asks one endpoint about one model.
+
+    Args:
+        address: Where it is.
+        settings: The model's name, and what every body holds.
+        quirks: What the server turned out not to take.
+    """
+
+    def __init__(self, address: Address, settings: Settings, quirks: Quirks) -> None:
+        self.address = address
+        self.quirks = quirks
+        self._settings = settings
+        self._connections = Connections(address.base_url, address.headers, where=address.where)
+
+    async def chat(self, messages: bytes, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Ask for the next message.
+
+        Args:
+            messages: A JSON list.
+            settings: The rest of the body.
+
+        Raises:
+            ModelError: There is no answer.
+        """
+        return await self._ask(self.address.chat_url, b',"messages":', messages, settings)
+
+    async def completion(self, prompt: bytes, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Ask how a text goes on.
+
+        Args:
+            prompt: A JSON text.
+            settings: The rest of the body.
+
+        Raises:
+            ModelError: There is no answer.
+        """
+        return await self._ask(self.address.completions_url, b',"prompt":', prompt, settings)
+
+    async def model_names(self) -> list[str]:
+        """The models that the endpoint lists.
+
+        Raises:
+            ModelError: It lists none.
+        """
+        listed = self._read(await self._connections.get(self.address.models_url)).get("data")
+        models = listed if isinstance(listed, list) else []
+        return [str(model["id"]) for model in models if isinstance(model, dict) and "id" in model]
+
+    async def aclose(self) -> None:
+        """Close the connections of this event loop."""
+        await self._connections.aclose()
+
+    async def _ask(self, url: str, key: bytes, content: bytes, settings: Mapping[str, Any]) -> dict[str, Any]:
+        for tries_left in reversed(range(_MOST_TRIES)):
+            sent = {"model": self._settings.name, **self.quirks.put(settings), **self._settings.extra_body}
+            body = b"".join((dumps(sent)[:-1], key, content, b"}"))
+            try:
+                return self._read(await self._connections.post(url, body))
+            except EndpointError as error:
+                if not tries_left or not self.quirks.learn(error, sent):
+                    raise
+        raise AssertionError("the last try returns or raises")
+
+    def _read(self, answer: Answer) -> dict[str, Any]:
+        where = self.address.where
+        if answer.status >= 400:
+            raise self._error(answer)
+        if answer.status >= 300:
+            raise EndpointError(
+                f"The endpoint has moved to {answer.headers.get('Location', 'another place')!r}.",
+                status=answer.status,
+                where=where,
+                hint="Give that address with --base-url.",
+            )
+        try:
+            value = json.loads(answer.body)
+        except ValueError:
+            kind = answer.headers.get("Content-Type", "nothing that it names")
+            if answer.body.lstrip()[:1] == b"<":
+                what = f"The endpoint answered with a page ({kind}) and not with JSON."
+                raise PageError(what, kind="transient", where=where) from None
+            what = f"The endpoint's answer is broken JSON ({len(answer.body)} bytes of {kind})."
+            raise ModelError(what, kind="transient", where=where) from None
+        if not isinstance(value, dict) or value.get("error") or value.get("object") == "error":
+            raise self._error(answer)
+        return value
+
+    def _error(self, answer: Answer) -> EndpointError:
+        address = self.address
+        return error_of(answer.status, answer.headers, answer.text, where=address.where, secrets=address.secrets)

@@ -1,0 +1,103 @@
+"""From messages to the JSON text of a request, written as bytes: base64 is put between pieces of text and never passes
+through a JSON encoder. Runs on decoding threads.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from polymeter.core.errors import ModelError
+from polymeter.core.parts import Audio, Image, Part, Text, Video
+from polymeter.core.request import Message
+from polymeter.models.endpoint.media import MediaEncoder
+from polymeter.models.openai.settings import Settings
+
+
+class ContentWriter:
+    """Writes the messages of a request.
+
+    Args:
+        settings: How media and roles are put.
+        media: Encodes media, each distinct one once.
+    """
+
+    def __init__(self, settings: Settings, media: MediaEncoder) -> None:
+        self._settings = settings
+        self._media = media
+        self._detail = f',"detail":{json.dumps(settings.image_detail)}'.encode() if settings.image_detail else b""
+
+    def messages(self, messages: Sequence[Message]) -> bytes:
+        """A JSON list of messages, their parts in order.
+
+        Raises:
+            DataError: A medium is missing or broken.
+            PlanError: A package that a medium needs is not installed.
+        """
+        return b"[%s]" % b",".join(self._message(message) for message in messages)
+
+    def prompt(self, messages: Sequence[Message]) -> str:
+        """The text of all messages, for endpoints that continue texts.
+
+        Raises:
+            ModelError: There are media.
+        """
+        if any(not isinstance(part, Text) for message in messages for part in message.parts):
+            raise ModelError(
+                "An endpoint that continues texts takes no media.", hint="Leave out --model-args api=completions."
+            )
+        return "\n\n".join(text for message in messages if (text := message.text))
+
+    def assistant(self, text: str) -> bytes:
+        """A message of the model itself, in JSON."""
+        return dumps({"role": "assistant", "content": text})
+
+    def _message(self, message: Message) -> bytes:
+        role = self._settings.system_role if message.role == "system" else message.role
+        head = b'{"role":%s,"content":' % dumps(role)
+        if all(isinstance(part, Text) for part in message.parts):
+            return head + dumps(message.text) + b"}"
+        pieces = [piece for part in message.parts for piece in self._part(part)]
+        return b"%s[%s]}" % (head, b",".join(pieces))
+
+    def _part(self, part: Part) -> Iterator[bytes]:
+        if isinstance(part, Text):
+            yield dumps({"type": "text", "text": part.text})
+        elif isinstance(part, Image):
+            yield self._image(_remote(part) or self._media.image(part).data_url)
+        elif isinstance(part, Audio):
+            yield self._audio(part)
+        elif self._settings.video == "url" and part.start_s is None and part.end_s is None:
+            yield _linked(b"video_url", _remote(part) or self._media.whole_video(part).data_url)
+        else:  # a URL cannot say which part of a video is meant
+            for frame in self._media.frames(part):
+                yield self._image(frame.data_url)
+
+    def _image(self, url: bytes) -> bytes:
+        return _linked(b"image_url", url, self._detail)
+
+    def _audio(self, audio: Audio) -> bytes:
+        url = _remote(audio)
+        if url is not None:
+            return _linked(b"audio_url", url)
+        found = self._media.audio(audio)
+        kind = found.format.encode()
+        return b'{"type":"input_audio","input_audio":{"data":"%s","format":"%s"}}' % (found.base64, kind)
+
+
+def dumps(value: Any) -> bytes:
+    """JSON as bytes. Lone surrogates, which UTF-8 cannot hold, stay escaped."""
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def _linked(kind: bytes, url: bytes, more: bytes = b"") -> bytes:
+    return b'{"type":"%s","%s":{"url":"%s"%s}}' % (kind, kind, url, more)
+
+
+def _remote(part: Image | Audio | Video) -> bytes | None:
+    """The URL of a medium that the endpoint can fetch itself, as it stands in JSON between quotes."""
+    source = part.source if isinstance(part, Image) else part.origin()
+    if isinstance(source, str) and source.startswith(("http://", "https://")):
+        return dumps(source)[1:-1]
+    return None

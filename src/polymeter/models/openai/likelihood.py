@@ -1,0 +1,198 @@
+"""Log-likelihood at an endpoint, in the way that it has: three, of which the first that works is kept.
+
+``prompt_logprobs``
+    vLLM's own: the continuation is put into the conversation as the beginning of the model's turn, and the server tells
+    the log-probability of every token of the prompt. Exact, with media and with the model's chat template.
+``echo``
+    Completions that repeat their prompt with log-probabilities. Exact, but a text without the chat template.
+``first_token``
+    The likeliest first tokens of an answer. Right for letters and single tokens, one request for all choices.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from polymeter.core.errors import ModelError
+from polymeter.core.request import ChoiceLogprob, Loglikelihood, Output
+from polymeter.models.endpoint.errors import EndpointError
+from polymeter.models.openai.answers import choices_of, usage_of
+from polymeter.models.openai.client import Client
+from polymeter.models.openai.content import dumps
+from polymeter.models.openai.scoring import (
+    MissingFieldError,
+    echoed_tokens,
+    first_tokens,
+    from_offset,
+    prompt_tokens,
+    spelled,
+    total,
+)
+from polymeter.models.openai.settings import Api, Way
+
+_N_TOP = 20
+_ONE: Mapping[str, Any] = {"max_tokens": 1, "temperature": 1.0}
+"""Temperature 1 leaves log-probabilities as they are at servers that scale them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What continuations are about.
+
+    Attributes:
+        messages: JSON list of the messages, without a last one of the model itself.
+        prefill: The text of that last message; empty when there is none.
+        text: All text, for endpoints that continue texts; ``None`` where there are media.
+    """
+
+    messages: bytes
+    prefill: str
+    text: str | None
+
+
+Answer = Callable[[Context, Loglikelihood], Awaitable[Output]]
+
+
+class Likelihood:
+    """Answers log-likelihood requests.
+
+    Args:
+        client: The endpoint.
+        api: ``completions``: only ``echo`` is tried.
+        way: The way to use; ``None``: the first that works.
+    """
+
+    def __init__(self, client: Client, api: Api, way: Way | None) -> None:
+        self._client = client
+        self._where = client.address.where
+        self._told = way
+        self._order: tuple[Way, ...] = (way,) if way else ("echo",) if api == "completions" else get_args(Way)
+        self._found: dict[bool, Way] = {}
+        self._searches: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}
+
+    async def answer(self, context: Context, ask: Loglikelihood) -> Output:
+        """The log-probability of every continuation. The output's note says which way was used.
+
+        Raises:
+            ModelError: The endpoint has none of the ways, or failed.
+        """
+        has_media = context.text is None
+        way = self._found.get(has_media)
+        if way is not None:
+            return await self._use(way, context, ask)
+        async with self._searches.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
+            way = self._found.get(has_media)
+            if way is None:
+                return await self._search(context, ask)
+        return await self._use(way, context, ask)
+
+    async def _search(self, context: Context, ask: Loglikelihood) -> Output:
+        reasons: list[str] = []
+        for way in self._order:
+            try:
+                output = await self._use(way, context, ask)
+            except (EndpointError, MissingFieldError) as error:
+                if error.kind != "permanent":
+                    raise
+                reasons.append(f"{way}: {error.what}")
+            else:
+                self._found[context.text is None] = way
+                return output
+        raise ModelError(
+            f"The endpoint tells no log-probabilities. Tried {'; '.join(reasons)}.",
+            where=self._where,
+            hint="Choose tasks that generate, or a server that has them, such as vLLM.",
+        )
+
+    async def _use(self, way: Way, context: Context, ask: Loglikelihood) -> Output:
+        ways: Mapping[Way, Answer] = {
+            "prompt_logprobs": self._by_prompt,
+            "echo": self._by_echo,
+            "first_token": self._by_first_token,
+        }
+        return await ways[way](context, ask)
+
+    async def _by_prompt(self, context: Context, ask: Loglikelihood) -> Output:
+        found = await _together([self._prompt_choice(context, text) for text in ask.continuations])
+        return Output(logprobs=tuple(found), note="log-probabilities: prompt_logprobs")
+
+    async def _prompt_choice(self, context: Context, continuation: str) -> ChoiceLogprob:
+        # A turn of the model begins without a space: templates strip it, or would make other tokens of it.
+        own = continuation if context.prefill else continuation.lstrip() or continuation
+        message = dumps({"role": "assistant", "content": context.prefill + own})
+        settings = {
+            **_ONE,
+            "prompt_logprobs": 1,
+            "add_generation_prompt": False,
+            "continue_final_message": True,
+        }
+        payload = await self._client.chat(_appended(context.messages, message), settings)
+        tokens = prompt_tokens(payload, choices_of(payload, where=self._where)[0])
+        found = spelled(tokens, own)
+        if found is not None:
+            return found
+        n_context = await self._n_context(context)
+        if not 0 < n_context < len(tokens):
+            raise ModelError(f"The endpoint's tokens do not spell the continuation {own[:80]!r}.", where=self._where)
+        return total(tokens[n_context:])
+
+    async def _n_context(self, context: Context) -> int:
+        """How many tokens come before the model's turn, or before what follows its beginning."""
+        messages, settings = context.messages, dict(_ONE)
+        if context.prefill:
+            messages = _appended(messages, dumps({"role": "assistant", "content": context.prefill}))
+            settings.update(add_generation_prompt=False, continue_final_message=True)
+        usage = usage_of(await self._client.chat(messages, settings))
+        return (usage.input_tokens if usage else None) or 0
+
+    async def _by_echo(self, context: Context, ask: Loglikelihood) -> Output:
+        if context.text is None:
+            raise MissingFieldError("it shows no media")
+        found = await _together([self._echo_choice(context.text, text) for text in ask.continuations])
+        return Output(logprobs=tuple(found), note="log-probabilities: echo, without a chat template")
+
+    async def _echo_choice(self, context: str, continuation: str) -> ChoiceLogprob:
+        settings = {"max_tokens": 1, "temperature": 1.0, "echo": True, "logprobs": 1}
+        payload = await self._client.completion(dumps(context + continuation), settings)
+        usage = usage_of(payload)
+        n_new = usage.output_tokens if usage and usage.output_tokens is not None else 1
+        tokens, offsets = echoed_tokens(choices_of(payload, where=self._where)[0], n_new)
+        joined = "".join(token.text for token in tokens)
+        if joined.endswith(context + continuation) or not offsets:
+            found = spelled(tokens, continuation)
+        else:  # bytes of a character spread over tokens: only the server knows where each begins
+            found = from_offset(tokens, offsets, len(context))
+        if found is None:
+            what = f"The endpoint's tokens do not spell the continuation {continuation[:80]!r}."
+            raise ModelError(what, where=self._where)
+        return found
+
+    async def _by_first_token(self, context: Context, ask: Loglikelihood) -> Output:
+        messages, settings = context.messages, {**_ONE, "logprobs": True, "top_logprobs": _N_TOP}
+        if context.prefill:
+            messages = _appended(messages, dumps({"role": "assistant", "content": context.prefill}))
+            settings.update(add_generation_prompt=False, continue_final_message=True)
+        payload = await self._client.chat(messages, settings)
+        found = first_tokens(choices_of(payload, where=self._where)[0], ask.continuations)
+        note = "log-probabilities: first token"
+        if found.unseen:
+            note += f"; not among the likeliest: choice {', '.join(map(str, found.unseen))}"
+        return Output(logprobs=found.choices, usage=usage_of(payload), note=note)
+
+
+def _appended(messages: bytes, message: bytes) -> bytes:
+    comma = b"," if len(messages) > 2 else b""
+    return b"%s%s%s]" % (messages[:-1], comma, message)
+
+
+async def _together(questions: list[Any]) -> list[ChoiceLogprob]:
+    """Ask at the same time; when one fails, the others are called off."""
+    tasks = [asyncio.ensure_future(question) for question in questions]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()

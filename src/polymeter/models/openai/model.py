@@ -1,0 +1,289 @@
+"""An OpenAI-compatible endpoint as a model.
+
+What differs between servers is settled here: OpenAI calls the token limit ``max_completion_tokens`` and refuses names
+that it does not know; Azure puts the deployment into the URL and the key into ``api-key`` (its newer ``/openai/v1``
+addresses are ordinary base URLs); OpenRouter and vLLM keep reasoning in ``reasoning``, others in ``reasoning_content``;
+OpenRouter reports failures of the servers behind it with status 200; Ollama needs no key and cuts prompts longer than
+its ``num_ctx`` without a word, so set that at the server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+from polymeter.core.errors import ModelError, PlanError, did_you_mean
+from polymeter.core.model import AsyncModel, ModelTraits
+from polymeter.core.parts import Modality
+from polymeter.core.request import Ask, AskKind, Generate, Loglikelihood, Output, Request, Response
+from polymeter.models.endpoint.errors import EndpointError
+from polymeter.models.endpoint.media import MediaEncoder
+from polymeter.models.openai.address import find_address
+from polymeter.models.openai.answers import read_outputs
+from polymeter.models.openai.client import Client
+from polymeter.models.openai.content import ContentWriter, dumps
+from polymeter.models.openai.likelihood import Context, Likelihood
+from polymeter.models.openai.preflight import check
+from polymeter.models.openai.quirks import Quirks, refuses_several
+from polymeter.models.openai.settings import Settings, Way
+
+_LENGTH_KEYS = ("max_tokens", "max_completion_tokens")
+_FIRST_ONLY = "only the first token of each choice is looked at"
+
+
+@dataclass(slots=True)
+class Prepared:
+    """A request, ready to be sent.
+
+    Attributes:
+        content: Its messages as a JSON list, or its prompt as a JSON text.
+        settings: Its settings, seeds apart.
+        context: What its continuations are about.
+        done: Answers that earlier tries brought, by number: of several, only those that failed are asked again.
+    """
+
+    content: bytes = b""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    context: Context | None = None
+    done: dict[int, Output] = field(default_factory=dict)
+
+
+class OpenAIModel(AsyncModel):
+    """A model at an OpenAI-compatible endpoint. Its key is taken from the environment and from nowhere else.
+
+    Args:
+        name: The model's name at the endpoint; at Azure the deployment's.
+        base_url: Its address, up to and with ``/v1``; default: ``OPENAI_BASE_URL``, else OpenAI's own.
+        api_key_env: The environment variable that holds the key; default: ``OPENAI_API_KEY``, at Azure
+            ``AZURE_OPENAI_API_KEY``. Servers that need no key need no variable.
+        headers: Further headers.
+        organization: Sent as ``OpenAI-Organization``.
+        azure_endpoint: An Azure resource, in place of a base URL.
+        api_version: Azure's API version; default: ``OPENAI_API_VERSION``.
+        api: ``chat``; ``completions`` for base models that continue texts.
+        extra_body: Sent with every request as it is.
+        omit: Names of settings that are never sent (``temperature,seed``), because the model refuses them.
+        system_role: What the role of system prompts is called: ``system`` or ``developer``.
+        reasoning_effort: Sent with every request.
+        image_detail: ``auto``, ``low`` or ``high``.
+        max_image_side: Larger images and frames are scaled down to this many pixels on their longer side.
+        video: ``frames``: videos are shown as images; ``url``: sent whole, for servers that take videos.
+        num_frames: Frames of a video; at most this many when ``fps`` is given.
+        fps: Frames per second of a video.
+        max_tokens_key: ``max_tokens`` or ``max_completion_tokens``; default: as the endpoint wants it.
+        logprobs: How log-likelihood is asked for: ``prompt_logprobs``, ``echo``, ``first_token``, ``none``; ``auto``:
+            the first of these that works.
+
+    Raises:
+        PlanError: An argument is none of its choices, an address is none, or a key that is surely needed is missing.
+    """
+
+    def __init__(  # noqa: PLR0913, PLR0917 (what --model-args may set)
+        self,
+        name: str,
+        base_url: str = "",
+        api_key_env: str = "",
+        headers: Mapping[str, str] | None = None,
+        organization: str = "",
+        azure_endpoint: str = "",
+        api_version: str = "",
+        api: str = "chat",
+        extra_body: Mapping[str, Any] | None = None,
+        omit: str | Sequence[str] = (),
+        system_role: str = "system",
+        reasoning_effort: str = "",
+        image_detail: str = "",
+        max_image_side: int | None = None,
+        video: str = "frames",
+        num_frames: int = 8,
+        fps: float | None = None,
+        max_tokens_key: str = "auto",
+        logprobs: str = "auto",
+    ) -> None:
+        _one_of("api", api, ("chat", "completions"))
+        _one_of("system_role", system_role, ("system", "developer"))
+        _one_of("image_detail", image_detail, ("", "auto", "low", "high"))
+        _one_of("video", video, ("frames", "url"))
+        _one_of("max_tokens_key", max_tokens_key, ("auto", *_LENGTH_KEYS))
+        _one_of("logprobs", logprobs, ("auto", *get_args(Way), "none"))
+        address = find_address(
+            str(name),
+            base_url=base_url,
+            api_key_env=api_key_env,
+            headers=_mapping("headers", headers),
+            organization=organization,
+            azure_endpoint=azure_endpoint,
+            api_version=str(api_version),
+        )
+        effort = {"reasoning_effort": reasoning_effort} if reasoning_effort else {}
+        omitted = omit.split(",") if isinstance(omit, str) else omit
+        self._settings = Settings(
+            name=str(name),
+            api="completions" if api == "completions" else "chat",
+            system_role=system_role,
+            image_detail=image_detail,
+            video="url" if video == "url" else "frames",
+            omit=frozenset(item.strip() for item in omitted if item.strip()),
+            extra_body={**effort, **_mapping("extra_body", extra_body)},
+            is_hosted=address.is_hosted,
+        )
+        self._media_settings = {"max_side_px": max_image_side, "num_frames": num_frames, "fps": fps}
+        self._logprobs = logprobs
+        self.traits = _traits(self._settings, logprobs)
+        length_key = _LENGTH_KEYS[address.is_hosted] if max_tokens_key == "auto" else max_tokens_key
+        self._client = Client(address, self._settings, Quirks(length_key))
+        way = next((known for known in get_args(Way) if known == logprobs), None)
+        self._likelihood = Likelihood(self._client, self._settings.api, way)
+        media = MediaEncoder(max_side_px=max_image_side, num_frames=num_frames, fps=fps)
+        self._writer = ContentWriter(self._settings, media)
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """The model's name and how it is asked. Addresses, keys and headers stay out."""
+        settings = self._settings
+        return {
+            "backend": "openai",
+            "name": settings.name,
+            "api": settings.api,
+            "system_role": settings.system_role,
+            "image_detail": settings.image_detail,
+            "video": settings.video,
+            "omit": sorted(settings.omit),
+            "extra_body": dict(settings.extra_body),
+            "logprobs": self._logprobs,
+            **self._media_settings,
+        }
+
+    def ignores(self, ask: Ask) -> Mapping[str, str]:
+        """Settings that endpoints have no name for, or that ``omit`` leaves out."""
+        if isinstance(ask, Loglikelihood):
+            return {"continuations": _FIRST_ONLY} if self._logprobs == "first_token" else {}
+        return self._settings.ignored(ask) if isinstance(ask, Generate) else {}
+
+    def prepare(self, request: Request) -> Prepared:
+        """Encode media and write the messages.
+
+        Raises:
+            PolymeterError: A medium is missing or broken, or the endpoint takes none.
+        """
+        ask = request.ask
+        if isinstance(ask, Loglikelihood):
+            return Prepared(context=self._context(request))
+        if not isinstance(ask, Generate):
+            raise ModelError(f"The model 'openai' cannot answer {ask.kind!r}.")
+        if self._settings.api == "completions":
+            content = dumps(self._writer.prompt(request.messages))
+        else:
+            content = self._writer.messages(request.messages)
+        return Prepared(content, self._settings.of(ask))
+
+    async def respond(self, request: Request) -> Response:
+        """Answer one request that has not been prepared; its media are encoded on a thread."""
+        return await self.respond_prepared(request, await asyncio.to_thread(self.prepare, request))
+
+    async def respond_prepared(self, request: Request, prepared: Any) -> Response:
+        """Answer one request.
+
+        Raises:
+            ModelError: There is no answer.
+        """
+        if not isinstance(prepared, Prepared):
+            return await self.respond(request)
+        ask = request.ask
+        if isinstance(ask, Loglikelihood) and prepared.context is not None:
+            return Response((await self._likelihood.answer(prepared.context, ask),))
+        assert isinstance(ask, Generate)
+        return Response(await self._generate(ask, prepared))
+
+    async def preflight(self) -> None:
+        """Ask for one token.
+
+        Raises:
+            PlanError: The endpoint cannot be reached, does not take the key, does not know the model, or is none.
+        """
+        try:
+            await check(self._client, self._settings)
+        finally:
+            await self._client.aclose()
+
+    async def aclose(self) -> None:
+        """Close connections."""
+        await self._client.aclose()
+
+    def _context(self, request: Request) -> Context:
+        messages = request.messages
+        text = None if any(True for _ in request.media()) else request.text
+        if self._settings.api == "completions":
+            return Context(b"", "", self._writer.prompt(messages))
+        has_begun = bool(messages) and messages[-1].role == "assistant"
+        before = messages[:-1] if has_begun else messages
+        return Context(self._writer.messages(before), messages[-1].text if has_begun else "", text)
+
+    async def _generate(self, ask: Generate, prepared: Prepared) -> tuple[Output, ...]:
+        if ask.n > 1 and not ask.seeds and self._client.quirks.takes_n and not prepared.done:
+            outputs = await self._at_once(ask.n, prepared)
+            prepared.done.update(enumerate(outputs[: ask.n]))
+        missing = [number for number in range(ask.n) if number not in prepared.done]
+        if len(missing) == 1:
+            await self._ask_for(missing[0], ask, prepared)
+            missing = []
+        asking = (self._ask_for(number, ask, prepared) for number in missing)
+        failures = [failure for failure in await asyncio.gather(*asking, return_exceptions=True) if failure is not None]
+        if failures:
+            raise failures[0]
+        return tuple(prepared.done[number] for number in range(ask.n))
+
+    async def _at_once(self, n: int, prepared: Prepared) -> list[Output]:
+        """Several answers to one request; fewer, or none, from servers that do not know ``n``."""
+        try:
+            outputs = await self._ask({**prepared.settings, "n": n}, prepared)
+        except EndpointError as error:
+            if not refuses_several(error):
+                raise
+            outputs = []
+        self._client.quirks.takes_n = len(outputs) >= n
+        return outputs
+
+    async def _ask_for(self, number: int, ask: Generate, prepared: Prepared) -> None:
+        """One answer, with its own seed."""
+        settings = dict(prepared.settings)
+        if number < len(ask.seeds) and "seed" not in self._settings.omit:
+            settings["seed"] = ask.seeds[number]
+        prepared.done[number] = (await self._ask(settings, prepared))[0]
+
+    async def _ask(self, settings: Mapping[str, Any], prepared: Prepared) -> list[Output]:
+        send = self._client.completion if self._settings.api == "completions" else self._client.chat
+        return read_outputs(await send(prepared.content, settings), where=self._client.address.where)
+
+
+def _traits(settings: Settings, logprobs: str) -> ModelTraits:
+    """What is known without asking; what the model behind the endpoint takes is not."""
+    is_completion = settings.api == "completions"
+    asks: dict[AskKind, bool] = {"generate": True, "generate_image": False}
+    if logprobs == "none":
+        asks["loglikelihood"] = False
+    modalities: dict[Modality, bool] = {"text": True}
+    if is_completion:
+        modalities |= {"image": False, "audio": False, "video": False}
+    return ModelTraits("openai", asks=asks, modalities=modalities, is_completion=is_completion)
+
+
+def _one_of(name: str, value: str, known: Sequence[str]) -> None:
+    if value not in known:
+        named = [item for item in known if item]
+        hint = did_you_mean(str(value), named) or f"Known: {', '.join(named)}."
+        raise PlanError(f"Model 'openai' has no {name} {value!r}.", where=f"--model-args {name}", hint=hint)
+
+
+def _mapping(name: str, value: Any) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise PlanError(
+            f"{name} must be a mapping, not {value!r}.",
+            where=f"--model-args {name}",
+            hint=f'Write it as JSON: {name}={{"key":"value"}}',
+        )
+    return dict(value)

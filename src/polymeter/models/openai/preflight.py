@@ -1,0 +1,112 @@
+"""One small question before anything is spent: is the endpoint there, does it take the key, does it know the model?
+
+What says that the server is there and merely busy, or dislikes the question's form, is left to the run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from polymeter.core.errors import ModelError, PlanError, did_you_mean
+from polymeter.models.endpoint.errors import EndpointError
+from polymeter.models.endpoint.http import UnreachedError
+from polymeter.models.openai.address import Address
+from polymeter.models.openai.client import Client, PageError
+from polymeter.models.openai.content import dumps
+from polymeter.models.openai.settings import Settings
+
+_LOG = logging.getLogger("polymeter")
+_DEADLINE_S = 30.0
+_N_PAGES = 2
+_MISSING_WORDS = ("not found", "not exist", "unknown model", "invalid model", "no such model", "not a valid model")
+_MOST_NAMES = 8
+
+
+async def check(client: Client, settings: Settings) -> None:
+    """Ask for one token.
+
+    Raises:
+        PlanError: The endpoint cannot be reached, does not take the key, does not know the model, or is none.
+    """
+    address = client.address
+    try:
+        await asyncio.wait_for(_ping(client, settings), _DEADLINE_S)
+    except asyncio.TimeoutError:
+        _LOG.warning("%s gave no answer to one small request within %g s.", address.where, _DEADLINE_S)
+    except UnreachedError as error:
+        if not error.has_connected:
+            raise PlanError(
+                f"The endpoint cannot be reached: {error.what}",
+                where=address.base_url,
+                hint="Is the server running, and is --base-url right?",
+            ) from error
+    except PageError as error:
+        raise _no_endpoint(address, error) from error
+    except EndpointError as error:
+        refusal = await _refusal(client, settings, error)
+        if refusal is not None:
+            raise refusal from error
+    except ModelError as error:
+        if error.kind == "permanent":
+            raise PlanError(error.what, where=address.base_url, hint=error.hint) from error
+
+
+async def _ping(client: Client, settings: Settings) -> None:
+    for pages_left in reversed(range(_N_PAGES)):  # a proxy may show a page in passing
+        try:
+            if settings.api == "completions":
+                await client.completion(dumps("ping"), {"max_tokens": 1})
+            else:
+                await client.chat(dumps([{"role": "user", "content": "ping"}]), {"max_tokens": 1})
+            return
+        except PageError:
+            if not pages_left:
+                raise
+
+
+async def _refusal(client: Client, settings: Settings, error: EndpointError) -> PlanError | None:
+    """What an answer says against the run; ``None`` if nothing."""
+    address, status = client.address, error.status
+    if status in (401, 403):
+        return _bad_key(address, error)
+    if error.kind != "permanent":
+        return None
+    words = error.what.lower()
+    if status in (400, 404, 422) and "model" in words and any(word in words for word in _MISSING_WORDS):
+        return await _unknown_model(client, settings, error)
+    if status in (404, 405) or 300 <= status < 400:
+        return _no_endpoint(address, error)
+    if status in (402, 501):
+        return PlanError(error.what, where=address.base_url, hint=error.hint)
+    return None
+
+
+def _bad_key(address: Address, error: EndpointError) -> PlanError:
+    if not address.has_key:
+        what = f"The endpoint wants a key, and the environment variable {address.key_env} is not set"
+        hint = f"Set {address.key_env}, or name another variable with --model-args api_key_env=NAME."
+    else:
+        what = f"The endpoint does not take the key in {address.key_env}"
+        hint = f"Check {address.key_env} and what its key may use."
+    return PlanError(f"{what} ({error.what}).", where=address.base_url, hint=hint)
+
+
+async def _unknown_model(client: Client, settings: Settings, error: EndpointError) -> PlanError:
+    try:
+        known = await client.model_names()
+    except ModelError:
+        known = []
+    hint = did_you_mean(settings.name, known)
+    if known and not hint:
+        more = ", …" if len(known) > _MOST_NAMES else ""
+        hint = f"It serves: {', '.join(sorted(known)[:_MOST_NAMES])}{more}."
+    what = f"The endpoint does not know the model {settings.name!r} ({error.what})."
+    return PlanError(what, where=client.address.base_url, hint=hint)
+
+
+def _no_endpoint(address: Address, error: ModelError) -> PlanError:
+    hint = error.hint if isinstance(error, EndpointError) and error.status < 400 else ""
+    if not hint and not address.base_url.endswith("/v1"):
+        hint = f"Most servers want /v1 at the end: --base-url {address.base_url}/v1"
+    return PlanError(f"There is no OpenAI-compatible endpoint: {error.what}", where=address.base_url, hint=hint)

@@ -1,0 +1,80 @@
+"""What a server turned out not to take. Each thing is learned once, from an error that names it, and remembered."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from polymeter.models.endpoint.errors import EndpointError
+
+_LOG = logging.getLogger("polymeter")
+_UNKNOWN = (
+    "unsupported",
+    "not supported",
+    "does not support",
+    "unrecognized",
+    "unexpected",
+    "unknown",
+    "extra inputs",
+    "extra_forbidden",
+    "extra fields",
+    "not permitted",
+    "not allowed",
+)
+_LENGTH_KEYS = ("max_tokens", "max_completion_tokens")
+_DROPPED: Mapping[str, str] = {
+    "seed": "The endpoint takes no seed: sampled answers cannot be had again.",
+    "stop": "The endpoint takes no stop strings: answers are cut when they are there.",
+}
+_FEWER_TOP = 5
+
+
+class Quirks:
+    """The names that a server takes.
+
+    Args:
+        length_key: What the greatest number of new tokens is called, until the server objects.
+    """
+
+    def __init__(self, length_key: str) -> None:
+        self._length_key = length_key
+        self._dropped: set[str] = set()
+        self._most_top: int | None = None
+        self.takes_n = True
+
+    def put(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Settings as this server takes them."""
+        body = {name: value for name, value in settings.items() if name not in self._dropped}
+        if "max_tokens" in body and self._length_key != "max_tokens":
+            body[self._length_key] = body.pop("max_tokens")
+        if self._most_top is not None and body.get("top_logprobs", 0) > self._most_top:
+            body["top_logprobs"] = self._most_top
+        return body
+
+    def learn(self, error: EndpointError, sent: Mapping[str, Any]) -> bool:
+        """Whether asking again in another way can help. Many requests may learn the same thing at the same time."""
+        if error.status not in (400, 422):
+            return False
+        text = error.what.lower()
+        if sent.get("top_logprobs", 0) > _FEWER_TOP and "logprobs" in text:
+            self._most_top = _FEWER_TOP
+            return True
+        named = [name for name in (*_LENGTH_KEYS, *_DROPPED) if name in sent and re.search(rf"\b{name}\b", text)]
+        if not named or not any(word in text for word in _UNKNOWN):
+            return False
+        for name in named:
+            if name in _LENGTH_KEYS:
+                self._length_key = _LENGTH_KEYS[1 - _LENGTH_KEYS.index(name)]
+                return True
+            if name not in self._dropped:
+                self._dropped.add(name)
+                _LOG.warning("%s", _DROPPED[name])
+        return True
+
+
+def refuses_several(error: EndpointError) -> bool:
+    """Whether a server says that it gives one answer at a time."""
+    text = error.what.lower()
+    return error.status in (400, 422) and bool(re.search(r"['\"`]n['\"`]|\bn\s*(?:>|=|must)|one (?:choice|comp)", text))

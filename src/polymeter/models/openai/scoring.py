@@ -1,0 +1,169 @@
+"""Log-probabilities of continuations out of what endpoints tell of tokens. Pure: no request is made here.
+
+A continuation's tokens are found by their text: those that overlap it, counted from the end, so that neither the
+template before it nor a token that joins context and continuation can shift the sum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+from polymeter.core.errors import ModelError
+from polymeter.core.request import ChoiceLogprob
+
+_LONGEST_TAIL = 32
+_WORD_STARTS = "▁Ġ"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One token of a prompt. ``logprob``: ``None`` where nothing comes before it."""
+
+    text: str
+    logprob: float | None
+    is_greedy: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FirstTokens:
+    """What first tokens tell of choices: a log-probability for each, and which of them (from 1) are not among the
+    likeliest first tokens and got less than the last of these.
+    """
+
+    choices: tuple[ChoiceLogprob, ...]
+    unseen: tuple[int, ...]
+
+
+class MissingFieldError(ModelError):
+    """An endpoint answered, but without the log-probabilities asked for."""
+
+
+def prompt_tokens(payload: Mapping[str, Any], choice: Mapping[str, Any]) -> list[Token]:
+    """The tokens of vLLM's ``prompt_logprobs``: for each position a mapping from token id to logprob, rank and text. It
+    holds the prompt's own token and the likeliest, which may be the same.
+
+    Raises:
+        MissingFieldError: There are none.
+    """
+    found = payload.get("prompt_logprobs") or choice.get("prompt_logprobs")
+    if not isinstance(found, list):
+        raise MissingFieldError("its answer has no prompt_logprobs")
+    tokens = []
+    for position in found:
+        if not position:
+            tokens.append(Token("", None, False))
+            continue
+        own = max(position.values(), key=lambda entry: entry.get("rank") or 0)
+        is_greedy = own["rank"] == 1 if own.get("rank") else len(position) == 1
+        tokens.append(Token(own.get("decoded_token") or "", float(own["logprob"]), is_greedy))
+    return tokens
+
+
+def echoed_tokens(choice: Mapping[str, Any], n_new: int) -> tuple[list[Token], list[int]]:
+    """The tokens of a completion with ``echo``, without the ``n_new`` at the end that the model added, and where in the
+    prompt each begins (empty if that is not told).
+
+    Raises:
+        MissingFieldError: There are none.
+    """
+    found = choice.get("logprobs") or {}
+    texts, logprobs, top = found.get("tokens"), found.get("token_logprobs"), found.get("top_logprobs")
+    if not isinstance(texts, list) or not isinstance(logprobs, list) or len(texts) <= n_new:
+        raise MissingFieldError("its answer has no log-probabilities of the prompt")
+    n_tokens = len(texts) - n_new
+    likeliest = top if isinstance(top, list) else [None] * len(texts)
+    tokens = [
+        Token(text, logprob, logprob is not None and logprob >= max((best or {}).values(), default=math.inf))
+        for text, logprob, best in zip(texts[:n_tokens], logprobs, likeliest, strict=False)
+    ]
+    return tokens, list(found.get("text_offset") or ())[:n_tokens]
+
+
+def spelled(tokens: Sequence[Token], continuation: str) -> ChoiceLogprob | None:
+    """The log-probability of a continuation at the end of some tokens, where at most a few signs of a template follow
+    it; ``None`` if the tokens' texts do not spell it (a character may be spread over several tokens).
+    """
+    ends = list(accumulate(len(token.text) for token in tokens))
+    joined = "".join(token.text for token in tokens)
+    start = joined.rfind(continuation)
+    stop = start + len(continuation)
+    if start < 0 or len(joined) - stop > _LONGEST_TAIL:
+        return None
+    return total(
+        [token for token, end in zip(tokens, ends, strict=True) if end > start and end - len(token.text) < stop]
+    )
+
+
+def from_offset(tokens: Sequence[Token], offsets: Sequence[int], start: int) -> ChoiceLogprob | None:
+    """The log-probability of all that is written from a place of the prompt on; ``None`` without offsets."""
+    if len(offsets) != len(tokens):
+        return None
+    ends = [*offsets[1:], math.inf]
+    return total([token for token, end in zip(tokens, ends, strict=True) if end > start])
+
+
+def total(tokens: Sequence[Token]) -> ChoiceLogprob:
+    """The sum over the tokens of a continuation.
+
+    Raises:
+        ModelError: The first token of a text is among them, which has no probability.
+    """
+    logprobs = [token.logprob for token in tokens]
+    known = [logprob for logprob in logprobs if logprob is not None]
+    if len(known) != len(logprobs) or not known:
+        raise ModelError("The endpoint gives no log-probability for the first token of a text without a context.")
+    return ChoiceLogprob(math.fsum(known), all(token.is_greedy for token in tokens), len(tokens))
+
+
+def first_tokens(choice: Mapping[str, Any], continuations: Sequence[str]) -> FirstTokens:
+    """The log-probability that an answer begins as each choice does, from the likeliest first tokens.
+
+    A token speaks for the choice that it is, spaces apart, else for the only choice that begins with it; the
+    probabilities of several such tokens (``A`` and `` A``) are added. A choice that no token speaks for lies 1 below
+    the least likely token.
+
+    Raises:
+        MissingFieldError: The answer has no log-probabilities.
+        ModelError: No token speaks for any choice, or two choices are the same.
+    """
+    logprobs = choice.get("logprobs")
+    content = logprobs.get("content") if isinstance(logprobs, dict) else None
+    if not content or not content[0].get("top_logprobs"):
+        raise MissingFieldError("its answer has no top_logprobs")
+    listed = [(_plain(entry["token"]), float(entry["logprob"])) for entry in content[0]["top_logprobs"]]
+    listed.sort(key=lambda pair: -pair[1])
+    wanted = [_plain(continuation) for continuation in continuations]
+    if len(set(wanted)) != len(wanted):
+        raise ModelError("First tokens cannot tell choices apart that are the same but for spaces.")
+    spoken = [(_spoken_for(token, wanted), logprob) for token, logprob in listed]
+    found = [[logprob for place, logprob in spoken if place == i] for i in range(len(wanted))]
+    if not any(found):
+        raise ModelError(
+            f"None of the {len(listed)} likeliest first tokens begins one of the choices alone.",
+            hint="Ask for letters, or use an endpoint with prompt_logprobs or echo.",
+        )
+    floor = listed[-1][1] - 1
+    choices = tuple(
+        ChoiceLogprob(_added(own) if own else floor, bool(own) and spoken[0][0] == i, 1) for i, own in enumerate(found)
+    )
+    return FirstTokens(choices, tuple(i + 1 for i, own in enumerate(found) if not own))
+
+
+def _plain(text: str) -> str:
+    return text.strip().lstrip(_WORD_STARTS).strip()
+
+
+def _spoken_for(token: str, wanted: Sequence[str]) -> int | None:
+    if token in wanted:
+        return wanted.index(token)
+    begun = [place for place, choice in enumerate(wanted) if token and choice.startswith(token)]
+    return begun[0] if len(begun) == 1 else None
+
+
+def _added(logprobs: Sequence[float]) -> float:
+    highest = max(logprobs)
+    return highest + math.log(math.fsum(math.exp(logprob - highest) for logprob in logprobs))

@@ -1,0 +1,103 @@
+"""How questions are put to an endpoint: everything about the model's arguments that can change an answer, and the names
+of generation settings that endpoints know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from polymeter.core.request import Generate
+
+Api = Literal["chat", "completions"]
+Way = Literal["prompt_logprobs", "echo", "first_token"]
+
+MAX_STOPS = 4
+"""What most endpoints take; the engine applies all stop strings to what comes back."""
+
+_BEAMS = "endpoints sample and do not search with beams"
+_INSIDE = "it is settled inside the server"
+_MEANINGLESS: Mapping[str, tuple[Any, str]] = {
+    "num_beams": (1, _BEAMS),
+    "num_beam_groups": (1, _BEAMS),
+    "diversity_penalty": (0, _BEAMS),
+    "length_penalty": (1, _BEAMS),
+    "early_stopping": (False, _BEAMS),
+    "no_repeat_ngram_size": (0, "no endpoint knows it"),
+    "num_return_sequences": (1, "one answer is asked for at a time"),
+    "use_cache": (True, _INSIDE),
+    "cache_implementation": (None, _INSIDE),
+    "pad_token_id": (None, _INSIDE),
+    "eos_token_id": (None, _INSIDE),
+    "bos_token_id": (None, _INSIDE),
+    "return_dict_in_generate": (False, _INSIDE),
+    "output_scores": (False, _INSIDE),
+}
+"""Settings of Transformers that endpoints have no name for: the value that changes nothing, and why."""
+
+_NOT_HOSTED = frozenset({"top_k", "min_p", "top_a", "typical_p", "repetition_penalty", "chat_template_kwargs"})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a model's arguments say of the questions.
+
+    Attributes:
+        name: The model's name at the endpoint.
+        api: ``chat`` or ``completions``.
+        system_role: What the role of system prompts is called.
+        image_detail: OpenAI's ``detail`` of images; empty: not sent.
+        video: ``frames``, or ``url``: videos are sent as they are.
+        omit: Names of settings that are never sent.
+        extra_body: Sent with every request as it is.
+        is_hosted: Whether the endpoint is OpenAI's own and refuses names that it does not know.
+    """
+
+    name: str
+    api: Api = "chat"
+    system_role: str = "system"
+    image_detail: str = ""
+    video: Literal["frames", "url"] = "frames"
+    omit: frozenset[str] = frozenset()
+    extra_body: Mapping[str, Any] = field(default_factory=dict)
+    is_hosted: bool = False
+
+    def ignored(self, ask: Generate) -> dict[str, str]:
+        """Settings of an ask that are not sent, each with the reason. ``do_sample`` is sent as a temperature."""
+        wanted = {"max_new_tokens": ask.max_new_tokens, "temperature": ask.temperature, "top_p": ask.top_p, **ask.extra}
+        found: dict[str, str] = {}
+        for name, value in wanted.items():
+            neutral, reason = _MEANINGLESS.get(name, (None, ""))
+            if value is None or (reason and value == neutral):
+                continue
+            if _names(name) & self.omit:
+                found[name] = "omit= leaves it out"
+            elif reason:
+                found[name] = reason
+            elif self.is_hosted and name in _NOT_HOSTED:
+                found[name] = "this endpoint does not know it"
+        return found
+
+    def of(self, ask: Generate) -> dict[str, Any]:
+        """The settings of an ask by the names that endpoints know, seeds apart."""
+        ignored = self.ignored(ask)
+        body: dict[str, Any] = {
+            name: value
+            for name, value in ask.extra.items()
+            if value is not None and name != "do_sample" and name not in _MEANINGLESS and name not in ignored
+        }
+        temperature = 0.0 if ask.extra.get("do_sample") is False else ask.temperature
+        stops = [stop for stop in ask.stop if stop][:MAX_STOPS]
+        typed = {
+            "temperature": temperature,
+            "top_p": ask.top_p,
+            "max_tokens": ask.max_new_tokens,
+            "stop": stops or None,
+        }
+        body.update({name: value for name, value in typed.items() if value is not None})
+        return {name: value for name, value in body.items() if name not in self.omit}
+
+
+def _names(name: str) -> set[str]:
+    return {"max_new_tokens", "max_tokens", "max_completion_tokens"} if name == "max_new_tokens" else {name}

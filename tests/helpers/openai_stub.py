@@ -1,0 +1,119 @@
+"""A server that says what a test tells it to say, and remembers what it was asked."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer: plain data is sent as JSON, text and bytes as they are."""
+
+    body: Any
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Received:
+    """A request."""
+
+    path: str
+    headers: Mapping[str, str]
+    raw: bytes
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The JSON."""
+        return json.loads(self.raw)  # type: ignore[no-any-return]
+
+
+Respond = Callable[[Received], Any]
+
+
+def chat(text: str | None = "ok", *, n: int = 1, **more: Any) -> dict[str, Any]:
+    """A chat's answer; ``more`` goes into the message."""
+    message = {"role": "assistant", "content": text, **more}
+    return {
+        "object": "chat.completion",
+        "choices": [{"index": place, "finish_reason": "stop", "message": message} for place in range(n)],
+        "usage": {"prompt_tokens": 7, "completion_tokens": 3},
+    }
+
+
+def failure(message: str, status: int, **more: Any) -> Reply:
+    """A failure in OpenAI's words; ``more`` goes into the error."""
+    return Reply({"error": {"message": message, **more}}, status)
+
+
+class OpenAIStub:
+    """Listens while the ``with`` block lasts.
+
+    Args:
+        respond: Gives a ``Reply`` or plain data for a request; a list gives one after the other, the last for ever.
+    """
+
+    def __init__(self, respond: Respond | list[Any] | None = None) -> None:
+        self.respond = respond or (lambda received: chat())
+        self.received: list[Received] = []
+        self._lock = threading.Lock()
+
+    @property
+    def base_url(self) -> str:
+        """What goes before ``/chat/completions``."""
+        return f"http://127.0.0.1:{self._server.server_port}/v1"
+
+    @property
+    def bodies(self) -> list[dict[str, Any]]:
+        """All bodies that were sent."""
+        return [one.body for one in self.received if one.raw]
+
+    def answer(self, received: Received) -> Reply:
+        """What to say next."""
+        with self._lock:
+            self.received.append(received)
+            if isinstance(self.respond, list):
+                given = self.respond.pop(0) if len(self.respond) > 1 else self.respond[0]
+            else:
+                given = self.respond(received)
+        return given if isinstance(given, Reply) else Reply(given)
+
+    def __enter__(self) -> OpenAIStub:
+        stub = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                length = int(self.headers.get("Content-Length", 0))
+                reply = stub.answer(Received(self.path, dict(self.headers), self.rfile.read(length)))
+                if reply.body is None:  # hang up without a word
+                    self.close_connection = True
+                    return
+                data = reply.body if isinstance(reply.body, (bytes, str)) else json.dumps(reply.body)
+                data = data.encode() if isinstance(data, str) else data
+                self.send_response(reply.status)
+                for name, value in {"Content-Type": "application/json", **reply.headers}.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            do_GET = do_POST
+
+            def log_message(self, *args: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()

@@ -1,0 +1,188 @@
+"""From messages to what a processor takes: templates, media in their places, text that stays text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from polymeter.core.errors import ModelError, PlanError
+from polymeter.core.parts import Image, Video
+from polymeter.core.request import Generate
+from polymeter.models.hf import HfModel
+from polymeter.models.hf.media import Clip, picture_of
+from tests.helpers.mixed_requests import picture, request, sound, texts
+
+STRINGS_ONLY = (
+    "{{ bos_token }}{% for message in messages %}[{{ message['role'] }}] {{ message['content'].strip() }}\n"
+    "{% endfor %}{% if add_generation_prompt %}[assistant] {% endif %}"
+)
+
+
+def loaded(folder: Path, **args: Any) -> HfModel:
+    made = HfModel(str(folder), **args)
+    made.load()
+    return made
+
+
+def prompt(model: HfModel, *parts: Any, **more: Any) -> str:
+    return model._encoder.prompt_text(request(*parts, **more))
+
+
+def test_conversation_is_rendered_and_open_for_the_answer(model: Callable[..., Any]) -> None:
+    text = prompt(model("llama"), "What is it?", system="Be brief.")
+    assert text == "<s>SYSTEM: Be brief.USER: What is it?ASSISTANT: "
+
+
+def test_beginning_of_the_answer_is_gone_on_with(model: Callable[..., Any]) -> None:
+    text = prompt(model("llama"), "What is it?", begun="It is a")
+    assert text == "<s>USER: What is it?ASSISTANT: It is a"
+
+
+def test_media_stand_where_they_are_shown(model: Callable[..., Any]) -> None:
+    text = prompt(model("llava"), "Left:", picture(9, 9), "right:", picture(8, 8))
+    assert text == "<s>USER: Left:<image>right:<image>ASSISTANT: "
+    heard = prompt(model("qwen2_audio"), sound(4000), "What is it?")
+    assert heard == "<s>USER: <|AUDIO|>What is it?ASSISTANT: "
+
+
+def test_first_token_is_there_once(model: Callable[..., Any]) -> None:
+    """Whether the template writes it, the tokenizer adds it, or both would."""
+    for architecture, has_template in (("llama", True), ("llama", False), ("llava", True), ("llava", False)):
+        made = model(architecture, has_template=has_template)
+        ids = made._encoder.encode([request("What is it?")]).inputs["input_ids"][0].tolist()
+        assert ids.count(1) == 1
+        assert ids[0] == 1
+    untouched = model("qwen2", has_template=False)._encoder.encode([request("What is it?")])
+    assert 1 not in untouched.inputs["input_ids"][0].tolist()
+
+
+@pytest.mark.parametrize(
+    ("architecture", "token", "broken"),
+    [
+        ("llava", "<image>", "< image>"),
+        ("llava_next", "<image>", "< image>"),
+        ("idefics3", "<fake_token_around_image>", "< fake_token_around_image>"),
+        ("gemma3", "<start_of_image>", "< start_of_image>"),
+        ("gemma3", "<image_soft_token>", "< image_soft_token>"),
+        ("qwen2_audio", "<|AUDIO|>", "< |AUDIO|>"),
+        ("qwen2_5_vl", "<|image_pad|>", "< |image_pad|>"),
+    ],
+)
+def test_tokens_of_media_in_a_text_are_text(
+    model: Callable[..., Any], architecture: str, token: str, broken: str
+) -> None:
+    made = model(architecture)
+    shown = [] if architecture == "qwen2_audio" else [picture(40, 30)]
+    ask = Generate(4, 0.0)
+    written, spaced = (request(*shown, f"What is {text}?", ask=ask) for text in (token, broken))
+    assert prompt(made, *written.messages[0].parts) == prompt(made, *spaced.messages[0].parts)
+    assert texts(made.respond([written])) == texts(made.respond([spaced]))
+
+
+def test_template_that_takes_text_only(checkpoint: Callable[..., Path]) -> None:
+    made = loaded(checkpoint("llava"), chat_template=STRINGS_ONLY)
+    text = prompt(made, picture(9, 9), "What is it?", system="Be brief.")
+    assert text == "<s>[system] Be brief.\n[user] <image>What is it?\n[assistant] "
+    plain = loaded(checkpoint("llama"), chat_template=STRINGS_ONLY)
+    assert prompt(plain, "What is it?") == "<s>[user] What is it?\n[assistant] "
+
+
+def test_template_that_shows_nothing_is_refused(checkpoint: Callable[..., Path]) -> None:
+    with pytest.raises(PlanError, match="shows neither text nor image"):
+        loaded(checkpoint("llava"), chat_template="{{ messages[0]['role'] }}")
+
+
+def test_template_that_refuses_a_conversation_fails_that_request(checkpoint: Callable[..., Path]) -> None:
+    picky = "{% if messages|length > 1 %}{{ raise_exception('one turn only') }}{% endif %}" + STRINGS_ONLY
+    made = loaded(checkpoint("llama"), chat_template=picky)
+    good, bad = made.respond([request("Hi"), request("Hi", system="Be brief.")])
+    assert good.error is None
+    assert "one turn only" in bad.error.message
+    assert "chat_template=FILE" in bad.error.message
+
+
+def test_template_arguments_reach_the_template(checkpoint: Callable[..., Path]) -> None:
+    template = "{{ messages[0]['content'] }}{% if enable_thinking %} THINK{% endif %}"
+    folder = checkpoint("llama")
+    assert prompt(loaded(folder, chat_template=template), "Hi") == "Hi"
+    told = loaded(folder, chat_template=template, chat_template_args='{"enable_thinking": true}')
+    assert prompt(told, "Hi") == "Hi THINK"
+
+
+def test_template_comes_from_a_file_too(checkpoint: Callable[..., Path], tmp_path: Path) -> None:
+    file = tmp_path / "template.jinja"
+    file.write_text("Q: {{ messages[0]['content'] }} A:")
+    assert prompt(loaded(checkpoint("llama"), chat_template=str(file)), "Hi") == "Q: Hi A:"
+    with pytest.raises(PlanError, match="chat template cannot be read"):
+        HfModel(str(checkpoint("llama")), chat_template="nowhere.jinja")
+
+
+def test_media_that_a_model_cannot_take_are_refused_with_what_it_takes(model: Callable[..., Any]) -> None:
+    made = model("llama")
+    refused, good = made.respond([request(picture(9, 9), "What is it?"), request("Hi")])
+    assert "takes no image; it takes text." in refused.error.message
+    assert good.error is None
+    assert "takes no audio" in model("llava").respond([request(sound(800), "What?")])[0].error.message
+
+
+def test_places_and_media_must_agree(model: Callable[..., Any], checkpoint: Callable[..., Path]) -> None:
+    first_only = (
+        "{% for part in messages[0]['content'] %}{% if loop.first %}<image>{% endif %}{{ part['text'] }}{% endfor %}"
+    )
+    made = loaded(checkpoint("llava"), chat_template=first_only)
+    with pytest.raises(ModelError, match=r"makes 1 places \(<image>\) for 2 images"):
+        prompt(made, picture(9, 9), picture(8, 8), "Which?")
+
+
+def test_video_is_a_row_of_images_for_models_without_videos(model: Callable[..., Any]) -> None:
+    made = model("llava")
+    assert made.traits.modalities["video"] is True
+    film = Video([picture(20, 20, number).open() for number in range(20)])
+    assert prompt(made, film, "What happens?").count("<image>") == 8
+    frames = [Image(frame) for frame in film.source]
+    chosen = [frames[number] for number in (0, 3, 5, 8, 11, 14, 16, 19)]
+    ask = Generate(6, 0.0)
+    by_video = made.respond([request(film, "What happens?", ask=ask)])
+    assert texts(by_video) == texts(made.respond([request(*chosen, "What happens?", ask=ask)]))
+
+
+def test_videos_of_their_own(model: Callable[..., Any], checkpoint: Callable[..., Path]) -> None:
+    made = model("qwen2_5_vl")
+    film = Video(np.random.default_rng(0).integers(0, 256, (6, 32, 32, 3), dtype=np.uint8))
+    assert "<|video_pad|>" in prompt(made, film, "What happens?")
+    shown = [
+        request("Hi"),
+        request(film, "What happens?"),
+        request(picture(40, 30), film, "Is it this?"),
+    ]
+    assert texts(made.respond(shown)) == [texts(made.respond([one]))[0] for one in shown]
+    as_images = loaded(checkpoint("qwen2_5_vl"), video_as="images", video_frames=3)
+    assert prompt(as_images, film, "What?").count("<|image_pad|>") == 3
+
+
+def test_clip_tells_the_times_of_its_frames() -> None:
+    frames = [picture(8, 6, number).open() for number in range(3)]
+    told = Clip(frames, [1.0, 1.5, 2.0]).metadata()
+    assert [number / told["fps"] for number in told["frames_indices"]] == [1.0, 1.5, 2.0]
+    assert len(frames) / told["total_num_frames"] * told["fps"] == 2.0
+    untimed = Clip(frames, [0.0, 0.0, 0.0]).metadata()
+    assert untimed["frames_indices"] == [0, 1000, 2000]
+
+
+def test_sounds_are_heard_whole_or_not_at_all(model: Callable[..., Any], checkpoint: Callable[..., Path]) -> None:
+    long = request(sound(20_000), "What is it?")
+    refused = model("qwen2_audio").respond([long])[0]
+    assert "lasts 1.2 s, and the model hears 1 s. cut_sounds=true" in refused.error.message
+    assert loaded(checkpoint("qwen2_audio"), cut_sounds=True).respond([long])[0].error is None
+
+
+def test_transparency_is_shown_on_white() -> None:
+    from PIL import Image as Pictures
+
+    clear = Pictures.new("RGBA", (2, 2), (255, 0, 0, 0))
+    assert picture_of(Image(clear)).getpixel((0, 0)) == (255, 255, 255)
+    assert picture_of(Image(Pictures.new("L", (2, 2), 7))).getpixel((0, 0)) == (7, 7, 7)
