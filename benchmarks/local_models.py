@@ -8,7 +8,9 @@ Usage: ``python -m benchmarks.local_models``.
 
 from __future__ import annotations
 
+import json
 import os
+import random
 import statistics
 import sys
 import tempfile
@@ -19,6 +21,22 @@ from typing import Any
 
 from benchmarks.local_by_hand import PROMPT, SIDE, ByHand, make_llava
 
+MIXED_TASK = """\
+task: bench_mixed
+dataset_path: json
+dataset_kwargs:
+  data_files:
+    test: mixed.jsonl
+test_split: test
+output_type: generate_until
+doc_to_visual: !function utils.pictures
+doc_to_text: "{{text}}"
+doc_to_target: "{{answer}}"
+generation_kwargs:
+  max_new_tokens: 4
+metric_list:
+  - metric: exact_match
+"""
 N_CHOICES = 4
 N_QUESTIONS = 8
 N_NEW_TOKENS = 16
@@ -166,8 +184,51 @@ def show(what: str, found: str, budget: str) -> None:
     print(f"  {what:<38} {found:<66} budget: {budget}", flush=True)
 
 
-def padding(home: Path) -> None:
-    pass
+def mixed_task(folder: Path, n_docs: int) -> Path:
+    """A folder with a task of questions of 1 to 150 words, half of them with a picture."""
+    generator = random.Random(0)
+    folder.mkdir()
+    with (folder / "mixed.jsonl").open("w") as file:
+        for number in range(n_docs):
+            words = generator.choices(_WORDS, k=round(150 ** generator.random()))
+            file.write(json.dumps({"text": " ".join(words), "has_picture": number % 2, "answer": "none"}) + "\n")
+    (folder / "utils.py").write_text(
+        "from PIL import Image\n\n"
+        "def pictures(doc):\n    return [Image.new('RGB', (40, 40), 'red')] if doc['has_picture'] else []\n"
+    )
+    (folder / "bench_mixed.yaml").write_text(MIXED_TASK)
+    return folder
+
+
+def padding(home: Path, *, n_docs: int = 400, batch_size: int = 8) -> None:
+    """Padding in batches as the engine forms them, on questions of 1 to 150 words, half of them with a picture."""
+    import polymeter
+    from polymeter.models.hf import HfModel
+    from tests.helpers.checkpoints import make_checkpoint
+
+    class Counting(HfModel):
+        """Counts the tokens of every batch, with padding and without."""
+
+        n_computed = n_needed = 0
+
+        def respond(self, requests: list[Any]) -> list[Any]:
+            batch = self._encoder.encode(requests)
+            self.n_computed += batch.inputs["input_ids"].numel()
+            self.n_needed += sum(batch.n_tokens)
+            return super().respond(requests)
+
+    model = Counting(str(make_checkpoint("llava", home / "tiny")), device="cpu")
+    started = time.perf_counter()
+    run = polymeter.evaluate(
+        model, [str(mixed_task(home / "mixed", n_docs) / "bench_mixed.yaml")], batch_size=batch_size,
+        output=home / "run",
+    )  # fmt: skip
+    show(
+        f"padding, {n_docs} mixed prompts, batch {batch_size}",
+        f"{model.n_computed / model.n_needed - 1:.1%} more tokens than needed ({run.n_failed} failed, "
+        f"{time.perf_counter() - started:.1f} s)",
+        "at most 10 %",
+    )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Train the tiny vision-language model that comes with Polymeter, from nothing, on two cores in minutes.
 
-First the vision tower learns to name what lies under each patch and to count (its heads are thrown away), then the whole
-model answers questions. In the second stage several questions share one picture: each sees the picture and itself, at
-the positions that it would have alone, so the picture is computed once for all of them.
+First the vision tower learns to name what lies under each patch and what the whole shows (its heads are thrown away),
+then the whole model answers questions. In the second stage several questions share one picture: each sees the picture
+and itself, at the positions that it would have alone, so the picture is computed once for all of them.
 
 Run by hand, rarely: the checkpoint that it writes is committed. The same seed gives the same pictures, questions and
 order; weights then agree as far as the arithmetic of the processor does. It needs torch, transformers, scikit-learn and

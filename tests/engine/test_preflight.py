@@ -78,9 +78,9 @@ def test_a_setting_that_cannot_be_honoured_is_told_and_reported(tmp_path: Path, 
         Deaf(lambda request: "x"), ["demo"], limit=1, generation={"num_beams": 4}, output=tmp_path / "run"
     )
     told = [note for note in result.results["notes"] if "num_beams" in note]
-    assert told
-    assert told[0].startswith("Model 'Deaf' cannot honour 'num_beams', which task 'demo_")
-    assert told[0].endswith("sets: it has no beams.")
+    assert len(told) == 1
+    assert told[0].startswith("Model 'Deaf' cannot honour 'num_beams', which 6 tasks set (demo_")
+    assert told[0].endswith(", …): it has no beams.")
 
 
 def test_nothing_is_told_of_settings_that_nobody_set(tmp_path: Path) -> None:

@@ -47,6 +47,9 @@ FAULTS: Mapping[str, str] = {
 PERSISTENT = "bad_request"
 """A fault that comes at every try: 400."""
 
+_ASKED_AHEAD = 2
+"""So many lone questions before all others (is the server there? does the model see images?) are not in the window."""
+
 _REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 429: "Too Many Requests", 500: "Internal Server Error"}
 _REASONS |= {502: "Bad Gateway", 503: "Service Unavailable"}
 _PAGE = b"<html><body><h1>Please sign in</h1></body></html>"
@@ -109,7 +112,9 @@ class Weather:
 
 @dataclass
 class Stats:
-    """What happened. Times are seconds of this process; ``busy_s`` is the sum of the latencies that were drawn."""
+    """What happened. Times are seconds of this process; ``busy_s`` is the sum of the latencies that were drawn, and
+    ``first_s`` when the first request came that others followed while it was answered.
+    """
 
     requests: int = 0
     answered: int = 0
@@ -242,7 +247,7 @@ class _Exchange:
         stats.requests += 1
         stats.in_flight += 1
         stats.most_in_flight = max(stats.most_in_flight, stats.in_flight)
-        if not stats.first_s:
+        if stats.in_flight == 1 and stats.requests <= _ASKED_AHEAD + 1:
             stats.first_s = time.perf_counter()
         content = _mark(self._body)
         self._server.tries[content] += 1

@@ -154,6 +154,11 @@ def test_videos_are_shown_as_frames_on_demand(stub: ProviderStub) -> None:
     assert {block["source"]["media_type"] for block in content[1:]} == {"image/jpeg"}
 
 
+def test_any_text_can_be_written(stub: ProviderStub) -> None:
+    said = "\udc80 \u2028 \x00 ✓"
+    assert sent(stub, question(said))["messages"][0]["content"][0]["text"] == said
+
+
 def test_without_a_limit_the_stated_one_is_sent(stub: ProviderStub) -> None:
     assert sent(stub, question("?"))["max_tokens"] == 4096
     assert sent(stub, question("?"), max_tokens=100)["max_tokens"] == 100

@@ -138,6 +138,11 @@ def test_images_keep_their_order_and_their_bytes(stub: ProviderStub) -> None:
     assert last == first
 
 
+def test_any_text_can_be_written(stub: ProviderStub) -> None:
+    said = "\udc80 \u2028 \x00 ✓"
+    assert parts_of(sent(stub, question(said))) == [{"text": said}]
+
+
 def test_sounds(stub: ProviderStub) -> None:
     samples = Audio({"array": np.zeros(80, dtype="float32"), "sampling_rate": 8000})
     made, named = parts_of(sent(stub, question(samples, Audio(b"ID3 not really"))))

@@ -178,11 +178,14 @@ def test_media_as_wrappers_expect_them() -> None:
     assert as_visual(Audio("a.wav")) == "a.wav"
     red = picture("red")
     chat = doc_to_messages(Row(request("q", red, Video("v.mp4", None, 1.0), Audio(sound))))
+    shown = chat[0]["content"][0].pop("url")
+    assert shown is not red.open(), "a wrapper may shrink its copy in place"
+    assert shown.tobytes() == red.open().tobytes()
     assert chat == [
         {
             "role": "user",
             "content": [
-                {"type": "image", "url": red.open()},
+                {"type": "image"},
                 {"type": "video", "url": "v.mp4", "start_time": 1.0},
                 {"type": "audio", "url": sound},
                 {"type": "text", "text": "q"},
@@ -254,6 +257,35 @@ def test_the_prompt_is_cut_off_only_when_the_user_says_so() -> None:
     assert ask(Echo(lambda instance: "red"), request("q?"), strip_prompt=True)[0].text == "red"
 
 
+@pytest.mark.parametrize("protocol", ["single", "agentic"])
+def test_which_method_answers(protocol: str) -> None:
+    class Many(Echo):
+        def generate_visual_cot(self, requests: Sequence[Any]) -> list[Any]:
+            return ["drawn"] * len(requests)
+
+    assert ask(Many(), request("q", protocol=protocol))[0].text == "q"
+    assert ask(Many(), request("q", protocol="visual_cot"))[0].text == "drawn"
+
+
+def test_rounds_have_seven_elements_of_which_one_asks_for_more() -> None:
+    from polymeter.core.request import GuestHooks
+
+    def text(row: Any, **rounds: Any) -> Any:
+        return [], f"{row['name']} {rounds['round_idx']}", False, rounds["previous_output"], None
+
+    hooks = GuestHooks(doc_to_text=text, full_doc=lambda: {"name": "n"})
+    echo = Echo()
+    ask(echo, request("q", picture("red"), protocol="multi_round", hooks=hooks))
+    arguments = echo.calls[0][0].args
+    assert len(arguments) == 7
+    row = Row(request("q", hooks=hooks))
+    assert arguments[3](row) == "q"
+    assert arguments[3](row, previous_output=["a"], round_idx=1, lmms_eval_specific_kwargs=None)[1] == "n 1"
+    assert doc_to_messages(row, round_idx=2, previous_output=[]) == (
+        [{"role": "user", "content": [{"type": "text", "text": "n 2"}]}], False, [], None,
+    )  # fmt: skip
+
+
 def test_groups_never_mix_tasks_or_settings() -> None:
     model = LmmsModel.around(Echo())
     keys = [
@@ -293,6 +325,29 @@ def test_a_wrapper_that_fails_on_one_row_fails_on_no_other(tmp_path: Path) -> No
     assert "odd row" in str(rows[2])
     assert f"{path}:4" in str(rows[2])
     assert (result.n_failed, result.exit_code) == (1, 1)
+
+
+def test_a_task_without_hooks_is_shown_all_the_same(tmp_path: Path) -> None:
+    """What a request of another dialect carries is enough: its messages."""
+    from polymeter.core.task import Play, Sample
+    from tests.helpers.tasks import ListTask, run_tasks
+
+    def play(sample: Sample) -> Play:
+        place = Origin("list", sample.id, "dev", sample.index)
+        message = Message("user", (picture(sample.doc["answer"]), Text(sample.doc["question"])))
+        yield Request((message,), Generate(max_new_tokens=3), place)
+
+    rows = [{"question": "colour?", "answer": colour} for colour in COLOURS]
+    wrapper = Echo(first_pixel)
+    WRAPPERS.append(wrapper)
+    model = LmmsModel.around(wrapper)
+    outcome = run_tasks([ListTask(rows, play=play)], model, tmp_path / "run", batch_size=4)
+    given = [row["exchanges"][0]["response"]["outputs"][0]["text"] for row in read_samples(outcome.folder, "list")]
+    assert given == [str(Pictures.new("RGB", (1, 1), colour).getpixel((0, 0))) for colour in COLOURS]
+    sizes = [len(call) for call in wrapper.calls]
+    assert (max(sizes), sum(sizes)) == (4, len(COLOURS))
+    kwargs = wrapper.calls[0][0].args[1]
+    assert (kwargs["max_new_tokens"], kwargs["do_sample"], kwargs["until"]) == (3, False, [])
 
 
 def test_a_wrapper_that_loses_an_answer_is_asked_one_by_one(tmp_path: Path) -> None:

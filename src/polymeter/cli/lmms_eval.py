@@ -201,11 +201,16 @@ def _list(what: str, include_path: str | None) -> int:
 
 def _models(state: State, words: list[str]) -> int:
     from polymeter.cli.models import models
+    from polymeter.models.lmms.loading import known_wrappers
 
     parser = flags.Parser(prog=f"{flags.WHERE} models")
     parser.add_argument("--aliases", action="store_true")
     parser.parse_args(words)
-    return models()
+    code = models()
+    wrappers = known_wrappers()
+    if wrappers:
+        typer.echo(f"\nWrappers of installed packages: {', '.join(sorted(wrappers))}")
+    return code
 
 
 def _version(state: State, words: Sequence[str]) -> int:

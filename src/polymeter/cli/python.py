@@ -65,7 +65,7 @@ def _split(words: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
         option, equals, value = words[place].partition("=")
         option = option.replace("_", "-")
         if option not in told:
-            hint = did_you_mean(option, _OPTIONS) or "Options of the script stand behind it."
+            hint = did_you_mean(option, _OPTIONS, n=1) or "Options of the script stand behind it."
             raise PlanError(f"There is no option {option!r}.", where="polymeter python", hint=hint)
         if not equals:
             place += 1
@@ -96,8 +96,14 @@ def _run(state: State, words: list[str], told: dict[str, list[str]]) -> int:
     switch_on_facades()
     with _as_python(target, arguments, is_module=is_module), _includes(told["--include-path"]):
         _load_wrappers(told["--model-path"])
-        run = runpy.run_module if is_module else runpy.run_path
-        return _code_of(attempt(lambda: run(target, run_name="__main__", **({"alter_sys": True} if is_module else {}))))
+        return _code_of(attempt(lambda: _play(target, is_module=is_module)))
+
+
+def _play(target: str, *, is_module: bool) -> None:
+    if is_module:
+        runpy.run_module(target, run_name="__main__", alter_sys=True)
+    else:
+        runpy.run_path(target, run_name="__main__")
 
 
 def _load_wrappers(paths: Sequence[str]) -> None:

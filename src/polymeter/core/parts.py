@@ -149,8 +149,8 @@ class Image:
         return source if isinstance(source, bytes) else None
 
     def content_hash(self) -> str:
-        """Hex digest of what the image shows: its encoded bytes if there are any, else mode, size and pixels. Of an image
-        that lies elsewhere, only its URL is known.
+        """Hex digest of what the image shows: its encoded bytes if there are any, else mode, size and pixels. Only the
+        URL is known of an image that lies elsewhere.
         """
         memo = self._memo
         if memo.content_hash is None:

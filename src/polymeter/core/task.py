@@ -268,13 +268,23 @@ def unknown_needs(needs: Needs, traits: ModelTraits) -> list[str]:
     return sorted([*(needs.asks - traits.asks.keys()), *(needs.modalities - traits.modalities.keys())])
 
 
-def ignored_settings(task: str, asks: Iterable[Ask], model: Model, name: str) -> list[str]:
-    """What to tell the user of settings that a task asks for and a model cannot honour, a sentence for each."""
-    ignored = {setting: reason for ask in asks for setting, reason in model.ignores(ask).items()}
+def ignored_settings(tasks: Iterable[Task], model: Model, name: str) -> list[str]:
+    """What to tell the user of settings that tasks ask for and a model cannot honour: a sentence for each setting."""
+    ignored: dict[tuple[str, str], dict[str, None]] = {}
+    for task in tasks:
+        for ask in task.asks:
+            for setting, reason in model.ignores(ask).items():
+                ignored.setdefault((setting, reason), {})[task.spec.name] = None
     return [
-        f"Model {name!r} cannot honour {setting!r}, which task {task!r} sets: {reason}"
-        for setting, reason in sorted(ignored.items())
+        f"Model {name!r} cannot honour {setting!r}, which {_named(list(names))}: {reason}"
+        for (setting, reason), names in sorted(ignored.items())
     ]
+
+
+def _named(tasks: Sequence[str]) -> str:
+    if len(tasks) == 1:
+        return f"task {tasks[0]!r} sets"
+    return f"{len(tasks)} tasks set ({', '.join(tasks[:3])}{', …' if len(tasks) > 3 else ''})"
 
 
 def check_needs(needs: Needs, traits: ModelTraits, *, task: str, model: str, roles: Iterable[str] = ()) -> None:

@@ -178,9 +178,7 @@ def open_tasks(plan: Plan, cache_dir: Path | None) -> None:
             )
         opened.append(task)
     plan.opened = tuple(opened)
-    name = model_name(plan)
-    ignored = [note for task in opened for note in ignored_settings(task.spec.name, task.asks, plan.model, name)]
-    plan.ignored = tuple(dict.fromkeys(ignored))
+    plan.ignored = ignored = tuple(ignored_settings(opened, plan.model, model_name(plan)))
     plan.notes = tuple(dict.fromkeys([*plan.notes, *(note for task in opened for note in task.notes), *ignored]))
 
 

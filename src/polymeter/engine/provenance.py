@@ -56,18 +56,16 @@ def hardware() -> dict[str, Any]:
 
 def git_state(folder: Path) -> dict[str, Any]:
     """Commit of the git checkout that holds a folder, and whether the folder has changes; empty where there is none."""
-    commit = _git(folder, "rev-parse", "HEAD")
-    if commit is None:
-        return {}
-    return {"commit": commit, "is_dirty": bool(_git(folder, "status", "--porcelain", "--", "."))}
-
-
-def _git(folder: Path, *words: str) -> str | None:
     where = folder if folder.is_dir() else folder.parent
+    words = ("status", "--porcelain=v2", "--branch", "--", ".")  # one process tells both
     try:
         done = subprocess.run(
             ["git", "-C", str(where), *words], capture_output=True, text=True, timeout=10, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None
+        return {}
+    lines = done.stdout.splitlines()
+    commit = next((line.split()[-1] for line in lines if line.startswith("# branch.oid ")), "(initial)")
+    if done.returncode != 0 or commit == "(initial)":
+        return {}
+    return {"commit": commit, "is_dirty": any(not line.startswith("#") for line in lines)}

@@ -150,11 +150,11 @@ def _model_notes(specs: Iterable[ModelSpec | None]) -> list[str]:
 
 
 def _make(which: ModelSpec | Model, options: RunOptions) -> tuple[Model, ModelSpec | None]:
-    is_spec = isinstance(which, ModelSpec)
-    model = make_model(which, options.weights) if is_spec else check_model(which)
+    spec = which if isinstance(which, ModelSpec) else None
+    model = make_model(spec, options.weights) if spec is not None else check_model(which)
     if isinstance(model, BatchModel) and isinstance(options.batch_size, int):
         model.planned_batch_size = options.batch_size
-    return model, which if is_spec else None
+    return model, spec
 
 
 def _if_finished(plan: Plan, folder: RunFolder) -> RunOutcome | None:

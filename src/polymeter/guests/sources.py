@@ -34,7 +34,7 @@ def _imported(file: Path) -> Iterator[Path]:
             for alias in node.names:
                 yield from _places(alias.name, _roots(file.parent))
         elif isinstance(node, ast.ImportFrom):
-            roots = [file.parent, *file.parents][node.level : node.level + 1] if node.level else _roots(file.parent)
+            roots = list(file.parents)[node.level - 1 : node.level] if node.level else _roots(file.parent)
             base = node.module or ""
             yield from _places(base, roots)
             for alias in node.names:
@@ -53,9 +53,9 @@ def _places(name: str, roots: Iterable[Path]) -> Iterator[Path]:
     """The file of a dotted name below the first of some folders that has it, and those of the packages around it."""
     parts = name.split(".") if name else []
     for root in roots:
-        places = [root.joinpath(*parts[: depth + 1]) for depth in range(len(parts))] or [root]
-        found = [file for place in places for file in (place.with_name(f"{place.name}.py"), place / "__init__.py")]
-        present = [file for file in found if file.is_file()]
+        places = [root.joinpath(*parts[: depth + 1]) for depth in range(len(parts))]
+        inside = [file for place in places for file in (place.with_name(f"{place.name}.py"), place / "__init__.py")]
+        present = [file for file in inside or [root / "__init__.py"] if file.is_file()]
         if present:
             yield from present
             return

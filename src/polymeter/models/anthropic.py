@@ -176,7 +176,7 @@ class AnthropicModel(HostedModel):
         if self._effort:
             body["output_config"] = {"effort": self._effort, **body.get("output_config", {})}
         body |= {**self._extra_body, **ask.extra.get("extra_body", {})}
-        return [json.dumps(body, ensure_ascii=False).encode()] * ask.n
+        return [json.dumps(body).encode()] * ask.n
 
     def _messages(self, turns: Sequence[Turn]) -> list[dict[str, Any]]:
         written: list[dict[str, Any]] = [

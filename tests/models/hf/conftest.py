@@ -42,7 +42,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 
 
 @pytest.fixture(scope="session")
-def model(checkpoint: Callable[..., Path]) -> Iterator[Callable[..., Any]]:
+def model(checkpoint: Callable[..., Path]) -> Callable[..., Any]:
     """A function from an architecture and its options to a loaded model."""
     from polymeter.models.hf import HfModel
 
@@ -55,6 +55,4 @@ def model(checkpoint: Callable[..., Path]) -> Iterator[Callable[..., Any]]:
             made[key].load()
         return made[key]
 
-    yield load
-    for one in made.values():
-        one.close()
+    return load

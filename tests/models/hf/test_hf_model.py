@@ -48,9 +48,12 @@ def test_making_it_reads_no_weights(checkpoint: Callable[..., Path], tmp_path: P
         ("nobody/nothing", {}, r"Offline, give a folder that holds it: --weights nobody/nothing=PATH"),
         (".", {}, r"holds no checkpoint: it has no config.json.*adapter="),
         ("CKPT", {"dtype": "flaot16"}, r"'dtype' cannot be 'flaot16'.*'float16'"),
-        ("CKPT", {"video_as": "frames"}, r"Known: auto, video, images"),
+        ("CKPT", {"video_as": "never"}, r"Known: auto, video, images"),
         ("CKPT", {"quantization": "4bit"}, r"'quantization' must be a mapping.*quantization=\{"),
         ("CKPT", {"device": "cpu", "device_map": "auto"}, r"device and device_map say two things"),
+        ("CKPT", {"trust_remote_code": "no"}, r"'trust_remote_code' must be true or false, not 'no'"),
+        ("CKPT", {"max_length": "long"}, r"'max_length' must be a number of at least 0, not 'long'"),
+        ("CKPT", {"video_frames": 0}, r"'video_frames' must be a number of at least 1, not 0"),
         ("CKPT", {"processor_args": {"max_pixel": 9}}, r"takes no argument 'max_pixel'"),
     ],
 )

@@ -96,12 +96,14 @@ class HostedModel(AsyncModel):
         Raises:
             ModelError: One of them failed; the others are kept for the next try.
         """
+        if not isinstance(prepared, Prepared):
+            return await self.respond(request)
         missing = [place for place, output in enumerate(prepared.outputs) if output is None]
         given = await asyncio.gather(*(self._fill(prepared, place) for place in missing), return_exceptions=True)
         failures = [failure for failure in given if failure is not None]
         if failures:
             raise max(failures, key=_weight)
-        return Response(tuple(prepared.outputs))
+        return Response(tuple(output for output in prepared.outputs if output is not None))
 
     async def preflight(self) -> None:
         """Ask for one token, which shows whether the provider is there, takes the key and knows the model.

@@ -126,8 +126,10 @@ class Connections:
             text = "the server closed the connection"
         elif isinstance(error, asyncio.TimeoutError):
             text = f"no connection within {_CONNECT_S:g} s"
+        elif isinstance(error, aiohttp.ClientConnectorError):
+            text = f"cannot connect to {error.host}:{error.port} ({error.strerror or error.os_error})"
         return UnreachedError(
-            f"The request failed on its way: {text}.",
+            text,
             where=self._where,
             has_connected=not isinstance(error, (aiohttp.ClientConnectorError, asyncio.TimeoutError)),
         )
@@ -137,18 +139,19 @@ class UnreachedError(ModelError):
     """A request got no answer, which may pass.
 
     Args:
-        what: What happened.
+        reason: Why, in a few words.
         where: The endpoint.
         has_connected: Whether a server was there at all.
     """
 
-    def __init__(self, what: str, *, where: str, has_connected: bool) -> None:
-        super().__init__(what, kind="transient", where=where)
+    def __init__(self, reason: str, *, where: str, has_connected: bool) -> None:
+        super().__init__(f"The request failed on its way: {reason}.", kind="transient", where=where)
+        self.reason = reason
         self.has_connected = has_connected
 
 
 def proxy_for(url: str) -> str | None:
-    """The proxy that the environment names for a URL; none for this machine. Asked once and not for each request, because
+    """The proxy that the environment names for a URL; none for this machine. Ask once and not for each request, because
     it is slow to find out.
     """
     parts = urlsplit(url)

@@ -68,9 +68,8 @@ class Encoder:
         with boundary(ModelError, "The processor"):
             made = self._process(prompts, list(full))
         inputs = {name: self._placed(value) for name, value in made.items() if hasattr(value, "dim")}
-        n_tokens = (0,) * len(prompts)
-        if "input_ids" in inputs:
-            n_tokens = tuple(made["attention_mask"].sum(dim=1).tolist())
+        # A model that only writes down speech reads no tokens.
+        n_tokens = tuple(made["attention_mask"].sum(dim=1).tolist()) if "input_ids" in inputs else (0,) * len(prompts)
         return Batch(inputs, n_tokens, texts)
 
     def prompt_text(self, request: Request) -> str:

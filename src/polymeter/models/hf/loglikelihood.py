@@ -188,11 +188,6 @@ class Scorer:
         _LOG.warning("Prefixes are not shared, which is slower: %s.", reason.rstrip("."))
 
 
-def score(loaded: Loaded, encoder: Encoder, requests: Sequence[Request]) -> list[Response]:
-    """Answer requests once, remembering nothing. ``Scorer.score`` says what is given and raised."""
-    return Scorer(loaded, encoder).score(requests)
-
-
 def _decides_positions(network: Any) -> bool:
     """Whether a model's own code settles what tokens see or where they stand, so that sharing has to be proven."""
     inner = network.get_base_model() if hasattr(network, "get_base_model") else network

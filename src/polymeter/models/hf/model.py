@@ -20,10 +20,19 @@ from polymeter.models.hf.digest import checkpoint_digest
 from polymeter.models.hf.encode import Encoder
 from polymeter.models.hf.generate import answer
 from polymeter.models.hf.load import Loaded, load_network, load_processor, template_of
-from polymeter.models.hf.loglikelihood import score
-from polymeter.models.hf.memory import free_memory, within_memory
+from polymeter.models.hf.loglikelihood import Scorer
+from polymeter.models.hf.memory import free_memory
 from polymeter.models.hf.quiet import quiet
-from polymeter.models.hf.settings import DTYPES, VIDEO_AS, HfSettings, as_mapping, one_of, read_template
+from polymeter.models.hf.settings import (
+    DTYPES,
+    VIDEO_AS,
+    HfSettings,
+    amount,
+    as_mapping,
+    flag,
+    one_of,
+    read_template,
+)
 
 _SAME_IMAGES = ("mllama", "paligemma", "blip-2", "instructblip", "fuyu", "kosmos-2", "kosmos-2.5", "florence2", "udop")
 """Families whose processors want equally many images in every row of a batch."""
@@ -92,7 +101,10 @@ class HfModel(BatchModel):
             raise missing_package("peft", "adapter", "lora")
         if device and device_map:
             raise PlanError("device and device_map say two things.", where="--model-args", hint="Give one of them.")
-        pixels = {"min_pixels": min_pixels, "max_pixels": max_pixels}
+        pixels = {
+            "min_pixels": amount(min_pixels, "min_pixels"),
+            "max_pixels": amount(max_pixels, "max_pixels"),
+        }
         self._settings = HfSettings(
             name,
             one_of(dtype.removeprefix("torch."), DTYPES, "dtype"),
@@ -100,18 +112,18 @@ class HfModel(BatchModel):
             _device_map(device_map),
             attn_implementation,
             revision,
-            bool(trust_remote_code),
+            flag(trust_remote_code, "trust_remote_code"),
             adapter,
             as_mapping(quantization, "quantization"),
             read_template(chat_template),
             as_mapping(chat_template_args, "chat_template_args"),
             {name: value for name, value in pixels.items() if value} | as_mapping(processor_args, "processor_args"),
-            max_length,
+            int(amount(max_length, "max_length")),
             one_of(video_as, VIDEO_AS, "video_as"),
-            max(1, video_frames),
-            video_fps,
-            bool(cut_sounds),
-            bool(allow_missing_weights),
+            int(amount(video_frames, "video_frames", least=1)),
+            float(amount(video_fps, "video_fps")),
+            flag(cut_sounds, "cut_sounds"),
+            flag(allow_missing_weights, "allow_missing_weights"),
         )
         with quiet():
             self._config = read_config(self._settings)
@@ -122,6 +134,7 @@ class HfModel(BatchModel):
         self.traits = self._traits()
         self._loaded: Loaded | None = None
         self._encoder: Encoder | None = None
+        self._scorer: Scorer | None = None
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:
@@ -156,10 +169,9 @@ class HfModel(BatchModel):
     def load(self) -> None:
         """Read weights and processor."""
         with quiet():
-            self._loaded = within_memory(
-                lambda: load_network(self._settings, self._config, self._kind, self._processing)
-            )
+            self._loaded = load_network(self._settings, self._config, self._kind, self._processing)
             self._encoder = Encoder(self._loaded)
+            self._scorer = Scorer(self._loaded, self._encoder)
 
     def respond(self, requests: list[Request]) -> list[Response]:
         """Answer a batch. Requests that differ in more than seeds are computed apart."""
@@ -173,7 +185,7 @@ class HfModel(BatchModel):
     def close(self) -> None:
         """Let go of the weights."""
         if self._loaded is not None:
-            self._loaded = self._encoder = None
+            self._loaded = self._encoder = self._scorer = None
             free_memory()
 
     def _respond(self, requests: list[Request]) -> Sequence[Response]:
@@ -183,9 +195,11 @@ class HfModel(BatchModel):
             return [Response(error=Error("permanent", what)) for _ in requests]
         assert self._loaded is not None
         assert self._encoder is not None
-        compute = answer if isinstance(ask, Generate) else score
+        assert self._scorer is not None
         with quiet():
-            return compute(self._loaded, self._encoder, requests)
+            if isinstance(ask, Generate):
+                return answer(self._loaded, self._encoder, requests)
+            return self._scorer.score(requests)
 
     def _traits(self) -> ModelTraits:
         kind = self._kind

@@ -73,6 +73,7 @@ class PrefixReader:
     def __init__(self, model: Any) -> None:
         self._model = model
         self._takes = accepted(model)
+        self._rotary = rotary_owner(model)
         self._mask: Any = None
         self._starts: Any = None
         self.cache: Any = None
@@ -88,7 +89,7 @@ class PrefixReader:
                 either.
         """
         mask = inputs["attention_mask"]
-        rotary = rotary_owner(self._model)
+        rotary = self._rotary
         given: dict[str, Any] = {**inputs, "use_cache": True}
         if "logits_to_keep" in self._takes:
             given["logits_to_keep"] = 1
@@ -137,7 +138,7 @@ class PrefixReader:
         import torch
 
         positions = starts[:, None] + torch.arange(begin, end, device=starts.device)
-        return positions if rotary_owner(self._model) is None else positions.expand(3, *positions.shape)
+        return positions if self._rotary is None else positions.expand(3, *positions.shape)
 
 
 def is_plain_cache(cache: Any) -> bool:
@@ -164,4 +165,4 @@ def rotary_owner(model: Any) -> Any:
     """The module that remembers how far media shift the positions of a model with rotary axes for time, height and
     width; ``None`` for all other models.
     """
-    return next((module for module in model.modules() if hasattr(module, "rope_deltas")), None)
+    return next((module for module in model.modules() if "rope_deltas" in vars(module)), None)

@@ -90,5 +90,6 @@ def vocabulary(model: Any) -> int:
 
 
 def accepted(model: Any) -> frozenset[str]:
-    """Names that the model's forward takes."""
-    return frozenset(inspect.signature(model.forward).parameters)
+    """Names that the model's forward takes; an adapter around it hands on what it does not know."""
+    inner = model.get_base_model() if hasattr(model, "get_base_model") else model
+    return frozenset(inspect.signature(inner.forward).parameters)

@@ -107,6 +107,28 @@ def one_of(value: str, known: tuple[str, ...], name: str) -> str:
     return value
 
 
+def flag(value: Any, name: str) -> bool:
+    """The value, if it is true or false: "no" must not pass for true.
+
+    Raises:
+        PlanError: It is neither.
+    """
+    if not isinstance(value, bool):
+        raise PlanError(f"Argument {name!r} must be true or false, not {value!r}.", where=_WHERE)
+    return value
+
+
+def amount(value: Any, name: str, *, least: float = 0) -> Any:
+    """The value, if it is a number that is large enough.
+
+    Raises:
+        PlanError: It is not.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < least:
+        raise PlanError(f"Argument {name!r} must be a number of at least {least:g}, not {value!r}.", where=_WHERE)
+    return value
+
+
 def read_template(value: str) -> str:
     """A chat template: the content of a file, or the text itself if it holds template syntax.
 

@@ -30,7 +30,7 @@ def check_arguments(cls: type[lmms], arguments: Mapping[str, Any]) -> None:
     for name in arguments:
         if name not in named and not takes_any:
             known = ", ".join(named) or "none"
-            hint = did_you_mean(name, named) or f"It takes: {known}."
+            hint = did_you_mean(name, named, n=1) or f"It takes: {known}."
             raise PlanError(f"Wrapper {cls.__name__!r} has no argument {name!r}.", where=_WHERE, hint=hint)
     for name, parameter in named.items():
         is_own = name in inspect.signature(cls).parameters

@@ -7,7 +7,6 @@ are the same for all requests and look at nothing but the row that they are give
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -46,14 +45,14 @@ class Row(dict[str, Any]):
         """The request's messages."""
         return self._request.messages
 
-    @cached_property
+    @property
     def continuations(self) -> tuple[str, ...]:
         """What the request wants the likelihood of."""
         return tuple(getattr(self._request.ask, "continuations", ()))
 
-    @cached_property
+    @property
     def visuals(self) -> list[Any]:
-        """The request's media, as ``doc_to_visual`` gives them."""
+        """The request's media, as ``doc_to_visual`` gives them: decoded once, handed out as a copy each time."""
         return [as_visual(medium) for medium in self._request.media()]
 
     def fits(self, request: Request) -> bool:
@@ -123,7 +122,7 @@ class Rows(Mapping[Any, Row]):
 
 def doc_to_visual(row: Any, *_: Any) -> list[Any]:
     """The media of a row: Pillow images, paths of videos, samples of sounds."""
-    return list(_checked(row).visuals)
+    return _checked(row).visuals
 
 
 def doc_to_text(row: Any, *_: Any, **rounds: Any) -> Any:
@@ -162,13 +161,13 @@ class Target(str):
 
 
 def as_visual(medium: Media) -> Any:
-    """A medium as ``doc_to_visual`` gives it.
+    """A medium as ``doc_to_visual`` gives it. A picture is a copy: wrappers shrink theirs in place.
 
     Raises:
         DataError: It cannot be read.
     """
     if isinstance(medium, Image):
-        return medium.open()
+        return medium.open().copy()
     origin = medium.origin()
     if isinstance(medium, Audio):
         return _as_sound(medium, origin)

@@ -37,7 +37,7 @@ async def check(client: Client, settings: Settings) -> None:
     except UnreachedError as error:
         if not error.has_connected:
             raise PlanError(
-                f"The endpoint cannot be reached: {error.what}",
+                f"The endpoint cannot be reached: {error.reason}.",
                 where=address.base_url,
                 hint="Is the server running, and is --base-url right?",
             ) from error

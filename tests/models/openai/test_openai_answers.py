@@ -120,16 +120,13 @@ def test_a_cut_connection_and_a_closed_port_may_pass() -> None:
     assert error.kind == "transient"
     with OpenAIStub() as stub:
         url = stub.base_url
-    with pytest.raises(ModelError, match="The request failed on its way: Cannot connect") as caught:
+    with pytest.raises(ModelError, match="The request failed on its way: cannot connect to 127") as caught:
         ask(OpenAIModel("m", base_url=url))
     assert caught.value.kind == "transient"
 
 
 def test_waiting_is_told() -> None:
-    with OpenAIStub([Reply({"error": {"message": "slow"}}, 429, {"Retry-After": "3"})]) as stub:
-        with pytest.raises(ModelError) as caught:
-            ask(OpenAIModel("m", base_url=stub.base_url))
-    assert caught.value.retry_after_s == 3
+    assert error_of(Reply({"error": {"message": "slow"}}, 429, {"Retry-After": "3"})).retry_after_s == 3
 
 
 def test_the_key_comes_from_the_environment_and_is_seen_by_nobody(

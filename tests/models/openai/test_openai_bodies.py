@@ -304,7 +304,7 @@ def test_a_jpeg_is_encoded_once_for_all_tries_and_repeats(monkeypatch: pytest.Mo
 
 def test_long_bodies_arrive_whole() -> None:
     noise = np.random.default_rng(0).integers(0, 256, (900, 900, 3), "uint8")
-    [text, image] = parts_of("q", Image(Pictures.fromarray(noise)))
+    [_, image] = parts_of("q", Image(Pictures.fromarray(noise)))
     sent = base64.b64decode(image["image_url"]["url"].partition(",")[2])
     assert len(sent) > 2 << 20
     assert np.array_equal(np.asarray(Pictures.open(io.BytesIO(sent))), noise)
