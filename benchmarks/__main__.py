@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import data
+from benchmarks import data, endpoint
 from benchmarks.measure import best_of, measure, polymeter
 
 
@@ -32,6 +32,7 @@ def main() -> None:
         index(folder)
         text(folder, 20_000)
         images(folder, 2_000)
+        endpoints(folder)
         for n_docs in (10_000, 100_000) if is_quick else (10_000, 100_000, 1_000_000):
             memory(folder, n_docs)
     finally:
@@ -81,6 +82,24 @@ def images(folder: Path, n_docs: int) -> None:
         f"{found.wall_s:.2f} s, {found.wall_s - alone.wall_s:+.2f} s over decoding alone ({found.peak_mb:.0f} MB)",
         "at most 3 s over decoding",
     )
+
+
+def endpoints(folder: Path) -> None:
+    """An endpoint that answers 2,000 requests, 64 at a time: the harness against the server and against nothing."""
+    text = made(data.text_task, folder / "endpoint-text", endpoint.N_REQUESTS) / "bench_text.yaml"
+    pictures = made(data.image_task, folder / "endpoint-images", endpoint.N_REQUESTS) / "bench_images.yaml"
+    bare, ours = endpoint.through_bare_client, endpoint.through_polymeter
+    calm = "2,000 x 100 ms"
+    for name, weather, command, task, budget in (
+        (f"{calm}, a bare client", endpoint.CALM, bare, text, ""),
+        (f"{calm}, polymeter", endpoint.CALM, ours, text, "window at most 1.05 x, process 1.3 x"),
+        ("stormy: 200 ms, 2 % 429, 1 % 500", endpoint.STORMY, ours, text, "window at most 1.15 x"),
+        (f"{calm}, a 640x480 JPEG each", endpoint.CALM, ours, pictures, "window at most 1.08 x"),
+    ):
+        found = endpoint.best_window(weather, command, task, folder)
+        whole = f"process {found.process.wall_s:.2f} s = {found.process.wall_s / found.ideal_s:.2f} x"
+        cpu = f"{found.process.cpu_s:.2f} s CPU"
+        show(name, f"window {found.window_s:.2f} s = {found.ratio:.3f} x ideal, {whole}, {cpu}", budget)
 
 
 def memory(folder: Path, n_docs: int) -> None:

@@ -1,10 +1,10 @@
 """How much of an endpoint's speed is left: 2,000 requests against the fault server in a process of its own.
 
-The *window* lasts from the first request to the last answer, as the server sees it; what is asked ahead of all others (is
-the server there, does the model see images) counts in the whole process only. *Ideal* is what nobody can beat: where
-every answer takes as long, whole rounds of ``CONCURRENCY``; else the sum of the latencies that the server drew, divided
-by it. Machines differ and are shared, so the best of several runs is shown, and beside it what a bare ``aiohttp``
-client needs for the same.
+The *window* lasts from the first request to the last answer, as the server sees it; what is asked ahead of all others
+(is the server there, does the model see images) counts in the whole process only. *Ideal* is what nobody can beat:
+where every answer takes as long, whole rounds of ``CONCURRENCY``; else the sum of the latencies that the server drew,
+divided by it. Machines differ and are shared, so the best of several runs is shown, and beside it what a bare
+``aiohttp`` client needs for the same.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import json
 import math
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.request import urlopen
+from urllib.request import ProxyHandler, build_opener
 
 from benchmarks.measure import Measured, measure
 
@@ -72,7 +72,9 @@ def through_bare_client(base_url: str, task: Path, folder: Path) -> list[str]:
     return [sys.executable, "-m", "benchmarks.endpoint", base_url]
 
 
-def best_window(weather: Sequence[str], command: Any, task: Path, folder: Path, *, n: int = 3) -> Window:
+def best_window(
+    weather: Sequence[str], command: Callable[[str, Path, Path], list[str]], task: Path, folder: Path, *, n: int = 3
+) -> Window:
     """The run with the shortest window, of several. Each meets the same weather.
 
     Raises:
@@ -81,11 +83,16 @@ def best_window(weather: Sequence[str], command: Any, task: Path, folder: Path, 
     found = []
     with fault_server(*weather) as base_url:
         for _ in range(n):
-            urlopen(base_url.removesuffix("/v1") + "/reset").close()
+            _fetch(base_url, "/reset")
             process = measure(command(base_url, task, folder), cwd=_ROOT, log=folder / "bench.log")
-            with urlopen(base_url.removesuffix("/v1") + "/stats") as answer:
-                found.append(_window(json.load(answer), process))
+            found.append(_window(_fetch(base_url, "/stats"), process))
     return min(found, key=lambda window: window.window_s)
+
+
+def _fetch(base_url: str, path: str) -> dict[str, Any]:
+    with build_opener(ProxyHandler({})).open(base_url.removesuffix("/v1") + path) as answer:
+        found: dict[str, Any] = json.load(answer)
+    return found
 
 
 def _window(stats: dict[str, Any], process: Measured) -> Window:

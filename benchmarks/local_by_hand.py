@@ -47,7 +47,9 @@ def make_llava(folder: Path, *, seed: int = 0) -> Path:
     network.save_pretrained(folder)
     images = CLIPImageProcessorPil(size={"shortest_edge": SIDE}, crop_size={"height": SIDE, "width": SIDE})
     template = CHAT_TEMPLATE.replace("IMAGE", "<image>").replace("ASSISTANT: {%", "ASSISTANT:{%")
-    LlavaProcessor(images, tokenizer, _PATCH, "default", template, num_additional_image_tokens=1).save_pretrained(folder)
+    LlavaProcessor(images, tokenizer, _PATCH, "default", template, num_additional_image_tokens=1).save_pretrained(
+        folder
+    )
     return folder
 
 

@@ -29,9 +29,7 @@ def polymeter(*words: str, cwd: Path, env: dict[str, str] | None = None) -> Meas
     return measure(command, cwd=cwd, env=env)
 
 
-def measure(
-    command: list[str], *, cwd: Path, env: dict[str, str] | None = None, log: Path | None = None
-) -> Measured:
+def measure(command: list[str], *, cwd: Path, env: dict[str, str] | None = None, log: Path | None = None) -> Measured:
     """Run a command and measure it. What it writes goes to ``log``, else to a file in ``cwd``.
 
     Raises:

@@ -7,6 +7,8 @@ own.
 from __future__ import annotations
 
 import itertools
+import json
+from pathlib import Path
 from typing import Any
 
 from tiny_vlm_questions import BY_LETTER, FOLLOW_UP, LETTERS, ONE_WORD
@@ -57,6 +59,7 @@ def make_tokenizer() -> Any:
         eos_token=END,
         additional_special_tokens=[IMAGE, *ROLES],
         padding_side="left",
+        model_input_names=["input_ids", "attention_mask"],
         model_max_length=2048,
         clean_up_tokenization_spaces=False,
     )
@@ -129,3 +132,30 @@ def make_model(tokenizer: Any) -> Any:
         tie_word_embeddings=True,
     )
     return LlavaForConditionalGeneration(config)
+
+
+def save(model: Any, processor: Any, out: Path) -> None:
+    """Write the checkpoint, weights in half precision, in files that Transformers 4.57 reads as well as 5 does."""
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    out.mkdir(parents=True, exist_ok=True)
+    model.config.dtype = torch.float16
+    model.save_pretrained(out, state_dict={name: value.half() for name, value in model.state_dict().items()})
+    processor.save_pretrained(out)
+    weights = out / "model.safetensors"
+    # The output layer is the embedding; a copy would only be read twice.
+    named = {name: value for name, value in load_file(weights).items() if not name.endswith("lm_head.weight")}
+    tower, older_tower = "vision_tower.", "vision_tower.vision_model."
+    renamed = {name if older_tower in name else name.replace(tower, older_tower): one for name, one in named.items()}
+    save_file(renamed, weights, metadata={"format": "pt"})
+    weights.chmod(0o644)
+    whole = json.loads((out / "processor_config.json").read_text())
+    _write(out / "preprocessor_config.json", whole["image_processor"])
+    config = json.loads((out / "tokenizer_config.json").read_text())
+    config["additional_special_tokens"] = config.pop("extra_special_tokens", [IMAGE, *ROLES])
+    _write(out / "tokenizer_config.json", config | {"tokenizer_class": "PreTrainedTokenizerFast"})
+
+
+def _write(path: Path, content: Any) -> None:
+    path.write_text(json.dumps(content, indent=2) + "\n")

@@ -1,8 +1,7 @@
 """Train the tiny vision-language model that comes with Polymeter, from nothing, on two cores in minutes.
 
 First the vision tower learns to name what lies under each patch and what the whole shows (its heads are thrown away),
-then the whole model answers questions. In the second stage several questions share one picture: each sees the picture
-and itself, at the positions that it would have alone, so the picture is computed once for all of them.
+then the whole model answers questions, several about each picture (`tiny_vlm_packing.py`).
 
 Run by hand, rarely: the checkpoint that it writes is committed. The same seed gives the same pictures, questions and
 order; weights then agree as far as the arithmetic of the processor does. It needs torch, transformers, scikit-learn and
@@ -27,16 +26,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from tiny_vlm_model import IMAGE, PATCH, make_model, make_processor
-from tiny_vlm_questions import (
-    SCENE_OF_KIND,
-    Turn,
-    ask,
-    dialogue,
-    lettered_turn,
-    open_turn,
-    options,
-)
+from tiny_vlm_check import check
+from tiny_vlm_model import PATCH, make_model, make_processor, save
+from tiny_vlm_packing import Batch, Packer, segments_of
 from tiny_vlm_scenes import COLOURS, SHAPES, SIZE, Scene, draw_scene
 from torch import nn
 
@@ -44,9 +36,6 @@ OUT = Path(__file__).resolve().parents[1] / "src" / "polymeter" / "library" / "t
 
 SCENES = {"one": 0.1, "two": 0.4, "many": 0.2, "digit": 0.3}
 """How often each kind of scene is drawn in training."""
-SEGMENTS = {"one": 5, "two": 8, "many": 3, "digit": 5}
-"""How many questions or dialogues share a picture."""
-
 PRETRAINING = {"steps": 1200, "batch": 96}
 TRAINING = {"steps": 1500, "batch": 32}
 
@@ -56,7 +45,6 @@ GRID = SIZE // PATCH
 THINGS = (*SHAPES, *(f"digit {number}" for number in range(10)))
 N_WHOLES = 5 + 10
 """What a whole picture can be asked for in stage one: how many shapes, or which digit."""
-Batch = dict[str, torch.Tensor]
 
 
 def say(text: str) -> None:
@@ -141,83 +129,6 @@ def patch_batches(seed: int, size: int, steps: int) -> Iterator[Batch]:
 # Stage two: questions
 
 
-def segments_of(rng: np.random.Generator, scene: Scene) -> list[tuple[Turn, ...]]:
-    """What is asked about a picture: open and lettered questions, and dialogues where there are two shapes."""
-    kinds = [kind for kind, scenes in SCENE_OF_KIND.items() if scene.kind in scenes]
-    segments: list[tuple[Turn, ...]] = []
-    for number in range(SEGMENTS[scene.kind]):
-        if scene.kind == "two" and number == 0:
-            segments.append(dialogue(rng, scene))
-            continue
-        question = ask(rng, scene, kinds[int(rng.integers(len(kinds)))])
-        if question.kind != "yes_no" and rng.random() < 0.5:
-            segments.append((lettered_turn(question, options(rng, question)),))
-        else:
-            segments.append((open_turn(question, has_suffix=bool(rng.random() < 0.8)),))
-    return segments
-
-
-class Packer:
-    """Lays out pictures and questions as token ids.
-
-    Args:
-        tokenizer: The model's own.
-    """
-
-    def __init__(self, tokenizer: Any) -> None:
-        self._ids: dict[str, list[int]] = {}
-        self._tokenizer = tokenizer
-        self._n_image = GRID * GRID
-        self.prefix = [*self.ids("<|user|>"), *self.ids(IMAGE) * self._n_image]
-
-    def ids(self, text: str) -> list[int]:
-        """The ids of a text, which are remembered."""
-        if text not in self._ids:
-            self._ids[text] = self._tokenizer(text, add_special_tokens=False)["input_ids"]
-        return self._ids[text]
-
-    def segment(self, turns: tuple[Turn, ...]) -> tuple[list[int], list[int]]:
-        """Ids behind the prefix, and the labels: only answers and their ends count."""
-        ids: list[int] = []
-        labels: list[int] = []
-        for number, turn in enumerate(turns):
-            asked = self.ids(("<|user|>" if number else "") + turn.prompt + "<|end|><|assistant|>")
-            answered = self.ids(f" {turn.answer}<|end|>")
-            ids += asked + answered
-            labels += [-100] * len(asked) + answered
-        return ids, labels
-
-    def batch(self, packed: list[list[tuple[Turn, ...]]]) -> Batch:
-        """Rows of several segments behind one prefix.
-
-        Returns:
-            ``input_ids``, ``labels`` and ``position_ids`` of shape (rows, length), and ``attention_mask`` of shape
-            (rows, 1, length, length): what is added to the attention scores, nothing where a token sees another.
-        """
-        n_prefix = len(self.prefix)
-        rows = []
-        for segments in packed:
-            ids, labels, positions, owners = [*self.prefix], [-100] * n_prefix, list(range(n_prefix)), [0] * n_prefix
-            for number, turns in enumerate(segments, start=1):
-                more, wanted = self.segment(turns)
-                ids += more
-                labels += wanted
-                positions += range(n_prefix, n_prefix + len(more))
-                owners += [number] * len(more)
-            rows.append((ids, labels, positions, owners))
-        length = max(len(row[0]) for row in rows)
-        fillers = (self._tokenizer.pad_token_id, -100, 0, -1)
-        filled = [
-            torch.tensor([row[part] + [filler] * (length - len(row[part])) for row in rows])
-            for part, filler in enumerate(fillers)
-        ]
-        ids, labels, positions, owners = filled
-        is_own = (owners[:, :, None] == owners[:, None, :]) | (owners[:, None, :] == 0)
-        is_before = torch.ones(length, length, dtype=torch.bool).tril()
-        mask = torch.zeros(is_own.shape).masked_fill(~(is_own & is_before), torch.finfo(torch.float32).min)[:, None]
-        return {"input_ids": ids, "labels": labels, "position_ids": positions, "attention_mask": mask}
-
-
 def question_batches(packer: Packer, seed: int, size: int, steps: int) -> Iterator[Batch]:
     """Batches for stage two."""
     for step in range(steps):
@@ -298,82 +209,6 @@ def train(model: Any, processor: Any, out: Path, seed: int, steps: int, batch: i
             say(f"questions: step {step} of {steps}, loss {recent:.3f}, {time.monotonic() - started:.0f} s")
         if step % 250 == 0:
             save(model, processor, out)
-
-
-def save(model: Any, processor: Any, out: Path) -> None:
-    """Write the checkpoint, weights in half precision."""
-    out.mkdir(parents=True, exist_ok=True)
-    halves = {name: value.half() for name, value in model.state_dict().items()}
-    model.config.dtype = torch.float16
-    model.save_pretrained(out, state_dict=halves)
-    processor.save_pretrained(out)
-
-
-# Measuring
-
-
-def held_out(kind: str, n: int, *, is_lettered: bool = False) -> Iterator[tuple[np.ndarray, tuple[Turn, ...]]]:
-    """Pictures and dialogues that training never saw."""
-    for index in range(n):
-        rng = np.random.default_rng([2**31, index])
-        scenes = SCENE_OF_KIND.get(kind, ("two",))
-        scene, picture = draw_scene(rng, scenes[index % len(scenes)], "test")
-        if kind == "rounds":
-            turns = dialogue(rng, scene)
-        else:
-            question = ask(rng, scene, kind)
-            turns = (lettered_turn(question, options(rng, question)) if is_lettered else open_turn(question),)
-        yield np.asarray(picture), turns
-
-
-def answers(model: Any, processor: Any, pictures: list[np.ndarray], dialogues: list[list[str]]) -> list[str]:
-    """What the model says, greedily, after dialogues of prompt, answer, prompt, …"""
-    texts = []
-    for said in dialogues:
-        messages: list[dict[str, Any]] = [
-            {"role": "assistant" if number % 2 else "user", "content": [{"type": "text", "text": text}]}
-            for number, text in enumerate(said)
-        ]
-        messages[0]["content"].insert(0, {"type": "image"})
-        texts.append(processor.apply_chat_template(messages, add_generation_prompt=True))
-    inputs = processor(text=texts, images=pictures, padding=True, return_tensors="pt")
-    with torch.inference_mode():
-        made = model.generate(**inputs, max_new_tokens=6, do_sample=False)
-    told = processor.batch_decode(made[:, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
-    return [text.strip() for text in told]
-
-
-def accuracy(model: Any, processor: Any, asked: list[tuple[np.ndarray, tuple[Turn, ...]]]) -> float:
-    """Share of dialogues in which every answer is right; a later turn sees the model's own earlier answers."""
-    n_right = 0
-    for start in range(0, len(asked), 50):
-        chunk = asked[start : start + 50]
-        pictures = [picture for picture, _ in chunk]
-        dialogues: list[list[str]] = [[] for _ in chunk]
-        for number in range(len(chunk[0][1])):
-            for said, (_, turns) in zip(dialogues, chunk, strict=True):
-                said.append(turns[number].prompt)
-            for said, told in zip(dialogues, answers(model, processor, pictures, dialogues), strict=True):
-                said.append(told)
-        n_right += sum(
-            [turn.answer for turn in turns] == said[1::2] for said, (_, turns) in zip(dialogues, chunk, strict=True)
-        )
-    return n_right / len(asked)
-
-
-def check(out: Path, n: int) -> dict[str, float]:
-    """Accuracy of the checkpoint in a folder, in float32, by kind of question."""
-    from transformers import AutoModelForImageTextToText, AutoProcessor
-
-    model = AutoModelForImageTextToText.from_pretrained(out, dtype=torch.float32, local_files_only=True).eval()
-    processor = AutoProcessor.from_pretrained(out, local_files_only=True)
-    found = {}
-    for kind in (*SCENE_OF_KIND, "rounds"):
-        for is_lettered in (False, True) if kind not in ("yes_no", "rounds") else (False,):
-            name = f"{kind}, lettered" if is_lettered else kind
-            found[name] = accuracy(model, processor, list(held_out(kind, n, is_lettered=is_lettered)))
-            say(f"{name:18} {found[name]:.3f}")
-    return found
 
 
 def main() -> None:

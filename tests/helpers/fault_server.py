@@ -401,9 +401,7 @@ def _error(message: str, kind: str) -> dict[str, Any]:
 
 def _http(status: int, body: Any, *, kind: str = "application/json", more: str = "") -> bytes:
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    head = (
-        f"HTTP/1.1 {status} {_REASONS[status]}\r\nContent-Type: {kind}\r\nContent-Length: {len(data)}\r\n{more}\r\n"
-    )
+    head = f"HTTP/1.1 {status} {_REASONS[status]}\r\nContent-Type: {kind}\r\nContent-Length: {len(data)}\r\n{more}\r\n"
     return head.encode() + data
 
 

@@ -163,6 +163,31 @@ class Pointed(lmms):
 MANIFESTS = [ModelManifest("pointed", simple_class_path=f"{__name__}.Pointed", aliases=("aimed",))]
 
 
+def test_a_wrapper_that_was_loaded_before_keeps_its_sources(tmp_path: Path) -> None:
+    from polymeter.guests.imports import forget_modules
+
+    code = "from polymeter.core.errors import boundary\nfrom contextlib import contextmanager\n"
+    code += f"@register_model('kept')\nclass Kept(lmms):\n    manage = contextmanager(boundary)\n    {ANSWERS}".replace(
+        "\n    return", "\n        return"
+    )
+    path = write(tmp_path, {"kept.py": code}) / "kept.py"
+    by_path = LmmsModel("kept", str(path)).identity
+    forget_modules()
+    again = LmmsModel("kept")
+    assert again.identity == by_path
+    assert again._found.sources == (path,), "what decorates its functions is no source of it"
+
+
+def test_local_weights_stand_in_for_an_id_among_the_arguments(tmp_path: Path) -> None:
+    from polymeter.core.model import ModelSpec
+    from polymeter.engine.models import make_model
+
+    spec = ModelSpec("lmms", "", {"pretrained": "org/x", "dtype": "auto"}, str(wrapper_file(tmp_path, TAKES)))
+    made = make_model(spec, {"org/x": "/weights"})
+    assert isinstance(made, LmmsModel)
+    assert loaded(made).given == ("/weights", "auto", 1)
+
+
 def test_entry_points_bring_models(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "lmms_test_entry", sys.modules[__name__])
     point = EntryPoint("tests", "lmms_test_entry:MANIFESTS", plugins.GROUP)

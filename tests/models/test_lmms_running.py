@@ -126,6 +126,20 @@ def test_choices_become_an_instance_each() -> None:
     assert len(first.args) == 6
 
 
+def test_calling_one_requests_target_for_anothers_choices_is_refused() -> None:
+    class FirstForAll(Echo):
+        def loglikelihood(self, requests: Sequence[Any]) -> list[Any]:  # type: ignore[override]
+            targets = [instance.args[1] for instance in requests]
+            self.calls.append([targets[0](self.task_dict["t"]["test"][i.args[3]]) for i in requests])
+            return [(0.0, False)] * len(requests)
+
+    with pytest.raises(ModelError, match="called doc_to_target of one request for others"):
+        ask(FirstForAll(), request("q", ask=Loglikelihood(("a", "b"))))
+    wrapper = FirstForAll()
+    ask(wrapper, *(request("q", index=i, ask=Loglikelihood((f"c{i}",))) for i in range(2)))
+    assert wrapper.calls == [["c0", "c1"]], "a row with one continuation gives its own"
+
+
 def test_a_losss_sign_is_turned_only_when_the_user_says_so() -> None:
     one = request("q", ask=Loglikelihood(("a", "b")))
     losses = Echo(lambda instance: (1.5 if instance.idx else 0.5, 0))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from polymeter.core.registry import Target
 
 _ASKS = {"generate": "with text", "loglikelihood": "log-likelihoods", "generate_image": "with images"}
-_ARGUMENT = re.compile(r"^ {4}(\w+)(?: \([^)]*\))?: (.*)$")
+_ARGUMENT = re.compile(r"^ {4}\*{0,2}(\w+)(?: \([^)]*\))?: (.*)$")
 
 
 def models(

@@ -29,13 +29,16 @@ def show(result: RunResult) -> int:
 def _show_results(result: RunResult) -> None:
     from rich.console import Console
 
-    from polymeter.report import print_table
+    from polymeter.report import endpoints, print_table
 
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = max(console.width, 160)
     print_table(console, result.results)
     typer.echo(_counts(result.results))
+    manifest = result.folder.read_manifest() if result.folder.is_begun() else {}
+    for role, said in endpoints(manifest).items():
+        typer.echo(f"{'endpoint' if role == 'model' else role:<8} {said}")
     typer.echo(f"results  {_short(result.folder.results)}")
     if result.report.exists():
         typer.echo(f"report   {_short(result.report)}")

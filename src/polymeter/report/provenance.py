@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from polymeter.report.traffic import endpoints, histories
 from polymeter.report.words import clean, clip, count, duration, moment, one_line
 
 _MAX_DEPTH = 3
@@ -46,6 +47,9 @@ def headline(manifest: Mapping[str, Any], results: Mapping[str, Any]) -> Headlin
         facts.append(("Tokens", ", ".join(f"{n:,} {way}" for way, n in known.items() if n)))
     if (manifest.get("cache") or {}).get("hits"):
         facts.append(("From cache", count(int(manifest["cache"]["hits"]), "answer")))
+    facts += [
+        ("Endpoint" if role == "model" else f"Endpoint of {role}", said) for role, said in endpoints(manifest).items()
+    ]
     made_by = manifest.get("polymeter") or {}
     commit = f" ({clip(str(made_by['commit']), 10)})" if made_by.get("commit") else ""
     facts.append(("Polymeter", f"{made_by.get('version', '?')}{commit}"))
@@ -65,6 +69,7 @@ def provenance(manifest: Mapping[str, Any]) -> list[Section]:
         _section(
             "Include paths", {str(path.get("path")): _commit(path) for path in manifest.get("include_paths") or ()}
         ),
+        Section("Requests in flight at a time", tuple(histories(manifest))),
         _section("Packages", manifest.get("packages")),
         _section("Hardware", manifest.get("hardware")),
     ]

@@ -102,9 +102,16 @@ def test_missing_torchvision_is_told_plainly(checkpoint: Callable[..., Path], tm
     file = folder / "processor_config.json"
     told = json.loads(file.read_text()) | {"processor_class": "Qwen2_5_VLProcessor"}
     file.write_text(json.dumps(told))
-    with pytest.raises(PlanError, match="torchvision is not installed") as caught:
+    with pytest.raises(PlanError, match=r"'torchvision', needed by the processor of .* is not installed") as caught:
         HfModel(str(folder))
-    assert "pip install torchvision" in caught.value.hint
+    assert caught.value.hint == "Install it with: pip install torchvision"
+
+
+def test_checkpoint_without_processor_is_told(checkpoint: Callable[..., Path], tmp_path: Path) -> None:
+    folder = tmp_path / "bare"
+    shutil.copytree(checkpoint("llava"), folder, ignore=shutil.ignore_patterns("*processor_config.json"))
+    with pytest.raises(PlanError, match=r"holds no processor|Reading the processor"):
+        HfModel(str(folder))
 
 
 def test_missing_weights_are_refused(checkpoint: Callable[..., Path], tmp_path: Path) -> None:
@@ -227,6 +234,26 @@ def test_auto_class_follows_the_saved_architecture() -> None:
     assert kind_of(hf.VoxtralConfig()).modalities["audio"]
     with pytest.raises(PlanError, match="'vit' writes no text"):
         kind_of(hf.ViTConfig())
+
+
+def test_code_of_a_checkpoint_runs_only_when_let(checkpoint: Callable[..., Path], tmp_path: Path) -> None:
+    folder = tmp_path / "remote"
+    shutil.copytree(checkpoint("llama"), folder)
+    file = folder / "config.json"
+    told = {"model_type": "own_llama", "auto_map": {"AutoConfig": "own.Own", "AutoModelForCausalLM": "own.OwnModel"}}
+    file.write_text(json.dumps(json.loads(file.read_text()) | told))
+    (folder / "own.py").write_text(
+        "from transformers import LlamaConfig, LlamaForCausalLM\n"
+        "class Own(LlamaConfig):\n    model_type = 'own_llama'\n"
+        "class OwnModel(LlamaForCausalLM):\n    config_class = Own\n"
+    )
+    with pytest.raises(PlanError, match="trust_remote_code=true"):
+        HfModel(str(folder))
+    own, plain = HfModel(str(folder), trust_remote_code=True), HfModel(str(checkpoint("llama")))
+    for made in (own, plain):
+        made.load()
+    assert own.traits.family == "own_llama"
+    assert texts(own.respond([request("Hi")])) == texts(plain.respond([request("Hi")]))
 
 
 def test_families_that_cannot_mix_are_kept_apart(model: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,7 +98,9 @@ def _auto_class(config: Any) -> str:
     """
     from transformers.models.auto import modeling_auto
 
-    remote = getattr(config, "auto_map", None) or {}
+    # What a checkpoint says of its own code counts only where that code was let run.
+    is_remote = type(config).__module__.startswith("transformers_modules")
+    remote = (getattr(config, "auto_map", None) or {}) if is_remote else {}
     saved_from = (getattr(config, "architectures", None) or [""])[0]
     found = []
     for name, table in _AUTO_CLASSES:

@@ -94,24 +94,16 @@ def load_processor(settings: HfSettings, kind: Kind) -> tuple[Any, Any]:
     Raises:
         PlanError: They cannot be read, a package that they need is missing, or they take no such argument.
     """
-    from transformers import AutoProcessor, AutoTokenizer
-
     args = dict(settings.processor_args)
-    takes_media = any(kind.modalities[name] for name in ("image", "audio", "video"))
-    doing = f"Reading the {'processor' if takes_media else 'tokenizer'} of {settings.name!r}"
-    with boundary(PlanError, doing, hint=_processor_hint()):
-        if not takes_media:
+    processor = None
+    if any(kind.modalities[name] for name in ("image", "audio", "video")):
+        processor = _read_processor(settings, args)
+        tokenizer = processor.tokenizer
+    else:
+        from transformers import AutoTokenizer
+
+        with boundary(PlanError, f"Reading the tokenizer of {settings.name!r}"):
             tokenizer = AutoTokenizer.from_pretrained(settings.name, **settings.source, **args)
-            processor = None
-        else:
-            processor = AutoProcessor.from_pretrained(settings.name, **settings.source, **args)
-            tokenizer = getattr(processor, "tokenizer", processor)
-    if takes_media and tokenizer is processor:
-        raise PlanError(
-            f"The checkpoint {settings.name!r} is shown media but holds no processor.",
-            where="--model",
-            hint="Add its processor_config.json or preprocessor_config.json.",
-        )
     _check_args(args, processor or tokenizer)
     tokenizer.padding_side = "left"
     if settings.chat_template:
@@ -122,6 +114,27 @@ def load_processor(settings: HfSettings, kind: Kind) -> tuple[Any, Any]:
 def template_of(processor: Any, tokenizer: Any) -> Any:
     """The chat template of a processor, else of its tokenizer, if there is one."""
     return getattr(processor, "chat_template", None) or getattr(tokenizer, "chat_template", None)
+
+
+def _read_processor(settings: HfSettings, args: Mapping[str, Any]) -> Any:
+    from transformers import AutoProcessor
+
+    try:
+        with boundary(PlanError, f"Reading the processor of {settings.name!r}"):
+            processor = AutoProcessor.from_pretrained(settings.name, **settings.source, **args)
+    except PlanError as error:
+        told = error.what.lower()
+        if find_spec("torchvision") is None and ("torchvision" in told or "video processor" in told):
+            # Those with a part for videos (Qwen-VL, InternVL, SmolVLM), also for images alone; and Pixtral's.
+            raise missing_package("torchvision", f"the processor of {settings.name!r}") from error
+        raise
+    if not hasattr(processor, "tokenizer"):
+        raise PlanError(
+            f"The checkpoint {settings.name!r} is shown media but holds no processor.",
+            where="--model",
+            hint="Add its processor_config.json or preprocessor_config.json.",
+        )
+    return processor
 
 
 def _load_weights(settings: HfSettings, config: Any, kind: Kind) -> Any:
@@ -204,16 +217,6 @@ def _check_args(args: Mapping[str, Any], processor: Any) -> None:
 
 
 _PARTS = ("image_processor", "video_processor", "feature_extractor", "audio_processor")
-
-
-def _processor_hint() -> str:
-    """What to do when a processor cannot be made; almost always a package is missing."""
-    if find_spec("torchvision") is None:
-        return (
-            "torchvision is not installed; processors with a video part (Qwen-VL, InternVL, Pixtral) need it: "
-            "pip install torchvision."
-        )
-    return "A package that it needs may be missing."
 
 
 def _eos_ids(network: Any, tokenizer: Any) -> tuple[int, ...]:

@@ -157,7 +157,13 @@ def gathered(cache: Any, rows: torch.Tensor) -> Any:
     """A plain cache of the chosen rows; the one given is left as it is."""
     chosen = copy.copy(cache)
     chosen.layers = [copy.copy(layer) for layer in cache.layers]
-    chosen.reorder_cache(rows)
+    held = [layer for layer in chosen.layers if layer.is_initialized]
+    if held[0].keys.shape[0] > 1:
+        chosen.reorder_cache(rows)
+        return chosen
+    for layer in held:  # one prefix is not copied: the first tokens that are added make the copy
+        layer.keys = layer.keys.expand(len(rows), -1, -1, -1)
+        layer.values = layer.values.expand(len(rows), -1, -1, -1)
     return chosen
 
 

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from polymeter.core.errors import ModelError
 from polymeter.core.request import Generate, Loglikelihood, Origin, Request
 from polymeter.guests.instance import Instance
 from polymeter.models.lmms.rows import Row, Rows, Target, doc_to_messages, doc_to_text, doc_to_visual
@@ -51,6 +52,20 @@ class Call:
     def task_dict(self) -> dict[str, dict[str, Rows]]:
         """What the wrapper finds as ``task_dict`` while it answers."""
         return {self.task: {self.split: Rows(self.rows)}}
+
+    def check_targets(self) -> None:
+        """Refuse likelihoods of the wrong continuations.
+
+        Raises:
+            ModelError: The wrapper called one request's ``doc_to_target`` in place of another's.
+        """
+        targets = [instance.args[1] for instance in self.instances if self.method == "loglikelihood"]
+        counts = [count for count in self.counts for _ in range(count)]
+        if len({target.n_called for target, count in zip(targets, counts, strict=False) if count > 1}) > 1:
+            raise ModelError(
+                "The wrapper's loglikelihood called doc_to_target of one request for others, which have other choices.",
+                hint="It is each request's own text: use it as it is, or call each request's own.",
+            )
 
 
 def make_calls(requests: Sequence[Request], kind: Kind) -> Iterator[Call]:

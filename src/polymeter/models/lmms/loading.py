@@ -5,6 +5,7 @@ registered already.
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
 import typing
 from collections.abc import Iterable, Mapping
@@ -208,8 +209,11 @@ def _leaves(classes: Iterable[type[lmms]]) -> set[type[lmms]]:
 
 
 def _sources(cls: type[lmms], modules: Iterable[ModuleType]) -> tuple[Path, ...]:
-    every = (getattr(module, "__file__", None) for module in (*modules, sys.modules.get(cls.__module__)))
-    return files_behind(Path(file) for file in every if file is not None and file.endswith(".py"))
+    every = [getattr(module, "__file__", None) for module in modules]
+    # A run starts guest modules anew, so that of a class which was loaded before may be gone; its functions know.
+    written = [inspect.unwrap(value) for value in vars(cls).values() if inspect.isfunction(value)]
+    every.extend(value.__code__.co_filename for value in written if value.__module__ == cls.__module__)
+    return files_behind(file for name in every if name is not None and (file := Path(name)).is_file())
 
 
 def _beside(place: Path) -> list[str]:

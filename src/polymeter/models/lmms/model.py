@@ -111,6 +111,7 @@ class LmmsModel(BatchModel):
             wrapper.task_dict.update(call.task_dict())
             with boundary(ModelError, f"{call.method} of {type(wrapper).__name__}"), without_bars():
                 given = getattr(wrapper, call.method)(call.instances)
+                call.check_targets()
                 responses.extend(read_answers(call, given, self._reading))
         wrapper.task_dict.clear()
         return responses

@@ -149,13 +149,15 @@ def doc_to_messages(row: Any, *_: Any, **rounds: Any) -> Any:
 
 
 class Target(str):
-    """A continuation that may also be called, as wrappers do with ``doc_to_target``: it is the row's own where the row
-    has only one.
+    """A continuation that may also be called, as wrappers do with ``doc_to_target``. A row with one continuation gives
+    its own, whichever request's function is called; where a row has several, each request must be asked for its own,
+    which ``n_called`` shows.
     """
 
-    __slots__ = ()
+    n_called = 0
 
     def __call__(self, row: Any = None, *_: Any) -> str:
+        self.n_called += 1
         own = row.continuations if isinstance(row, Row) else ()
         return own[0] if len(own) == 1 else str(self)
 

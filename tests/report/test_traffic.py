@@ -1,0 +1,49 @@
+"""What is told of endpoints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from polymeter.report import make_page
+from polymeter.report.traffic import endpoints, histories
+from tests.report.synthetic import SyntheticRun
+
+
+def record(**values: Any) -> dict[str, Any]:
+    calm = {"most_in_flight": 16, "rate_limits": 0, "failures": 0, "timeouts": 0, "paused_s": 0.0}
+    return {**calm, "history": [[0.0, 8, "start"], [0.25, 16, "slow start"]], **values}
+
+
+def manifest(*sessions: dict[str, Any]) -> dict[str, Any]:
+    return {"sessions": [{"lanes": {role: {"concurrency": made} for role, made in one.items()}} for one in sessions]}
+
+
+def test_a_calm_run_is_told_in_a_few_words() -> None:
+    assert endpoints(manifest({"model": record()})) == {"model": "at most 16 requests in flight"}
+
+
+def test_parts_of_a_run_are_added_up() -> None:
+    first = record(rate_limits=2, timeouts=1, paused_s=3.0)
+    second = record(most_in_flight=40, rate_limits=3, failures=1)
+    assert endpoints(manifest({"model": first}, {"model": second}))["model"] == (
+        "at most 40 requests in flight, 5 rate limits, 1 passing failure, 1 time-out, 3.0 s of waiting as told"
+    )
+
+
+def test_the_history_is_told_by_part_and_role() -> None:
+    told = dict(histories(manifest({"model": record(), "judge": record()}, {"model": record()})))
+    assert told.keys() == {"model, part 1", "model, part 2", "judge"}
+    assert told["judge"] == "0.0 s: 8 (to begin with)\n0.2 s: 16 (more, as all were in use)"
+
+
+def test_models_on_this_machine_have_no_traffic() -> None:
+    batch = {"sessions": [{"lanes": {"model": {"batch_size": {"largest": 8}}}}, {"status": "complete"}]}
+    assert endpoints(batch) == endpoints({}) == {}
+    assert not list(histories(batch))
+
+
+def test_the_page_tells_it() -> None:
+    run = SyntheticRun()
+    page = make_page({**run.manifest, **manifest({"model": record(failures=2)})}, run.results, run.samples, run.media)
+    assert "at most 16 requests in flight, 2 passing failures" in page
+    assert "Requests in flight at a time" in page
