@@ -28,7 +28,7 @@ import numpy as np
 import torch
 from tiny_vlm_check import check
 from tiny_vlm_model import PATCH, make_model, make_processor, save
-from tiny_vlm_packing import Batch, Packer, segments_of
+from tiny_vlm_packing import Packer, segments_of
 from tiny_vlm_scenes import COLOURS, SHAPES, SIZE, Scene, draw_scene
 from torch import nn
 
@@ -41,6 +41,7 @@ TRAINING = {"steps": 1500, "batch": 32}
 
 MUON_RATE, ADAM_RATE = 8e-3, 2e-3
 
+Batch = dict[str, torch.Tensor]
 GRID = SIZE // PATCH
 THINGS = (*SHAPES, *(f"digit {number}" for number in range(10)))
 N_WHOLES = 5 + 10
@@ -126,18 +127,6 @@ def patch_batches(seed: int, size: int, steps: int) -> Iterator[Batch]:
         }
 
 
-# Stage two: questions
-
-
-def question_batches(packer: Packer, seed: int, size: int, steps: int) -> Iterator[Batch]:
-    """Batches for stage two."""
-    for step in range(steps):
-        rng = np.random.default_rng([seed, 2, step])
-        drawn = [random_scene(rng) for _ in range(size)]
-        batch = packer.batch([segments_of(rng, scene) for scene, _ in drawn])
-        yield {"pixel_values": pixels([picture for _, picture in drawn]), **batch}
-
-
 # Both stages
 
 
@@ -191,20 +180,22 @@ def pretrain(model: Any, seed: int, steps: int, batch: int) -> None:
 
 
 def train(model: Any, processor: Any, out: Path, seed: int, steps: int, batch: int) -> None:
-    """Stage two; the checkpoint is saved every 250 steps."""
+    """Stage two; the checkpoint is saved every 250 steps. Lettered options come in slowly: they need the answer that
+    open questions teach.
+    """
     packer = Packer(processor.tokenizer)
     stepper = Stepper(model, steps)
     started = time.monotonic()
     recent = 0.0
-    for step, made in enumerate(question_batches(packer, seed, batch, steps), start=1):
-        labels = made.pop("labels")
+    for step in range(1, steps + 1):
+        rng = np.random.default_rng([seed, 2, step])
+        drawn = [random_scene(rng) for _ in range(batch)]
+        share = 0.5 * min(1.0, step / (0.4 * steps))
+        asked = [segments_of(rng, scene, share) for scene, _ in drawn]
         with torch.autocast("cpu", torch.bfloat16):
-            states = model.model(**made, use_cache=False).last_hidden_state
-            is_answer = labels[:, 1:] != -100
-            logits = model.lm_head(states[:, :-1][is_answer])
-        loss = nn.functional.cross_entropy(logits.float(), labels[:, 1:][is_answer])
+            loss = packer.loss(model, pixels([picture for _, picture in drawn]), asked)
         stepper.step(loss)
-        recent = loss.item() if step == 1 else 0.98 * recent + 0.02 * loss.item()
+        recent = loss.item() if step == 1 else 0.95 * recent + 0.05 * loss.item()
         if step % 50 == 0:
             say(f"questions: step {step} of {steps}, loss {recent:.3f}, {time.monotonic() - started:.0f} s")
         if step % 250 == 0:

@@ -26,6 +26,7 @@ def finished(said: str, *stops: str) -> Output:
         ("<think>\n\nhm END</think>Paris\n\nQ", ("\n\n", "END"), "<think>\n\nhm END</think>Paris"),
         ("<think>a</think>b</think>c.d", (".",), "<think>a</think>b</think>c"),
         ("<analysis>x.y</analysis>z.", (".",), "<analysis>x.y</analysis>z"),
+        ("<think>it never ends. No", (".",), "<think>it never ends. No"),
         ("", ("x",), ""),
     ],
 )

@@ -170,6 +170,11 @@ class Image:
             picture = self.source
         return 0 if picture is None else picture.width * picture.height * len(picture.getbands())
 
+    def held_encoded_bytes(self) -> int:
+        """How many encoded bytes are held now that the source has been asked for them; 0 when it has not been."""
+        data = getattr(self._memo.resolved, "polymeter_bytes", self._memo.resolved)
+        return len(data) if isinstance(data, bytes) else 0
+
     def release(self) -> None:
         """Forget the decoded pixels; they are decoded again when asked for again."""
         self._memo.decoded = None

@@ -8,6 +8,7 @@ from typing import Any
 from polymeter.core.errors import ModelError, PolymeterError, boundary
 from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Output, Request, Response
 
+_REASONING_STARTS = ("<think>", "<analysis>")
 _REASONING_ENDS = ("</think>", "</analysis>")
 
 
@@ -63,10 +64,20 @@ def _check(request: Request, response: Any) -> None:
             raise ModelError(f"The model gave a {type(output.text).__name__} in place of text.")
 
 
+def _after_reasoning(text: str) -> int:
+    """Where the answer begins. Reasoning that was begun and never ended (the token limit came first) has no answer after
+    it.
+    """
+    ends = [text.rfind(end) + len(end) for end in _REASONING_ENDS if end in text]
+    if ends:
+        return max(ends)
+    return len(text) if text.lstrip().startswith(_REASONING_STARTS) else 0
+
+
 def _cut(output: Output, stops: tuple[str, ...]) -> Output:
     text = output.text
     if text is None:
         return output
-    start = max((text.rfind(end) + len(end) for end in _REASONING_ENDS if end in text), default=0)
+    start = _after_reasoning(text)
     found = [place for stop in stops if stop and (place := text.find(stop, start)) >= 0]
     return replace(output, text=text[: min(found)], finish_reason="stop") if found else output

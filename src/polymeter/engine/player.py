@@ -26,6 +26,9 @@ MODEL_ROLE = "model"
 _CHUNK_TARGET_S = 0.02
 _CHUNK_MOST = 256
 _CHUNK_MOST_MEDIA = 16
+_SENT_COPIES = 4
+"""The encoded bytes of an image, and its base64 alone and within the request's body, which are a third longer."""
+
 _WAITS_AFTER = 4
 _WAITS_SHARE = 0.5
 _WAITS_S = 0.002
@@ -44,7 +47,7 @@ class TaskInPlay:
             surprise.
         chunk: How many samples share a thread hop; follows how long they take.
         may_overlap: Whether the user has asked for several scoring threads, so that scoring that waits may overlap.
-        image_bytes: What a decoded image of this task takes, from those seen so far.
+        image_bytes: What an image of this task takes in memory, from those seen so far.
     """
 
     task: Task
@@ -75,9 +78,9 @@ class TaskInPlay:
         return int(sum(image.held_bytes() or self.image_bytes for image in request.images()))
 
     def learn_image(self, request: Request) -> None:
-        """Learn what a decoded image takes."""
+        """Learn what an image takes: decoded, or as an endpoint is sent it."""
         for image in request.images():
-            held = image.held_bytes()
+            held = image.held_bytes() or _SENT_COPIES * image.held_encoded_bytes()
             if held:
                 self.image_bytes += 0.1 * (held - self.image_bytes)
 

@@ -240,6 +240,15 @@ def test_generation_settings_are_typed_merged_and_overridden_by_the_plan(tmp_pat
     assert isinstance(ask_.temperature, float)
 
 
+def test_a_temperature_of_the_plan_wins_over_a_tasks_greedy_decoding(tmp_path):
+    extra = "generation_kwargs: {do_sample: false}\n"
+    assert ask(opened(tmp_path, extra)).ask.temperature == 0.0
+    sampled = ask(opened(tmp_path, extra, generation={"temperature": 0.7})).ask
+    assert (sampled.temperature, sampled.extra) == (0.7, {})
+    told = ask(opened(tmp_path, extra, generation={"temperature": 0.7, "do_sample": False})).ask
+    assert told.extra == {"do_sample": False}
+
+
 def test_repeats_are_a_tuple_with_a_seed_each(tmp_path):
     requests = ask(opened(tmp_path, "repeats: 3\n", seed=5), 2)
     assert [r.ask.seeds for r in requests] == [(seed_for(5, "t", "2", j),) for j in range(3)]

@@ -67,6 +67,8 @@ def plan_generation(
     max_new_tokens = _number(settings.pop("max_new_tokens", None), int, "max_new_tokens", where)
     temperature = _number(settings.pop("temperature", None), float, "temperature", where)
     top_p = _number(settings.pop("top_p", None), float, "top_p", where)
+    if plan.get("temperature") and "do_sample" not in plan:
+        settings.pop("do_sample", None)  # whoever asks for a temperature on the command line asks for sampling
     if temperature is None and settings.get("do_sample") is False:
         temperature = 0.0
     if raw.get("temperature") is not None:
