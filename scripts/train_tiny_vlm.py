@@ -37,7 +37,7 @@ OUT = Path(__file__).resolve().parents[1] / "src" / "polymeter" / "library" / "t
 SCENES = {"one": 0.1, "two": 0.4, "many": 0.2, "digit": 0.3}
 """How often each kind of scene is drawn in training."""
 PRETRAINING = {"steps": 1200, "batch": 96}
-TRAINING = {"steps": 1500, "batch": 32}
+TRAINING = {"steps": 2000, "batch": 24}
 
 MUON_RATE, ADAM_RATE = 8e-3, 2e-3
 
@@ -180,11 +180,14 @@ def pretrain(model: Any, seed: int, steps: int, batch: int) -> None:
 
 
 def train(model: Any, processor: Any, out: Path, seed: int, steps: int, batch: int) -> None:
-    """Stage two; the checkpoint is saved every 250 steps. Lettered options come in slowly: they need the answer that
-    open questions teach.
+    """Stage two; the checkpoint is saved every 250 steps.
+
+    The vision tower stays as it is, as in LLaVA: what a language model without experience asks of it would only undo
+    it. Lettered options come in slowly: they need the answer that open questions teach.
     """
     packer = Packer(processor.tokenizer)
-    stepper = Stepper(model, steps)
+    model.model.vision_tower.requires_grad_(False)
+    stepper = Stepper(nn.ModuleList([model.model.multi_modal_projector, model.model.language_model]), steps)
     started = time.monotonic()
     recent = 0.0
     for step in range(1, steps + 1):

@@ -238,3 +238,39 @@ def test_sounds_and_videos_are_told_apart_by_content_and_part(tmp_path: Path) ->
     assert len({Audio(sound).content_hash() for sound in sounds}) == 2
     parts = [Video(b"bytes"), Video(b"bytes", start_s=1.0), Video(b"bytes", end_s=1.0)]
     assert len({video.content_hash() for video in parts}) == 3
+
+
+# --- what the header tells --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_the_size_is_that_of_the_upright_image_and_decodes_nothing(orientation: int) -> None:
+    image = Image(turned(orientation))
+    size = image.size()
+    assert not image.is_decoded
+    assert image.held_bytes() == 0
+    assert size == image.open().size
+    assert image.is_decoded
+    assert image.size() == size
+
+
+def test_a_size_needs_a_header() -> None:
+    image = Image(b"no image at all", key="set:7")
+    with pytest.raises(DataError, match="Opening the image set:7"):
+        image.size()
+    with pytest.raises(DataError):
+        image.open()
+
+
+def test_the_size_of_pixels_is_known() -> None:
+    assert Image(Pictures.new("L", (3, 4))).size() == (3, 4)
+
+
+def test_encoded_bytes_count_while_they_are_held() -> None:
+    data = turned(1)
+    image = Image(lambda: data, key="set:1")
+    assert image.held_encoded_bytes() == 0
+    image.size()
+    assert image.held_encoded_bytes() == len(data)
+    image.release()
+    assert image.held_encoded_bytes() == 0

@@ -13,7 +13,15 @@ from PIL import Image as Pictures
 
 from polymeter.core.errors import DataError
 from polymeter.core.parts import Audio, Image, Video
-from polymeter.store.media import AS_IS_BYTES, PREVIEW_SIDE_PX, SOUND_BYTES, MediaStore, media_path, read_media
+from polymeter.store.media import (
+    AS_IS_BYTES,
+    AS_IS_BYTES_IF_SMALL,
+    PREVIEW_SIDE_PX,
+    SOUND_BYTES,
+    MediaStore,
+    media_path,
+    read_media,
+)
 
 
 def noise(width: int, height: int, mode: str = "RGB") -> Pictures.Image:
@@ -68,6 +76,43 @@ def test_a_large_image_gets_a_smaller_preview_of_the_same_shape(store: MediaStor
     assert preview.format == "JPEG"
     assert files(store)[0].stat().st_size < len(LARGE)
     assert image.open().size == (1600, 800), "and the image itself stays as it was"
+
+
+def test_an_image_no_larger_than_a_preview_is_kept_as_it_is_though_its_bytes_are_many(store: MediaStore) -> None:
+    data = file_bytes(noise(640, 480))
+    assert AS_IS_BYTES < len(data) <= AS_IS_BYTES_IF_SMALL
+    image = Image(data)
+    store.keep_preview(image)
+    assert files(store)[0].read_bytes() == data
+    assert not image.is_decoded
+    whole = Image(file_bytes(noise(640, 480), "PNG"))
+    store.keep_preview(whole)
+    assert (whole.note or {})["file"].endswith(".preview.jpg")
+
+
+def test_a_large_jpeg_is_not_decoded_whole_for_its_preview(store: MediaStore) -> None:
+    image = Image(LARGE)
+    store.keep_preview(image)
+    assert not image.is_decoded
+    decoded = Image(LARGE, key="decoded before")
+    decoded.open()
+    store.folder.rename(store.folder.with_name("other"))
+    other = MediaStore(store.folder)
+    other.keep_preview(decoded)
+    assert other.load((decoded.note or {})["file"]).size == (PREVIEW_SIDE_PX, PREVIEW_SIDE_PX // 2)
+
+
+def test_a_preview_stands_upright(store: MediaStore) -> None:
+    picture = noise(1600, 800)
+    exif = picture.getexif()
+    exif[0x0112] = 6
+    buffer = io.BytesIO()
+    picture.save(buffer, format="JPEG", exif=exif)
+    image = Image(buffer.getvalue())
+    store.keep_preview(image)
+    note = image.note or {}
+    assert (note["width"], note["height"]) == (800, 1600)
+    assert store.load(note["file"]).size == (PREVIEW_SIDE_PX // 2, PREVIEW_SIDE_PX)
 
 
 @pytest.mark.parametrize("mode", ["RGBA", "P", "L", "1", "CMYK", "LA"])

@@ -45,12 +45,12 @@ _FIRST_CHANGES = 100
 _LAST_CHANGES = 100
 _BACKOFF_S = 0.2
 _BACKOFF_GROWTH = 3.0
-_LONGEST_BACKOFF_S = 60.0
+_LONGEST_BACKOFF_S = 30.0
 
 
 def backoff_s(n_tries: int, jitter: float) -> float:
-    """How long a request waits after its ``n_tries``-th try failed in passing: 0.2 s, three times as long each time, a
-    minute at most.
+    """How long a request waits after its ``n_tries``-th try failed in passing: 0.2 s, three times as long each time,
+    half a minute at most.
 
     Args:
         n_tries: How often it has been tried, from 1.
@@ -193,6 +193,7 @@ class Limiter:
 
     def _cut(self, why: str) -> None:
         self._n_cuts += 1
+        self._strain = _Strain()
         self._cut_from = self.limit
         self._is_doubling = False
         self._compared = None
@@ -231,8 +232,7 @@ class Limiter:
         return False
 
     def _change(self, limit: int, why: str) -> None:
-        """Set the limit. What has been counted under the old one counts no more."""
-        self._strain = _Strain() if limit < self.limit or why in ("rate limits", "failures") else self._strain
+        """Set the limit, and begin a new round."""
         self._round = _Round()
         if limit == self.limit:
             return

@@ -15,8 +15,10 @@ import random
 import threading
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from polymeter.core.errors import ModelError, PolymeterError, boundary
@@ -87,7 +89,7 @@ class EndpointLane:
         self._ready: deque[_Job] = deque()
         self._again: deque[_Job] = deque()
         self._n_asleep = self._n_retries = self._n_timeouts = 0
-        self._last_answer_s = clock()
+        self._limited_since_s: float | None = None
         self._is_pausing = self._is_closing = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._out = _Out(on_done)
@@ -153,11 +155,12 @@ class EndpointLane:
             group = self._next_group(min(room, _PREPARED_TOGETHER))
             room -= len(group)
             self._n_preparing += len(group)
-            self._prefetcher.prepare_each(
-                [asked.request for asked in group],
-                self._make,
-                lambda made, group=group: self._loop.call_soon_threadsafe(self._take_prepared, group, made),  # type: ignore[misc]
-            )
+            requests = [asked.request for asked in group]
+            self._prefetcher.prepare_each(requests, self._make, partial(self._hand_over, group))
+
+    def _hand_over(self, group: Sequence[Asked], made: Sequence[Prepared]) -> None:
+        with suppress(RuntimeError):  # the lane was closed meanwhile, and nobody waits any more
+            self._loop.call_soon_threadsafe(self._take_prepared, group, made)
 
     def _next_group(self, most: int) -> list[Asked]:
         """Those that are prepared in one thread hop: neighbours that are all text, or one that is not."""
@@ -168,7 +171,7 @@ class EndpointLane:
             group.append(self._waiting.popleft())
         return group
 
-    def _take_prepared(self, group: Sequence[Asked], made: Iterable[Prepared]) -> None:
+    def _take_prepared(self, group: Sequence[Asked], made: Sequence[Prepared]) -> None:
         self._n_preparing -= len(group)
         for asked, prepared in zip(group, made, strict=True):
             if prepared.failure is not None:
@@ -208,7 +211,9 @@ class EndpointLane:
                 retry_after_s=error.retry_after_s if error and error.retryable else None,
             )
         if error is None:
-            self._last_answer_s = self._clock()
+            self._limited_since_s = None
+        elif error.kind == "rate_limit" and self._limited_since_s is None:
+            self._limited_since_s = self._clock()
         if error is None or self._is_final(asked, error):
             asked.response = response
             self._out.put(asked)
@@ -229,7 +234,9 @@ class EndpointLane:
             return True
         if asked.tries <= self._max_retries:
             return False
-        return error.kind != "rate_limit" or self._clock() - self._last_answer_s > PATIENCE_S
+        if error.kind != "rate_limit" or self._limited_since_s is None:
+            return True
+        return self._clock() - self._limited_since_s > PATIENCE_S
 
     def _asked_to_wait_s(self, error: Error) -> float:
         return min(error.retry_after_s or 0.0, self._timeout_s)

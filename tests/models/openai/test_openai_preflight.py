@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from polymeter.cli.main import main
-from polymeter.core.errors import PlanError
+from polymeter.core.errors import ModelError, PlanError
+from polymeter.core.parts import Text
+from polymeter.core.request import Generate, Message, Request
 from polymeter.models.openai import OpenAIModel
 from polymeter.models.openai import preflight as preflight_module
 from tests.helpers.openai_stub import OpenAIStub, Received, Reply, chat, failure
@@ -36,8 +38,8 @@ def test_one_token_is_asked_for() -> None:
         check(stub, api="completions")
     ping = [{"role": "user", "content": "ping"}]
     assert stub.bodies == [
-        {"model": "m", "max_tokens": 1, "provider": "x", "messages": ping},
-        {"model": "m", "max_tokens": 1, "prompt": "ping"},
+        {"model": "m", "max_tokens": 1, "temperature": 0, "provider": "x", "messages": ping},
+        {"model": "m", "max_tokens": 1, "temperature": 0, "prompt": "ping"},
     ]
 
 
@@ -154,3 +156,39 @@ def test_a_run_that_cannot_be_says_so_before_any_data_is_opened(
     with OpenAIStub([failure("model 'm' not found", 404)]) as stub:
         assert run(stub, tmp_path / "run") == 2
     assert "does not know the model 'm'" in " ".join(capsys.readouterr().err.split())
+
+
+def reasoner(received: Received) -> Any:
+    """A model that takes no temperature but its own."""
+    if "temperature" in received.body:
+        return failure("Unsupported value: 'temperature' does not support 0 with this model.", 400)
+    return chat("answer")
+
+
+def test_a_model_that_refuses_a_temperature_runs_without_it_and_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with OpenAIStub(reasoner) as stub:
+        assert run(stub, tmp_path / "run") == 0
+        bodies = stub.bodies
+    assert [body["messages"][0]["content"] for body in bodies[:2]] == ["ping", "ping"]
+    assert "temperature" in bodies[0]
+    assert not any("temperature" in body for body in bodies[1:])
+    told = "cannot honour 'temperature', which 6 tasks set"
+    assert told in " ".join(capsys.readouterr().err.split())
+    results = json.loads((tmp_path / "run" / "results.json").read_text(encoding="utf-8"))
+    assert any(told in note for note in results["notes"])
+
+
+def test_a_temperature_is_never_dropped_in_the_middle_of_a_run() -> None:
+    with OpenAIStub(reasoner) as stub:
+        model = OpenAIModel("m", base_url=stub.base_url)
+
+        async def ask() -> None:
+            try:
+                await model.respond(Request((Message("user", (Text("q"),)),), Generate(temperature=0.0)))
+            finally:
+                await model.aclose()
+
+        with pytest.raises(ModelError, match="--model-args omit=temperature"):
+            asyncio.run(ask())

@@ -11,7 +11,7 @@ from polymeter.models.endpoint.errors import EndpointError, error_of
 from polymeter.models.endpoint.http import Answer, Connections
 from polymeter.models.openai.address import Address
 from polymeter.models.openai.content import dumps
-from polymeter.models.openai.quirks import Quirks
+from polymeter.models.openai.quirks import Quirks, hinted
 from polymeter.models.openai.settings import Settings
 
 _MOST_TRIES = 5
@@ -82,7 +82,7 @@ class Client:
                 return self._read(await self._connections.post(url, body))
             except EndpointError as error:
                 if not tries_left or not self.quirks.learn(error, sent):
-                    raise
+                    raise hinted(error) from None
         raise AssertionError("the last try returns or raises")
 
     def _read(self, answer: Answer) -> dict[str, Any]:

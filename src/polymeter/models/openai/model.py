@@ -157,10 +157,18 @@ class OpenAIModel(AsyncModel):
         }
 
     def ignores(self, ask: Ask) -> Mapping[str, str]:
-        """Settings that endpoints have no name for, or that ``omit`` leaves out."""
+        """Settings that endpoints have no name for, that ``omit`` leaves out, or that the model refused ahead of the
+        run.
+        """
         if isinstance(ask, Loglikelihood):
             return {"continuations": _FIRST_ONLY} if self._logprobs == "first_token" else {}
-        return self._settings.ignored(ask) if isinstance(ask, Generate) else {}
+        if not isinstance(ask, Generate):
+            return {}
+        set_by_ask = {"temperature": ask.temperature, "top_p": ask.top_p}
+        refused = self._client.quirks.refused
+        return self._settings.ignored(ask) | {
+            name: reason for name, reason in refused.items() if set_by_ask.get(name) is not None
+        }
 
     def prepare(self, request: Request) -> Prepared:
         """Encode media and write the messages.
@@ -231,8 +239,8 @@ class OpenAIModel(AsyncModel):
             missing = []
         asking = (self._ask_for(number, ask, prepared) for number in missing)
         failures = [failure for failure in await asyncio.gather(*asking, return_exceptions=True) if failure is not None]
-        if failures:
-            raise failures[0]
+        if failures:  # one that cannot pass comes before one that can, and the longest wait wins
+            raise max(failures, key=_weight)
         return tuple(prepared.done[number] for number in range(ask.n))
 
     async def _at_once(self, n: int, prepared: Prepared) -> list[Output]:
@@ -256,6 +264,11 @@ class OpenAIModel(AsyncModel):
     async def _ask(self, settings: Mapping[str, Any], prepared: Prepared) -> list[Output]:
         send = self._client.completion if self._settings.api == "completions" else self._client.chat
         return read_outputs(await send(prepared.content, settings), where=self._client.address.where)
+
+
+def _weight(failure: BaseException) -> tuple[bool, float]:
+    is_passing = isinstance(failure, ModelError) and failure.kind in ("rate_limit", "transient")
+    return not is_passing, getattr(failure, "retry_after_s", None) or 0.0
 
 
 def _traits(settings: Settings, logprobs: str) -> ModelTraits:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
+from typing import Any
 
 from polymeter.core.errors import ModelError, PlanError, did_you_mean
 from polymeter.models.endpoint.errors import EndpointError
@@ -53,16 +55,24 @@ async def check(client: Client, settings: Settings) -> None:
 
 
 async def _ping(client: Client, settings: Settings) -> None:
+    asked = {"max_tokens": 1, **({"temperature": 0} if "temperature" not in settings.omit else {})}
     for pages_left in reversed(range(_N_PAGES)):  # a proxy may show a page in passing
         try:
-            if settings.api == "completions":
-                await client.completion(dumps("ping"), {"max_tokens": 1})
-            else:
-                await client.chat(dumps([{"role": "user", "content": "ping"}]), {"max_tokens": 1})
-            return
+            return await _ask(client, settings, asked)
         except PageError:
             if not pages_left:
                 raise
+        except EndpointError as error:
+            if not client.quirks.learn_ahead(error, asked):
+                raise
+            return await _ask(client, settings, asked)
+
+
+async def _ask(client: Client, settings: Settings, asked: Mapping[str, Any]) -> None:
+    if settings.api == "completions":
+        await client.completion(dumps("ping"), asked)
+    else:
+        await client.chat(dumps([{"role": "user", "content": "ping"}]), asked)
 
 
 async def _refusal(client: Client, settings: Settings, error: EndpointError) -> PlanError | None:

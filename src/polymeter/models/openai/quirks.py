@@ -28,6 +28,7 @@ _DROPPED: Mapping[str, str] = {
     "seed": "The endpoint takes no seed: sampled answers cannot be had again.",
     "stop": "The endpoint takes no stop strings: answers are cut when they are there.",
 }
+_SAMPLING = ("temperature", "top_p")
 _FEWER_TOP = 5
 
 
@@ -43,10 +44,13 @@ class Quirks:
         self._dropped: set[str] = set()
         self._most_top: int | None = None
         self.takes_n = True
+        self.refused: dict[str, str] = {}
 
     def put(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Settings as this server takes them."""
-        body = {name: value for name, value in settings.items() if name not in self._dropped}
+        body = {
+            name: value for name, value in settings.items() if name not in self._dropped and name not in self.refused
+        }
         if "max_tokens" in body and self._length_key != "max_tokens":
             body[self._length_key] = body.pop("max_tokens")
         if self._most_top is not None and body.get("top_logprobs", 0) > self._most_top:
@@ -72,6 +76,30 @@ class Quirks:
                 self._dropped.add(name)
                 _LOG.warning("%s", _DROPPED[name])
         return True
+
+    def learn_ahead(self, error: EndpointError, sent: Mapping[str, Any]) -> bool:
+        """Whether a question that was made ahead of the run shows that the model takes no such sampling settings, as
+        models that reason often do not. The run then goes on without them, and the user is told; once it has begun they
+        are never dropped.
+        """
+        refused = [name for name in _sampling_named(error) if name in sent and name not in self.refused]
+        self.refused |= dict.fromkeys(refused, "the model takes none but its own")
+        return bool(refused)
+
+
+def hinted(error: EndpointError) -> EndpointError:
+    """The error, with what to do where a model refuses a sampling setting in the middle of a run."""
+    named = _sampling_named(error)
+    if named and not error.hint:
+        error.hint = f"Leave it out with --model-args omit={named[0]}."
+    return error
+
+
+def _sampling_named(error: EndpointError) -> list[str]:
+    text = error.what.lower()
+    if error.status not in (400, 422) or not any(word in text for word in _UNKNOWN):
+        return []
+    return [name for name in _SAMPLING if re.search(rf"\b{name}\b", text)]
 
 
 def refuses_several(error: EndpointError) -> bool:
