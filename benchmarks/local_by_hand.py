@@ -18,8 +18,14 @@ _PATCH = 14
 def make_llava(folder: Path, *, seed: int = 0) -> Path:
     """A LLaVA whose forward over 289 tokens costs tens of milliseconds on two cores; float32, 30 M parameters."""
     import torch
-    from transformers import CLIPImageProcessorPil, CLIPVisionConfig, LlamaConfig, LlavaConfig
-    from transformers import LlavaForConditionalGeneration, LlavaProcessor
+    from transformers import (
+        CLIPImageProcessorPil,
+        CLIPVisionConfig,
+        LlamaConfig,
+        LlavaConfig,
+        LlavaForConditionalGeneration,
+        LlavaProcessor,
+    )
 
     from tests.helpers.checkpoints import CHAT_TEMPLATE, make_tokenizer
 
@@ -30,7 +36,7 @@ def make_llava(folder: Path, *, seed: int = 0) -> Path:
         patch_size=_PATCH, projection_dim=256,
     )  # fmt: skip
     text = LlamaConfig(
-        hidden_size=512, intermediate_size=1408, num_hidden_layers=6, num_attention_heads=8, vocab_size=8192,
+        hidden_size=512, intermediate_size=1408, num_hidden_layers=6, num_attention_heads=8, vocab_size=10_000,
         max_position_embeddings=1024, **ids,
     )  # fmt: skip
     torch.manual_seed(seed)

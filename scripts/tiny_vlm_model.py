@@ -117,6 +117,7 @@ def make_model(tokenizer: Any) -> Any:
         num_attention_heads=4,
         num_key_value_heads=4,
         max_position_embeddings=2048,
+        initializer_range=0.06,
         tie_word_embeddings=True,
         bos_token_id=None,
         eos_token_id=tokenizer.eos_token_id,

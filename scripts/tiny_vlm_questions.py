@@ -35,20 +35,31 @@ class Question:
         text: The question alone.
         answer: The right answer, one word.
         pool: All answers that make sense, the right one among them.
+        thing: Where to look for the answer, if it is in one place.
     """
 
     kind: str
     text: str
     answer: str
     pool: tuple[str, ...]
+    thing: Thing | None = None
 
 
 @dataclass(frozen=True)
 class Turn:
-    """A prompt and the answer to it; a dialogue is a tuple of them."""
+    """A prompt and the answer to it; a dialogue is a tuple of them.
+
+    Attributes:
+        prompt: What is asked.
+        answer: What is to be said.
+        thing: Where to look for the answer, if it is in one place.
+        options: For each lettered option how long the prompt is up to its letter, and up to its end.
+    """
 
     prompt: str
     answer: str
+    thing: Thing | None = None
+    options: tuple[tuple[int, int], ...] = ()
 
 
 def ask(rng: np.random.Generator, scene: Scene, kind: str) -> Question:
@@ -57,30 +68,32 @@ def ask(rng: np.random.Generator, scene: Scene, kind: str) -> Question:
     if kind == "count":
         return Question(kind, "How many shapes are there?", str(len(scene.things)), COUNTS)
     if kind == "digit":
-        return Question(kind, "Which digit is this?", str(scene.digit), DIGITS)
+        return Question(kind, "Which digit is this?", str(scene.digit), DIGITS, thing)
     if kind == "colour":
-        return Question(kind, f"What colour is the {thing.shape}?", thing.colour, tuple(COLOURS))
+        return Question(kind, f"What colour is the {thing.shape}?", thing.colour, tuple(COLOURS), thing)
     if kind == "shape":
         text = f"Which shape is {thing.colour}?" if scene.kind == "two" else "What shape is this?"
-        return Question(kind, text, thing.shape, SHAPES)
+        return Question(kind, text, thing.shape, SHAPES, thing)
     if kind == "side":
         side = scene.sides[int(rng.integers(len(scene.sides)))]
-        return Question(kind, f"Which shape is {side}?", scene.on_side(side).shape, SHAPES)
-    text, is_true = _claim(rng, scene, thing)
-    return Question(kind, text, "yes" if is_true else "no", YES_NO)
+        thing = scene.on_side(side)
+        return Question(kind, f"Which shape is {side}?", thing.shape, SHAPES, thing)
+    text, is_true, place = _claim(rng, scene, thing)
+    return Question(kind, text, "yes" if is_true else "no", YES_NO, place)
 
 
-def _claim(rng: np.random.Generator, scene: Scene, thing: Thing) -> tuple[str, bool]:
+def _claim(rng: np.random.Generator, scene: Scene, thing: Thing) -> tuple[str, bool, Thing | None]:
+    """A question whose answer is yes or no, which one, and where to look."""
     is_true = bool(rng.random() < 0.5)
     form = int(rng.integers(2))
     if scene.digit is not None and form:
         told = str(scene.digit) if is_true else _other(rng, DIGITS, str(scene.digit))
-        return f"Is this the digit {told}?", is_true
+        return f"Is this the digit {told}?", is_true, thing
     if scene.digit is not None or form:
         told = thing.colour if is_true else _other(rng, tuple(COLOURS), thing.colour)
-        return f"Is the {thing.shape} {told}?", is_true
+        return f"Is the {thing.shape} {told}?", is_true, thing
     told = thing.shape if is_true else _other(rng, SHAPES, *(one.shape for one in scene.things))
-    return f"Is there a {told}?", is_true
+    return f"Is there a {told}?", is_true, thing if is_true else None
 
 
 def _other(rng: np.random.Generator, names: Sequence[str], *not_these: str) -> str:
@@ -97,13 +110,18 @@ def options(rng: np.random.Generator, question: Question) -> tuple[str, ...]:
 
 def open_turn(question: Question, *, has_suffix: bool = True) -> Turn:
     """The question asked openly."""
-    return Turn(question.text + ONE_WORD * has_suffix, question.answer)
+    return Turn(question.text + ONE_WORD * has_suffix, question.answer, question.thing)
 
 
 def lettered_turn(question: Question, choices: Sequence[str]) -> Turn:
     """The question with lettered options; the answer is a letter."""
-    lines = "".join(f"\n{letter}. {word}" for letter, word in zip(LETTERS, choices, strict=False))
-    return Turn(question.text + lines + BY_LETTER, LETTERS[list(choices).index(question.answer)])
+    text, places = question.text, []
+    for letter, word in zip(LETTERS, choices, strict=False):
+        lettered = f"{text}\n{letter}"
+        text = f"{lettered}. {word}"
+        places.append((len(lettered), len(text)))
+    answer = LETTERS[list(choices).index(question.answer)]
+    return Turn(text + BY_LETTER, answer, question.thing, tuple(places))
 
 
 def dialogue(rng: np.random.Generator, scene: Scene) -> tuple[Turn, Turn]:
@@ -113,4 +131,4 @@ def dialogue(rng: np.random.Generator, scene: Scene) -> tuple[Turn, Turn]:
     else:
         first = ask(rng, scene, "shape")
     thing = next(thing for thing in scene.things if thing.shape == first.answer)
-    return open_turn(first), Turn(FOLLOW_UP + ONE_WORD, thing.colour)
+    return open_turn(first), Turn(FOLLOW_UP + ONE_WORD, thing.colour, thing)

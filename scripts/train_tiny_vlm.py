@@ -37,9 +37,10 @@ OUT = Path(__file__).resolve().parents[1] / "src" / "polymeter" / "library" / "t
 SCENES = {"one": 0.1, "two": 0.4, "many": 0.2, "digit": 0.3}
 """How often each kind of scene is drawn in training."""
 PRETRAINING = {"steps": 1200, "batch": 96}
+ALIGNMENT = {"steps": 150, "batch": 96}
 TRAINING = {"steps": 2000, "batch": 24}
 
-MUON_RATE, ADAM_RATE = 8e-3, 2e-3
+MUON_RATE, ADAM_RATE, ALIGNMENT_RATE = 8e-3, 2e-3, 3e-3
 
 Batch = dict[str, torch.Tensor]
 GRID = SIZE // PATCH
@@ -179,6 +180,42 @@ def pretrain(model: Any, seed: int, steps: int, batch: int) -> None:
             say(f"vision tower: step {step} of {steps}, loss {loss.item():.3f}, {share:.0%} right, {spent:.0f} s")
 
 
+def take_tower(model: Any, folder: Path) -> None:
+    """Stage one from a checkpoint that has been through it."""
+    from transformers import AutoModelForImageTextToText
+
+    other = AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32, local_files_only=True)
+    model.model.vision_tower.load_state_dict(other.model.vision_tower.state_dict())
+
+
+def align(model: Any, tokenizer: Any, seed: int, steps: int, batch: int) -> None:
+    """Between the stages: each patch of a thing is projected to where the words for its colour and kind lie, so that a
+    question's words can find it.
+    """
+
+    def word(text: str) -> int:
+        return int(tokenizer(text, add_special_tokens=False)["input_ids"][-1])
+
+    colours = torch.tensor([word(f" {name}") for name in COLOURS])
+    things = torch.tensor([word(f" {name}") for name in THINGS])
+    projector, words = model.model.multi_modal_projector, model.lm_head
+    optimizer = torch.optim.AdamW([*projector.parameters(), *words.parameters()], lr=ALIGNMENT_RATE)
+    started = time.monotonic()
+    for step, made in enumerate(patch_batches(seed + 1, batch, steps), start=1):
+        with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+            states = model.model.vision_tower(made["pixels"], output_hidden_states=True).hidden_states[-1][:, 1:]
+        is_thing = made["things"] > 0
+        projected = projector(states[is_thing].float())
+        logits = words(nn.functional.rms_norm(projected, projected.shape[-1:]))
+        loss = nn.functional.cross_entropy(logits, colours[made["colours"][is_thing] - 1])
+        loss = loss + nn.functional.cross_entropy(logits, things[made["things"][is_thing] - 1])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if step % 50 == 0:
+            say(f"projector: step {step} of {steps}, loss {loss.item():.3f}, {time.monotonic() - started:.0f} s")
+
+
 def train(model: Any, processor: Any, out: Path, seed: int, steps: int, batch: int) -> None:
     """Stage two; the checkpoint is saved every 250 steps.
 
@@ -193,10 +230,11 @@ def train(model: Any, processor: Any, out: Path, seed: int, steps: int, batch: i
     for step in range(1, steps + 1):
         rng = np.random.default_rng([seed, 2, step])
         drawn = [random_scene(rng) for _ in range(batch)]
-        share = 0.5 * min(1.0, step / (0.4 * steps))
+        share = 0.5 * min(1.0, step / (0.2 * steps))
+        hint_weight = 0.3 * max(0.0, 1 - step / (0.7 * steps))
         asked = [segments_of(rng, scene, share) for scene, _ in drawn]
         with torch.autocast("cpu", torch.bfloat16):
-            loss = packer.loss(model, pixels([picture for _, picture in drawn]), asked)
+            loss = packer.loss(model, pixels([picture for _, picture in drawn]), asked, hint_weight)
         stepper.step(loss)
         recent = loss.item() if step == 1 else 0.95 * recent + 0.05 * loss.item()
         if step % 50 == 0:
@@ -210,6 +248,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Train the tiny vision-language model, or measure it.")
     parser.add_argument("--out", type=Path, default=OUT)
     parser.add_argument("--seed", type=int, default=4)
+    parser.add_argument("--tower", type=Path, help="take the vision tower of this checkpoint, and leave out stage one")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--check", action="store_true", help="measure the checkpoint that is there")
     parser.add_argument("--samples", type=int, default=400, help="held-out questions of each kind")
@@ -221,7 +260,11 @@ def main() -> None:
         model = make_model(processor.tokenizer)
         model.set_attn_implementation("eager")  # the fastest one for few tokens on a processor
         say(f"{sum(one.numel() for one in model.parameters()):,} parameters, seed {chosen.seed}")
-        pretrain(model, chosen.seed, **PRETRAINING)
+        if chosen.tower is None:
+            pretrain(model, chosen.seed, **PRETRAINING)
+        else:
+            take_tower(model, chosen.tower)
+        align(model, processor.tokenizer, chosen.seed, **ALIGNMENT)
         train(model, processor, chosen.out, chosen.seed, **TRAINING)
         save(model, processor, chosen.out)
     say(json.dumps(check(chosen.out, chosen.samples)))

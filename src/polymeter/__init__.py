@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from polymeter.api import RunResult, evaluate, resume
+    from polymeter.api import RunResult, agree, evaluate, resume, score
     from polymeter.core.errors import DataError, ModelError, PlanError, PolymeterError, ScoreError
     from polymeter.core.metric import Aggregation, Metric
     from polymeter.core.model import AsyncModel, BatchModel, ModelSpec, ModelTraits
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "polymeter.api": ("RunResult", "evaluate", "resume"),
+    "polymeter.api": ("RunResult", "agree", "evaluate", "resume", "score"),
     "polymeter.core.errors": ("DataError", "ModelError", "PlanError", "PolymeterError", "ScoreError"),
     "polymeter.core.metric": ("Aggregation", "Metric"),
     "polymeter.core.model": ("AsyncModel", "BatchModel", "ModelSpec", "ModelTraits"),
@@ -62,11 +62,13 @@ __all__ = [
     "Text",
     "Usage",
     "Video",
+    "agree",
     "evaluate",
     "register_aggregation",
     "register_metric",
     "register_model",
     "resume",
+    "score",
 ]
 
 

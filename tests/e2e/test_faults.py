@@ -18,7 +18,8 @@ from polymeter.api.running import RunResult
 from polymeter.engine import endpoint_lane
 from polymeter.store.export import read_samples
 from tests.e2e.kit import COMMAND
-from tests.helpers.fault_server import FAULTS, PERSISTENT, FaultServer, Latency, Weather
+from tests.helpers.fault_server import FaultServer
+from tests.helpers.fault_weather import FAULTS, PERSISTENT, Latency, Weather
 
 N_SAMPLES = 2_000
 QUICK = Latency("lognormal", 0.002, 0.8)
@@ -142,9 +143,9 @@ def test_each_fault_passes(server: FaultServer, task: Path, tmp_path: Path, faul
 
 
 def test_a_limit_is_found_below_what_the_endpoint_refuses(server: FaultServer, task: Path, tmp_path: Path) -> None:
-    weather = Weather(Latency("constant", 0.01), capacity=20, answers=ANSWERS)
-    result = ask(server, task, tmp_path / "run", weather, limit=1_500, concurrency="auto")
-    assert result.results["tasks"]["sums"]["statuses"] == {"ok": 1_500}
+    weather = Weather(Latency("constant", 0.04), capacity=20, answers=ANSWERS)
+    result = ask(server, task, tmp_path / "run", weather, limit=800, concurrency="auto", timeout_s=60.0)
+    assert result.results["tasks"]["sums"]["statuses"] == {"ok": 800}
     record = fared(result)
     reasons = [why for _, _, why in record["history"]]
     assert reasons[0] == "start"
@@ -155,10 +156,9 @@ def test_a_limit_is_found_below_what_the_endpoint_refuses(server: FaultServer, t
 
 
 def test_a_limit_that_is_found_grows_where_nothing_is_refused(server: FaultServer, task: Path, tmp_path: Path) -> None:
-    result = ask(
-        server, task, tmp_path / "run", Weather(Latency("constant", 0.03), answers=ANSWERS), concurrency="auto"
-    )
-    assert fared(result)["most_in_flight"] >= 64
+    weather = Weather(Latency("constant", 0.06), answers=ANSWERS)
+    result = ask(server, task, tmp_path / "run", weather, limit=800, concurrency="auto", timeout_s=60.0)
+    assert fared(result)["most_in_flight"] >= 32
     assert server.stats.most_in_flight <= fared(result)["most_in_flight"]
 
 

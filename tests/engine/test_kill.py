@@ -93,7 +93,7 @@ def state_of(run: Path) -> tuple[list[int], set[str]]:
     journal = Journal(run / "journal.db")
     sealed = [index for (index,) in journal._db.execute("SELECT sample FROM samples WHERE seal IS NOT NULL")]
     questions = {
-        json.loads(request)["messages"][0]["parts"][0]["text"] for _, _, request, _ in journal.exchanges("list")
+        json.loads(request)["messages"][0]["parts"][0]["text"] for _, _, _, request, _ in journal.exchanges("list")
     }
     journal.close()
     return sealed, questions

@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import math
 import random
 import threading
 import time
@@ -29,85 +28,15 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-MODEL = "fault"
-FAULTS: Mapping[str, str] = {
-    "rate_limit": "429 without Retry-After",
-    "rate_limit_after": "429 with Retry-After",
-    "internal": "500",
-    "bad_gateway": "502 with a page of HTML",
-    "unavailable": "503 with a plain text",
-    "reset": "the connection is reset before an answer",
-    "hang": "never an answer",
-    "truncated": "the connection ends in the middle of the JSON",
-    "malformed": "200 with something that is no JSON",
-    "error_body": "200 with an error in the body",
-    "slow": "the right answer, a few bytes at a time",
-    "wrong_type": "200 with the page of a proxy",
-}
-PERSISTENT = "bad_request"
-"""A fault that comes at every try: 400."""
+from tests.helpers.fault_weather import FAULTS, PERSISTENT, Latency, Weather
 
+MODEL = "fault"
 _ASKED_AHEAD = 2
 """So many lone questions before all others (is the server there? does the model see images?) are not in the window."""
 
 _REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 429: "Too Many Requests", 500: "Internal Server Error"}
 _REASONS |= {502: "Bad Gateway", 503: "Service Unavailable"}
 _PAGE = b"<html><body><h1>Please sign in</h1></body></html>"
-
-
-@dataclass(frozen=True)
-class Latency:
-    """How long an answer takes, in seconds.
-
-    Attributes:
-        kind: ``constant``, ``uniform`` (0 to twice the mean) or ``lognormal``.
-        mean_s: The mean.
-        sigma: Of the logarithm, for ``lognormal``.
-    """
-
-    kind: str = "constant"
-    mean_s: float = 0.0
-    sigma: float = 0.5
-
-    def draw(self, source: random.Random) -> float:
-        """One latency."""
-        if self.kind == "constant":
-            return self.mean_s
-        if self.kind == "uniform":
-            return source.uniform(0, 2 * self.mean_s)
-        return source.lognormvariate(math.log(self.mean_s) - self.sigma**2 / 2, self.sigma)
-
-
-@dataclass(frozen=True)
-class Weather:
-    """What the server does.
-
-    Attributes:
-        latency: Of answers; faults come at once, or after it where a server would have worked.
-        shares: For each fault, which share of tries meets it.
-        bad_requests: Share of contents that are refused with 400 at every try.
-        retry_after_s: What ``Retry-After`` says.
-        slow_s: How long a slow answer drips.
-        capacity: Requests it works on at a time; 0: any number.
-        queues: Whether more than that wait for their turn; else they get 429.
-        seed: Of everything that is drawn.
-        answers: Question → answer; other questions are echoed.
-    """
-
-    latency: Latency = Latency()
-    shares: Mapping[str, float] = field(default_factory=dict)
-    bad_requests: float = 0.0
-    retry_after_s: float = 0.02
-    slow_s: float = 0.02
-    capacity: int = 0
-    queues: bool = False
-    seed: int = 0
-    answers: Mapping[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        unknown = self.shares.keys() - FAULTS.keys()
-        if unknown or sum(self.shares.values()) > 1:
-            raise ValueError(f"unknown faults {sorted(unknown)}, or shares of more than one in all")
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,55 @@ def test_a_plain_subclass_goes_by_its_own_name_and_a_base_is_not_meant(tmp_path:
     path = str(write(tmp_path, {"plain.py": code}) / "plain.py")
     assert LmmsModel(path=path).identity["name"] == "Mine"
     assert LmmsModel("Base", path).identity["name"] == "Base"
+
+
+def test_what_a_file_defines_is_meant_before_what_it_imports(tmp_path: Path) -> None:
+    talks = """\
+    from lmms_eval.api.registry import MODEL_REGISTRY, register_model
+    from simple import Eyes as SimpleEyes
+
+    if "eyes_chat" in MODEL_REGISTRY:
+        del MODEL_REGISTRY["eyes_chat"]
+
+    @register_model("eyes_chat")
+    class Eyes(SimpleEyes):
+        is_simple = False
+    """
+    simple = "@register_model('eyes')\nclass Eyes(lmms):\n    pass\n"
+    sees = "from simple import Eyes\n\n@register_model('better')\nclass Better(Eyes):\n    pass\n"
+    folder = write(tmp_path, {"simple.py": simple, "chat.py": textwrap.dedent(talks), "better.py": sees})
+    for name in ("", "eyes", "eyes_chat", "Eyes"):
+        assert LmmsModel(name, str(folder / "chat.py")).traits.kind == "chat", "lmms-eval prefers it under one name"
+    assert LmmsModel("eyes", str(folder / "better.py")).identity["class"] == "Eyes"
+    assert LmmsModel("", str(folder / "better.py")).identity["class"] == "Better"
+
+
+def test_in_a_tree_of_wrappers_only_the_file_of_the_name_is_loaded(tmp_path: Path) -> None:
+    one = "@register_model('one')\nclass One(lmms):\n    pass\n"
+    talks = (
+        "from lmms_eval.models.simple.two import Two as Simple\n\n"
+        "@register_model('two_chat')\nclass Two(Simple):\n    is_simple = False\n"
+    )
+    files = {
+        "models/__init__.py": "AVAILABLE_SIMPLE_MODELS = {'one': 'One', 'two': 'Two', 'broken': 'Broken'}\n",
+        "models/simple/one.py": one,
+        "models/simple/two.py": one.replace("one", "two").replace("One", "Two"),
+        "models/simple/broken.py": "import a_package_that_nobody_has\n",
+        "models/chat/two.py": talks,
+    }
+    models = write(tmp_path, files) / "models"
+    assert LmmsModel("one", str(models / "simple")).identity["class"] == "One"
+    assert LmmsModel("one", str(models)).traits.kind == "simple"
+    assert LmmsModel("two", str(models)).traits.kind == "chat"
+    with pytest.raises(PlanError, match="'a_package_that_nobody_has'"):
+        LmmsModel("broken", str(models))
+
+
+def test_a_package_may_import_what_it_lists(tmp_path: Path) -> None:
+    init = "LISTED = {'one': 'One'}\nfor name, cls in LISTED.items():\n    exec(f'from .{name} import {cls}')\n"
+    one = "from mine.parts import base\n\n@register_model('one')\nclass One(base.Base):\n    pass\n"
+    files = {"mine/__init__.py": init, "mine/one.py": one, "mine/parts/base.py": "class Base(lmms):\n    pass\n"}
+    assert LmmsModel("one", str(write(tmp_path, files) / "mine")).identity["class"] == "One"
 
 
 def test_a_file_without_a_model_and_a_place_that_is_not_there(tmp_path: Path) -> None:
@@ -334,6 +384,22 @@ def test_the_plans_batch_size_reaches_the_constructor(tmp_path: Path, planned: A
     options = {} if planned is None else {"batch_size": planned}
     result = run_wrapper(tmp_path, "colours", wrapper_file(tmp_path, code), model_args=told, **options)
     assert set(answers(result, "colours")) == {str(size)}
+
+
+@pytest.mark.parametrize(
+    ("told", "hint"),
+    [({}, 128), ({"num_concurrent": 3}, 12), ({"num_concurrent": None}, 64), ({"batch_size": 5}, 5)],
+)
+def test_a_wrapper_that_asks_concurrently_by_itself_gets_many_at_once(
+    tmp_path: Path, told: dict[str, Any], hint: int
+) -> None:
+    code = """\
+    def __init__(self, num_concurrent=32, batch_size=1):
+        self.size = batch_size
+
+    """
+    model = LmmsModel(path=str(wrapper_file(tmp_path, code)), **told)
+    assert (model.batch_hint, loaded(model).size) == (hint, told.get("batch_size", 1))
 
 
 def test_no_size_is_refused(tmp_path: Path) -> None:

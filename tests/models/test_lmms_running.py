@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +13,7 @@ from typing import Any
 import pytest
 from PIL import Image as Pictures
 
-from polymeter.core.errors import ModelError
+from polymeter.core.errors import ModelError, PlanError
 from polymeter.core.parts import Audio, Image, Text, Video
 from polymeter.core.request import Generate, Loglikelihood, Message, Origin, Request, Response
 from polymeter.models.lmms import LmmsModel
@@ -433,3 +437,72 @@ def test_bars_of_a_wrapper_are_not_shown(tmp_path: Path, capfd: pytest.CaptureFi
 
     list(tqdm([1], desc="shown elsewhere"))
     assert "shown elsewhere" in capfd.readouterr().err
+
+
+def test_row_numbers_kept_below_the_length_are_kept(tmp_path: Path) -> None:
+    def clamped(instance: Any) -> str:
+        _, _, visual, doc_id, task, split = instance.args
+        rows = WRAPPERS[-1].task_dict[task][split]
+        assert (doc_id in rows, 0 in rows, next(iter(rows)) is rows[7]) == (True, False, True)
+        return str(visual(rows[min(doc_id, len(rows) - 1)])[0].getpixel((0, 0)))
+
+    WRAPPERS.append(Echo(clamped))
+    found = ask(WRAPPERS[-1], request("q", picture("red"), index=7), request("q", picture("blue"), index=9))
+    assert [response.text for response in found] == ["(255, 0, 0)", "(0, 0, 255)"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["[LMMS_EVAL_REQUEST_FAILED after 5 retries] 503", GenerationResult("[LMMS_EVAL_BUDGET_EXCEEDED]", TokenCounts())],
+)
+def test_a_failure_that_a_wrapper_writes_as_an_answer_is_a_failure(answer: Any) -> None:
+    (found,) = ask(Echo(lambda instance: answer), request("q"))
+    assert found.error is not None
+    assert "says that it got no answer: [LMMS_EVAL_" in found.error.message
+
+
+def test_numbers_that_can_only_be_losses_are_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    weigh = request("q", ask=Loglikelihood(("a", "b")))
+    wrapper = Echo(lambda instance: (2.5 if instance.idx else -1.0, True))
+    ask(wrapper, weigh, returns_loss=True)
+    assert caplog.text == ""
+    ask(wrapper, weigh, request("q", picture("red"), ask=Loglikelihood(("a", "b"))))
+    assert caplog.text.count("Echo.loglikelihood gives 2.5, and no log-probability is above 0") == 1
+    assert "--model-args returns_loss=true" in caplog.text
+
+
+def test_a_batch_that_is_refused_when_asked_names_the_option(tmp_path: Path) -> None:
+    code = """\
+    def __init__(self, batch_size=1):
+        self.batch_size_per_gpu = int(batch_size)
+
+    def generate_until(self, requests):
+        assert self.batch_size_per_gpu == 1
+        return ["red"] * len(requests)
+    """
+    path = wrapper_file(tmp_path, code)
+    with pytest.raises(PlanError, match=rf"{path}:6\] It refuses batches of 4: run it with --batch-size 1"):
+        run_wrapper(tmp_path, "colours", path, batch_size=4)
+    assert run_wrapper(tmp_path, "colours", path, output="one").exit_code == 0
+
+
+def test_what_a_wrapper_logs_for_each_batch_is_not_shown() -> None:
+    code = """\
+    import sys
+    from loguru import logger
+    from polymeter.guests.contain import without_chatter
+
+    with without_chatter():
+        logger.info("each batch")
+        logger.warning("a warning")
+    logger.info("elsewhere")
+    logger.debug("nobody asked")
+    """
+    plain = {name: value for name, value in os.environ.items() if name != "LOGURU_LEVEL"}
+    words = [sys.executable, "-c", textwrap.dedent(code)]
+    said = subprocess.run(words, env=plain, capture_output=True, text=True, check=True).stderr
+    assert [text in said for text in ("each batch", "a warning", "elsewhere", "nobody asked")] == [
+        False, True, True, False,
+    ]  # fmt: skip
+    told = subprocess.run(words, env={**plain, "LOGURU_LEVEL": "DEBUG"}, capture_output=True, text=True, check=True)
+    assert "each batch" in told.stderr, "who sets a level gets it"

@@ -152,7 +152,7 @@ def check(journal: Journal, task: str, number: int, model: Model) -> None:
             assert (found.score, found.score_digest, found.score_is_exact) == (None, None, False)
         else:
             assert (found.score_digest, found.score_is_exact, found.score) == (score[2], bool(score[3]), score[4])
-    exchanged = [(sample, role, body) for sample, role, _, body in journal.exchanges(task)]
+    exchanged = [(sample, role, body) for sample, role, _, _, body in journal.exchanges(task)]
     in_order = sorted((row for row in asked if row[6] != STALE), key=lambda row: (row[1], row[2], row[6]))
     assert exchanged == [(row[1], row[2], row[7]) for row in in_order]
 
@@ -232,7 +232,7 @@ def test_a_request_is_kept_once_however_often_it_is_asked(writer: JournalWriter,
     writer.put("requests", [("f", '"one"'), ("f", '"two"')])
     writer.put("responses", [answer_row(1, place) for place in range(3)])
     writer.flush()
-    assert [request for _, _, request, _ in reader.exchanges("first")] == ['"one"'] * 3
+    assert [request for _, _, _, request, _ in reader.exchanges("first")] == ['"one"'] * 3
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------
@@ -284,11 +284,11 @@ def connect_to_small_disk(path: Path) -> sqlite3.Connection:
     return db
 
 
-journals_connect = journals._connect
+journals_connect = journals.connect
 
 
 def test_a_full_disk_is_an_error_and_what_was_written_is_safe(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journals, "_connect", connect_to_small_disk)
+    monkeypatch.setattr(journals, "connect", connect_to_small_disk)
     writer = JournalWriter(path, TASKS)
     writer.put("samples", [sample_row(1, place) for place in range(10)])
     writer.flush()

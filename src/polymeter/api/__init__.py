@@ -1,6 +1,18 @@
 """What the commands and Python users call: run the engine, then ask ``report`` for pages."""
 
+from polymeter.api.agreement import agree
 from polymeter.api.running import RunResult, evaluate, resume
+from polymeter.api.scoring import score
 from polymeter.api.tasks import build_catalog, check_path, describe_task, flatten_task
 
-__all__ = ["RunResult", "build_catalog", "check_path", "describe_task", "evaluate", "flatten_task", "resume"]
+__all__ = [
+    "RunResult",
+    "agree",
+    "build_catalog",
+    "check_path",
+    "describe_task",
+    "evaluate",
+    "flatten_task",
+    "resume",
+    "score",
+]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from polymeter.api.settings import read_settings
 from polymeter.core.model import Model, ModelSpec
 from polymeter.core.options import RunOptions
 from polymeter.core.progress import Progress, Silence
+from polymeter.engine.plan import FILE_ENDINGS
 from polymeter.engine.run import RunOutcome, RunRequest, parse_model, resume_request, run
 from polymeter.store.folder import RunFolder
 
@@ -119,10 +120,10 @@ def evaluate(
     for file in merged.imports:
         import_file(file)
     request = RunRequest(
-        _spec(model, model_path, model_args),
+        model_of(model, model_path, model_args),
         tuple(_absolute_file(name) for name in ([tasks] if isinstance(tasks, str) else tasks)),
         merged,
-        {role: _spec(which) for role, which in (roles or {}).items()},
+        {role: model_of(which) for role, which in (roles or {}).items()},
         command,
     )
     return _run(request, progress or Silence())
@@ -141,8 +142,13 @@ def resume(path: Path | str, *, progress: Progress | None = None) -> RunResult:
 
 
 def _run(request: RunRequest, progress: Progress) -> RunResult:
+    return carried_out(lambda: run(request, progress))
+
+
+def carried_out(evaluation: Callable[[], RunOutcome]) -> RunResult:
+    """Let the engine do its work, and write the page of what came out."""
     with _FEWER_COLLECTIONS:
-        outcome = run(request, progress)
+        outcome = evaluation()
         if outcome.status == "complete":
             _write_report(outcome)
     return RunResult(outcome.folder, outcome.status, outcome.results, outcome.n_failed)
@@ -200,10 +206,15 @@ def _absolute(places: Mapping[str, str]) -> dict[str, str]:
 
 
 def _absolute_file(name: str) -> str:
-    return str(Path(name).resolve()) if name.endswith((".yaml", ".yml")) and Path(name).is_file() else name
+    return str(Path(name).resolve()) if name.endswith(FILE_ENDINGS) and Path(name).is_file() else name
 
 
-def _spec(model: ModelLike, path: str = "", args: Mapping[str, Any] | None = None) -> ModelSpec | Model:
+def model_of(model: ModelLike, path: str = "", args: Mapping[str, Any] | None = None) -> ModelSpec | Model:
+    """The spec that a name stands for; a spec or a model as it is.
+
+    Raises:
+        PlanError: There is no such backend.
+    """
     path = str(Path(path).resolve()) if path and Path(path).exists() else path
     if isinstance(model, str):
         return parse_model(model, path=path, args=args)

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from polymeter import __version__
-from polymeter.cli import check, lmms_eval, models, python, resume, run, tasks
+from polymeter.cli import agree, check, lmms_eval, models, python, resume, run, score, tasks
 from polymeter.cli.state import State, set_debug
 from polymeter.core.errors import PolymeterError
 
@@ -39,6 +39,8 @@ def build_app() -> typer.Typer:
     app.callback(invoke_without_command=True)(_begin)
     app.command("run")(run.run)
     app.command("resume")(resume.resume)
+    app.command("score")(score.score)
+    app.command("agree")(agree.agree)
     app.command("tasks")(tasks.tasks)
     app.command("models")(models.models)
     app.command("check")(check.check)

@@ -44,7 +44,7 @@ def parse_pairs(texts: Iterable[str], option: str) -> dict[str, Any]:
     return found
 
 
-def parse_model_args(model: str, texts: Iterable[str]) -> dict[str, Any]:
+def parse_model_args(model: str, texts: Iterable[str], option: str = "--model-args") -> dict[str, Any]:
     """``--model-args``: as ``parse_pairs``; those of an ``lmms`` wrapper by the rules that its authors know, under
     which JSON stays text and a negative number is a float.
 
@@ -52,7 +52,7 @@ def parse_model_args(model: str, texts: Iterable[str]) -> dict[str, Any]:
         PlanError: As for ``parse_pairs``.
     """
     if model.partition(":")[0] != "lmms":
-        return parse_pairs(texts, "--model-args")
+        return parse_pairs(texts, option)
     from polymeter.models.lmms_arguments import simple_parse_args_string
 
     found: dict[str, Any] = {}
@@ -60,10 +60,10 @@ def parse_model_args(model: str, texts: Iterable[str]) -> dict[str, Any]:
         try:
             pairs = simple_parse_args_string(text)
         except ValueError as error:
-            raise PlanError(f"{error}.", where="--model-args", hint="Write name=value,other=value") from None
+            raise PlanError(f"{error}.", where=option, hint="Write name=value,other=value") from None
         for key, value in pairs.items():
             if key in found:
-                raise PlanError(f"{key!r} is given twice.", where="--model-args")
+                raise PlanError(f"{key!r} is given twice.", where=option)
             found[key] = value
     return found
 

@@ -10,8 +10,10 @@ from typing import Annotated, Any
 import typer
 
 from polymeter.cli.pairs import parse_model_args, parse_pairs, parse_places, split_list
+from polymeter.cli.roles import JudgeArgs, judge_roles
 from polymeter.cli.state import Debug, state_of
 from polymeter.core.errors import PlanError
+from polymeter.core.model import ModelSpec
 
 _WHAT, _HOW, _SPEED, _OUTPUT = "What to measure", "Settings that can change a number", "Speed and failures", "Output"
 
@@ -57,6 +59,7 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
         bool, _option("--strip-prompt", help="The wrapper answers with input and output: cut the input.", panel=_HOW)
     ] = False,
     judge: Annotated[str | None, _option("--judge", help="The model that judges.", panel=_WHAT, metavar="SPEC")] = None,
+    judge_args: JudgeArgs = None,
     include_path: Annotated[
         list[Path] | None, _option("--include-path", help="A folder of benchmarks.", panel=_WHAT, metavar="FOLDER")
     ] = None,
@@ -170,8 +173,8 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
         "include_paths": tuple(include_path or ()),
         "imports": tuple(imports or ()),
         "output": output,
-        "batch_size": _number_or_auto(batch_size, "--batch-size"),
-        "concurrency": _number_or_auto(concurrency, "--concurrency"),
+        "batch_size": number_or_auto(batch_size, "--batch-size"),
+        "concurrency": number_or_auto(concurrency, "--concurrency"),
         "window": window,
         "score_workers": score_workers,
         "decode_workers": decode_workers,
@@ -187,7 +190,7 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
     arguments = parse_model_args(model, model_args or ())
     arguments |= {"base_url": base_url} if base_url else {}
     arguments |= {"strip_prompt": True} if strip_prompt else {}
-    return _evaluate(context, model, names, model_path, arguments, {"judge": judge} if judge else {}, options, quiet)
+    return _evaluate(context, model, names, model_path, arguments, judge_roles(judge, judge_args), options, quiet)
 
 
 def _evaluate(
@@ -196,7 +199,7 @@ def _evaluate(
     names: list[str],
     model_path: str,
     model_args: dict[str, Any],
-    roles: dict[str, str],
+    roles: dict[str, str | ModelSpec],
     options: dict[str, Any],
     is_quiet: bool,
 ) -> int:
@@ -218,7 +221,7 @@ def _evaluate(
     return show(result)
 
 
-def _number_or_auto(text: str | None, option: str) -> int | str | None:
+def number_or_auto(text: str | None, option: str) -> int | str | None:
     """A number from 1 on, or ``auto``."""
     if text is None or text == "auto":
         return text

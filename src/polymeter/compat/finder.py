@@ -1,4 +1,5 @@
-"""The finder: ``import lmms_eval.x`` gives ``polymeter.compat.lmms_eval.x``, the same module object under both names.
+"""The finder: ``import lmms_eval.x`` gives ``polymeter.compat.lmms_eval.x``, the same module object under both names;
+so does ``evalscope``.
 
 Nothing is installed under another project's name; one entry of ``sys.meta_path`` answers for it. What a task's own
 collection brings (``lmms_eval.tasks.mmbench.en_utils``) never gets here: guests' imports look there first.
@@ -19,8 +20,11 @@ from types import ModuleType
 
 from polymeter.core.errors import PlanError
 
-_HOME = "polymeter.compat.lmms_eval"
-_FOREIGN = ("lmms_eval", "lm_eval")
+_HOMES = {
+    "lmms_eval": "polymeter.compat.lmms_eval",
+    "lm_eval": "polymeter.compat.lmms_eval",
+    "evalscope": "polymeter.compat.evalscope",
+}
 
 
 def install() -> None:
@@ -31,7 +35,7 @@ def install() -> None:
     """
     if any(isinstance(finder, _FacadeFinder) for finder in sys.meta_path):
         return
-    for name in _FOREIGN:
+    for name in _HOMES:
         loaded = sys.modules.get(name)
         if loaded is not None:
             raise PlanError(
@@ -49,9 +53,10 @@ class _FacadeFinder(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         top, _, rest = fullname.partition(".")
-        if top not in _FOREIGN:
+        home = _HOMES.get(top)
+        if home is None:
             return None
-        ours = f"{_HOME}.{rest}" if rest else _HOME
+        ours = f"{home}.{rest}" if rest else home
         found = _find(ours)
         if found is not None:
             is_package = found.submodule_search_locations is not None
@@ -92,19 +97,23 @@ def _find(name: str) -> ModuleSpec | None:
 def _what_is_missing(fullname: str, rest: str) -> str:
     """A sentence for a name that is not there, with the near ones."""
     top = fullname.partition(".")[0]
-    known = [f"{top}.{name}" for name in _stand_ins()]
+    known = [f"{top}.{name}" for name in _stand_ins(_HOMES[top])]
     near = get_close_matches(fullname, known, n=3, cutoff=0.6)
     hint = f" Near: {', '.join(near)}." if near else ""
     if rest.startswith("tasks."):
         hint += " If another task folder has it, put the two folders side by side, as they are in lmms-eval."
+    if rest.startswith(("models.simple.", "models.chat.")):
+        hint += (
+            " Wrappers of lmms-eval itself do not come with Polymeter: put its file in simple/ or chat/, side by side."
+        )
     return f"Polymeter's stand-in for {top} has no module {fullname!r}.{hint}"
 
 
-def _stand_ins() -> list[str]:
-    """Dotted names of all our modules, found without importing them."""
-    home = importlib.util.find_spec(_HOME)
+def _stand_ins(home: str) -> list[str]:
+    """Dotted names of all our modules below a package, found without importing them."""
+    spec = importlib.util.find_spec(home)
     found: list[str] = []
-    waiting = [("", place) for place in (home.submodule_search_locations or [] if home else [])]
+    waiting = [("", place) for place in (spec.submodule_search_locations or [] if spec else [])]
     while waiting:
         prefix, place = waiting.pop()
         for info in pkgutil.iter_modules([place]):

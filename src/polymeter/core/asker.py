@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from polymeter.core.errors import PlanError
 from polymeter.core.request import Request, Response
@@ -25,6 +25,15 @@ class Asker(Protocol):
         ...
 
 
+@runtime_checkable
+class TakesRefusals(Protocol):
+    """An Asker that can be told that an answer it gave is of no use."""
+
+    def refuse(self, why: str) -> None:
+        """Note that a verdict could not be used."""
+        ...
+
+
 def no_asker(role: str, request: Request) -> Response:
     """An Asker for places where nobody can be asked."""
     raise PlanError(f"No model has the role {role!r} here.", hint=f"Name one with --{role}.")
@@ -40,6 +49,18 @@ def current_asker() -> Asker:
     A thread that foreign code starts has its own context: take the Asker before starting it.
     """
     return _CURRENT.get()
+
+
+def refuse_verdict(why: str) -> None:
+    """Say that a judge's answer is no verdict. The sample that is being scored in this context then has no score,
+    whatever the code that asked makes of it.
+
+    Args:
+        why: What was expected and what was said, for people.
+    """
+    asker = current_asker()
+    if isinstance(asker, TakesRefusals):
+        asker.refuse(why)
 
 
 @contextmanager

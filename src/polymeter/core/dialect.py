@@ -31,6 +31,8 @@ class OpenContext:
         prompt_key: Which model-specific block of prompts to use; empty: the model's family.
         system_prompt: Put before every conversation.
         data: Local files in place of dataset ids.
+        limit: How many samples the plan wants, for tasks that take so many of each subset (``limits_itself``): a count,
+            or below 1 a share.
         options: Further settings for one dialect.
         cache_dir: Where prepared datasets are kept.
     """
@@ -41,6 +43,7 @@ class OpenContext:
     prompt_key: str = ""
     system_prompt: str = ""
     data: Mapping[str, str] = field(default_factory=dict)
+    limit: float | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     cache_dir: Path | None = None
 

@@ -21,7 +21,10 @@ _TEXT_ASKS = ("generate", "loglikelihood")
 
 DIALECTS: Registry[Dialect] = Registry(
     "dialect",
-    {"task_yaml": Target("polymeter.dialects.task_yaml:dialect", "polymeter", summary="YAML tasks of lmms-eval")},
+    {
+        "task_yaml": Target("polymeter.dialects.task_yaml:dialect", "polymeter", summary="YAML tasks of lmms-eval"),
+        "adapter": Target("polymeter.dialects.adapter:dialect", "polymeter", summary="data adapters of EvalScope"),
+    },
     group="polymeter.dialects",
 )
 
@@ -158,9 +161,8 @@ AGGREGATIONS: Registry[Aggregation] = Registry(
 FACADES: Registry[Callable[[], None]] = Registry(
     "facade",
     {
-        "lmms_eval": Target(
-            "polymeter.compat.finder:install", "polymeter", summary="importable stand-ins for foreign packages"
-        )
+        "lmms_eval": Target("polymeter.compat.finder:install", "polymeter", summary="stand-ins for lmms_eval"),
+        "evalscope": Target("polymeter.compat.finder:install", "polymeter", summary="stand-ins for evalscope"),
     },
 )
 """What is switched on before the first guest is loaded, so that its imports of foreign packages resolve."""

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 Role = Literal["system", "user", "assistant"]
 Protocol = Literal["single", "multi_round", "visual_cot", "agentic"]
 AskKind = Literal["generate", "loglikelihood", "generate_image"]
+PROMPT_VERSION = "judge_prompt"
+"""Under this name the metadata of a judge's question hold the version of its prompt; it is kept with the question."""
 
 
 @dataclass(frozen=True, slots=True)

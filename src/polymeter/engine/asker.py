@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection
+from dataclasses import replace
 
 from polymeter.core.errors import PlanError
-from polymeter.core.request import Error, Request, Response
+from polymeter.core.request import Error, Origin, Request, Response
 from polymeter.engine.gate import Gate
 from polymeter.engine.player import Asked, SampleInPlay
 from polymeter.engine.pool import Pool
@@ -41,9 +42,10 @@ class SampleAsker:
             PlanError: No model has that role in this run.
         """
         if role not in self._roles:
-            self._play.failed_judgements.add(role)
-            raise PlanError(f"No model has the role {role!r} in this run.", hint=f"Name one with --{role}.")
-        asked = self._play.ask(role, request)
+            absent = PlanError(f"No model has the role {role!r} in this run.", hint=f"Name one with --{role}.")
+            self._play.failed_judgements[role] = str(absent)
+            raise absent
+        asked = self._play.ask(role, self._from_here(request))
         asked.waiter = threading.Event()
         with self._play.lock:
             self._play.judge_calls.append(asked.fingerprint)
@@ -55,7 +57,20 @@ class SampleAsker:
             response = Response(error=Error("permanent", "The run was stopped."))
         with self._play.lock:
             if response.error is not None:
-                self._play.failed_judgements.add(asked.fingerprint)
+                self._play.failed_judgements[asked.fingerprint] = response.error.message
             else:
-                self._play.failed_judgements.discard(asked.fingerprint)
+                self._play.failed_judgements.pop(asked.fingerprint, None)
         return response
+
+    def refuse(self, why: str) -> None:
+        """Note that a judge's answer could not be used: the sample has no score."""
+        with self._play.lock:
+            self._play.refused_verdicts.append(why)
+
+    def _from_here(self, request: Request) -> Request:
+        """The request with the sample it is asked for as its origin, unless it names one."""
+        origin = request.origin or Origin("", "")
+        if origin.task:
+            return request
+        sample = self._play.sample
+        return replace(request, origin=replace(origin, task=sample.task, sample=sample.id, index=sample.index))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -22,6 +24,7 @@ from polymeter.engine.prefetch import Prefetcher
 
 _PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 30.0
+_LEAVE_S = 5
 _LOG = logging.getLogger("polymeter")
 
 
@@ -67,13 +70,14 @@ class BatchLane:
         self._staged_failures: list[Response | None] | None = None
         self._is_computing = False
         self._is_loaded = False
+        self._in_model: int | None = None
         self._thread = Pool("model", 1)
 
     @property
     def keeps_busy(self) -> int:
         """How many samples in play keep the model busy; grows with the batches."""
         largest = self._largest()
-        return 1024 if largest is None else max(32, 8 * largest)
+        return 1024 if largest is None else max(64, 32 * largest)
 
     @property
     def floor(self) -> int:
@@ -106,7 +110,8 @@ class BatchLane:
     def poke(self, *, is_quiet: bool) -> None:
         """Choose the next batch if it is time, and start the model if it is free."""
         with self._lock:
-            if self._staged is not None:
+            if self._staged is not None or (len(self._ready) and not self._is_loaded):
+                self._begin_loading()
                 return
             batch = self._ready.take(is_partial_fine=is_quiet and not self._is_computing)
             if not batch:
@@ -115,7 +120,9 @@ class BatchLane:
         self._prefetcher.prepare([one.request for one in batch], self._media_ready)
 
     def close(self) -> None:
-        """Free the model, on its own thread."""
+        """Free the model, on its own thread. A batch that an interrupt left behind is broken off: threads that still
+        compute when Python ends bring the process down.
+        """
         done = threading.Event()
         self._closing.set()
 
@@ -127,10 +134,11 @@ class BatchLane:
 
         with self._lock:
             is_computing = self._is_computing
-        # A batch that an interrupt left behind is let go of with its model: waiting for it could take minutes.
-        if not is_computing:
-            self._thread.submit(close)
-            done.wait(timeout=CLOSE_S)
+            if self._in_model is not None:
+                _interrupt(self._in_model)
+        self._thread.submit(close)
+        # One long call into foreign code hears of no interrupt; waiting for it could take minutes.
+        done.wait(timeout=_LEAVE_S if is_computing else CLOSE_S)
         self._thread.close()
 
     def _largest(self) -> int | None:
@@ -142,6 +150,24 @@ class BatchLane:
             self._staged_failures = failures
             self._start()
 
+    def _begin_loading(self) -> None:
+        """Load the model before its first batch is chosen: what gathers meanwhile makes for better neighbours."""
+        if self._is_loaded or self._is_computing:
+            return
+        self._is_computing = True
+
+        def job() -> None:
+            loaded = attempt(self._load)
+            if isinstance(loaded, Raised):
+                if not self._closing.is_set():
+                    self._listener.failed(loaded.error)
+                return
+            with self._lock:
+                self._is_loaded, self._is_computing = True, False
+            self._listener.done([])
+
+        self._thread.submit(job)
+
     def _start(self) -> None:
         if self._is_computing or self._staged is None or self._staged_failures is None:
             return
@@ -151,25 +177,16 @@ class BatchLane:
 
         def job() -> None:
             computed = attempt(lambda: self._compute(batch, failures))
-            if isinstance(computed, Raised):
+            if isinstance(computed, Raised) and not self._closing.is_set():
                 self._listener.failed(computed.error)
 
         self._thread.submit(job)
 
-    def _load(self) -> bool:
-        if not self._is_loaded:
-            try:
-                with boundary(PlanError, "Loading the model"):
-                    self._model.load()
-            except PolymeterError as error:
-                self._listener.failed(error)
-                return False
-            self._is_loaded = True
-        return True
+    def _load(self) -> None:
+        with boundary(PlanError, "Loading the model"), self._interruptible():
+            self._model.load()
 
     def _compute(self, batch: list[Asked], failures: list[Response | None]) -> None:
-        if not self._load():
-            return
         askable = [one for one, failure in zip(batch, failures, strict=True) if failure is None]
         for one, failure in zip(batch, failures, strict=True):
             one.response = failure
@@ -191,6 +208,17 @@ class BatchLane:
             self._start()
         self._listener.done([one for one in batch if one.response is not None])
 
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """While this thread is inside the model, ``close`` may break it off."""
+        with self._lock:
+            self._in_model = threading.get_ident()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._in_model = None
+
     def _pause(self, again: list[Asked], *, n_asked: int) -> None:
         """Wait a little when a whole batch failed in passing: a wrapper that calls a server itself should not storm
         it.
@@ -205,7 +233,8 @@ class BatchLane:
         started = time.perf_counter()
         try:
             with boundary(ModelError, "The model"):
-                given = list(self._model.respond(requests))
+                with self._interruptible():
+                    given = list(self._model.respond(requests))
                 if len(given) != len(requests):
                     raise ModelError(f"The model gave {len(given)} responses to {len(requests)} requests.")
         except PolymeterError as error:
@@ -238,3 +267,8 @@ class BatchLane:
 def _own_batch_size(one: Asked) -> int | None:
     """The batch that a task names for its own requests; those to a judge are not."""
     return getattr(one.play.task.task, "batch_size", None) if one.role == MODEL_ROLE else None
+
+
+def _interrupt(thread: int) -> None:
+    """Raise ``KeyboardInterrupt`` in a thread, as soon as it is back in Python code."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt))

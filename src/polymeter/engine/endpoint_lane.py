@@ -136,9 +136,9 @@ class EndpointLane:
         """Do whatever can be done now."""
         if self._is_closing:
             return
-        self._prepare_next()
         while self._limiter.has_room and (job := self._next_job()) is not None:
             self._start(self._answer(job, self._limiter.begin()))
+        self._prepare_next()
         if (self._again or self._ready) and not self._is_pausing and (wait_s := self._limiter.pause_s) > 0:
             self._is_pausing = True
             self._start(self._wait_out(wait_s))

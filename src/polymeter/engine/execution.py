@@ -21,11 +21,12 @@ from polymeter.engine.endpoint_lane import EndpointLane
 from polymeter.engine.gate import Gate
 from polymeter.engine.groups import reduce_group
 from polymeter.engine.lanes import Lane, Listener
-from polymeter.engine.plan import Plan, model_name, samples_to_play
+from polymeter.engine.plan import Plan, model_name, played_samples
 from polymeter.engine.player import MODEL_ROLE, SampleInPlay, TaskInPlay
 from polymeter.engine.prefetch import Prefetcher
 from polymeter.engine.recorder import Recorder
 from polymeter.engine.reduce import finish_task, reduce_task
+from polymeter.engine.stored import StoredAnswers
 from polymeter.engine.todo import Settings, Todo
 from polymeter.store.export import GroupSummary, TaskSummary, results_document, write_results, write_samples
 from polymeter.store.folder import RunFolder
@@ -79,7 +80,7 @@ class Execution:
             TaskInPlay(
                 task,
                 self._writer.task_ids[task.spec.name],
-                samples_to_play(len(task.samples), options),
+                played_samples(task, options),
                 fingerprint([identity, task.spec.source_hash, task.fingerprint, task.score_digest]),
                 task.spec.name in changed,
                 may_overlap=options.score_workers is not None,
@@ -112,7 +113,11 @@ class Execution:
                 last.callback(self._prefetcher.close)
 
     def _probe(self) -> None:
-        """Settle what is not known of the model by one sample of each task concerned; a second one before refusing."""
+        """Settle what is not known of the model by one sample of each task concerned; a second one before refusing.
+        Stored answers tell nothing of what a model can do.
+        """
+        if isinstance(self._plan.model, StoredAnswers):
+            return
         journal = Journal(self._folder.journal)
         traits = self._plan.model.traits
         for task in self._tasks:
@@ -202,7 +207,7 @@ class Execution:
         most = self._plan.options.max_errors
         if most is None or most >= 1:
             return most
-        return most * sum(len(samples_to_play(len(task.samples), self._plan.options)) for task in self._plan.opened)
+        return most * sum(len(played_samples(task, self._plan.options)) for task in self._plan.opened)
 
     def _reduce(self) -> dict[str, list[Result]]:
         results: dict[str, list[Result]] = {}
@@ -250,6 +255,7 @@ class Execution:
         return SimpleNamespace(
             output_path=str(self._folder.artifacts),
             model=spec.backend if spec else model_name(self._plan),
+            model_name=model_name(self._plan),
             model_args=",".join(f"{name}={value}" for name, value in spec.args.items()) if spec else "",
             tasks=",".join(self._plan.patterns),
             limit=options.limit,

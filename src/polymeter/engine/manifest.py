@@ -14,15 +14,16 @@ from polymeter.core.identity import canonical, fingerprint, source_hash
 from polymeter.core.model import ModelSpec
 from polymeter.core.options import RunOptions
 from polymeter.core.secrets import HIDDEN, with_digests, without_secrets
-from polymeter.engine.plan import Plan, describe_selection, model_name, samples_to_play
+from polymeter.engine.plan import FILE_ENDINGS, Plan, describe_selection, model_name, played_samples
 from polymeter.engine.provenance import git_state, hardware, software
+from polymeter.engine.stored import describe_traits
 from polymeter.store.folder import RunFolder
 
 
 def default_folder(plan: Plan) -> Path:
     """A new place under ``./runs`` named after the model, the tasks and the time."""
     first = plan.patterns[0]
-    first = Path(first).stem if first.endswith((".yaml", ".yml")) else first
+    first = Path(first).stem if first.endswith(FILE_ENDINGS) else first
     words = [model_name(plan), first if len(plan.patterns) == 1 else f"{len(plan.patterns)}-tasks"]
     name = "-".join("".join(sign if sign.isalnum() or sign in "._" else "_" for sign in word) for word in words)
     stamp = time.strftime("%Y%m%d-%H%M%S")
@@ -73,9 +74,18 @@ def new_manifest(plan: Plan, folder: RunFolder, command: str) -> dict[str, Any]:
         "ended": None,
         "seconds": 0.0,
         "command": command,
-        "model": {"name": model_name(plan), "spec": _spec(plan.model_spec), "identity": canonical(plan.model.identity)},
+        "model": {
+            "name": model_name(plan),
+            "spec": _spec(plan.model_spec),
+            "identity": canonical(plan.model.identity),
+            "traits": describe_traits(plan.model.traits),
+        },
         "roles": {
-            role: {"spec": _spec(plan.role_specs.get(role)), "identity": canonical(model.identity)}
+            role: {
+                "spec": _spec(plan.role_specs.get(role)),
+                "identity": canonical(model.identity),
+                "fingerprint": fingerprint(model.identity),
+            }
             for role, model in plan.roles.items()
         },
         "patterns": list(plan.patterns),
@@ -166,7 +176,7 @@ def _task(plan: Plan, number: int) -> dict[str, Any]:
         "dataset_fingerprint": task.fingerprint,
         "num_fewshot": task.num_fewshot,
         "n_rows": len(task.samples),
-        "n_samples": len(samples_to_play(len(task.samples), plan.options)),
+        "n_samples": len(played_samples(task, plan.options)),
     }
 
 

@@ -17,6 +17,9 @@ from polymeter.core.options import RunOptions
 from polymeter.core.registries import DIALECTS
 from polymeter.core.task import GroupSpec, Task, TaskSpec, check_needs, ignored_settings
 
+FILE_ENDINGS = (".yaml", ".yml", ".py")
+"""Endings of files that may be named in place of the benchmarks in them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Selection:
@@ -160,6 +163,7 @@ def open_tasks(plan: Plan, cache_dir: Path | None) -> None:
         prompt_key=options.prompt_key,
         system_prompt=options.system_prompt,
         data=options.data,
+        limit=options.limit,
         cache_dir=cache_dir,
     )
     opened = []
@@ -171,7 +175,7 @@ def open_tasks(plan: Plan, cache_dir: Path | None) -> None:
             raise PlanError(
                 f"Task {spec.name!r} has no samples.", where=str(spec.file), hint="Check its split and process_docs."
             )
-        if not samples_to_play(len(task.samples), options):
+        if not played_samples(task, options):
             raise PlanError(
                 f"Task {spec.name!r} has {len(task.samples)} samples: an offset of {options.offset} leaves none.",
                 where="offset",
@@ -193,9 +197,19 @@ def samples_to_play(n_samples: int, options: RunOptions) -> range:
     return range(start, min(n_samples, start + n_wanted))
 
 
+def played_samples(task: Task, options: RunOptions) -> range:
+    """Which samples of a task are played. A task that has limited its subsets itself (``limits_itself``) is played as
+    it is.
+    """
+    limits_itself = bool(getattr(task, "limits_itself", False))
+    return samples_to_play(len(task.samples), options.model_copy(update={"limit": None}) if limits_itself else options)
+
+
 def model_name(plan: Plan) -> str:
     """What to call the model."""
-    return str(plan.model_spec) if plan.model_spec is not None else type(plan.model).__name__
+    if plan.model_spec is not None:
+        return str(plan.model_spec)
+    return str(getattr(plan.model, "display_name", type(plan.model).__name__))
 
 
 def traits_without_model() -> ModelTraits:
@@ -208,7 +222,7 @@ def _match(pattern: str, catalog: Catalog, tags: Mapping[str, list[str]]) -> lis
         return [pattern]
     if pattern in tags:
         return tags[pattern]
-    if Path(pattern).suffix in (".yaml", ".yml"):
+    if Path(pattern).suffix in FILE_ENDINGS:
         return _in_file(Path(pattern), catalog)
     if any(sign in pattern for sign in "*?["):
         found = [name for name in catalog.entries if fnmatch.fnmatchcase(name, pattern)]

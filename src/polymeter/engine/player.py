@@ -151,7 +151,8 @@ class SampleInPlay:
     n_waiting: int = 0
     is_single: bool = True
     judge_calls: list[str] = field(default_factory=list)
-    failed_judgements: set[str] = field(default_factory=set)
+    failed_judgements: dict[str, str] = field(default_factory=dict)
+    refused_verdicts: list[str] = field(default_factory=list)
     n_asking: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -271,7 +272,7 @@ class Player:
 
         Raises:
             ScoreError: The task's own code failed.
-            UnscoredError: A judge that it asked could not answer.
+            UnscoredError: A judge that it asked could not answer, or gave no verdict.
         """
         task, asker = play.task, self._make_asker(play)
         doing = f"Scoring a sample of task {task.name!r}"
@@ -281,7 +282,10 @@ class Player:
             if task.task.is_guest and not play.judge_calls:
                 task.learn_waiting(time.perf_counter() - wall, time.thread_time() - cpu)
         if play.failed_judgements:
-            raise UnscoredError("A judge could not be asked, so this sample has no score.")
+            why = next(iter(play.failed_judgements.values()))
+            raise UnscoredError(f"A judge could not be asked, so this sample has no score. {why}")
+        if play.refused_verdicts:
+            raise UnscoredError(play.refused_verdicts[0])
         if play.judge_calls:
             return Score(
                 score.values, score.target, score.answer, score.explanation, score.log, tuple(play.judge_calls)
@@ -346,7 +350,8 @@ class Player:
         except UnscoredError as error:
             return Ended(play, SampleStatus.UNSCORED, error=Error.from_exception(error, "score"), returned=returned)
         except PolymeterError as error:
-            status = SampleStatus.UNSCORED if play.failed_judgements else SampleStatus.ERROR
+            is_judged = not (play.failed_judgements or play.refused_verdicts)
+            status = SampleStatus.ERROR if is_judged else SampleStatus.UNSCORED
             return Ended(play, status, error=Error.from_exception(error, "score"), returned=returned)
         return Ended(play, SampleStatus.OK, score, returned=returned)
 

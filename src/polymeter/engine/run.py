@@ -21,7 +21,7 @@ from polymeter.engine.execution import Execution, RunOutcome, Status
 from polymeter.engine.gate import random_state_kept
 from polymeter.engine.generators import dispatched
 from polymeter.engine.models import check_model, make_model, parse_model
-from polymeter.engine.plan import Plan, build_catalog, cache_folder, open_tasks, select
+from polymeter.engine.plan import FILE_ENDINGS, Plan, build_catalog, cache_folder, open_tasks, select
 from polymeter.engine.preflight import check_endpoints
 from polymeter.store.folder import RunFolder, open_folder
 
@@ -115,7 +115,7 @@ def make_plan(request: RunRequest) -> Plan:
     """Names to specs, and the models made (not loaded)."""
     options = request.options
     files = [
-        Path(name).resolve() for name in request.patterns if name.endswith((".yaml", ".yml")) and Path(name).is_file()
+        Path(name).resolve() for name in request.patterns if name.endswith(FILE_ENDINGS) and Path(name).is_file()
     ]
     options = options.model_copy(update={"include_paths": (*options.include_paths, *files)})
     catalog = build_catalog(options.include_paths, cache_folder(options))

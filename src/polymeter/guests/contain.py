@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 _here = threading.local()
+_FIRST_SINK = 0  # Loguru's number of the sink that it begins with
+_WARNING = 30
 
 
 @contextmanager
@@ -64,17 +66,18 @@ def seeded(seed: int) -> Iterator[None]:
 
 
 @contextmanager
-def without_bars() -> Iterator[None]:
-    """Bars of tqdm that guest code begins on this thread inside this are not shown: a wrapper has one for each batch,
-    and they would tear the progress of the run apart.
+def without_chatter() -> Iterator[None]:
+    """Bars of tqdm that guest code begins on this thread inside this are not shown, nor what it tells Loguru below a
+    warning: a wrapper has both for each batch, and they would tear the progress of the run apart.
     """
     _listen_to_bars()
-    before = getattr(_here, "hides_bars", False)
-    _here.hides_bars = True
+    _listen_to_loguru()
+    before = getattr(_here, "is_quiet", False)
+    _here.is_quiet = True
     try:
         yield
     finally:
-        _here.hides_bars = before
+        _here.is_quiet = before
 
 
 def _listen_to_bars() -> None:
@@ -85,10 +88,30 @@ def _listen_to_bars() -> None:
     begin = bar.__init__
 
     def ask_and_begin(self: Any, *args: Any, **kwargs: Any) -> None:
-        begin(self, *args, **{**kwargs, "disable": True} if getattr(_here, "hides_bars", False) else kwargs)
+        begin(self, *args, **{**kwargs, "disable": True} if getattr(_here, "is_quiet", False) else kwargs)
 
     ask_and_begin.asks_first = True  # type: ignore[attr-defined]
     bar.__init__ = ask_and_begin
+
+
+def _listen_to_loguru() -> None:
+    """Put a sink that asks its thread in place of the one that Loguru begins with; where somebody has chosen sinks or
+    a level, it stays as it is.
+    """
+    core = _loguru_core()
+    if core is None or list(core.handlers) != [_FIRST_SINK] or "LOGURU_LEVEL" in os.environ:
+        return
+    logger = sys.modules["loguru"].logger
+    logger.remove(_FIRST_SINK)
+    logger.add(_write_line, level="INFO", filter=_is_shown)
+
+
+def _write_line(line: str) -> None:
+    sys.stderr.write(line)  # whatever stands there by then
+
+
+def _is_shown(record: Any) -> bool:
+    return record["level"].no >= _WARNING or not getattr(_here, "is_quiet", False)
 
 
 def _numpy_state() -> Any:

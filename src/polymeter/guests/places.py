@@ -1,8 +1,8 @@
-"""Where a dotted name of the foreign task tree, or of the tree of model wrappers, lies on disk.
+"""Where a dotted name of a foreign tree (of tasks, of model wrappers, of benchmarks) lies on disk.
 
 Guest code names modules of other folders by their place in the tree that it was written for (``lmms_eval.tasks.x.y``,
-``lmms_eval.models.simple.z``). Here the same folders lie under another root, so the name is looked for below each
-ancestor of the folder that asks, the nearest first.
+``lmms_eval.models.simple.z``, ``evalscope.benchmarks.x.y_adapter``). Here the same folders lie under another root, so
+the name is looked for below each ancestor of the folder that asks, the nearest first.
 """
 
 from __future__ import annotations
@@ -10,14 +10,17 @@ from __future__ import annotations
 from pathlib import Path
 
 TASKS = "lmms_eval.tasks."
-TREES = (TASKS, "lmms_eval.models.")
+BENCHMARKS = "evalscope.benchmarks."
+TREES = (TASKS, "lmms_eval.models.", BENCHMARKS)
+_OF_THE_TREE_ITSELF = frozenset(f"{BENCHMARKS}{name}" for name in ("benchmark", "data_adapter", "filters", "utils"))
+"""Modules that lie beside the folders of a tree: a guest's own file of that name is another."""
 _MOST_LEVELS = 8
 
 
 def task_place(name: str, folder: Path) -> Path | None:
     """The folder or file (without its ending) that a name of one of the trees means; ``None`` when there is none."""
     tree = next((tree for tree in TREES if name.startswith(tree)), None)
-    if tree is None:
+    if tree is None or name in _OF_THE_TREE_ITSELF:
         return None
     parts = name.removeprefix(tree).split(".")
     for ancestor in [folder, *folder.parents][:_MOST_LEVELS]:

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from polymeter.guests.places import task_file
+
 _MOST_LEVELS = 8
 
 
@@ -32,13 +34,25 @@ def _imported(file: Path) -> Iterator[Path]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
+                yield from _elsewhere(alias.name, file.parent)
                 yield from _places(alias.name, _roots(file.parent))
         elif isinstance(node, ast.ImportFrom):
             roots = list(file.parents)[node.level - 1 : node.level] if node.level else _roots(file.parent)
             base = node.module or ""
+            if not node.level:
+                yield from _elsewhere(base, file.parent)
             yield from _places(base, roots)
             for alias in node.names:
+                if not node.level:
+                    yield from _elsewhere(f"{base}.{alias.name}", file.parent)
                 yield from _places(f"{base}.{alias.name}".lstrip("."), roots)
+
+
+def _elsewhere(name: str, folder: Path) -> Iterator[Path]:
+    """The file of a name of one of the foreign trees."""
+    file = task_file(name, folder)
+    if file is not None:
+        yield file
 
 
 def _roots(folder: Path) -> list[Path]:

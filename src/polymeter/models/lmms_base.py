@@ -9,7 +9,7 @@ from __future__ import annotations
 import abc
 import gc
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, KeysView, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -208,6 +208,23 @@ class WrapperNames:
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def __getitem__(self, name: str) -> type[lmms]:
+        return self._known[name]
+
+    def __setitem__(self, name: str, cls: type[lmms]) -> None:
+        self.add(name, cls)
+
+    def __delitem__(self, name: str) -> None:
+        """Files of wrappers take back a name before they register it again."""
+        del self._known[name]
+
+    def keys(self) -> KeysView[str]:
+        """All names."""
+        return self._known.keys()
 
 
 LMMS_MODELS = WrapperNames()

@@ -63,6 +63,10 @@ def provenance(manifest: Mapping[str, Any]) -> list[Section]:
     sections = [
         Section("Command", text=clean(str(manifest.get("command") or ""))),
         _section("Model", (manifest.get("model") or {}).get("identity")),
+        *(
+            _section(f"Model in the role {one_line(str(role))}", _role(entry))
+            for role, entry in (manifest.get("roles") or {}).items()
+        ),
         _section("Settings that can change a number", options.get("identity")),
         _section("Settings that cannot", options.get("runtime")),
         *(_section(f"Task {one_line(str(task.get('name')))}", _rest(task)) for task in manifest.get("tasks") or ()),
@@ -74,6 +78,10 @@ def provenance(manifest: Mapping[str, Any]) -> list[Section]:
         _section("Hardware", manifest.get("hardware")),
     ]
     return [section for section in sections if section.pairs or section.text]
+
+
+def _role(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {**(entry.get("identity") or {}), "fingerprint": entry.get("fingerprint")}
 
 
 def _rest(task: Mapping[str, Any]) -> dict[str, Any]:

@@ -110,18 +110,21 @@ def read_samples(folder: RunFolder, task: str) -> Iterator[dict[str, Any]]:
 def sample_lines(journal: Journal, task: str) -> Iterator[str]:
     """The samples of a task as JSON texts. What is JSON in the journal already is passed on and not parsed."""
     exchanges = groupby(journal.exchanges(task), key=lambda exchange: exchange[0])
-    current: tuple[int, Iterable[tuple[int, str, str, str]]] | None = next(exchanges, None)
+    current: tuple[int, Iterable[tuple[int, str, str, str, str]]] | None = next(exchanges, None)
     for row in journal.rows(task):
         while current is not None and current[0] < row.index:
             current = next(exchanges, None)
-        asked: Iterable[tuple[int, str, str, str]] = ()
+        asked: Iterable[tuple[int, str, str, str, str]] = ()
         if current is not None and current[0] == row.index:
             asked = current[1]
-        parts = ",".join(
-            f'{{"role":{json.dumps(role)},"request":{request or "null"},"response":{response}}}'
-            for _, role, request, response in asked
-        )
+        parts = ",".join(_exchange(role, model, request, response) for _, role, model, request, response in asked)
         yield f'{_head(row)},"doc":{row.doc or "null"},"exchanges":[{parts}]}}'
+
+
+def _exchange(role: str, model: str, request: str | None, response: str) -> str:
+    """One exchange; of a judge also which one it was, since a journal may hold the verdicts of several."""
+    who = "" if role == "model" else f',"model":{json.dumps(model)}'
+    return f'{{"role":{json.dumps(role)}{who},"request":{request or "null"},"response":{response}}}'
 
 
 def _head(row: SampleRow) -> str:
@@ -142,6 +145,8 @@ def _head(row: SampleRow) -> str:
         ],
         "log": score.get("log", {}),
     }
+    if score.get("judge_calls"):
+        head["judge_calls"] = score["judge_calls"]
     return json.dumps(head, ensure_ascii=False, separators=(",", ":"))[:-1]
 
 

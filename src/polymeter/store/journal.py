@@ -97,8 +97,8 @@ class JournalWriter:
     """
 
     def __init__(self, path: Path, task_names: Iterable[str]) -> None:
-        with closing(_connect(path)) as db, db:
-            _check_schema(db, path)
+        with closing(connect(path)) as db, db:
+            check_schema(db, path)
             db.executescript(_SCHEMA)
             db.execute(f"PRAGMA user_version={_SCHEMA_VERSION}")
             db.executemany("INSERT OR IGNORE INTO tasks (name) VALUES (?)", [(name,) for name in task_names])
@@ -153,7 +153,7 @@ class JournalWriter:
             )
 
     def _work(self) -> None:
-        opened = attempt(lambda: _connect(self._path))
+        opened = attempt(lambda: connect(self._path))
         if isinstance(opened, Raised):
             self._failure = opened.error
         is_open = True
@@ -200,7 +200,7 @@ class Journal:
     """
 
     def __init__(self, path: Path) -> None:
-        self._db = _connect(path)
+        self._db = connect(path)
         self.task_ids: dict[str, int] = {
             name: number for number, name in self._db.execute("SELECT id, name FROM tasks")
         }
@@ -290,10 +290,12 @@ class Journal:
                 score,
             )
 
-    def exchanges(self, task: str) -> Iterator[tuple[int, str, str, str]]:
-        """All exchanges of a task: sample, role, request body, response body; by sample and in the order of asking."""
+    def exchanges(self, task: str) -> Iterator[tuple[int, str, str, str, str]]:
+        """All exchanges of a task: sample, role, fingerprint of the model, request body, response body; by sample and
+        in the order of asking.
+        """
         return self._db.cursor().execute(
-            "SELECT r.sample, r.role, q.body, r.body"
+            "SELECT r.sample, r.role, r.model, q.body, r.body"
             " FROM responses r LEFT JOIN requests q ON q.fingerprint = r.fingerprint"
             " WHERE r.task=? AND r.sample>=0 AND r.turn>=0 ORDER BY r.sample, r.role, r.turn",
             (self.task_ids.get(task),),
@@ -317,7 +319,12 @@ def _encodable(value: Any) -> Any:
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
-def _check_schema(db: sqlite3.Connection, path: Path) -> None:
+def check_schema(db: sqlite3.Connection, path: Path) -> None:
+    """Refuse a journal of another version.
+
+    Raises:
+        PlanError: It is one.
+    """
     found = db.execute("PRAGMA user_version").fetchone()[0]
     is_empty = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
     if found != _SCHEMA_VERSION and not is_empty:
@@ -328,7 +335,8 @@ def _check_schema(db: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def connect(path: Path) -> sqlite3.Connection:
+    """A connection to a journal, set up as all of them are."""
     db = sqlite3.connect(path, timeout=60, check_same_thread=False)
     db.execute("PRAGMA journal_mode=WAL")
     db.execute("PRAGMA synchronous=NORMAL")

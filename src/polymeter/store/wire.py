@@ -14,6 +14,7 @@ from typing import Any
 from polymeter.core.codec import NotExactError, decode, encode, jsonable
 from polymeter.core.parts import Media, Text
 from polymeter.core.request import (
+    PROMPT_VERSION,
     ChoiceLogprob,
     Generate,
     GenerateImage,
@@ -49,7 +50,10 @@ def write_request(request: Request, describe: Describe) -> str:
         }
         for message in request.messages
     ]
-    return json.dumps({"messages": messages, "ask": _write_ask(request)}, ensure_ascii=False, separators=(",", ":"))
+    body: dict[str, Any] = {"messages": messages, "ask": _write_ask(request)}
+    if request.origin is not None and PROMPT_VERSION in request.origin.metadata:
+        body[PROMPT_VERSION] = str(request.origin.metadata[PROMPT_VERSION])
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
 def write_response(response: Response, keep_image: Callable[[Any], str]) -> str:

@@ -89,6 +89,25 @@ def test_a_verdict_that_cannot_be_read_is_no_verdict(tmp_path: Path) -> None:
     assert (result.value, result.n) == (1.0, 3)
 
 
+def test_a_task_that_takes_an_unusable_verdict_for_a_zero_has_no_score_either(tmp_path: Path) -> None:
+    careless = BINARY.replace(
+        '    return {"score": found["result"] if found["success"] else 0}',
+        """
+        try:
+            return {"score": found["result"]}
+        except Exception:
+            return {"score": 0}""",
+    )
+    assert "except" in careless
+    found = run(
+        folder_of(tmp_path / "tasks", careless),
+        tmp_path / "run",
+        judge=lambda request: "10 out of 10" if "question 1" in request.text else "1",
+    )
+    result = found.result("judged", "score")
+    assert (result.value, result.n) == (1.0, 3)
+
+
 class Asked:
     """An asker that answers from a list and remembers the questions."""
 

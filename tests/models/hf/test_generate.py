@@ -59,6 +59,16 @@ def test_sampling_from_one_token_is_greedy(model: Callable[..., Any]) -> None:
     assert answer(made, Generate(10, 0.7, seeds=(5,), extra={"top_k": 1})) == answer(made, Generate(10, 0.0))
 
 
+def test_every_warper_shapes_what_is_drawn(model: Callable[..., Any]) -> None:
+    made = model("llama")
+    greedy, free = (answer(made, Generate(10, heat, seeds=(5,))).text for heat in (0.0, 2.0))
+    assert greedy != free
+    narrow = {"top_k": 1, "min_p": 1.0, "top_h": 0.001, "typical_p": 0.001, "epsilon_cutoff": 0.9, "eta_cutoff": 0.9}
+    for name, value in narrow.items():
+        assert answer(made, Generate(10, 2.0, seeds=(5,), extra={name: value})).text != free, name
+    assert ignored(Generate(4, 0.0, extra={"top_h": 0.5})) == {"top_h": "The answer is greedy: nothing is sampled."}
+
+
 def test_noise_draws_from_the_shaped_distribution() -> None:
     import torch
 
@@ -97,6 +107,8 @@ def test_settings_that_change_nothing_are_named(model: Callable[..., Any]) -> No
     assert told["image_aspect_ratio"] == "Transformers has no generation setting of that name."
     assert told["num_return_sequences"] == "n says how many answers are wanted."
     assert told["top_p"] == told["top_k"] == "The answer is greedy: nothing is sampled."
+    near = made.ignores(Generate(4, 0.0, extra={"num_beamss": 2}))
+    assert near["num_beamss"].endswith("of that name. Did you mean 'num_beams'?")
     assert answer(made, ask) == answer(made, Generate(4, 0.0))
     assert ignored(Generate(4, 0.0, 1.0, extra={"num_beams": 1, "do_sample": False})) == {}
     assert ignored(Generate(4, 0.7, 0.9, extra={"top_k": 5})) == {}
@@ -284,3 +296,24 @@ def test_speech_is_written_down(model: Callable[..., Any]) -> None:
     assert given.outputs[0].usage.output_tokens <= 6
     assert given.outputs[0].usage.input_tokens is None
     assert "takes one sound, not 0" in refused.error.message
+
+
+def test_speech_leaves_room_for_what_its_decoder_begins_with(checkpoint: Callable[..., Path], tmp_path: Path) -> None:
+    """A Whisper of several languages begins with language and task, and refuses what would not fit behind them."""
+    from tests.helpers.mixed_requests import sound
+
+    folder = tmp_path / "languages"
+    shutil.copytree(checkpoint("whisper"), folder)
+    file = folder / "generation_config.json"
+    told = json.loads(file.read_text())
+    told.pop("_from_model_config", None)
+    languages = {"is_multilingual": True, "lang_to_id": {"<|en|>": 10}, "task_to_id": {"transcribe": 11}}
+    file.write_text(json.dumps(told | languages | {"no_timestamps_token_id": 12, "suppress_tokens": [20]}))
+    made = HfModel(str(folder))
+    made.load()
+    assert made._loaded.network.generation_config.suppress_tokens == [20]
+    for limit in (None, 63):
+        assert answer(made, Generate(limit, 0.0), sound(8000)).outputs[0].usage.output_tokens <= 60
+    beams = Generate(6, 0.0, extra={"num_beams": 2})
+    requests = [request(sound(n), ask=beams) for n in (4000, 16_000, 9000)]
+    assert [one.outputs for one in made.respond(requests)] == [made.respond([one])[0].outputs for one in requests]

@@ -54,6 +54,8 @@ def test_making_it_reads_no_weights(checkpoint: Callable[..., Path], tmp_path: P
         ("CKPT", {"trust_remote_code": "no"}, r"'trust_remote_code' must be true or false, not 'no'"),
         ("CKPT", {"max_length": "long"}, r"'max_length' must be a number of at least 0, not 'long'"),
         ("CKPT", {"video_frames": 0}, r"'video_frames' must be a number of at least 1, not 0"),
+        ("CKPT", {"device": "gpu"}, r"Using the device 'gpu' raised .*Known: cpu, cuda"),
+        ("CKPT", {"adapter": "/nowhere/lora"}, r"'/nowhere/lora' holds no adapter: it has no adapter_config.json"),
         ("CKPT", {"processor_args": {"max_pixel": 9}}, r"takes no argument 'max_pixel'"),
     ],
 )
@@ -209,7 +211,8 @@ def test_adapter_changes_answers(checkpoint: Callable[..., Path], tmp_path: Path
     assert texts(tuned.respond(requests)) == [texts(tuned.respond([one]))[0] for one in requests]
     assert texts(tuned.respond(requests)) != texts(plain.respond(requests))
     assert tuned.identity != plain.identity
-    broken = HfModel(str(folder), adapter=str(tmp_path))
+    (adapter / "adapter_config.json").write_text("{}")
+    broken = HfModel(str(folder), adapter=str(adapter))
     with pytest.raises(PlanError, match="Reading the adapter"):
         broken.load()
 

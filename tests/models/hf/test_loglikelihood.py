@@ -14,7 +14,26 @@ from polymeter.core.parts import Image, Text
 from polymeter.core.request import ChoiceLogprob, Loglikelihood, Message, Request
 from polymeter.models.hf.loglikelihood import Scorer
 
-WORDS = "the red square is left of a circle three yellow option A B answer 12 , . \n".split(" ")
+WORDS = (
+    "the",
+    "red",
+    "square",
+    "is",
+    "left",
+    "of",
+    "a",
+    "circle",
+    "three",
+    "yellow",
+    "option",
+    "A",
+    "B",
+    "answer",
+    "12",
+    ",",
+    ".",
+    "\n",
+)
 Opened = Callable[..., Scorer]
 SEEING = ("llava", "llava_next", "idefics3", "gemma3")
 
@@ -81,9 +100,7 @@ def assert_equal(scorer: Scorer, requests: Sequence[Request]) -> None:
     ("architecture", "options"),
     [("llama", {}), ("llama", {"has_template": False}), ("qwen2", {"has_template": False}), *((a, {}) for a in SEEING)],
 )
-def test_equals_one_forward_for_each_continuation(
-    opened: Opened, architecture: str, options: dict[str, Any]
-) -> None:
+def test_equals_one_forward_for_each_continuation(opened: Opened, architecture: str, options: dict[str, Any]) -> None:
     scorer, generator = opened(architecture, **options), random.Random(7)
     most = 2 if architecture in SEEING else 0
 

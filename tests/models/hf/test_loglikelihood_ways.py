@@ -183,7 +183,14 @@ def test_what_differs_in_its_last_token_is_read_off_one_row() -> None:
     assert_close(scores, whole(network, [21, 22, 23], split))
 
 
-VISION = {"depth": 2, "hidden_size": 32, "intermediate_size": 64, "num_heads": 2, "out_hidden_size": 32, "patch_size": 8}
+VISION = {
+    "depth": 2,
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_heads": 2,
+    "out_hidden_size": 32,
+    "patch_size": 8,
+}
 ROTARY = {
     "qwen2_5_vl": ({**VISION, "window_size": 32, "fullatt_block_indexes": [1]}, {}),
     "qwen3_vl": ({**VISION, "num_position_embeddings": 64, "deepstack_visual_indexes": [0]}, {"head_dim": 8}),

@@ -91,6 +91,24 @@ def test_template_that_takes_text_only(checkpoint: Callable[..., Path]) -> None:
     assert prompt(plain, "What is it?") == "<s>[user] What is it?\n[assistant] "
 
 
+def test_template_that_takes_parts_of_users_only(checkpoint: Callable[..., Path]) -> None:
+    """Llama 3.2 Vision trims the system message as a text; others do so with answers."""
+    template = (
+        "{% for message in messages %}{{ message['role'] }}: {% if message['role'] != 'user' %}"
+        "{{ message['content'] | trim }}{% else %}{% for part in message['content'] %}"
+        "{% if part['type'] == 'image' %}<image>{% else %}{{ part['text'] }}{% endif %}{% endfor %}{% endif %}; "
+        "{% endfor %}"
+    )
+    made = loaded(checkpoint("llava"), chat_template=template)
+    shown = prompt(made, picture(9, 9), "What is it?", system="Be brief.", begun="It is")
+    assert shown == "system: Be brief.; user: <image>What is it?; assistant: It is"
+
+
+def test_template_that_writes_content_as_json_is_given_text(checkpoint: Callable[..., Path]) -> None:
+    template = "{% for message in messages %}{{ message['content'] | tojson }}{% endfor %}"
+    assert prompt(loaded(checkpoint("llama"), chat_template=template), "Hi") == '"Hi"'
+
+
 def test_template_that_shows_nothing_is_refused(checkpoint: Callable[..., Path]) -> None:
     with pytest.raises(PlanError, match="shows neither text nor image"):
         loaded(checkpoint("llava"), chat_template="{{ messages[0]['role'] }}")
@@ -186,3 +204,30 @@ def test_transparency_is_shown_on_white() -> None:
     clear = Pictures.new("RGBA", (2, 2), (255, 0, 0, 0))
     assert picture_of(Image(clear)).getpixel((0, 0)) == (255, 255, 255)
     assert picture_of(Image(Pictures.new("L", (2, 2), 7))).getpixel((0, 0)) == (7, 7, 7)
+
+
+@pytest.mark.parametrize(
+    ("mode", "level", "shown"),
+    [
+        ("I;16", 0x8000, 128),
+        ("I;16B", 0x8000, 128),
+        ("I", 200, 200),
+        ("I", 0x8000, 128),
+        ("F", 100.0, 100),
+        ("1", 1, 255),
+    ],
+)
+def test_grey_of_any_depth_is_grey(mode: str, level: Any, shown: int) -> None:
+    from PIL import Image as Pictures
+
+    assert picture_of(Image(Pictures.new(mode, (2, 2), level))).getpixel((0, 0)) == (shown,) * 3
+
+
+def test_pixels_without_a_way_to_rgb_fail_alone(model: Callable[..., Any]) -> None:
+    from PIL import Image as Pictures
+
+    odd = request(Image(Pictures.new("La", (9, 9))), "What is it?")
+    refused, good = model("llava").respond([odd, request("Hi")])
+    assert "Making an RGB image of" in refused.error.message
+    assert refused.error.kind == "data"
+    assert good.error is None

@@ -155,7 +155,8 @@ def _files(root: Path) -> Iterator[tuple[Path, Stamp]]:
     """YAML files below a root in a stable order, with size and time of change."""
     root = Path(os.path.abspath(root))
     if root.is_file():
-        yield root, _stamp(root.stat())
+        if root.suffix in _ENDINGS:
+            yield root, _stamp(root.stat())
         return
     waiting = [str(root)]
     while waiting:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from polymeter.core.request import Generate
+from polymeter.models.hf.penalties import PENALTIES
 
 FALLBACK_MAX_NEW_TOKENS = 1024
 """Most tokens of an answer where neither the task nor the plan says."""
@@ -19,6 +21,7 @@ FALLBACK_MAX_NEW_TOKENS = 1024
 # In the order in which Transformers applies them.
 _WARPERS = (
     ("temperature", "TemperatureLogitsWarper"),
+    ("top_h", "TopHLogitsWarper"),
     ("top_k", "TopKLogitsWarper"),
     ("top_p", "TopPLogitsWarper"),
     ("min_p", "MinPLogitsWarper"),
@@ -38,6 +41,8 @@ _OURS = {
     "output_attentions": "It changes no answer.",
     "output_hidden_states": "It changes no answer.",
 }
+_TOKENS = {"eos_token_id": "", "pad_token_id": "What fills up a batch is in no answer."}
+_NEAR = 0.8
 _THINKING = ("<think>", "<analysis>")
 _THOUGHT = ("</think>", "</analysis>")
 _SLACK_TOKENS = 8
@@ -51,13 +56,17 @@ class Decoding:
         max_new_tokens: Most tokens of an answer; ``None``: the fallback.
         is_sampled: Whether tokens are drawn.
         warpers: Settings that shape the distribution that they are drawn from.
-        search: What is passed to ``generate`` as it is (``num_beams``, ``repetition_penalty``, …).
+        search: What is passed to ``generate`` as it is (``num_beams``, ``length_penalty``, …).
+        penalties: What looks back at the prompt (``repetition_penalty``, …); ``OwnTokens`` applies it.
+        eos_ids: Tokens that end an answer; empty: those of the checkpoint.
     """
 
     max_new_tokens: int | None
     is_sampled: bool
     warpers: Mapping[str, Any]
     search: Mapping[str, Any]
+    penalties: Mapping[str, Any]
+    eos_ids: tuple[int, ...]
 
     @property
     def has_beams(self) -> bool:
@@ -70,24 +79,38 @@ def decoding_of(ask: Generate) -> Decoding:
     wants = ask.extra.get("do_sample")
     is_sampled = wants is not False and (bool(ask.temperature) or (wants is True and ask.temperature is None))
     known = _known_settings()
-    given = {name: value for name, value in ask.extra.items() if name in known and name not in _OURS}
+    given = {name: value for name, value in ask.extra.items() if name in known and name not in (*_OURS, *_TOKENS)}
     given |= {"temperature": ask.temperature, "top_p": ask.top_p}
     names = [name for name, _ in _WARPERS]
     warpers = {name: given[name] for name in names if is_sampled and _says_something(name, given.get(name))}
-    search = {name: value for name, value in given.items() if name not in names}
-    return Decoding(ask.max_new_tokens, is_sampled, warpers, search)
+    penalties = {
+        name: value for name, value in given.items() if name in PENALTIES and value not in (None, PENALTIES[name])
+    }
+    search = {name: value for name, value in given.items() if name not in (*names, *PENALTIES)}
+    return Decoding(
+        ask.max_new_tokens, is_sampled, warpers, search, penalties, token_ids_of(ask.extra.get("eos_token_id"))
+    )
+
+
+def token_ids_of(value: Any) -> tuple[int, ...]:
+    """Token ids given as one, as several, or as ``None``."""
+    if value is None:
+        return ()
+    return tuple(int(one) for one in value) if isinstance(value, (list, tuple)) else (int(value),)
 
 
 def ignored(ask: Generate) -> dict[str, str]:
     """Settings of an ask that change nothing here, each with the reason."""
-    known, decoding = _known_settings(), decoding_of(ask)
+    known, decoding, ours = _known_settings(), decoding_of(ask), _OURS | _TOKENS
     found = {}
     for name in ask.extra:
-        if name in _OURS:
-            if _OURS[name]:
-                found[name] = _OURS[name]
+        if name in ours:
+            if ours[name]:
+                found[name] = ours[name]
         elif name not in known:
-            found[name] = "Transformers has no generation setting of that name."
+            near = get_close_matches(name, known - set(ours), n=1, cutoff=_NEAR)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            found[name] = f"Transformers has no generation setting of that name.{hint}"
     if not decoding.is_sampled:
         given = {**ask.extra, "temperature": ask.temperature or None, "top_p": ask.top_p}
         for name, _ in _WARPERS:

@@ -1,4 +1,4 @@
-"""From requests to tensors: one call of the processor for all rows, padded on the left."""
+"""From requests to tensors: one call of the processor for all rows, padded on the left, for an encoder on the right."""
 
 from __future__ import annotations
 

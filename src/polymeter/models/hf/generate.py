@@ -19,7 +19,11 @@ from polymeter.models.hf.decoding import (
 from polymeter.models.hf.encode import Batch, Encoder
 from polymeter.models.hf.load import Loaded
 from polymeter.models.hf.memory import within_memory
+from polymeter.models.hf.penalties import OwnTokens
 from polymeter.models.hf.prompts import Prompt
+
+_SPEECH_START = 4
+"""Most tokens that Whisper begins with: start, language, task, and that there are no times."""
 
 
 def answer(loaded: Loaded, encoder: Encoder, requests: Sequence[Request]) -> list[Response]:
@@ -135,29 +139,43 @@ def _pass(
     given["do_sample"] = decoding.is_sampled and decoding.has_beams
     if given["do_sample"]:
         given |= {"top_k": 0, **decoding.warpers}
-    if seeds is not None:
-        given["logits_processor"] = [RowNoise(decoding.warpers, seeds, loaded.device)]
+    eos_ids = decoding.eos_ids or loaded.eos_ids
+    with boundary(ModelError, "The generation settings"):
+        given["logits_processor"] = _processors(loaded, batch, decoding, eos_ids, seeds)
     is_thinking = [begins_in_thought(text) for text in batch.texts]
     criterion = None
     if stops and not decoding.has_beams:
         criterion = StopStrings(stops, loaded.tokenizer, is_thinking)
         given["stopping_criteria"] = [criterion]
     with boundary(ModelError, "generate"):
-        made = within_memory(lambda: _generate(loaded, batch, given))
+        made = within_memory(lambda: _generate(loaded, batch, given, eos_ids))
     rows = made[:, _n_before(loaded, batch, made) :].tolist()
     ends = criterion.ends if criterion else [None] * len(rows)
     return [
-        _output(loaded, row, end, n_tokens, is_in_thought)
+        _output(loaded, row, end, n_tokens, eos_ids, is_in_thought=is_in_thought)
         for row, end, n_tokens, is_in_thought in zip(rows, ends, batch.n_tokens, is_thinking, strict=True)
     ]
 
 
-def _generate(loaded: Loaded, batch: Batch, given: dict[str, Any]) -> Any:
+def _processors(
+    loaded: Loaded, batch: Batch, decoding: Decoding, eos_ids: Sequence[int], seeds: Sequence[int] | None
+) -> list[Any]:
+    """What changes the scores of tokens, beyond what ``generate`` does itself."""
+    made: list[Any] = []
+    if decoding.penalties and "input_ids" in batch.inputs:
+        is_apart = loaded.kind.is_encoder_decoder
+        made.append(OwnTokens(decoding.penalties, batch.inputs, eos_ids, is_apart=is_apart))
+    if seeds is not None:
+        made.append(RowNoise(decoding.warpers, seeds, loaded.device))
+    return made
+
+
+def _generate(loaded: Loaded, batch: Batch, given: dict[str, Any], eos_ids: Sequence[int]) -> Any:
     import torch
 
     with torch.inference_mode():
         return loaded.network.generate(
-            **batch.inputs, **given, pad_token_id=loaded.pad_id, eos_token_id=list(loaded.eos_ids) or None
+            **batch.inputs, **given, pad_token_id=loaded.pad_id, eos_token_id=list(eos_ids) or None
         )
 
 
@@ -165,31 +183,43 @@ def _n_before(loaded: Loaded, batch: Batch, made: Any) -> int:
     """How many columns of what ``generate`` gave are no answer: the prompt, or the token that a decoder begins with."""
     if not loaded.kind.is_encoder_decoder:
         return int(batch.inputs["input_ids"].shape[1])
-    start = loaded.network.generation_config.decoder_start_token_id
-    return int(made.shape[1] > 0 and bool((made[:, 0] == start).all()))
+    config = loaded.network.generation_config
+    start = config.bos_token_id if config.decoder_start_token_id is None else config.decoder_start_token_id
+    return int(start is not None and made.shape[1] > 0 and bool((made[:, 0] == start).all()))
 
 
 def _max_new_tokens(loaded: Loaded, decoding: Decoding) -> int:
     """As asked for; else the fallback, which leaves half of the context to the prompt. An answer that is apart from
-    its prompt is never longer than the decoder can be.
+    its prompt is never longer than the decoder can be behind the tokens that it begins with.
     """
     wanted, room = decoding.max_new_tokens, loaded.max_length
     if loaded.kind.is_encoder_decoder:
         wanted = wanted or FALLBACK_MAX_NEW_TOKENS
-        return min(wanted, room - 1) if room else wanted
+        return min(wanted, room - (_SPEECH_START if loaded.kind.is_speech else 1)) if room else wanted
     return wanted or (min(FALLBACK_MAX_NEW_TOKENS, room // 2) if room else FALLBACK_MAX_NEW_TOKENS)
 
 
-def _output(loaded: Loaded, tokens: list[int], end: int | None, n_input: int, is_in_thought: bool) -> Output:
+def _output(
+    loaded: Loaded, tokens: list[int], end: int | None, n_input: int, eos_ids: Sequence[int], *, is_in_thought: bool
+) -> Output:
     """A row's answer: what it generated up to its end, which padding follows."""
-    eos = next((place for place, token in enumerate(tokens) if token in loaded.eos_ids), None)
+    eos = next((place for place, token in enumerate(tokens) if token in eos_ids), None)
     if eos is not None and (end is None or eos < end):
         end = eos + 1
     is_finished = end is not None
     own = tokens if end is None else tokens[:end]
+    if loaded.kind.is_speech and not is_finished:  # what joins the windows of a sound fills up and marks no end
+        own = _without_fill(own, loaded.pad_id)
     text = loaded.tokenizer.decode(own, skip_special_tokens=True)
     reasoning = None
     if is_in_thought:
         reasoning, text = split_thought(text, is_finished=is_finished)
     usage = Usage(None if loaded.kind.is_speech else n_input, len(own))
     return Output(text=text, reasoning=reasoning, finish_reason="stop" if is_finished else "length", usage=usage)
+
+
+def _without_fill(tokens: list[int], pad_id: int) -> list[int]:
+    n_kept = len(tokens)
+    while n_kept and tokens[n_kept - 1] == pad_id:
+        n_kept -= 1
+    return tokens[:n_kept]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError, boundary, did_you_mean
@@ -23,7 +24,7 @@ class Loaded:
     Attributes:
         network: The ``PreTrainedModel`` (inside a ``PeftModel`` where there is an adapter), in evaluation mode.
         processor: The processor of a model that is shown media; ``None`` for one of text alone.
-        tokenizer: The tokenizer; it pads on the left.
+        tokenizer: The tokenizer; it pads on the left, for an encoder on the right.
         config: The network's configuration.
         kind: What sort of model it is.
         settings: How it was asked to be read.
@@ -88,6 +89,27 @@ def load_network(settings: HfSettings, config: Any, kind: Kind, processing: tupl
     )
 
 
+def check_places(settings: HfSettings) -> None:
+    """Look for the device and the adapter that the settings name, before anything is read for them.
+
+    Raises:
+        PlanError: One of them is not there.
+    """
+    import torch
+
+    if settings.device:
+        with boundary(PlanError, f"Using the device {settings.device!r}", hint="Known: cpu, cuda, cuda:1, mps, …"):
+            torch.empty(0, device=settings.device)
+    adapter = Path(settings.adapter)
+    is_path = adapter.is_absolute() or adapter.is_dir() or settings.adapter.startswith((".", "~"))
+    if settings.adapter and is_path and not (adapter / "adapter_config.json").is_file():
+        raise PlanError(
+            f"The folder {settings.adapter!r} holds no adapter: it has no adapter_config.json.",
+            where="--model-args adapter",
+            hint="It must be a PEFT adapter's folder.",
+        )
+
+
 def load_processor(settings: HfSettings, kind: Kind) -> tuple[Any, Any]:
     """The processor (``None`` for a model of text alone) and its tokenizer.
 
@@ -105,7 +127,8 @@ def load_processor(settings: HfSettings, kind: Kind) -> tuple[Any, Any]:
         with boundary(PlanError, f"Reading the tokenizer of {settings.name!r}"):
             tokenizer = AutoTokenizer.from_pretrained(settings.name, **settings.source, **args)
     _check_args(args, processor or tokenizer)
-    tokenizer.padding_side = "left"
+    # An encoder may number its tokens from the left edge, whatever stands there.
+    tokenizer.padding_side = "right" if kind.is_encoder_decoder else "left"
     if settings.chat_template:
         (processor or tokenizer).chat_template = settings.chat_template
     return processor, tokenizer

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from polymeter.core.errors import DataError, boundary
 from polymeter.core.parts import Audio, Image, Video
 from polymeter.models.hf.settings import HfSettings
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 _TICKS_PER_S = 1000
 _UNTIMED_FPS = 1.0
+_BYTE = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class Clip:
 
 
 def picture_of(part: Image) -> PILImage:
-    """An image, decoded, in RGB; what is transparent is shown on white.
+    """An image, decoded, in RGB; what is transparent is shown on white, and 16 bits of grey as 8.
 
     Raises:
         DataError: It cannot be read.
@@ -57,6 +59,17 @@ def picture_of(part: Image) -> PILImage:
     picture = part.open()
     if picture.mode == "RGB":
         return picture
+    with boundary(DataError, f"Making an RGB image of {part.describe()}"):
+        return _in_rgb(picture)
+
+
+def _in_rgb(picture: PILImage) -> PILImage:
+    if picture.mode.startswith("I"):
+        levels = picture.convert("I")
+        brightest: Any = levels.getextrema()[1]
+        if picture.mode != "I" or brightest > _BYTE:  # Pillow would make all above it white
+            levels = levels.point(lambda level: level * (1 / 256))
+        return levels.convert("L").convert("RGB")
     if "A" in picture.getbands() or "transparency" in picture.info:
         from PIL import Image as pil
 

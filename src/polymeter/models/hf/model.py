@@ -19,7 +19,7 @@ from polymeter.models.hf.decoding import ignored
 from polymeter.models.hf.digest import checkpoint_digest
 from polymeter.models.hf.encode import Encoder
 from polymeter.models.hf.generate import answer
-from polymeter.models.hf.load import Loaded, load_network, load_processor, template_of
+from polymeter.models.hf.load import Loaded, check_places, load_network, load_processor, template_of
 from polymeter.models.hf.loglikelihood import Scorer
 from polymeter.models.hf.memory import free_memory
 from polymeter.models.hf.quiet import quiet
@@ -127,6 +127,7 @@ class HfModel(BatchModel):
         )
         with quiet():
             self._config = read_config(self._settings)
+            check_places(self._settings)
             self._kind = kind_of(self._config)
             # Small files, but they tell what a plan has to know: whether there is a chat template, whether a package
             # is missing.
@@ -208,7 +209,7 @@ class HfModel(BatchModel):
             modalities["video"] = modalities["video"] or modalities["image"]
         return ModelTraits(
             kind.family,
-            asks={"generate": True, "loglikelihood": not kind.is_encoder_decoder, "generate_image": False},
+            asks={"generate": True, "loglikelihood": True, "generate_image": False},
             modalities=modalities,
             is_completion=not kind.is_speech and not template_of(*self._processing),
         )

@@ -78,7 +78,7 @@ class Prompter:
         # What contains another comes first, so that it is broken before its part is.
         self._guarded = sorted({token for name in _GUARDED for token in self._named(name)}, key=len, reverse=True)
         self._modalities = dict(loaded.kind.modalities)
-        self._takes_parts = False
+        self._plain_roles: set[str] = set()
         self.adds_special = True
         if loaded.is_chat:
             self._probe()
@@ -165,7 +165,7 @@ class Prompter:
         """The chat template, open for the answer: after a prompt for it, or after the beginning of it that the last
         message gives.
         """
-        messages = [{"role": role, "content": self._content(entries)} for role, entries in conversation]
+        messages = [{"role": role, "content": self._content(role, entries)} for role, entries in conversation]
         is_begun = bool(conversation) and conversation[-1][0] == "assistant"
         with boundary(ModelError, "The chat template", hint="chat_template=FILE sets another."):
             text: str = self._templater.apply_chat_template(
@@ -177,8 +177,8 @@ class Prompter:
             )
         return text
 
-    def _content(self, entries: Sequence[tuple[Modality, str]]) -> Any:
-        if not self._takes_parts:
+    def _content(self, role: str, entries: Sequence[tuple[Modality, str]]) -> Any:
+        if role in self._plain_roles:
             return self._flat(entries)
         return [{"type": "text", "text": text} if kind == "text" else {"type": kind} for kind, text in entries]
 
@@ -223,15 +223,15 @@ class Prompter:
         if "image" in self._tokens and self._modalities["image"]:
             entries.insert(0, ("image", ""))
         refusal: PolymeterError | None = None
-        for takes_parts in (True, False):
-            self._takes_parts = takes_parts
+        for roles in ((), ("system", "user", "assistant")):
+            self._plain_roles = set(roles)
             try:
                 text = self._render([("user", entries)])
             except ModelError as error:
                 refusal = error
                 continue
             token = self._tokens.get("image", "")
-            if _PROBE in text and "'type'" not in text and (not token or text.count(token) == len(entries) - 1):
+            if _is_shown(text) and (not token or text.count(token) == len(entries) - 1):
                 break
         else:
             raise PlanError(
@@ -239,5 +239,27 @@ class Prompter:
                 where="--model",
                 hint=str(refusal or "Give another one with chat_template=FILE."),
             )
+        for role in {"system", "assistant"} - self._plain_roles:
+            self._probe_role(role)
         bos = self._loaded.tokenizer.bos_token
         self.adds_special = self._loaded.processor is not None and not (bos and text.startswith(bos))
+
+    def _probe_role(self, role: str) -> None:
+        """Some templates take parts of users and write those of another role out as data: that one is given text."""
+        user: tuple[str, list[tuple[Modality, str]]] = ("user", [("text", "?")])
+        before = [user] if role == "assistant" else []
+        for is_plain in (False, True):
+            if is_plain:
+                self._plain_roles.add(role)
+            try:
+                text = self._render([*before, (role, [("text", _PROBE)]), user])
+            except ModelError:
+                continue
+            if _is_shown(text):
+                return
+        self._plain_roles.discard(role)  # it refuses or leaves out the role, however it is written
+
+
+def _is_shown(text: str) -> bool:
+    """Whether a template has put the probe's text into the prompt, and not the data that hold it."""
+    return _PROBE in text and "'type'" not in text and '"type"' not in text

@@ -11,6 +11,9 @@ from polymeter.core.request import ChoiceLogprob, Output, Request, Response, Usa
 from polymeter.models.lmms.calls import Call
 from polymeter.models.lmms_base import unwrap_generation_output
 
+_FAILURES = ("[LMMS_EVAL_REQUEST_FAILED", "[LMMS_EVAL_BUDGET_EXCEEDED]")
+"""How lmms-eval's own wrappers of endpoints begin what they give in place of an answer that they did not get."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -76,6 +79,8 @@ def _output(answer: Any, prompt: str, reading: Reading) -> Output:
             f"The wrapper gave {_named(text)} in place of text.",
             hint="An answer is a text, a GenerationResult, or a pair of a text and its token counts.",
         )
+    if text.startswith(_FAILURES):
+        raise ModelError(f"The wrapper says that it got no answer: {text}")
     usage = Usage(counts.input_tokens, counts.output_tokens, counts.reasoning_tokens) if counts is not None else None
     return Output(text=_without(prompt, text) if reading.strips_prompt else text, usage=usage)
 

@@ -8,11 +8,11 @@ import importlib
 import inspect
 import sys
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeGuard
 
 from polymeter.core.errors import PlanError, boundary, did_you_mean
 from polymeter.core.registry import missing_package
@@ -71,9 +71,9 @@ def find_wrapper(name: str, path: str) -> Found:
         switch_on_facades()
         if not path:
             return _known(name)
-        modules = load_place(path)
-    table = _table(modules)
-    cls, name = _choose(name, table, path)
+        modules = _modules(name, path)
+        table = _table(modules)
+    cls, name = _choose(name, table, path, {module.__name__ for module in modules})
     return Found(cls, name, _sources(cls, modules))
 
 
@@ -92,6 +92,18 @@ def known_wrappers() -> list[str]:
 def found_class(cls: type[lmms]) -> Found:
     """A class that is there already, by the first name that it is registered under, else by its own."""
     return Found(cls, _names_of(cls)[0], _sources(cls, []))
+
+
+def _modules(name: str, path: str) -> list[ModuleType]:
+    """The modules of a place. Of lmms-eval's own tree, and of a folder of many wrappers that is no package, only the
+    file that is called as the wrapper is, if it has that wrapper.
+    """
+    is_package = Path(path, "__init__.py").is_file()
+    kinds = ("chat", "simple") if is_package else ("chat", "simple", "")  # the one that takes messages comes first
+    files = [Path(path, kind, f"{name}.py") for kind in kinds]
+    found = next((file for file in files if name.isidentifier() and file.is_file()), None)
+    modules = load_place(str(found)) if found is not None else []
+    return modules if name in _table(modules) else load_place(path)
 
 
 def load_place(path: str) -> list[ModuleType]:
@@ -162,24 +174,46 @@ def _known(name: str) -> Found:
 
 
 def _table(modules: Iterable[ModuleType]) -> dict[str, type[lmms]]:
-    """The wrappers of some modules by all their names; of two with one name the one that takes messages."""
-    table: dict[str, type[lmms]] = {}
+    """The wrappers of some modules by all their names, those that are written there before those that are imported; of
+    two with one name the one that takes messages.
+
+    A wrapper that takes messages goes by the registered names of one that takes none and that it derives from as well:
+    lmms-eval knows both by one name, and means this one.
+    """
     names = {module.__name__ for module in modules}
-    for module in modules:
-        for cls in list(vars(module).values()):
-            if not (isinstance(cls, type) and issubclass(cls, lmms)) or cls is lmms:
-                continue
-            if cls.__module__ not in names and not registered_names(cls):
-                continue
-            for name in _names_of(cls):
-                if name not in table or (table[name].is_simple and not cls.is_simple):
-                    table[name] = cls
+    found = [cls for module in modules for cls in list(vars(module).values()) if _is_wrapper(cls)]
+    own = [cls for cls in found if cls.__module__ in names]
+    others = [cls for cls in found if cls.__module__ not in names and registered_names(cls)]
+    return {
+        **_by_name((name, cls) for cls in others for name in _names_of(cls)),
+        **_by_name((name, cls) for cls in own if not cls.is_simple for name in _inherited_names(cls)),
+        **_by_name((name, cls) for cls in own for name in _names_of(cls)),
+    }
+
+
+def _by_name(pairs: Iterable[tuple[str, type[lmms]]]) -> dict[str, type[lmms]]:
+    table: dict[str, type[lmms]] = {}
+    for name, cls in pairs:
+        if name not in table or (table[name].is_simple and not cls.is_simple):
+            table[name] = cls
     return table
 
 
-def _choose(name: str, table: Mapping[str, type[lmms]], path: str) -> tuple[type[lmms], str]:
+def _inherited_names(cls: type[lmms]) -> Iterator[str]:
+    for base in cls.__mro__[1:]:
+        if issubclass(base, lmms) and base.is_simple:
+            yield from registered_names(base)
+
+
+def _is_wrapper(cls: Any) -> TypeGuard[type[lmms]]:
+    return isinstance(cls, type) and issubclass(cls, lmms) and cls is not lmms
+
+
+def _choose(name: str, table: Mapping[str, type[lmms]], path: str, modules: Container[str]) -> tuple[type[lmms], str]:
     if name in table:
         return table[name], name
+    # Those that are imported from elsewhere are meant only where nothing else is there.
+    table = {known: cls for known, cls in table.items() if cls.__module__ in modules} or table
     registered = [known for known, cls in table.items() if known in registered_names(cls)]
     if not table:
         raise PlanError(

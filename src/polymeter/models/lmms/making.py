@@ -12,12 +12,14 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
-from polymeter.core.errors import PlanError, boundary, did_you_mean
+from polymeter.core.errors import PlanError, PolymeterError, boundary, did_you_mean
 from polymeter.core.registry import missing_package
 from polymeter.models.lmms_base import CacheHook, lmms
 
 _WHERE = "--model-args"
 BATCH_SIZE = "batch_size"
+_CONCURRENCY = ("num_concurrent", "num_cpus")  # what lmms-eval's wrappers of endpoints call it
+_USUAL_CONCURRENCY = 16
 
 
 def check_arguments(cls: type[lmms], arguments: Mapping[str, Any]) -> None:
@@ -61,6 +63,18 @@ def parameters(cls: type[lmms]) -> tuple[dict[str, inspect.Parameter], bool]:
         if not takes_any:
             break
     return named, takes_any
+
+
+def own_concurrency(cls: type[lmms], arguments: Mapping[str, Any]) -> int:
+    """How many requests a wrapper answers at once on its own, as its constructor's arguments say; 0 if none of them is
+    about that.
+    """
+    named, _ = parameters(cls)
+    for name in _CONCURRENCY:
+        if name in named:
+            value = arguments.get(name, named[name].default)
+            return value if isinstance(value, int) and value > 0 else _USUAL_CONCURRENCY
+    return 0
 
 
 def make_wrapper(cls: type[lmms], arguments: Mapping[str, Any], batch_size: int) -> lmms:
@@ -122,19 +136,35 @@ def _construct(cls: type[lmms], given: Mapping[str, Any]) -> lmms:
 
 
 def _explained(error: PlanError, cause: BaseException, given: Mapping[str, Any], cls: type[lmms]) -> PlanError:
-    file, _, line = error.where.rpartition(":")
-    code = linecache.getline(file, int(line)).strip() if line.isdecimal() else ""
+    code = _line_at(error.where)
     what = error.what
     if isinstance(cause, AssertionError) and not str(cause) and code:
         what = f"Making the wrapper {cls.__name__!r} failed at: {code}"
     size = given.get(BATCH_SIZE)
     if isinstance(size, int) and size > 1 and "batch" in f"{cause} {code}".lower():
-        hint = f"It refuses batches of {size}: run it with --batch-size 1."
+        hint = _smaller(size)
     else:
         named, _ = parameters(cls)
         strange = [name for name in given if name not in named and name != BATCH_SIZE]
         hint = did_you_mean(strange[0], named) if strange else ""
     return PlanError(what, where=error.where, hint=hint)
+
+
+def batch_hint(error: PolymeterError, size: int) -> str:
+    """What to do where a wrapper has refused its batch size only when it was asked; empty if it failed otherwise."""
+    cause = error.__cause__
+    is_refusal = isinstance(cause, (AssertionError, NotImplementedError, ValueError))
+    return _smaller(size) if is_refusal and size > 1 and "batch" in f"{cause} {_line_at(error.where)}".lower() else ""
+
+
+def _smaller(size: int) -> str:
+    return f"It refuses batches of {size}: run it with --batch-size 1."
+
+
+def _line_at(where: str) -> str:
+    """The code at ``file:line``."""
+    file, _, line = where.rpartition(":")
+    return linecache.getline(file, int(line)).strip() if line.isdecimal() else ""
 
 
 def _refuses(constructor: Any, rest: str) -> bool:

@@ -10,14 +10,24 @@ from polymeter.core.errors import ModelError, PlanError, Raised, attempt, bounda
 from polymeter.core.identity import source_hash
 from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.request import AskKind, Request, Response
-from polymeter.guests.contain import without_bars
+from polymeter.guests.contain import without_chatter
 from polymeter.models.lmms.answers import Reading, read_answers
-from polymeter.models.lmms.calls import Kind, make_calls
+from polymeter.models.lmms.calls import Call, Kind, make_calls
 from polymeter.models.lmms.loading import Found, find_wrapper, found_class
-from polymeter.models.lmms.making import BATCH_SIZE, check_arguments, equipped, is_written, make_wrapper
+from polymeter.models.lmms.making import (
+    BATCH_SIZE,
+    batch_hint,
+    check_arguments,
+    equipped,
+    is_written,
+    make_wrapper,
+    own_concurrency,
+)
 from polymeter.models.lmms_base import lmms
 
 _LOG = logging.getLogger("polymeter")
+_ROUNDING = 1e-3
+_WAVES = 4  # so that a wrapper that asks an endpoint concurrently idles seldom, and a crash costs little
 _RUNTIME = (BATCH_SIZE, "max_batch_size", "device")
 
 
@@ -59,9 +69,13 @@ class LmmsModel(BatchModel):
         self._found, self._arguments, self._reading = found, arguments, reading
         self._given: lmms | None = None
         self._wrapper: lmms | None = None
+        self._has_told = False
         self._kind: Kind = "simple" if found.cls.is_simple else "chat"
         self.traits = _traits(found, self._kind)
-        self.batch_hint = _size(arguments.get(BATCH_SIZE))
+        self._own_size = _size(arguments.get(BATCH_SIZE))
+        self.batch_hint = self._own_size if BATCH_SIZE in arguments else own_concurrency(found.cls, arguments) or 1
+        if self.batch_hint > self._own_size:
+            self.batch_hint *= _WAVES
         self._identity = {
             "backend": "lmms",
             "name": found.name,
@@ -86,8 +100,7 @@ class LmmsModel(BatchModel):
         if self._given is not None:
             self._wrapper = equipped(self._given)
             return
-        size = self.planned_batch_size or _size(self._arguments.get(BATCH_SIZE))
-        self._wrapper = make_wrapper(self._found.cls, self._arguments, size)
+        self._wrapper = make_wrapper(self._found.cls, self._arguments, self.planned_batch_size or self._own_size)
 
     def group_key(self, request: Request) -> Hashable:
         """Task, split, protocol and settings: a chunk never mixes any of them."""
@@ -109,12 +122,34 @@ class LmmsModel(BatchModel):
         for call in make_calls(requests, self._kind):
             wrapper.task_dict.clear()
             wrapper.task_dict.update(call.task_dict())
-            with boundary(ModelError, f"{call.method} of {type(wrapper).__name__}"), without_bars():
-                given = getattr(wrapper, call.method)(call.instances)
-                call.check_targets()
-                responses.extend(read_answers(call, given, self._reading))
+            responses.extend(self._answers(wrapper, call))
         wrapper.task_dict.clear()
         return responses
+
+    def _answers(self, wrapper: lmms, call: Call) -> list[Response]:
+        try:
+            with boundary(ModelError, f"{call.method} of {type(wrapper).__name__}"), without_chatter():
+                given = getattr(wrapper, call.method)(call.instances)
+                call.check_targets()
+                answers = read_answers(call, given, self._reading)
+        except ModelError as error:
+            error.hint = error.hint or batch_hint(error, self.planned_batch_size or self._own_size)
+            raise
+        self._tell_of_losses(answers)
+        return answers
+
+    def _tell_of_losses(self, answers: list[Response]) -> None:
+        """Say once that what a wrapper gives cannot be log-probabilities, which are never above 0."""
+        given = [choice.logprob for answer in answers for output in answer.outputs for choice in output.logprobs or ()]
+        if self._has_told or self._reading.returns_loss or not any(value > _ROUNDING for value in given):
+            return
+        self._has_told = True
+        _LOG.warning(
+            "%s.loglikelihood gives %.4g, and no log-probability is above 0. If it gives a loss, the likeliest choice "
+            "comes last now: say so with --model-args returns_loss=true.",
+            self._found.cls.__name__,
+            max(given),
+        )
 
     def relieve(self) -> None:
         """Free what torch holds without need, if torch is in use."""

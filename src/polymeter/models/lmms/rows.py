@@ -95,8 +95,10 @@ class Row(dict[str, Any]):
         return super(Row, self._fill()).items()
 
 
-class Rows(Mapping[Any, Row]):
-    """The rows of one chunk by their number.
+class Rows:
+    """The rows of one chunk by their number, as part of a dataset whose other rows are not to be seen: going through it
+    gives rows, and its length is that of a dataset that ends with the last of them, since wrappers keep row numbers
+    below the length.
 
     Args:
         rows: Number → row.
@@ -113,11 +115,14 @@ class Rows(Mapping[Any, Row]):
             )
         return self._rows[index]
 
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._rows)
+    def __contains__(self, index: object) -> bool:
+        return index in self._rows
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._rows.values())
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return max(int(index) for index in self._rows) + 1
 
 
 def doc_to_visual(row: Any, *_: Any) -> list[Any]:

@@ -11,6 +11,7 @@ from polymeter.models.lmms_base import LMMS_MODELS, register_model
 
 __all__ = [
     "DEFAULT_METRIC_REGISTRY",
+    "MODEL_REGISTRY",
     "get_aggregation",
     "get_metric",
     "get_metric_aggregation",
@@ -29,6 +30,9 @@ DEFAULT_METRIC_REGISTRY = {
     "generate_until_multi_round": ["exact_match"],
     "generate_until_agentic": ["exact_match"],
 }
+
+
+MODEL_REGISTRY = LMMS_MODELS
 
 
 def get_model(model_name: str) -> Any:

@@ -12,8 +12,9 @@ from polymeter.core import request as core
 from polymeter.core.asker import current_asker
 from polymeter.core.errors import ScoreError
 from polymeter.core.parts import Image, Part, Text, sniff_mime
+from polymeter.judge.llm_judge import ROLE
 
-ROLE = "judge"
+__all__ = ["ROLE", "ask_judge"]
 
 
 def ask_judge(

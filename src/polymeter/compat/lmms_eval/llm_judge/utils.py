@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from polymeter.compat.lmms_eval.llm_judge import prompt as prompts
-from polymeter.core.errors import UnscoredError
+from polymeter.judge.verdict import the_only, unreadable
 
 _ZERO_ONE = ("0/1", "1/0")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -109,7 +109,7 @@ class ResponseParser:
         """The first number, moved into the range if one is given."""
         found = _NUMBER.search(response)
         if found is None:
-            raise _unreadable(response, "a number")
+            raise unreadable(response, "a number")
         score = float(found.group())
         return score if score_range is None else max(score_range[0], min(score, score_range[1]))
 
@@ -119,7 +119,7 @@ class ResponseParser:
         lines = response.strip().splitlines()
         numbers = _NUMBER.findall(lines[0]) if lines else []
         if len(numbers) < 2:
-            raise _unreadable(response, "two scores on its first line")
+            raise unreadable(response, "two scores on its first line")
         return float(numbers[0]), float(numbers[1])
 
     @staticmethod
@@ -131,7 +131,7 @@ class ResponseParser:
         except json.JSONDecodeError:
             found = None
         if not isinstance(found, dict):
-            raise _unreadable(response, "a JSON object")
+            raise unreadable(response, "a JSON object")
         return found
 
 
@@ -140,15 +140,6 @@ def _sole(verdict: re.Pattern[str], response: str) -> str:
     alone = [line for line in response.splitlines() if _NOTHING_ELSE.fullmatch(line)]
     for text in ("\n".join(alone), response):
         found = {str(item).lower() for item in verdict.findall(text)}
-        if len(found) == 1:
-            return found.pop()
         if found:
-            break
-    raise _unreadable(response, "a verdict")
-
-
-def _unreadable(response: str, what: str) -> UnscoredError:
-    shown = " ".join(response.split())[:120]
-    return UnscoredError(
-        f"The judge's answer does not show {what}: {shown!r}.", hint="Look at the judge and its prompt."
-    )
+            return the_only(found, response, "a verdict")
+    raise unreadable(response, "a verdict")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from polymeter.compat.lmms_eval.llm_judge.protocol import Response
+from polymeter.core.asker import refuse_verdict
 from polymeter.core.errors import UnscoredError
 
 
@@ -13,7 +14,8 @@ class Verdict(dict[str, Any]):
     """``{result | scores, raw_response, model, prompt, success}``.
 
     A verdict that could not be read is there, and using it is an error: a task with a prompt of its own may read
-    ``raw_response`` itself, and a task that takes the verdict must not take a failure for a no.
+    ``raw_response`` itself, and a task that takes the verdict must not take a failure for a no: the sample has no score
+    then, also where the task catches the error.
     """
 
     _key = ""
@@ -51,4 +53,5 @@ class Verdict(dict[str, Any]):
 
     def _check(self, key: str) -> None:
         if self._why is not None and key == self._key:
+            refuse_verdict(str(self._why))
             raise self._why

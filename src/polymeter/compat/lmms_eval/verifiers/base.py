@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any
 
-from polymeter.core.errors import UnscoredError
+from polymeter.judge.verdict import the_only
 
 _WORDS = {
     "correct": True,
@@ -60,8 +60,4 @@ def parse_binary_response(text: str) -> bool:
         UnscoredError: The text shows no verdict, or both. (lmms-eval takes the first for a no.)
     """
     found = {_WORDS[word.lower()] is not bool(negated) for negated, word in _VERDICT.findall(text)}
-    if len(found) != 1:
-        raise UnscoredError(
-            f"The judge's answer shows {'no' if not found else 'more than one'} verdict: {text[:120]!r}."
-        )
-    return found.pop()
+    return the_only(found, text, "a verdict")

@@ -9,6 +9,8 @@ from polymeter.compat.lmms_eval.llm_judge.factory import get_server
 from polymeter.compat.lmms_eval.llm_judge.protocol import Request, ServerConfig
 from polymeter.compat.lmms_eval.llm_judge.utils import ResponseParser
 from polymeter.compat.lmms_eval.verifiers.base import Verifier, VerifyResult, parse_binary_response
+from polymeter.core.asker import refuse_verdict
+from polymeter.core.errors import UnscoredError
 
 
 class OpenAIVerifier(Verifier):
@@ -81,7 +83,13 @@ class OpenAIVerifier(Verifier):
             )
         request = Request([{"role": "user", "content": prompt}], kwargs.get("images"), self._server.config)
         response = self._server.evaluate(request)
-        return self._read(response.content) if response.success else _failed(response.error_message)
+        if not response.success:
+            return _failed(response.error_message)
+        try:
+            return self._read(response.content)
+        except UnscoredError as error:
+            refuse_verdict(str(error))
+            raise
 
     def _comparative(self, question: str, prediction: str, reference: str, kwargs: dict[str, Any]) -> VerifyResult:
         found = self._server.evaluate_comparative(question, prediction, reference, images=kwargs.get("images"))

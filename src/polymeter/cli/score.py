@@ -1,0 +1,57 @@
+"""``polymeter score``: score a run again without asking its model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from polymeter.cli.roles import JudgeArgs, judge_roles
+from polymeter.cli.run import number_or_auto
+from polymeter.cli.state import Debug, state_of
+
+
+def score(  # noqa: PLR0917  (one parameter for each option)
+    context: typer.Context,
+    run: Annotated[Path, typer.Argument(help="The run folder.", metavar="RUN", show_default=False)],
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            "--judge",
+            help="The model that judges, in place of the run's.",
+            metavar="SPEC",
+            rich_help_panel="What to measure",
+        ),
+    ] = None,
+    judge_args: JudgeArgs = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The new run folder; default: beside the run.", metavar="FOLDER"),
+    ] = None,
+    concurrency: Annotated[
+        str | None,
+        typer.Option("--concurrency", help="Most questions in flight at the judge's endpoint, or auto.", metavar="N"),
+    ] = None,
+    score_workers: Annotated[
+        int | None, typer.Option("--score-workers", help="Threads for hooks and scoring.", metavar="N")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress; only the results.")] = False,
+    debug: Debug = False,
+) -> int:
+    """Score a run again from its stored answers, also with another judge. Its model is not asked."""
+    from polymeter.api import score as score_run
+    from polymeter.cli.outcome import show
+    from polymeter.cli.progress import make_progress
+
+    told = {"concurrency": number_or_auto(concurrency, "--concurrency"), "score_workers": score_workers}
+    with make_progress(is_quiet=quiet) as progress:
+        result = score_run(
+            run,
+            roles=judge_roles(judge, judge_args),
+            output=output,
+            progress=progress,
+            command=state_of(context).command,
+            **{name: value for name, value in told.items() if value is not None},
+        )
+    return show(result)

@@ -1,0 +1,203 @@
+"""The words that data adapters are written in: names of modes, keys of records, kinds of things.
+
+They are plain strings in classes, as EvalScope 0.17 has them: authors compare them with strings and write them into
+dictionaries.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+DEFAULT_WORK_DIR = "./outputs"
+DEFAULT_MODEL_REVISION = "master"
+
+if TYPE_CHECKING:
+    DEFAULT_ROOT_CACHE_DIR: str
+    DEFAULT_DATASET_CACHE_DIR: str
+    DEFAULT_MODEL_CACHE_DIR: str
+
+# The folder of each below ModelScope's cache; where that is, the environment says when somebody asks.
+_CACHES = {
+    "DEFAULT_ROOT_CACHE_DIR": "datasets",
+    "DEFAULT_DATASET_CACHE_DIR": "datasets",
+    "DEFAULT_MODEL_CACHE_DIR": "models",
+}
+
+
+def __getattr__(name: str) -> str:
+    if name not in _CACHES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    root = os.environ.get("MODELSCOPE_CACHE") or Path.home() / ".cache" / "modelscope" / "hub"
+    return str(Path(root) / _CACHES[name])
+
+
+class OutputType:
+    """What a benchmark asks of a model."""
+
+    LOGITS = "logits"
+    GENERATION = "generation"
+    MULTIPLE_CHOICE = "multiple_choice_logits"
+    CONTINUOUS = "continuous_logits"
+    IMAGE_GENERATION = "image_generation"
+
+
+class EvalType:
+    """Where the model is: an object of the user's, a checkpoint, or behind an endpoint."""
+
+    CUSTOM = "custom"
+    CHECKPOINT = "checkpoint"
+    SERVICE = "service"
+
+
+class EvalStage:
+    """What part of an evaluation is run."""
+
+    ALL = "all"
+    INFER = "infer"
+    REVIEW = "review"
+
+
+class EvalBackend:
+    """Who runs the benchmarks."""
+
+    NATIVE = "Native"
+    OPEN_COMPASS = "OpenCompass"
+    VLM_EVAL_KIT = "VLMEvalKit"
+    RAG_EVAL = "RAGEval"
+    THIRD_PARTY = "ThirdParty"
+
+
+class JudgeStrategy:
+    """When a judge is asked: where the benchmark wants it, never, always, or where the rule says wrong."""
+
+    AUTO = "auto"
+    RULE = "rule"
+    LLM = "llm"
+    LLM_RECALL = "llm_recall"
+
+
+class ModelTask:
+    """What a model makes."""
+
+    TEXT_GENERATION = "text_generation"
+    IMAGE_GENERATION = "image_generation"
+
+
+class HubType:
+    """Where datasets come from."""
+
+    MODELSCOPE = "modelscope"
+    HUGGINGFACE = "huggingface"
+    LOCAL = "local"
+
+
+class DumpMode:
+    """How a file is written."""
+
+    OVERWRITE = "overwrite"
+    APPEND = "append"
+
+
+class DataCollection:
+    """The name under which a collection of datasets is a dataset."""
+
+    NAME = "data_collection"
+
+
+class AnswerKeys:
+    """Keys of a prediction's record."""
+
+    INDEX = "index"
+    ANSWER_ID = "answer_id"
+    RAW_INPUT = "raw_input"
+    ORIGIN_PROMPT = "origin_prompt"
+    MODEL_SPEC = "model_spec"
+    SUBSET_NAME = "subset_name"
+    CHOICES = "choices"
+
+
+class ReviewKeys:
+    """Keys of a review's record."""
+
+    REVIEW_ID = "review_id"
+    REVIEWED = "reviewed"
+    REVIEWER_SPEC = "reviewer_spec"
+    REVIEW_TIME = "review_time"
+    MESSAGE = "message"
+    CONTENT = "content"
+    GOLD = "gold"
+    PRED = "pred"
+    RESULT = "result"
+    REVIEW = "review"
+
+
+class ArenaWinner:
+    """Who wins a comparison of two."""
+
+    MODEL_A = "model_a"
+    MODEL_B = "model_b"
+    TIE = "tie"
+    TIE_BOTH_BAD = "tie_both_bad"
+    UNKNOWN = "unknown"
+
+
+class ArenaMode:
+    """Who is compared with whom."""
+
+    SINGLE = "single"
+    PAIRWISE = "pairwise"
+    PAIRWISE_BASELINE = "pairwise_baseline"
+
+
+class MetricsConstant:
+    """Numbers and names that metrics share."""
+
+    EPSILON = 1e-6
+    INVALID_VALUE = -9999999
+    ROUGE_KEYS = tuple(f"rouge-{kind}-{part}" for kind in ("1", "2", "l") for part in "rpf")
+
+
+class MetricMembers:
+    """Names of families of metrics."""
+
+    MATH_ACCURACY = "math_accuracy"
+    CODE_PASS_K = "code_pass_k"
+    ROUGE = "rouge"
+    ELO = "elo"
+    PAIRWISE = "pairwise"
+    SCORE = "score"
+
+
+class EvalConfigKeys:
+    """Keys of an evaluation's configuration."""
+
+    CLASS_REF = "ref"
+    CLASS_ARGS = "args"
+    ENABLE = "enable"
+    POSITION_BIAS_MITIGATION = "position_bias_mitigation"
+    RANDOM_SEED = "random_seed"
+    FN_COMPLETION_PARSER = "fn_completion_parser"
+    COMPLETION_PARSER_KWARGS = "completion_parser_kwargs"
+    OUTPUT_FILE = "output_file"
+    MODEL_ID_OR_PATH = "model_id_or_path"
+    MODEL_REVISION = "revision"
+    GENERATION_CONFIG = "generation_config"
+    PRECISION = "precision"
+    TEMPLATE_TYPE = "template_type"
+
+
+class FnCompletionParser:
+    """Names of parsers of a judge's comparison."""
+
+    LMSYS_PARSER = "lmsys_parser"
+    RANKING_PARSER = "ranking_parser"
+
+
+class PositionBiasMitigation:
+    """What is done so that the order of two answers does not decide between them."""
+
+    NONE = "none"
+    RANDOMIZE_ORDER = "randomize_order"
+    SWAP_POSITION = "swap_position"

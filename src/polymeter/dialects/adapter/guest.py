@@ -1,0 +1,98 @@
+"""Loading the file of a benchmark: what its code finds without importing it, and what it registers."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from polymeter.core.errors import PlanError, blame, boundary
+from polymeter.core.registry import missing_package
+from polymeter.core.task import TaskSpec
+from polymeter.dialects.adapter.registration import BENCHMARK_MAPPINGS, Benchmark, BenchmarkMeta
+from polymeter.guests import contained, load_file
+from polymeter.guests.facades import switch_on_facades
+from polymeter.guests.imports import GUEST_LOCK
+
+_FOREIGN = ("evalscope", "lmms_eval", "lm_eval")
+
+
+def supplied_names() -> dict[str, Any]:
+    """Names that a benchmark's file may use without importing them, because published listings do."""
+    import typing
+
+    from polymeter.dialects.adapter import constants, filters, named_metrics, parsers, report, scores
+    from polymeter.dialects.adapter.base import DataAdapter
+    from polymeter.judge import LLMJudge
+
+    names: dict[str, Any] = {
+        "Benchmark": Benchmark,
+        "BenchmarkMeta": BenchmarkMeta,
+        "DataAdapter": DataAdapter,
+        "Filter": filters.Filter,
+        "LLMJudge": LLMJudge,
+        "Metric": named_metrics.Metric,
+        "Report": report.Report,
+        "ReportKey": report.ReportKey,
+        "ResponseParser": parsers.ResponseParser,
+        "exact_match": scores.exact_match,
+        "get_logger": get_logger,
+        "logger": get_logger(),
+        "mean": scores.mean,
+        "metric_registry": named_metrics.metric_registry,
+        "weighted_mean": scores.weighted_mean,
+    }
+    for name in ("AnswerKeys", "EvalType", "HubType", "JudgeStrategy", "OutputType", "DEFAULT_DATASET_CACHE_DIR"):
+        names[name] = getattr(constants, name)
+    for name in ("Any", "Callable", "Dict", "Iterable", "List", "Optional", "Sequence", "Set", "Tuple", "Union"):
+        names[name] = getattr(typing, name)
+    return names
+
+
+def get_logger(*args: Any, **kwargs: Any) -> logging.Logger:
+    """The logger of benchmarks' own code. Arguments (files, levels) are the run's business and are not used."""
+    return logging.getLogger("polymeter.benchmarks")
+
+
+def load_meta(spec: TaskSpec) -> BenchmarkMeta:
+    """What the file of a benchmark registers under its name. Runs the file, unless the user has run it himself.
+
+    Raises:
+        PlanError: The file fails to load, needs a package that is not installed, or registers no such name.
+    """
+    known = BENCHMARK_MAPPINGS.by_users().get(spec.name)
+    if known is None or known != spec.file:
+        load_guest(spec.file)
+    meta = BENCHMARK_MAPPINGS.in_file(spec.name, spec.file)
+    if meta is None:
+        raise PlanError(
+            f"{spec.file.name} does not register a benchmark {spec.name!r}.",
+            where=str(spec.file),
+            hint="Its Benchmark.register(...) is not reached when the file is loaded.",
+        )
+    return meta
+
+
+def load_guest(file: Path, supplied: Mapping[str, Any] | None = None) -> Any:
+    """The module of a benchmark's file.
+
+    Args:
+        file: The file.
+        supplied: Names that it may use without importing them; default: ``supplied_names``.
+
+    Raises:
+        PlanError: It fails to load, or needs a package that is not installed.
+    """
+    with GUEST_LOCK, contained():
+        switch_on_facades()
+        names = supplied_names() if supplied is None else supplied
+        with boundary(PlanError, f"Loading {file.name}", hint="Fix the benchmark's code."):
+            try:
+                return load_file(file, names)
+            except ModuleNotFoundError as error:
+                missing = error.name or "?"
+                if missing.partition(".")[0] in _FOREIGN:
+                    raise
+                plain = missing_package(missing, f"the benchmark in {file.name}")
+                raise PlanError(plain.what, where=blame(error), hint=plain.hint) from error

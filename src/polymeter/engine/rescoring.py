@@ -1,0 +1,169 @@
+"""Scoring a run again: its answers are taken over into a new run folder, and the run goes on there with nobody to ask
+but a judge that is named.
+
+A rescored run is a run like any other, but that the answers of the journal stand for its model. A judge that is named
+is asked only for verdicts that the journal does not hold; without one, the verdicts of the run's own judge count, and
+nobody is asked at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from polymeter.core.errors import PlanError
+from polymeter.core.identity import fingerprint
+from polymeter.core.model import Model, ModelSpec, ModelTraits
+from polymeter.core.options import RunOptions
+from polymeter.core.progress import Progress
+from polymeter.core.secrets import HIDDEN
+from polymeter.engine import manifest as manifests
+from polymeter.engine.execution import RunOutcome
+from polymeter.engine.gate import random_state_kept
+from polymeter.engine.generators import dispatched
+from polymeter.engine.models import make_model
+from polymeter.engine.plan import Plan, cache_folder, open_tasks
+from polymeter.engine.preflight import check_endpoints
+from polymeter.engine.run import RunRequest, make_plan, run_plan
+from polymeter.engine.stored import StoredAnswers, traits_from
+from polymeter.store.copying import take_answers
+from polymeter.store.folder import RunFolder, open_folder
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRequest:
+    """A run to score again.
+
+    Attributes:
+        run: Its folder.
+        output: The folder of the new run; one that an earlier scoring of the same run began is gone on with.
+        options: The run's options, changed where the new one differs.
+        roles: Models in place of those that the run had in these roles.
+        command: What the user typed, for the record.
+    """
+
+    run: Path
+    output: Path
+    options: RunOptions
+    roles: Mapping[str, ModelSpec | Model] = field(default_factory=dict)
+    command: str = ""
+
+
+def stored_options(run: Path) -> RunOptions:
+    """The options that a run was started with.
+
+    Raises:
+        PlanError: There is no run.
+    """
+    return manifests.options_of(open_folder(run).read_manifest(), run)
+
+
+def score_again(request: ScoreRequest, progress: Progress) -> RunOutcome:
+    """Score a run again.
+
+    Raises:
+        PlanError: There is no run, the output is the run itself or another run, or the tasks cannot be bound again.
+        DataError: A dataset cannot be opened.
+        PolymeterError: The journal cannot be written.
+    """
+    with dispatched(), random_state_kept():
+        return _score_again(request, progress)
+
+
+def _score_again(request: ScoreRequest, progress: Progress) -> RunOutcome:
+    progress.stage("planning")
+    source = open_folder(request.run)
+    target = RunFolder(request.output, source.journal_dir)
+    _check_target(source, target)
+    manifest = source.read_manifest()
+    plan = _plan(manifest, request)
+    check_endpoints(plan, progress)
+    progress.stage("opening tasks")
+    open_tasks(plan, cache_folder(plan.options))
+    plan.notes = (*plan.notes, f"Scored again from the answers of {source.path.resolve().name}.")
+    _check_same_scoring(target, plan)
+    lock = target.lock()
+    try:
+        progress.stage("taking over answers")
+        take_answers(source, target)
+        if not target.is_begun():
+            target.write_manifest(_manifest(manifest, plan, source, request.command))
+    finally:
+        lock.release()
+    return run_plan(plan, target, progress, command=request.command)
+
+
+def _check_target(source: RunFolder, target: RunFolder) -> None:
+    if source.path.resolve() == target.path.resolve():
+        raise PlanError(
+            "A run is scored again into a folder of its own.", where="--output", hint="Choose another --output."
+        )
+    begun_from = target.read_manifest().get("scored_from") if target.is_begun() else None
+    if target.is_begun() and (begun_from or {}).get("run") != str(source.path.resolve()):
+        raise PlanError("The output folder holds another run.", where=str(target.path), hint="Choose another --output.")
+
+
+def _check_same_scoring(target: RunFolder, plan: Plan) -> None:
+    if target.is_begun() and target.read_manifest()["identity"] != manifests.identity_of(plan):
+        raise PlanError(
+            "The output folder holds another scoring of this run: its judge or its settings differ.",
+            where=str(target.path),
+            hint="Choose another --output.",
+        )
+
+
+def _plan(manifest: Mapping[str, Any], request: ScoreRequest) -> Plan:
+    roles: dict[str, ModelSpec | Model] = {
+        role: _stand_in(role, entry, ModelTraits(family="judge")) for role, entry in manifest["roles"].items()
+    }
+    model = _stand_in(manifest["model"]["name"], manifest["model"], _traits(manifest["model"], request))
+    whole = RunRequest(model, tuple(manifest["patterns"]), request.options, {**roles, **request.roles}, request.command)
+    plan = make_plan(whole)
+    plan.model_spec = _spec(manifest["model"])
+    for role in roles.keys() - request.roles.keys():
+        plan.role_specs = {**plan.role_specs, role: _spec(manifest["roles"][role])}
+    return plan
+
+
+def _stand_in(name: str, entry: Mapping[str, Any], traits: ModelTraits) -> StoredAnswers:
+    if HIDDEN in str(entry["identity"]):
+        raise PlanError(
+            f"What identifies {name!r} holds a secret and was not stored, so its answers cannot be told from others.",
+            hint="Run the original command again on a new --output.",
+        )
+    return StoredAnswers(name, entry["identity"], traits)
+
+
+def _traits(entry: Mapping[str, Any], request: ScoreRequest) -> ModelTraits:
+    """What the tasks were bound to. A model that brings its own prompts is made for them, and not loaded."""
+    if entry.get("traits") is not None:
+        return traits_from(entry["traits"])
+    spec = _spec(entry)
+    if spec is None:
+        raise PlanError(
+            "This run's model was a Python object whose prompts cannot be made again from here.",
+            where=str(request.run),
+        )
+    return make_model(spec, request.options.weights).traits
+
+
+def _spec(entry: Mapping[str, Any]) -> ModelSpec | None:
+    spec = entry["spec"]
+    return None if spec is None else ModelSpec(spec["backend"], spec["name"], spec["args"], spec["path"])
+
+
+def _manifest(before: Mapping[str, Any], plan: Plan, source: RunFolder, command: str) -> dict[str, Any]:
+    """The manifest of the run that begins, with the tasks as they were: what changed since is told when it goes on."""
+    made = manifests.new_manifest(plan, RunFolder(source.path, source.journal_dir), command)
+    return {
+        **made,
+        "model": before["model"],
+        "tasks": before["tasks"],
+        "scored_from": {
+            "run": str(source.path.resolve()),
+            "status": before["status"],
+            "roles": {role: fingerprint(entry["identity"]) for role, entry in before["roles"].items()},
+        },
+    }

@@ -1,0 +1,204 @@
+"""How far two judges agree, or a judge and people, beyond what chance would give.
+
+Each number comes with a 95 % interval: of the share of equal verdicts Wilson's, of kappa the closed form of its large
+sample error, of a rank correlation Fisher's. Samples that share a cluster are not independent: the share's interval
+then rests on the clusters, and kappa's on resampling them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from itertools import compress, pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymeter.core.codec import is_nan
+from polymeter.core.metric import Aggregation
+from polymeter.stats import Estimate, Partition, bootstrap, bootstrap_error, estimate, normal_interval, normal_quantile
+
+BINS = 5
+_MOST_CATEGORIES = 10
+_RESAMPLES = 1000
+_LEVEL = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How far two lists of verdicts on the same samples agree.
+
+    Attributes:
+        n: Pairs compared.
+        n_left_out: Pairs of which at least one has no verdict.
+        raw: Share of equal verdicts.
+        kappa: Cohen's kappa: that share beyond chance. ``None`` as its value where both only ever gave one and the
+            same verdict.
+        spearman: Rank correlation, of numbers with more than two values.
+        categories: What was taken for equal: the verdicts, or the bins that numbers were put into.
+        is_binned: Whether numbers were put into bins.
+    """
+
+    n: int
+    n_left_out: int
+    raw: Estimate
+    kappa: Estimate
+    spearman: Estimate | None
+    categories: tuple[str, ...]
+    is_binned: bool = False
+
+
+def agreement(
+    first: Sequence[Any],
+    second: Sequence[Any],
+    *,
+    clusters: Sequence[Hashable | None] | None = None,
+    seed: int = 0,
+) -> Agreement:
+    """Compare two judges, sample by sample.
+
+    Numbers with more than ten values are put into five bins of equal width before they are taken for equal or not;
+    their rank correlation does not need that.
+
+    Args:
+        first: One judge's verdicts: numbers, or texts. ``None`` and NaN where there is none.
+        second: The other's, on the same samples in the same order.
+        clusters: What each sample shares with others, ``None`` where nothing.
+        seed: For resampling clusters.
+
+    Raises:
+        ValueError: The lists differ in length.
+    """
+    if len(first) != len(second) or (clusters is not None and len(clusters) != len(first)):
+        raise ValueError("The lists of verdicts and clusters differ in length, so they cannot be paired.")
+    is_pair = [not (_is_missing(a) or _is_missing(b)) for a, b in zip(first, second, strict=True)]
+    pairs = [*compress(zip(first, second, strict=True), is_pair)]
+    partition = None
+    if clusters is not None:
+        known = [*compress(clusters, is_pair)]
+        partition = Partition.of(known) if any(label is not None for label in known) else None
+    n_left_out = len(first) - len(pairs)
+    if not pairs:
+        return Agreement(0, n_left_out, Estimate(None), Estimate(None), None, ())
+    is_numeric = all(_is_number(value) for pair in pairs for value in pair)
+    values = {value for pair in pairs for value in pair}
+    is_binned = is_numeric and len(values) > _MOST_CATEGORIES
+    codes, names = _binned(pairs) if is_binned else _coded(pairs)
+    equal = [float(a == b) for a, b in codes]
+    return Agreement(
+        len(pairs),
+        n_left_out,
+        estimate(equal, _MEAN, clusters=partition),
+        _kappa(codes, partition, seed),
+        spearman(*zip(*pairs, strict=True)) if is_numeric and len(values) > 2 else None,
+        names,
+        is_binned,
+    )
+
+
+def cohens_kappa(table: Sequence[Sequence[float]] | NDArray[np.float64]) -> tuple[float | None, float | None]:
+    """Cohen's kappa and its standard error (Cohen 1960; the error of Fleiss, Cohen and Everitt 1969, equation 13).
+
+    Args:
+        table: How often the first judge gave category i and the second category j, shape ``(k, k)``.
+
+    Returns:
+        ``(None, None)`` where chance alone explains everything: both only ever gave one and the same category.
+    """
+    counts = np.asarray(table, dtype=np.float64)
+    n = counts.sum()
+    p = counts / n
+    rows, columns = p.sum(axis=1), p.sum(axis=0)
+    observed, expected = float(np.trace(p)), float(rows @ columns)
+    if math.isclose(expected, 1.0):
+        return None, None
+    kappa = (observed - expected) / (1 - expected)
+    on = np.diag(p) @ np.square(1 - (rows + columns) * (1 - kappa))
+    crossed = np.square(columns[:, None] + rows[None, :])
+    off = (1 - kappa) ** 2 * float((p * crossed).sum() - np.diag(p) @ np.diag(crossed))
+    variance = (float(on) + off - (kappa - expected * (1 - kappa)) ** 2) / (n * (1 - expected) ** 2)
+    return kappa, math.sqrt(max(variance, 0.0))
+
+
+def spearman(first: Sequence[float], second: Sequence[float]) -> Estimate:
+    """Spearman's rank correlation, with Fisher's interval and the error of Bonett and Wright 2000."""
+    a, b = _ranks(first), _ranks(second)
+    if np.ptp(a) == 0 or np.ptp(b) == 0:
+        return Estimate(None)
+    value = float(np.clip(np.corrcoef(a, b)[0, 1], -1, 1))
+    if a.size < 4 or math.isclose(abs(value), 1.0):
+        return Estimate(value)
+    half = normal_quantile((1 + _LEVEL) / 2) * math.sqrt((1 + value**2 / 2) / (a.size - 3))
+    return Estimate(
+        value, interval=(math.tanh(math.atanh(value) - half), math.tanh(math.atanh(value) + half)), method="fisher"
+    )
+
+
+def _kappa(codes: Sequence[tuple[int, int]], partition: Partition | None, seed: int) -> Estimate:
+    size = 1 + max(max(pair) for pair in codes)
+
+    def kappa_of(pairs: Sequence[tuple[int, int]]) -> float:
+        value, _ = cohens_kappa(_table(pairs, size))
+        return math.nan if value is None else value
+
+    value, stderr = cohens_kappa(_table(codes, size))
+    if value is None:
+        return Estimate(None)
+    method = "closed form"
+    if partition is not None and partition.count > 1:
+        replicates = bootstrap(
+            kappa_of, codes, generator=np.random.default_rng(seed), resamples=_RESAMPLES, clusters=partition
+        )
+        stderr, interval = bootstrap_error(value, replicates[~np.isnan(replicates)])
+        return Estimate(value, stderr, interval, None if stderr is None else "bootstrap")
+    if not stderr:  # full agreement shows no spread to tell how sure it is
+        return Estimate(value)
+    low, high = normal_interval(value, stderr, level=_LEVEL)
+    return Estimate(value, stderr, (max(low, -1.0), min(high, 1.0)), method)
+
+
+def _table(pairs: Sequence[tuple[int, int]], size: int) -> NDArray[np.float64]:
+    table = np.zeros((size, size))
+    np.add.at(table, tuple(np.asarray(pairs).T), 1)
+    return table
+
+
+def _coded(pairs: Sequence[tuple[Any, Any]]) -> tuple[list[tuple[int, int]], tuple[str, ...]]:
+    values = {value for pair in pairs for value in pair}
+    order = sorted(values, key=lambda value: (not _is_number(value), value if _is_number(value) else str(value)))
+    codes = {value: number for number, value in enumerate(order)}
+    names = tuple(f"{value:g}" if _is_number(value) else str(value) for value in order)
+    return [(codes[a], codes[b]) for a, b in pairs], names
+
+
+def _binned(pairs: Sequence[tuple[float, float]]) -> tuple[list[tuple[int, int]], tuple[str, ...]]:
+    data = np.asarray(pairs, dtype=np.float64)
+    edges = np.linspace(data.min(), data.max(), BINS + 1)
+    codes = np.clip(np.searchsorted(edges, data, side="right") - 1, 0, BINS - 1)
+    names = tuple(f"{low:g} to {high:g}" for low, high in pairwise(edges))
+    return [(int(a), int(b)) for a, b in codes], names
+
+
+def _ranks(values: Sequence[float]) -> NDArray[np.float64]:
+    """Ranks from 1, ties sharing their mean rank."""
+    _, inverse, counts = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    ranks: NDArray[np.float64] = (last - (counts - 1) / 2)[inverse]
+    return ranks
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or is_nan(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number)) and math.isfinite(value)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+_MEAN = Aggregation("mean", _mean, "mean")

@@ -1,0 +1,140 @@
+"""``LLMJudge``: the judge that a benchmark's own ``llm_match`` is handed.
+
+It asks the model in the role *judge* through the run, so its questions are scheduled, journaled, cached and resumed
+like any other, and it reads what the judge said by the rules of ``polymeter.judge.verdict``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from polymeter.core.asker import current_asker, refuse_verdict
+from polymeter.core.errors import PlanError, UnscoredError, did_you_mean
+from polymeter.core.parts import Text
+from polymeter.core.request import PROMPT_VERSION, Generate, Message, Origin, Request
+from polymeter.judge.prompts import GRADE_PROMPT, RATING_PROMPT, fill, prompt_version
+from polymeter.judge.verdict import read_grade, read_rating
+
+ROLE = "judge"
+ScoreType = Literal["pattern", "numeric"]
+
+_SCORE_TYPES = ("pattern", "numeric")
+_MAPPING = {"A": 1.0, "B": 0.0}
+_LABELS = {"A": "CORRECT", "B": "INCORRECT"}
+_NO_QUESTION = "Not provided"
+_MAX_TOKENS = 1024
+
+
+class LLMJudge:
+    """Asks the run's judge and turns what it says into a score.
+
+    Which model answers is the run's choice (``--judge``): an address, a key and a model's name given here choose
+    nothing and are not kept.
+
+    Args:
+        api_key: Not used.
+        api_url: Not used.
+        model_id: Not used.
+        system_prompt: Text put before the question; default: ``JUDGE_SYSTEM_PROMPT`` of the environment, else none.
+        prompt_template: With ``{question}``, ``{gold}`` and ``{pred}``; default: ``JUDGE_PROMPT_TEMPLATE`` of the
+            environment, else one of ``polymeter.judge.prompts``.
+        generation_config: Settings of the judge's answer over temperature 0 and 1,024 tokens.
+        score_pattern: A regular expression of a verdict, read as ``read_grade`` and ``read_rating`` say.
+        score_mapping: The score of each grade; default: A is 1 and B is 0.
+        score_type: ``pattern``: the verdict is a grade; ``numeric``: it is the score itself.
+        **kwargs: Further settings that do nothing here.
+
+    Raises:
+        PlanError: An unknown ``score_type``.
+    """
+
+    def __init__(  # noqa: PLR0913, PLR0917  (the signature that benchmarks are written against)
+        self,
+        api_key: str | None = None,
+        api_url: str | None = None,
+        model_id: str | None = None,
+        system_prompt: str | None = None,
+        prompt_template: str | None = None,
+        generation_config: Mapping[str, Any] | None = None,
+        score_pattern: str | None = None,
+        score_mapping: Mapping[str, float] | None = None,
+        score_type: ScoreType = "pattern",
+        **kwargs: Any,
+    ) -> None:
+        if score_type not in _SCORE_TYPES:
+            hint = did_you_mean(str(score_type), _SCORE_TYPES) or f"Known: {', '.join(_SCORE_TYPES)}."
+            raise PlanError(f"A judge has no score_type {score_type!r}.", hint=hint)
+        own = GRADE_PROMPT if score_type == "pattern" else RATING_PROMPT
+        self.system_prompt = system_prompt or os.environ.get("JUDGE_SYSTEM_PROMPT")
+        self.prompt_template = prompt_template or os.environ.get("JUDGE_PROMPT_TEMPLATE") or own
+        self.generation_config = dict(generation_config or {})
+        self.score_pattern = score_pattern
+        self.score_mapping = dict(score_mapping or _MAPPING)
+        self.score_type = score_type
+        self._has_own_prompt = self.prompt_template == own
+
+    @property
+    def prompt_version(self) -> str:
+        """Names the wording of the prompt; kept with every question."""
+        return prompt_version(self.prompt_template, self.system_prompt)
+
+    def build_prompt(self, pred: Any, gold: Any, question: Any = None) -> str:
+        """The question to the judge. What is not text is written as Python writes it."""
+        fields = {
+            "pred": str(pred),
+            "gold": str(gold),
+            "question": _NO_QUESTION if question is None else str(question),
+        }
+        return fill(self.prompt_template, fields)
+
+    def __call__(self, prompt: str, system_prompt: str | None = None, **kwargs: Any) -> str:
+        """What the judge says.
+
+        Raises:
+            UnscoredError: It could not be asked. The sample then has no score, also where this is caught.
+            PlanError: The run has no judge.
+        """
+        system = system_prompt or self.system_prompt
+        messages = [Message("user", (Text(prompt),))]
+        if system:
+            messages.insert(0, Message("system", (Text(system),)))
+        version = prompt_version(self.prompt_template, system)
+        request = Request(tuple(messages), self._ask(), Origin("", "", metadata={PROMPT_VERSION: version}))
+        response = current_asker()(ROLE, request)
+        if response.error is not None:
+            raise UnscoredError(f"The judge could not be asked: {response.error.message}")
+        return (response.outputs[0].text if response.outputs else None) or ""
+
+    def get_score(self, response: str | None) -> float:
+        """The score that an answer of the judge amounts to.
+
+        Raises:
+            UnscoredError: The answer is no verdict. The sample then has no score, also where this is caught.
+        """
+        try:
+            return self._read(response)
+        except UnscoredError as error:
+            refuse_verdict(str(error))
+            raise
+
+    def _read(self, response: str | None) -> float:
+        if self.score_type == "numeric":
+            bounds = (0.0, 1.0) if self._has_own_prompt else None
+            return read_rating(response, pattern=self.score_pattern, bounds=bounds)
+        labels = _LABELS if self.score_mapping == _MAPPING else None
+        grade = read_grade(response, self.score_mapping, pattern=self.score_pattern, labels=labels)
+        return float(self.score_mapping[grade])
+
+    def _ask(self) -> Generate:
+        told = {"temperature": 0.0, "max_tokens": _MAX_TOKENS, **self.generation_config}
+        tokens = told.pop("max_new_tokens", told.pop("max_tokens"))
+        stop = told.pop("stop", None) or ()
+        return Generate(
+            tokens,
+            told.pop("temperature"),
+            told.pop("top_p", None),
+            (stop,) if isinstance(stop, str) else tuple(stop),
+            extra=told,
+        )

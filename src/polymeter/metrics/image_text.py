@@ -1,0 +1,185 @@
+"""Scorers of how well an image shows a text, by name.
+
+A scorer is a model of its own. Those that Transformers can load are made here; for each of the others the error says
+what it would take. Weights come from the Hugging Face hub or its cache, or from a folder named by ``local_weights``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from polymeter.core.errors import DataError, PlanError, boundary, did_you_mean
+from polymeter.core.registry import missing_package
+
+if TYPE_CHECKING:
+    import torch
+
+_PLACES: ContextVar[Mapping[str, str]] = ContextVar("places of scorers' weights")
+_MOST_TOKENS = 77
+
+
+@contextmanager
+def local_weights(places: Mapping[str, str]) -> Iterator[None]:
+    """Within this, scorers are read from these folders in place of the hub ids that they stand for."""
+    token = _PLACES.set({**_PLACES.get({}), **places})
+    try:
+        yield
+    finally:
+        _PLACES.reset(token)
+
+
+class ImageTextScorer:
+    """Scores images against texts.
+
+    Args:
+        score: From one opened image and a list of texts to a tensor of as many scores.
+    """
+
+    def __init__(self, score: Callable[[Any, list[str]], torch.Tensor]) -> None:
+        self._score = score
+
+    def __call__(self, images: Sequence[Any] | str, texts: Sequence[str] | str) -> list[torch.Tensor]:
+        """Every image against every text.
+
+        Args:
+            images: Paths, or opened images.
+            texts: As many texts.
+
+        Returns:
+            For each image a tensor of shape ``(len(texts),)``.
+
+        Raises:
+            DataError: The numbers differ, or an image cannot be opened.
+        """
+        images = [images] if isinstance(images, str) else list(images)
+        texts = [texts] if isinstance(texts, str) else list(texts)
+        if len(images) != len(texts):
+            raise DataError(f"There are {len(images)} images for {len(texts)} texts.")
+        return [self._score(_opened(image), texts) for image in images]
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Where a scorer comes from: a maker and hub ids, or what is needed that is not here."""
+
+    make: Callable[[str, str], ImageTextScorer] | None = None
+    weights: str = ""
+    processor: str = ""
+    needs: str = ""
+
+
+def image_scorer(name: str) -> ImageTextScorer:
+    """Make the scorer of that name and read its weights, to the first GPU if there is one.
+
+    Raises:
+        PlanError: There is no such scorer, it cannot be had here, or its weights or packages are missing.
+    """
+    source = SCORERS.get(name)
+    if source is None:
+        hint = did_you_mean(name, SCORERS) or f"Known: {', '.join(SCORERS)}."
+        raise PlanError(f"There is no image scorer {name!r}.", hint=hint)
+    if source.make is None:
+        raise PlanError(
+            f"The image scorer {name!r} cannot be made: {source.needs}",
+            where="metric_list",
+            hint=f"These can: {', '.join(known for known, other in SCORERS.items() if other.make)}.",
+        )
+    places = _PLACES.get({})
+    weights = places.get(source.weights, source.weights)
+    processor = weights if source.processor == source.weights else places.get(source.processor, source.processor)
+    with boundary(
+        PlanError,
+        f"Reading the image scorer {name!r} from {weights!r}",
+        hint=f"Name a folder that holds it: --weights {source.weights}=PATH.",
+    ):
+        try:
+            return source.make(weights, processor)
+        except ModuleNotFoundError as error:
+            raise missing_package(error.name or "transformers", f"the image scorer {name!r}", "hf") from error
+
+
+def _clip(weights: str, processor: str) -> ImageTextScorer:
+    """Cosine of the embeddings of image and text."""
+    from transformers import AutoProcessor, CLIPModel
+
+    prepare = AutoProcessor.from_pretrained(processor)
+    network = CLIPModel.from_pretrained(weights).eval().to(_best_device())
+
+    def score(image: Any, texts: list[str]) -> torch.Tensor:
+        import torch
+
+        inputs = prepare(
+            images=image, text=texts, padding=True, truncation=True, max_length=_MOST_TOKENS, return_tensors="pt"
+        ).to(network.device)
+        with torch.inference_mode():
+            found = network(**inputs)
+        return torch.as_tensor(_unit(found.text_embeds) @ _unit(found.image_embeds)[0])
+
+    return ImageTextScorer(score)
+
+
+def _matching(weights: str, processor: str) -> ImageTextScorer:
+    """Probability, by the matching head of BLIP-2 (Li et al. 2023), that the text describes the image."""
+    from transformers import AutoProcessor, Blip2ForImageTextRetrieval
+
+    prepare = AutoProcessor.from_pretrained(processor)
+    network = Blip2ForImageTextRetrieval.from_pretrained(weights).eval().to(_best_device())
+
+    def score_one(image: Any, text: str) -> torch.Tensor:
+        import torch
+
+        inputs = prepare(images=image, text=text, truncation=True, return_tensors="pt").to(network.device)
+        with torch.inference_mode():
+            found = network(**inputs, use_image_text_matching_head=True)
+        return torch.as_tensor(found.logits_per_image.float().softmax(dim=-1)[0, 1])
+
+    def score(image: Any, texts: list[str]) -> torch.Tensor:
+        import torch
+
+        return torch.stack([score_one(image, text) for text in texts])
+
+    return ImageTextScorer(score)
+
+
+def _from_one(make: Callable[[str, str], ImageTextScorer], weights: str) -> _Source:
+    return _Source(make, weights, weights)
+
+
+_needs = partial(_Source, None, "", "")
+
+# The numbers of BLIP-2 are of the checkpoint that Transformers publishes of the pre-trained model.
+SCORERS: Mapping[str, _Source] = {
+    "VQAScore": _needs("it is CLIP-FlanT5 XXL, an architecture of the package t2v_metrics."),
+    "PickScore": _Source(_clip, "yuvalkirstain/PickScore_v1", "laion/CLIP-ViT-H-14-laion2B-s32B-b79K"),
+    "CLIPScore": _from_one(_clip, "openai/clip-vit-large-patch14-336"),
+    "BLIPv2Score": _from_one(_matching, "Salesforce/blip2-itm-vit-g"),
+    "HPSv2Score": _needs("it needs the package open_clip_torch and the checkpoint HPS_v2_compressed.pt."),
+    "HPSv2.1Score": _needs("it needs the package open_clip_torch and the checkpoint HPS_v2.1_compressed.pt."),
+    "ImageRewardScore": _needs("it needs the package image-reward and the checkpoint ImageReward.pt."),
+    "FGA_BLIP2Score": _needs("it needs the FGA-BLIP2 network of EvalMuse and its checkpoint fga_blip2.pth."),
+    "MPS": _needs("it needs the cross-attention network of MPS and the checkpoint MPS_overall_state_dict.pt."),
+}
+
+
+def _opened(image: Any) -> Any:
+    from PIL import Image
+
+    if isinstance(image, Image.Image):
+        return image.convert("RGB")
+    with boundary(DataError, f"Opening the image {str(image)!r}"), Image.open(image) as opened:
+        return opened.convert("RGB")
+
+
+def _unit(embeddings: torch.Tensor) -> torch.Tensor:
+    return embeddings / embeddings.norm(dim=-1, keepdim=True)
+
+
+def _best_device() -> str:
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"

@@ -1,0 +1,74 @@
+"""English number words to digits: "two hundred and five" is 205."""
+
+from __future__ import annotations
+
+_SMALL = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen"
+)
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_SCALES = {"billion": 10**9, "million": 10**6, "thousand": 10**3}
+_VALUES = {
+    **{word: value for value, word in enumerate(_SMALL.split())},
+    **{word: 10 * value for value, word in enumerate(_TENS.split(), 2)},
+    "hundred": 100,
+    **_SCALES,
+}
+_POINT = "point"
+
+
+def number_in_words(text: str) -> int | float | None:
+    """The number that the number words of a text make, whatever stands between them, or ``None``.
+
+    The rules are those of the package ``word2number``: words that are no number words are passed over, hyphens part
+    words, "point" begins decimals, and a text of digits is its number. At most four words count below each scale:
+    ``a · b + c + d``.
+    """
+    text = text.replace("-", " ").lower()
+    if text.isdecimal():
+        return int(text)
+    words = [word for word in text.split() if word in _VALUES or word == _POINT]
+    scales = [word for word in words if word in _SCALES]
+    if not words or words.count(_POINT) > 1:
+        return None
+    if len(set(scales)) < len(scales):
+        return None
+    head, tail = words, []
+    if _POINT in words:
+        at = words.index(_POINT)
+        head, tail = words[:at], words[at + 1 :]
+    whole = _whole(head)
+    if whole is None:
+        return None
+    return whole + _decimals(tail) if tail else whole
+
+
+def _whole(words: list[str]) -> int | None:
+    """The number before the point; ``None`` where the scales are out of order or one has nothing before it."""
+    if len(words) <= 1:
+        return _VALUES[words[0]] if words else 0
+    total, rest = 0, words
+    for scale, size in _SCALES.items():
+        if scale in rest:
+            at = rest.index(scale)
+            if at == 0 or set(rest[:at]) & set(_SCALES):
+                return None
+            total += size * _below_scale(rest[:at])
+            rest = rest[at + 1 :]
+    if set(rest) & set(_SCALES):
+        return None
+    return total + (_below_scale(rest) if rest else 0)
+
+
+def _below_scale(words: list[str]) -> int:
+    values = [_VALUES[word] for word in words]
+    if len(values) == 2 and 100 not in values:
+        return sum(values)
+    if len(values) in (2, 3, 4):
+        return values[0] * values[1] + sum(values[2:])
+    return values[0]
+
+
+def _decimals(words: list[str]) -> float:
+    digits = [_VALUES[word] for word in words]
+    return float("0." + "".join(map(str, digits))) if max(digits) < 10 else 0

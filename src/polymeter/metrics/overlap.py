@@ -1,0 +1,120 @@
+"""Overlap of a text with a reference: BLEU of one sentence, ROUGE in two kinds.
+
+BLEU of a corpus lies in ``translation``. The two kinds of ROUGE differ in what they count: ``rouge`` counts an n-gram
+as often as it occurs, ``distinct_rouge`` once.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from polymeter.metrics.words import chinese_words, english_words, is_chinese
+
+_SMALL = 1e-8
+# A sentence ends after its mark, or after the quote that closes on it; the break goes where the second group begins.
+_BREAKS = tuple(
+    map(re.compile, (r"([。！？?])([^”’])", r"(\.{6})([^”’])", r"(…{2})([^”’])", r"([。！？?][”’])([^，。！？?])"))
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rouge:
+    """How much of the reference is in the text, how much of the text in the reference, and both."""
+
+    recall: float
+    precision: float
+    f1: float
+
+
+def segmented(text: str) -> list[str]:
+    """Words of a text: by ``jieba`` if any of it is Chinese, else as the Penn Treebank parts them."""
+    return chinese_words(text) if is_chinese(text) else english_words(text)
+
+
+def bleu_of_order(reference: Sequence[str], words: Sequence[str], n: int) -> float:
+    """BLEU of one sentence and one order of n-grams (Papineni et al. 2002).
+
+    ``penalty · clipped matches / n-grams``, with the brevity penalty ``exp(1 - r/c)`` where the sentence is shorter.
+    Unsmoothed, as NLTK has it: no word in common gives 0, no n-gram in common the smallest positive number.
+
+    Args:
+        reference: Words of the reference.
+        words: Words of the sentence.
+        n: Length of the n-grams.
+    """
+    if not _common(reference, words, 1):
+        return 0.0
+    matches, count = _common(reference, words, n), max(1, len(words) - n + 1)
+    precision = matches / count if matches else sys.float_info.min
+    penalty = 1.0 if len(words) > len(reference) else math.exp(1 - len(reference) / len(words))
+    return penalty * math.exp(math.log(precision))
+
+
+def rouge(reference: Sequence[str], words: Sequence[str]) -> dict[str, Rouge]:
+    """ROUGE-1, -2 and -L (Lin 2004) of words as they are given, under ``1``, ``2`` and ``l``.
+
+    N-grams are clipped counts and L is the longest common subsequence of the whole texts, as in ``rouge_score``.
+    """
+    found = {}
+    for n in (1, 2):
+        common = _common(reference, words, n)
+        found[str(n)] = _rouge(common, max(len(reference) - n + 1, 1), max(len(words) - n + 1, 1))
+    found["l"] = _rouge(_longest(reference, words), max(len(reference), 1), max(len(words), 1))
+    return found
+
+
+def distinct_rouge(reference: str, text: str) -> dict[str, Rouge]:
+    """ROUGE-1, -2 and -L of distinct n-grams, under ``1``, ``2`` and ``l``, as in ``rouge_chinese``.
+
+    A text with Chinese in it is cut into words by ``jieba``; words of any other are parted by white space. The
+    F-measure has 1e-8 below its line. An empty text or reference gives zeros.
+
+    Raises:
+        PlanError: A text is Chinese and ``jieba`` is not installed.
+    """
+    gold, words = _spaced_words(reference), _spaced_words(text)
+    found = {}
+    for n in (1, 2):
+        golden, said = set(_ngrams(gold, n)), set(_ngrams(words, n))
+        found[str(n)] = _soft_rouge(len(golden & said), golden, said)
+    found["l"] = _soft_rouge(_longest(gold, words), gold, words)
+    return found
+
+
+def _spaced_words(text: str) -> list[str]:
+    """Words with white space between sentences and words evened out; a line of nothing but blanks is one empty word."""
+    if is_chinese(text):
+        text = " ".join(chinese_words(text))
+    for pattern in _BREAKS:
+        text = pattern.sub(r"\1\n\2", text)
+    lines = [line for line in text.rstrip().split("\n") if line]
+    return [word for line in lines for word in (line.split() or [""])]
+
+
+def _ngrams(words: Sequence[str], n: int) -> list[tuple[str, ...]]:
+    return [tuple(words[i : i + n]) for i in range(len(words) - n + 1)]
+
+
+def _common(reference: Sequence[str], words: Sequence[str], n: int) -> int:
+    return (Counter(_ngrams(reference, n)) & Counter(_ngrams(words, n))).total()
+
+
+def _longest(reference: Sequence[str], words: Sequence[str]) -> int:
+    from rapidfuzz.distance import LCSseq
+
+    return int(LCSseq.similarity(reference, words))
+
+
+def _rouge(common: int, in_reference: int, in_text: int) -> Rouge:
+    recall, precision = common / in_reference, common / in_text
+    return Rouge(recall, precision, 2 * precision * recall / (precision + recall) if common else 0.0)
+
+
+def _soft_rouge(common: int, gold: Collection[object], said: Collection[object]) -> Rouge:
+    recall, precision = (common / len(part) if part else 0.0 for part in (gold, said))
+    return Rouge(recall, precision, 2.0 * (precision * recall / (precision + recall + _SMALL)))

@@ -1,0 +1,165 @@
+"""Whether two expressions are equal by algebra, with SymPy.
+
+What is compared came from a model, so it is never evaluated as Python: an expression is read by SymPy only where it is
+arithmetic over known functions, and one whose powers or factorials cannot be computed is not read at all.
+"""
+
+from __future__ import annotations
+
+import keyword
+import math
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from polymeter.core.errors import Raised, attempt
+from polymeter.core.registry import missing_package
+
+_TOLERANCE = 1e-4
+_LONGEST = 500
+_LARGEST_POWER = 10_000
+_LARGEST_FACTORIAL = 1000
+
+# Quotes, attributes and private names are Python's, a backslash is LaTeX's.
+_NOT_ARITHMETIC = re.compile(r"[\\\"'`;@:#$?\n]|__|\.\s*[^\W\d]|\bfactorial\b")
+_NAME = re.compile(r"[^\W\d]\w*")
+_KNOWN_NAMES = (
+    "sqrt cbrt exp log ln sin cos tan cot sec csc asin acos atan sinh cosh tanh Abs floor ceiling Min Max pi E I oo "
+    "factorial Symbol Integer Float Rational Function"
+)
+_POWER = re.compile(r"\^|\*\*")
+_FACTORIAL = re.compile(r"(\d+)\s*!|!\s*!")
+
+
+def symbolic_equal(first: str, second: str) -> bool:
+    """Whether two expressions, in LaTeX or plain notation, are equal.
+
+    Equal are: the same tree; a difference that simplifies to nothing; equations with the same solutions; numbers that
+    differ by less than a ten-thousandth; matrices that agree in three digits. What cannot be read is text.
+
+    Raises:
+        PlanError: SymPy or ``latex2sympy2_extended`` is not installed.
+    """
+    check_algebra()
+    a, b = _read(first), _read(second)
+    if isinstance(a, str) or isinstance(b, str):  # SymPy would evaluate the text
+        return str(a) == str(b)
+    return any(_holds(comparison, a, b) for comparison in _COMPARISONS)
+
+
+def check_algebra() -> None:
+    """Refuse to go on without the packages that algebra needs.
+
+    Raises:
+        PlanError: One is not installed.
+    """
+    from importlib.util import find_spec
+
+    for package in ("sympy", "latex2sympy2_extended"):
+        if find_spec(package) is None:
+            raise missing_package(package, "the comparison of mathematical expressions", "math")
+
+
+def is_computable(text: str) -> bool:
+    """Whether an expression is short and its powers and factorials small enough to be computed."""
+    if len(text) > _LONGEST:
+        return False
+    factorials = _FACTORIAL.finditer(text)
+    if any(match[1] is None or len(match[1]) > 4 or int(match[1]) > _LARGEST_FACTORIAL for match in factorials):
+        return False
+    size = 1
+    for match in _POWER.finditer(text):
+        exponent, rest = _exponent(text[match.end() :])
+        is_number = not re.search(r"[^\W\d]", exponent)
+        if is_number and (_POWER.search(exponent) or _POWER.match(rest.lstrip())):
+            return False
+        size *= math.prod(min(int(digits[:6]), 10**6) or 1 for digits in re.findall(r"\d+", exponent))
+    return size <= _LARGEST_POWER
+
+
+def _exponent(text: str) -> tuple[str, str]:
+    """What a power is raised to, and what follows it: a bracketed group, or one number or name."""
+    text = text.lstrip()
+    if text[:1] not in ("{", "("):
+        match = re.match(r"[-+]?\s*(\d+(\.\d+)?|\\?\w+)?", text)
+        end = match.end() if match else 0
+        return text[:end], text[end:]
+    depth = 0
+    for at, sign in enumerate(text):
+        depth += {"{": 1, "(": 1, "}": -1, ")": -1}.get(sign, 0)
+        if depth == 0:
+            return text[: at + 1], text[at + 1 :]
+    return text, ""
+
+
+def _read(text: str) -> Any:
+    """The expression that a text is, or the text."""
+    if not is_computable(text):
+        return text
+    for reader in (_read_plain, _read_latex):
+        for spelling in (text.replace("\\\\", "\\"), text):
+            found = _tried(partial(reader, spelling))
+            if not isinstance(found, Raised):
+                return found
+    return text
+
+
+def _read_plain(text: str) -> Any:
+    import sympy
+    from sympy.parsing.sympy_parser import parse_expr
+
+    if _NOT_ARITHMETIC.search(text) or any(keyword.iskeyword(name) for name in _NAME.findall(text)):
+        raise ValueError("This is no arithmetic.")
+    names = {name: getattr(sympy, name) for name in _KNOWN_NAMES.split()}
+    return parse_expr(text, global_dict={**names, "__builtins__": {}})
+
+
+def _read_latex(text: str) -> Any:
+    from latex2sympy2_extended import latex2sympy
+
+    return latex2sympy(text)
+
+
+def _same(a: Any, b: Any) -> bool:
+    return bool(str(a) == str(b) or a == b)
+
+
+def _same_when_simplified(a: Any, b: Any) -> bool:
+    from sympy import simplify
+
+    return bool(a.equals(b) or simplify(a - b) == 0)
+
+
+def _same_equation(a: Any, b: Any) -> bool:
+    return bool(abs(a.lhs - a.rhs).equals(abs(b.lhs - b.rhs)))
+
+
+def _same_number(a: Any, b: Any) -> bool:
+    from sympy import N
+
+    return math.isclose(float(N(b)), float(N(a)), rel_tol=_TOLERANCE)
+
+
+def _same_matrix(a: Any, b: Any) -> bool:
+    return bool(a.shape == b.shape and _rounded(a).equals(_rounded(b)))
+
+
+def _rounded(matrix: Any) -> Any:
+    return matrix.applyfunc(lambda cell: round(cell, 3))
+
+
+_COMPARISONS = (_same, _same_when_simplified, _same_equation, _same_number, _same_matrix)
+
+
+def _holds(comparison: Callable[[Any, Any], bool], a: Any, b: Any) -> bool:
+    """Whether a comparison holds; one that does not apply to such expressions does not."""
+    return _tried(lambda: comparison(a, b)) is True
+
+
+def _tried(function: Callable[[], Any]) -> Any:
+    """What SymPy gives, or what it raised: it has no error of its own for what it cannot do."""
+    found = attempt(function)
+    if isinstance(found, Raised) and not isinstance(found.error, Exception):
+        raise found.error
+    return found

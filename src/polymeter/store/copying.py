@@ -1,0 +1,52 @@
+"""Taking the answers of one run over into another run's folder, for scoring them again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import closing
+from pathlib import Path
+
+from polymeter.core.errors import PlanError
+from polymeter.store.folder import RunFolder
+from polymeter.store.journal import Journal, JournalWriter, check_schema, connect
+
+_TAKE = """
+INSERT OR IGNORE INTO main.requests SELECT fingerprint, body FROM taken.requests;
+INSERT OR IGNORE INTO main.responses
+    SELECT here.id, r.sample, r.role, r.model, r.fingerprint, r.occurrence, r.turn, r.body
+    FROM taken.responses r JOIN taken.tasks there ON there.id = r.task JOIN main.tasks here ON here.name = there.name;
+"""
+
+
+def take_answers(source: RunFolder, target: RunFolder) -> None:
+    """Take over every answer that ``target`` does not have yet, of models and of judges, and the media they rest on.
+    Scores and seals are not taken. The source may be in use; it is not changed.
+
+    Raises:
+        PlanError: The source has no journal, or one of another version.
+    """
+    if not source.journal.exists():
+        raise PlanError("The run has no journal, so there is nothing to score.", where=str(source.path))
+    with closing(connect(source.journal)) as db:
+        check_schema(db, source.journal)
+    with closing(Journal(source.journal)) as journal:
+        names = [*journal.task_ids]
+    if source.media.exists():
+        shutil.copytree(source.media, target.media, copy_function=_link, dirs_exist_ok=True)
+    JournalWriter(target.journal, names).close()
+    with closing(connect(target.journal)) as db:
+        db.execute("ATTACH DATABASE ? AS taken", (str(source.journal),))
+        db.executescript(f"BEGIN;{_TAKE}COMMIT;")
+        db.execute("DETACH DATABASE taken")
+
+
+def _link(source: str, target: str) -> str:
+    """Media files are never changed, so both runs can share one; copied where links cannot be made."""
+    if Path(target).exists():
+        return target
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
+    return target

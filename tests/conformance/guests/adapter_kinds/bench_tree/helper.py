@@ -1,0 +1,1 @@
+GOLD = 'from helper'
