@@ -1,15 +1,17 @@
 """Train the tiny vision-language model that comes with Polymeter, from nothing, on two cores in minutes.
 
-First the vision tower learns to name what lies under each patch and what the whole shows (its heads are thrown away),
-then the whole model answers questions, several about each picture (`tiny_vlm_packing.py`).
+First the vision tower learns to name what lies under each patch and what the whole shows (its heads are thrown away).
+Then the projector learns to put patches where the words for them lie. At last projector and language model learn to
+answer questions, several about each picture; some of their attention heads are told at first where the answer is
+(`tiny_vlm_packing.py`).
 
 Run by hand, rarely: the checkpoint that it writes is committed. The same seed gives the same pictures, questions and
-order; weights then agree as far as the arithmetic of the processor does. It needs torch, transformers, scikit-learn and
-Pillow.
+order; the weights then agree as far as the processor's arithmetic and the number of threads do. It needs torch 2.9 or
+later, transformers, scikit-learn and Pillow.
 
 Usage:
 
-    python scripts/train_tiny_vlm.py [--out FOLDER] [--seed 4] [--threads 2]
+    python scripts/train_tiny_vlm.py [--out FOLDER] [--seed 4] [--threads 1]
     python scripts/train_tiny_vlm.py --check [--out FOLDER]     # measure the checkpoint that is there
 """
 
@@ -180,14 +182,6 @@ def pretrain(model: Any, seed: int, steps: int, batch: int) -> None:
             say(f"vision tower: step {step} of {steps}, loss {loss.item():.3f}, {share:.0%} right, {spent:.0f} s")
 
 
-def take_tower(model: Any, folder: Path) -> None:
-    """Stage one from a checkpoint that has been through it."""
-    from transformers import AutoModelForImageTextToText
-
-    other = AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32, local_files_only=True)
-    model.model.vision_tower.load_state_dict(other.model.vision_tower.state_dict())
-
-
 def align(model: Any, tokenizer: Any, seed: int, steps: int, batch: int) -> None:
     """Between the stages: each patch of a thing is projected to where the words for its colour and kind lie, so that a
     question's words can find it.
@@ -248,8 +242,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Train the tiny vision-language model, or measure it.")
     parser.add_argument("--out", type=Path, default=OUT)
     parser.add_argument("--seed", type=int, default=4)
-    parser.add_argument("--tower", type=Path, help="take the vision tower of this checkpoint, and leave out stage one")
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--check", action="store_true", help="measure the checkpoint that is there")
     parser.add_argument("--samples", type=int, default=400, help="held-out questions of each kind")
     chosen = parser.parse_args()
@@ -258,12 +251,9 @@ def main() -> None:
         torch.manual_seed(chosen.seed)
         processor = make_processor()
         model = make_model(processor.tokenizer)
-        model.set_attn_implementation("eager")  # the fastest one for few tokens on a processor
+        model.set_attn_implementation("eager")  # the one that shows attention, and the fastest here
         say(f"{sum(one.numel() for one in model.parameters()):,} parameters, seed {chosen.seed}")
-        if chosen.tower is None:
-            pretrain(model, chosen.seed, **PRETRAINING)
-        else:
-            take_tower(model, chosen.tower)
+        pretrain(model, chosen.seed, **PRETRAINING)
         align(model, processor.tokenizer, chosen.seed, **ALIGNMENT)
         train(model, processor, chosen.out, chosen.seed, **TRAINING)
         save(model, processor, chosen.out)

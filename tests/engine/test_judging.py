@@ -22,6 +22,7 @@ from polymeter.judge import LLMJudge
 from polymeter.models.mock import MockBatch
 from polymeter.store.export import read_samples
 from polymeter.store.journal import Journal
+from tests.conformance.adapter.test_adapter_guide import METHODS, pets
 from tests.engine.judging_child import carry_out
 from tests.helpers.judged import CARELESS, CODE, N_ROWS, TASK, judged_folder
 
@@ -100,7 +101,9 @@ def test_judge_prompt_version_and_verdict_are_kept_with_the_score(folder: Path) 
     assert asked["request"]["judge_prompt"] == LLMJudge().prompt_version
     assert asked["response"]["outputs"][0]["text"] == "B"
     assert len(row["judge_calls"]) == 1
-    assert LLMJudge().prompt_version in found.report.read_text()
+    page = found.report.read_text()
+    assert LLMJudge().prompt_version in page
+    assert "Model in the role judge" in page
 
 
 # --- scoring again ----------------------------------------------------------------------------------------------------
@@ -235,6 +238,23 @@ def test_what_scoring_again_refuses(folder: Path, how: dict[str, Any], message: 
 def test_there_must_be_a_run(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="There is no run folder"):
         polymeter.score(tmp_path / "nothing")
+
+
+def test_a_dialect_s_rules_may_change(tmp_path: Path) -> None:
+    run = polymeter.evaluate(
+        "mock",
+        "guide_judge",
+        include_paths=[METHODS],
+        data={"example/guide_judge": str(pets(tmp_path / "pets"))},
+        output=tmp_path / "run",
+        cache_dir=tmp_path / "cache",
+    )
+    assert run.value("guide_judge", "AverageAccuracy") == 0.0
+    judge = MockBatch(lambda request: "Verdict: A", identity={"backend": "kind"})
+    judged = polymeter.score(
+        run.folder.path, roles={"judge": judge}, dialect_options={"adapter": {"judge_strategy": "llm"}}
+    )
+    assert judged.value("guide_judge", "AverageAccuracy") == 1.0
 
 
 # --- killed and resumed -----------------------------------------------------------------------------------------------

@@ -22,3 +22,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("score_case", load("matching", "edits"))
     if "aggregate_case" in metafunc.fixturenames:
         metafunc.parametrize("aggregate_case", load("classes", "translation", "likelihood", "numbers"))
+    for fixture, family in {
+        "overlap_case": "overlap",
+        "extract_case": "math_extract",
+        "strip_case": "math_strip",
+        "equal_case": "math_equal",
+    }.items():
+        if fixture in metafunc.fixturenames:
+            metafunc.parametrize(fixture, load(family))

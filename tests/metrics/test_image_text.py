@@ -113,7 +113,7 @@ def test_a_scorer_that_cannot_be_made_says_what_it_takes(name: str) -> None:
 
 
 def test_an_unknown_scorer_names_the_nearest() -> None:
-    with pytest.raises(PlanError, match="There is no image scorer 'ClipScore'. Did you mean .*'CLIPScore'"):
+    with pytest.raises(PlanError, match=r"There is no image scorer 'ClipScore'\. Did you mean .*'CLIPScore'"):
         image_scorer("ClipScore")
 
 

@@ -41,7 +41,8 @@ def score(
         output: The new run folder; default: beside the run, with the judge in its name.
         progress: Who watches.
         command: What to record as the command.
-        **options: ``dialect_options``, and fields of ``polymeter.RunOptions`` that cannot change a number.
+        **options: ``dialect_options``, which are added to the run's own, and fields of ``polymeter.RunOptions`` that
+            cannot change a number.
 
     Raises:
         PlanError: There is no run, an option would change what the model answers, or the output holds another run.
@@ -72,8 +73,10 @@ def _changed(stored: RunOptions, options: Mapping[str, Any], output: Path) -> Ru
                 f"Option {name!r} can change what the model answers, so a run cannot be scored again with another one.",
                 hint="Start a new run.",
             )
+    rules: Mapping[str, Mapping[str, Any]] = options.get("dialect_options", {})
+    told = {dialect: {**stored.dialect_options.get(dialect, {}), **rules[dialect]} for dialect in rules}
     fixed = {"output": output, "max_errors": None, "is_restart": False}
-    return RunOptions.make({**dict(stored), **options, **fixed})
+    return RunOptions.make({**dict(stored), **options, **fixed, "dialect_options": {**stored.dialect_options, **told}})
 
 
 def _default_output(run: Path, roles: Mapping[str, ModelLike]) -> Path:

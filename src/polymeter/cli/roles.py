@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from polymeter.cli.pairs import parse_model_args
 from polymeter.core.errors import PlanError
-from polymeter.core.model import ModelSpec
+
+if TYPE_CHECKING:
+    from polymeter.core.model import ModelSpec
 
 JudgeArgs = Annotated[
     list[str] | None,
@@ -35,5 +37,7 @@ def judge_roles(judge: str | None, args: Sequence[str] | None) -> dict[str, str 
         return {}
     if not args:
         return {"judge": judge}
+    from polymeter.core.model import ModelSpec
+
     backend, _, name = judge.partition(":")
     return {"judge": ModelSpec(backend, name, parse_model_args(judge, args, "--judge-args"))}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,7 +13,9 @@ from polymeter.cli.pairs import parse_model_args, parse_pairs, parse_places, spl
 from polymeter.cli.roles import JudgeArgs, judge_roles
 from polymeter.cli.state import Debug, state_of
 from polymeter.core.errors import PlanError
-from polymeter.core.model import ModelSpec
+
+if TYPE_CHECKING:
+    from polymeter.core.model import ModelSpec
 
 _WHAT, _HOW, _SPEED, _OUTPUT = "What to measure", "Settings that can change a number", "Speed and failures", "Output"
 

@@ -6,6 +6,7 @@ to disk.
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -44,6 +45,11 @@ _DROPPED = (
     "video",
     "From_YouTube",
 )
+
+
+def import_datasets() -> None:
+    """Import the package behind all datasets, for whoever has to wait anyhow."""
+    importlib.import_module("datasets")
 
 
 @dataclass(frozen=True, slots=True)

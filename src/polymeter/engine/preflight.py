@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from polymeter.core.errors import PlanError, boundary
 from polymeter.core.model import AsyncModel
 from polymeter.core.progress import Progress
+from polymeter.data.source import import_datasets
 from polymeter.engine.plan import Plan
 
 _DEADLINE_S = 60.0
@@ -28,9 +29,11 @@ def check_endpoints(plan: Plan, progress: Progress) -> None:
     progress.stage("asking the endpoint" if len(endpoints) == 1 else f"asking {len(endpoints)} endpoints")
     # A thread of its own: the caller may have an event loop running, as notebooks do.
     with ThreadPoolExecutor(1, thread_name_prefix="polymeter-preflight") as pool:
-        for endpoint in endpoints:
+        asking = [pool.submit(asyncio.run, _ask(endpoint)) for endpoint in endpoints]
+        import_datasets()  # needed next, and half a second long
+        for asked in asking:
             with boundary(PlanError, "Asking the endpoint before the run"):
-                pool.submit(asyncio.run, _ask(endpoint)).result()
+                asked.result()
 
 
 async def _ask(endpoint: AsyncModel) -> None:

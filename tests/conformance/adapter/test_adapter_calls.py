@@ -147,9 +147,7 @@ def test_a_record_is_one_object_from_prompt_to_score(calls: Calls) -> None:
 
 
 def test_llm_recall_asks_the_judge_where_the_rule_says_wrong(tmp_path: Path) -> None:
-    calls = Calls(
-        tmp_path, told={"judge_strategy": "llm_recall"}, roles={"judge": model(lambda request: "A")}
-    )
+    calls = Calls(tmp_path, told={"judge_strategy": "llm_recall"}, roles={"judge": model(lambda request: "A")})
     assert len(calls.of("match")) == 5
     assert len(calls.of("llm_match")) == 3
     assert calls.run.value("recorder", "AverageAccuracy") == 1.0

@@ -76,7 +76,13 @@ def test_listings_as_one_class_and_as_two_ask_the_same(tmp_path: Path, data: dic
     asked: dict[str, list[str]] = {}
     for folder, name in ((GUIDE, "mmlu_pro"), (GUESTS / "adapter_one_class", "mmlu_pro_one")):
         texts = asked.setdefault(name, [])
-        evaluate(tmp_path / name, folder, name, model(lambda request, texts=texts: texts.append(request.text) or "A"), data=data)
+        evaluate(
+            tmp_path / name,
+            folder,
+            name,
+            model(lambda request, texts=texts: texts.append(request.text) or "A"),
+            data=data,
+        )
     assert sorted(asked["mmlu_pro"]) == sorted(asked["mmlu_pro_one"])
 
 

@@ -117,7 +117,7 @@ def test_the_report_is_written_and_the_results_have_errors(tmp_path: Path) -> No
     assert (report["score"], report["metrics"][0]["name"]) == (0.5, "AverageAccuracy")
     result = run.result("voted", "AverageAccuracy")
     assert (result.value, result.stderr, result.stderr_method) == (0.5, 0.5, "mean")
-    assert result.artifacts == ("reports/MockBatch/voted.json",)
+    assert result.artifacts == ("artifacts/reports/MockBatch/voted.json",)
 
 
 def test_gold_answers_of_a_mock(tmp_path: Path) -> None:

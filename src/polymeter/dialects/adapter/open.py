@@ -19,6 +19,7 @@ from polymeter.core.task import Needs, TaskSpec
 from polymeter.dialects.adapter.base import DataAdapter
 from polymeter.dialects.adapter.constants import HubType, OutputType
 from polymeter.dialects.adapter.datasets import Shelf, fingerprint_of, loading_from
+from polymeter.dialects.adapter.filters import Filter
 from polymeter.dialects.adapter.generation import image_settings, text_settings
 from polymeter.dialects.adapter.guest import load_meta
 from polymeter.dialects.adapter.modes import Mode, choose_mode
@@ -95,6 +96,7 @@ def _adapter(
     wish = str(adapter.model_adapter or OutputType.GENERATION)
     mode = choose_mode(spec.name, wish, adapter.output_types, traits, told.eval_type)
     adapter.model_adapter = mode.output_type
+    Filter.check(list(adapter.config_kwargs.get("filters") or {}))
     if type(adapter).compute_metric is DataAdapter.compute_metric:
         for name in adapter.metric_list:
             metric_registry.get(name)

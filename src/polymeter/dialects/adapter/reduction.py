@@ -99,8 +99,9 @@ class Reduction:
             return Reduced(none, None, folder)
         report = self._adapter.gen_report(subset_score_map=scores, model_name=folder.name)
         folder.mkdir(parents=True, exist_ok=True)
-        report.to_json(str(folder / f"{self._name}.json"))
-        artifact = str((Path(REPORTS) / folder.name / f"{self._name}.json").as_posix())
+        file = folder / f"{self._name}.json"
+        report.to_json(str(file))
+        artifact = file.relative_to(context.output_dir.parent).as_posix()
         overall = {metric.name: metric.score for metric in report.metrics} if self._reports_itself else {}
         return Reduced(tuple(_results(scored, overall, artifact, context.seed)), report, folder)
 
