@@ -19,7 +19,7 @@ from polymeter.core.errors import ModelError, PlanError
 from polymeter.core.model import ModelTraits
 from polymeter.core.request import Request
 from polymeter.judge import LLMJudge
-from polymeter.models.mock import MockBatch
+from polymeter.models.mock import MockBatch, MockEndpoint
 from polymeter.store.export import read_samples
 from polymeter.store.journal import Journal
 from tests.conformance.adapter.test_adapter_guide import METHODS, pets
@@ -104,6 +104,14 @@ def test_judge_prompt_version_and_verdict_are_kept_with_the_score(folder: Path) 
     page = found.report.read_text()
     assert LLMJudge().prompt_version in page
     assert "Model in the role judge" in page
+
+
+def test_verdicts_are_asked_for_together_also_where_the_task_does_not_declare_a_judge(tmp_path: Path) -> None:
+    judge = MockEndpoint(lambda request: "A", identity={"backend": "endpoint"}, delay_s=0.05)
+    found = evaluate(judged_folder(tmp_path / "tasks", n_rows=60), judge, concurrency=32)
+    assert statuses(found) == {"ok": 60}
+    assert judge.n_requests == 60
+    assert 8 < judge.most_in_flight <= 32
 
 
 # --- scoring again ----------------------------------------------------------------------------------------------------

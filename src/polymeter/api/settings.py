@@ -13,6 +13,8 @@ from pathlib import Path
 from polymeter.core.errors import PlanError, did_you_mean
 
 INCLUDE_VARIABLE = "POLYMETER_INCLUDE_PATH"
+DATA_VARIABLE = "POLYMETER_DATA"
+WEIGHTS_VARIABLE = "POLYMETER_WEIGHTS"
 _KEYS = ("data", "weights", "include_paths", "cache_dir")
 
 
@@ -37,7 +39,8 @@ class UserSettings:
 
 def read_settings() -> UserSettings:
     """The user's settings; relative paths are relative to the file that names them. Folders of benchmarks that
-    ``POLYMETER_INCLUDE_PATH`` names (parted as in ``PATH``) are added to those of the file.
+    ``POLYMETER_INCLUDE_PATH`` names (parted as in ``PATH``) are added to those of the file, and so are the places
+    ``ID=PATH`` of ``POLYMETER_DATA`` and ``POLYMETER_WEIGHTS``, which win over it.
 
     Raises:
         PlanError: The file is not a mapping, has an unknown key, or ``POLYMETER_SETTINGS`` names a file that is not
@@ -45,8 +48,9 @@ def read_settings() -> UserSettings:
     """
     path = _find()
     included = tuple(Path(place) for place in os.environ.get(INCLUDE_VARIABLE, "").split(os.pathsep) if place)
+    data, weights = _places(DATA_VARIABLE), _places(WEIGHTS_VARIABLE)
     if path is None:
-        return UserSettings(include_paths=included)
+        return UserSettings(data, weights, include_paths=included)
     import yaml
 
     try:
@@ -62,12 +66,28 @@ def read_settings() -> UserSettings:
     folder = path.resolve().parent
     cache_dir = content.get("cache_dir")
     return UserSettings(
-        {str(name): str(folder / str(place)) for name, place in (content.get("data") or {}).items()},
-        {str(name): str(folder / str(place)) for name, place in (content.get("weights") or {}).items()},
+        {str(name): str(folder / str(place)) for name, place in (content.get("data") or {}).items()} | data,
+        {str(name): str(folder / str(place)) for name, place in (content.get("weights") or {}).items()} | weights,
         (*included, *(folder / str(place) for place in content.get("include_paths") or ())),
         folder / str(cache_dir) if cache_dir else None,
         path,
     )
+
+
+def _places(variable: str) -> dict[str, str]:
+    """The places that an environment variable names, ``ID=PATH`` parted as in ``PATH``.
+
+    Raises:
+        PlanError: One has no ``=``.
+    """
+    found = {}
+    for text in os.environ.get(variable, "").split(os.pathsep):
+        name, equals, place = text.partition("=")
+        if text and not (equals and name and place):
+            raise PlanError(f"{text!r} is not of the form ID=PATH.", where=variable)
+        if text:
+            found[name] = str(Path(place).resolve()) if Path(place).exists() else place
+    return found
 
 
 def _find() -> Path | None:

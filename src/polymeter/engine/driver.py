@@ -246,6 +246,7 @@ class Driver:
 
     def _progressed(self, progressed: Progressed) -> None:
         self._send(progressed.asked)
+        self._continue(progressed.left)
         if progressed.ended:
             self._end(progressed.ended)
 

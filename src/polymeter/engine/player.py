@@ -48,6 +48,8 @@ class TaskInPlay:
         chunk: How many samples share a thread hop; follows how long they take.
         may_overlap: Whether the user has asked for several scoring threads, so that scoring that waits may overlap.
         image_bytes: What an image of this task takes in memory, from those seen so far.
+        asks_judges: Whether its scoring is known to ask a judge, so that samples are scored one by one and wait
+            together.
     """
 
     task: Task
@@ -59,6 +61,7 @@ class TaskInPlay:
     image_bytes: float = 1_000_000.0
     n_nondeterministic: int = 0
     may_overlap: bool = False
+    asks_judges: bool = False
     n_timed: int = 0
     waiting_share: float = 0.0
     score_s: float = 0.0
@@ -106,7 +109,7 @@ class TaskInPlay:
 
     def learn(self, n_samples: int, seconds: float) -> None:
         """Adapt the chunk to what a thread hop took."""
-        if self.task.needs.roles:
+        if self.task.needs.roles or self.asks_judges:
             self.chunk = 1
             return
         fitting = int(_CHUNK_TARGET_S * n_samples / seconds) if seconds > 0 else _CHUNK_MOST
@@ -186,10 +189,13 @@ class Ended:
 
 @dataclass(slots=True)
 class Progressed:
-    """What a chunk of samples came to: requests to ask, and ends."""
+    """What a chunk of samples came to: requests to ask, and ends. ``left`` are those not advanced yet: the chunk turned
+    out to be too large to be advanced one after the other.
+    """
 
     asked: list[Asked] = field(default_factory=list)
     ended: list[Ended] = field(default_factory=list)
+    left: Sequence[SampleInPlay] = ()
 
 
 class Player:
@@ -244,10 +250,14 @@ class Player:
         progressed = progressed or Progressed()
         if not plays:
             return progressed
-        started = time.perf_counter()
+        task, started, n_advanced = plays[0].task, time.perf_counter(), 0
         for play in plays:
             self._advance(play, progressed)
-        plays[0].task.learn(len(plays), time.perf_counter() - started)
+            n_advanced += 1
+            if task.asks_judges:
+                progressed.left = plays[n_advanced:]
+                break
+        task.learn(n_advanced, time.perf_counter() - started)
         return progressed
 
     def replay(self, play: SampleInPlay, recall: Callable[[Asked], Response | None]) -> Ended:
@@ -281,6 +291,7 @@ class Player:
             score = task.task.score(play.sample, played, asker)
             if task.task.is_guest and not play.judge_calls:
                 task.learn_waiting(time.perf_counter() - wall, time.thread_time() - cpu)
+        task.asks_judges = task.asks_judges or bool(play.judge_calls)
         if play.failed_judgements:
             why = next(iter(play.failed_judgements.values()))
             raise UnscoredError(f"A judge could not be asked, so this sample has no score. {why}")

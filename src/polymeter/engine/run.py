@@ -114,9 +114,7 @@ def resume_request(path: Path) -> RunRequest:
 def make_plan(request: RunRequest) -> Plan:
     """Names to specs, and the models made (not loaded)."""
     options = request.options
-    files = [
-        Path(name).resolve() for name in request.patterns if name.endswith(FILE_ENDINGS) and Path(name).is_file()
-    ]
+    files = [Path(name).resolve() for name in request.patterns if name.endswith(FILE_ENDINGS) and Path(name).is_file()]
     options = options.model_copy(update={"include_paths": (*options.include_paths, *files)})
     catalog = build_catalog(options.include_paths, cache_folder(options))
     selection = select(request.patterns, catalog)

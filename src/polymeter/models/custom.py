@@ -15,11 +15,14 @@ from polymeter.core.codec import jsonable
 from polymeter.core.errors import ModelError, PolymeterError, boundary
 from polymeter.core.identity import source_hash
 from polymeter.core.model import BatchModel, ModelTraits
-from polymeter.core.parts import Text
-from polymeter.core.request import Error, Generate, Output, Request, Response, Usage
+from polymeter.core.parts import Modality
+from polymeter.core.secrets import with_digests
+from polymeter.core.request import AskKind, Error, Generate, Output, Request, Response, Usage
 from polymeter.guests import contained
 
 _PLACEHOLDER = "*PlaceHolder*"
+_ASKS: Mapping[AskKind, bool] = {"generate": True, "loglikelihood": False, "generate_image": False}
+_TAKES: Mapping[Modality, bool] = {"text": True, "image": False, "audio": False, "video": False}
 
 
 class CustomModel(ABC):
@@ -68,9 +71,7 @@ class CustomBackend(BatchModel):
 
     def __init__(self, custom: CustomModel) -> None:
         self._custom = custom
-        self.traits = ModelTraits(
-            family="custom", asks={"generate": True, "loglikelihood": False, "generate_image": False}, is_foreign=True
-        )
+        self.traits = ModelTraits(family="custom", asks=_ASKS, modalities=_TAKES, is_foreign=True)
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -80,7 +81,7 @@ class CustomBackend(BatchModel):
             "backend": "custom",
             "class": f"{kind.__module__}.{kind.__qualname__}",
             "sources": _source(kind),
-            "config": jsonable(dict(self._custom.config)),
+            "config": with_digests(jsonable(dict(self._custom.config))),
         }
 
     def group_key(self, request: Request) -> Hashable:
@@ -105,19 +106,20 @@ class CustomBackend(BatchModel):
 
 
 def origin_input(request: Request) -> dict[str, Any]:
-    """A request as the prompt that a benchmark makes: ``data``, ``system_prompt``, ``raw_input``, …; a conversation of
-    several turns, or with media, as ``messages`` too.
+    """A request as the prompt that a benchmark makes: ``data``, ``index``, ``system_prompt``, ``raw_input``; a
+    conversation of several turns as ``messages`` too.
     """
     turns = [message for message in request.messages if message.role != "system"]
     systems = [message.text for message in request.messages if message.role == "system"]
     found: dict[str, Any] = {"data": ["\n".join(message.text for message in turns)], "index": 0}
     if systems:
         found["system_prompt"] = "\n".join(systems)
-    if len(turns) > 1 or any(not isinstance(part, Text) for message in turns for part in message.parts):
+    if len(turns) > 1:
         found["messages"] = [{"role": message.role, "content": message.text} for message in request.messages]
     origin = request.origin
     if origin is not None:
-        found["index"] = origin.doc_id
+        place = origin.sample.rpartition("/")[2]
+        found["index"] = int(place) if place.isdecimal() else origin.index
         if origin.hooks is not None and origin.hooks.full_doc is not None:
             found["raw_input"] = origin.hooks.full_doc()
     return found

@@ -91,7 +91,7 @@ def test_the_users_wins_over_ours(tmp_path: Path, data: dict[str, str]) -> None:
     assert any("Your 'mmlu_pro'" in note and "in place of the built-in one" in note for note in run.results["notes"])
 
 
-# --- the listings of single methods ------------------------------------------------------------------------------------
+# --- the listings of single methods -----------------------------------------------------------------------------------
 
 
 def pets(folder: Path, *, by_field: bool = False) -> Path:

@@ -45,7 +45,7 @@ def args(name: str, **values: object) -> dict[str, object]:
     return {"dialect_options": {"adapter": {"dataset_args": {name: values}}}}
 
 
-# --- settings ----------------------------------------------------------------------------------------------------------
+# --- settings ---------------------------------------------------------------------------------------------------------
 
 
 def test_dataset_args_override_the_registration_and_do_not_leak(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_single_file_of_any_name_may_be_named(tmp_path: Path) -> None:
     assert run.value("single", "AverageAccuracy") == 1.0
 
 
-# --- resuming ----------------------------------------------------------------------------------------------------------
+# --- resuming ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_run_goes_on_where_it_stopped_and_gives_the_same(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_an_answered_judge_is_not_asked_again(tmp_path: Path) -> None:
     assert len(judged) == 4
 
 
-# --- what is listed ----------------------------------------------------------------------------------------------------
+# --- what is listed ---------------------------------------------------------------------------------------------------
 
 
 def test_a_broken_adapter_is_reported_and_harms_no_other(tmp_path: Path) -> None:
@@ -178,8 +178,8 @@ def test_a_script_that_registers_counts_in_any_run(tmp_path: Path) -> None:
         assert Benchmark.get("scripted").dataset_id == "example/scripted"
         run = polymeter.evaluate("mock", "scripted", model_args={"mode": "gold"}, output=tmp_path / "run")
         assert run.value("scripted", "AverageAccuracy") == 1.0
+        other = compile(ADAPTER.format(name="scripted"), str(tmp_path / "other.py"), "exec")
         with pytest.raises(PlanError, match=r"Two files register the benchmark 'scripted'.*script.py and .*other.py"):
-            other = compile(ADAPTER.format(name="scripted"), str(tmp_path / "other.py"), "exec")
             exec(other, {"__name__": "__main__", **_supplied()})
     finally:
         BENCHMARK_MAPPINGS.forget("scripted")
@@ -220,7 +220,7 @@ def test_checking_a_file_finds_what_is_missing(tmp_path: Path) -> None:
     assert "Its code needs the package 'no_such_package', which is not installed." in messages
 
 
-# --- what is refused ---------------------------------------------------------------------------------------------------
+# --- what is refused --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

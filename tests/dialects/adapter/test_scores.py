@@ -91,6 +91,10 @@ def test_built_in_metrics() -> None:
     assert {"WeightedAverageAccuracy", "WeightedAverageBLEU", "VQAScore", "HPSv2.1Score", "MPS"} <= set(names)
     assert metric_registry.get("Pass@2").object([[0, 1], [0, 0]]) == 0.5
     assert metric_registry.get("WeightedAverageAccuracy").object([(1, 2)]) == 0.5
+    with pytest.raises(
+        PlanError, match="image scorer 'HPSv2Score' cannot be made: it needs the package open_clip_torch"
+    ):
+        metric_registry.get("HPSv2Score").object()
 
 
 def test_metrics_of_an_adapter() -> None:

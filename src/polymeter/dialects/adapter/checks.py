@@ -9,12 +9,11 @@ from importlib.util import find_spec
 from polymeter.core.catalog import Entry, Problem
 from polymeter.core.errors import did_you_mean
 from polymeter.dialects.adapter.load import registration_of
-from polymeter.dialects.adapter.reading import UNKNOWN, Registration
+from polymeter.dialects.adapter.reading import UNKNOWN, Registration, read_file
 from polymeter.dialects.adapter.registration import SETTABLE
 
 _BASE = "DataAdapter"
 _REQUIRED = ("get_gold_answer", "match")
-_OURS = ("evalscope", "lmms_eval", "lm_eval")
 
 
 def check(entry: Entry) -> list[Problem]:
@@ -31,10 +30,10 @@ def check(entry: Entry) -> list[Problem]:
     if registration.adapter is not None:
         place = f"{entry.file}:{registration.adapter.lineno}"
         problems.extend(Problem(place, message) for message in _missing_methods(registration.adapter, methods))
-    tree = ast.parse(entry.file.read_bytes())
     problems.extend(
         Problem(f"{entry.file}:{line}", f"Its code needs the package {package!r}, which is not installed.")
-        for package, line in _missing_packages(tree)
+        for package, line in read_file(entry.file).packages.items()
+        if find_spec(package) is None
     )
     return problems
 
@@ -89,16 +88,3 @@ def _own_methods(adapter: ast.ClassDef | None) -> set[str]:
     if adapter is None:
         return set()
     return {node.name for node in adapter.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))}
-
-
-def _missing_packages(tree: ast.Module) -> Iterator[tuple[str, int]]:
-    """Packages that the file imports at its top and that are not there."""
-    for node in tree.body:
-        names: list[str] = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-            names = [node.module]
-        for package in dict.fromkeys(name.partition(".")[0] for name in names):
-            if package not in _OURS and find_spec(package) is None:
-                yield package, node.lineno

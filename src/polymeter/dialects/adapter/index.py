@@ -48,19 +48,20 @@ def _add(catalog: Catalog, found: BenchmarkFile, root: Root) -> None:
                 )
             )
         else:
-            catalog.add(_entry(registration, found.path, root))
+            catalog.add(_entry(registration, found, root))
 
 
-def _entry(registration: Registration, path: Path, root: Root) -> Entry:
+def _entry(registration: Registration, found: BenchmarkFile, root: Root) -> Entry:
     alias = registration.value("pretty_name")
     return Entry(
         registration.name,
         "task",
         NAME,
-        path,
+        found.path,
         root.is_user,
         alias if isinstance(alias, str) and alias != UNKNOWN else "",
         _tags(registration.value("tags")),
+        packages=tuple(sorted(found.packages)),
     )
 
 

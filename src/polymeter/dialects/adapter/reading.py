@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ _MARK = b"Benchmark"
 _OWNER = "Benchmark"
 _METHOD = "register"
 _POSITIONAL = ("name", "dataset_id")
+_OURS = ("evalscope", "lmms_eval", "lm_eval", "polymeter")
 _ENUMS = ("OutputType", "EvalType", "HubType", "JudgeStrategy")
 
 
@@ -46,19 +48,19 @@ class Registration:
         return self.values.get(key, default)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class BenchmarkFile:
     """A file as its syntax tree tells it.
 
     Attributes:
         path: The file.
         registrations: What it registers.
-        tree: Its tree.
+        packages: Third-party packages that it imports at its top, each with its line.
     """
 
     path: Path
-    registrations: list[Registration] = field(default_factory=list)
-    tree: ast.Module | None = None
+    registrations: tuple[Registration, ...] = ()
+    packages: Mapping[str, int] = field(default_factory=dict)
 
 
 def read_file(path: Path) -> BenchmarkFile:
@@ -80,7 +82,7 @@ def read_file(path: Path) -> BenchmarkFile:
     except ValueError as error:
         raise PlanError(f"This is not valid Python: {error}.", where=f"{path}:1") from None
     reader = _Reader(tree)
-    return BenchmarkFile(path, list(reader.registrations()), tree)
+    return BenchmarkFile(path, tuple(reader.registrations()), dict(_packages(tree, path.parent)))
 
 
 class _Reader:
@@ -173,6 +175,21 @@ class _NotKnown:
 
 
 _NOT_KNOWN = _NotKnown()
+
+
+def _packages(tree: ast.Module, folder: Path) -> Iterator[tuple[str, int]]:
+    """Packages that must be there for the file to load: neighbours and the standard library are."""
+    for node in tree.body:
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            names = [node.module]
+        for name in names:
+            top = name.partition(".")[0]
+            is_beside = (folder / f"{top}.py").is_file() or (folder / top).is_dir()
+            if top not in sys.stdlib_module_names and top not in _OURS and not is_beside:
+                yield top, node.lineno
 
 
 def _aliases(tree: ast.Module, name: str) -> set[str]:

@@ -250,7 +250,7 @@ def _rounded(score: float) -> float:
 
 
 def _leaf(name: str, score: float | None, num: int) -> Subset:
-    return Subset(name, math.nan if score is None else score, num)
+    return Subset(name, math.nan if score is None else score, int(num))
 
 
 def _check_score(entry: Mapping[str, Any], subset: str) -> None:

@@ -133,6 +133,8 @@ def shape_problem(prompt: Any, output_type: str) -> str:
     """Why a prompt cannot be asked in a mode; empty when it can."""
     if not isinstance(prompt, Mapping):
         return f"gen_prompt gave a {type(prompt).__name__}; it must return what self.gen_prompt_data gives."
+    if "raw_input" not in prompt:
+        return "gen_prompts gave a prompt without 'raw_input', the record that it is made from."
     try:
         if output_type == OutputType.CONTINUOUS:
             by_context(prompt)
