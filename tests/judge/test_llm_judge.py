@@ -127,6 +127,11 @@ def test_an_unknown_score_type_names_the_nearest() -> None:
     assert "'numeric'" in caught.value.hint
 
 
+def test_a_pattern_that_is_none_is_refused_at_once() -> None:
+    with pytest.raises(PlanError, match=r"score_pattern '\(A'"):
+        LLMJudge(score_pattern="(A")
+
+
 def test_keys_are_not_kept() -> None:
     judge = LLMJudge("sk-secret", "https://x/v1", "gpt-4", other="sk-secret")
     assert "sk-secret" not in str(vars(judge))

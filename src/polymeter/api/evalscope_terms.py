@@ -43,6 +43,10 @@ def check(config: TaskConfig) -> None:
         if getattr(config, name) not in (unset, None):
             raise PlanError(f"{name} cannot be used here: {reason}.", where=f"TaskConfig {name}")
     _check_backend(config)
+    if config.model_id in (None, "", ".", "..") or any(sign in str(config.model_id) for sign in "/\\"):
+        raise PlanError(
+            f"The model_id {config.model_id!r} cannot name a folder.", where="TaskConfig model_id", hint="Choose a word."
+        )
     if not config.datasets:
         raise PlanError("No dataset is named.", where="TaskConfig datasets", hint="'polymeter tasks' lists them.")
     if _COLLECTION in config.datasets:

@@ -1,9 +1,9 @@
-"""Judging: prompts, the reading of verdicts, agreement between judges. Sees a judge only as the Asker's role *judge*.
+"""Judging: prompts, the reading of verdicts, and in ``agreement`` how far judges agree. Sees a judge only as the
+Asker's role *judge*.
 
 A judge that could not be asked, or whose answer is no verdict, leaves its sample without a score; it is never a zero.
 """
 
-from polymeter.judge.agreement import Agreement, agreement, cohens_kappa
 from polymeter.judge.llm_judge import ROLE, LLMJudge
 from polymeter.judge.prompts import GRADE_PROMPT, RATING_PROMPT, prompt_version
 from polymeter.judge.verdict import Contract, read_grade, read_rating
@@ -12,11 +12,8 @@ __all__ = [
     "GRADE_PROMPT",
     "RATING_PROMPT",
     "ROLE",
-    "Agreement",
     "Contract",
     "LLMJudge",
-    "agreement",
-    "cohens_kappa",
     "prompt_version",
     "read_grade",
     "read_rating",

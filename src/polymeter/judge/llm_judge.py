@@ -7,11 +7,12 @@ like any other, and it reads what the judge said by the rules of ``polymeter.jud
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
 from polymeter.core.asker import current_asker, refuse_verdict
-from polymeter.core.errors import PlanError, UnscoredError, did_you_mean
+from polymeter.core.errors import PlanError, UnscoredError, boundary, did_you_mean
 from polymeter.core.parts import Text
 from polymeter.core.request import PROMPT_VERSION, Generate, Message, Origin, Request
 from polymeter.judge.prompts import GRADE_PROMPT, RATING_PROMPT, fill, prompt_version
@@ -47,7 +48,7 @@ class LLMJudge:
         **kwargs: Further settings that do nothing here.
 
     Raises:
-        PlanError: An unknown ``score_type``.
+        PlanError: An unknown ``score_type``, or a ``score_pattern`` that is no regular expression.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917  (the signature that benchmarks are written against)
@@ -66,6 +67,9 @@ class LLMJudge:
         if score_type not in _SCORE_TYPES:
             hint = did_you_mean(str(score_type), _SCORE_TYPES) or f"Known: {', '.join(_SCORE_TYPES)}."
             raise PlanError(f"A judge has no score_type {score_type!r}.", hint=hint)
+        if score_pattern is not None:
+            with boundary(PlanError, f"Reading the judge's score_pattern {score_pattern!r}"):
+                re.compile(score_pattern)
         own = GRADE_PROMPT if score_type == "pattern" else RATING_PROMPT
         self.system_prompt = system_prompt or os.environ.get("JUDGE_SYSTEM_PROMPT")
         self.prompt_template = prompt_template or os.environ.get("JUDGE_PROMPT_TEMPLATE") or own

@@ -22,6 +22,7 @@ from polymeter.dialects.adapter.datasets import Shelf, fingerprint_of, loading_f
 from polymeter.dialects.adapter.filters import Filter
 from polymeter.dialects.adapter.generation import image_settings, text_settings
 from polymeter.dialects.adapter.guest import load_meta
+from polymeter.dialects.adapter.keeping import Keeper, NoReduction
 from polymeter.dialects.adapter.modes import Mode, choose_mode
 from polymeter.dialects.adapter.named_metrics import metric_registry
 from polymeter.dialects.adapter.options import AdapterRunOptions, read_run_options
@@ -52,8 +53,9 @@ def open_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Adap
     prepared = _prepare(spec, meta, adapter, told, context)
     _check_prompts(spec, prepared, mode)
     asking = Asking(mode.output_type, _ask(mode, context), context.system_prompt, _image_folder(context))
-    has_judge = needs_judge(adapter, told.judge_strategy)
-    settings = [_VERSION, told.judge_strategy, told.judge_model_args if has_judge else None, mode.eval_type, mode.ask]
+    has_judge = needs_judge(adapter, told.judge_strategy) and not told.predict_only
+    strategy = None if told.predict_only else told.judge_strategy
+    settings = [_VERSION, strategy, told.judge_model_args if has_judge else None, mode.eval_type, mode.ask]
     identity = Identity(
         Needs(
             frozenset({mode.ask}),
@@ -65,8 +67,9 @@ def open_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Adap
         int(adapter.few_shot_num or 0),
         tuple(_notes(spec, mode, told)),
     )
-    reviewer = Reviewer(adapter, told.judge_strategy, mode.eval_type, _judge(told) if has_judge else None)
-    reduction = Reduction(spec.name, adapter, told.model_id)
+    reviewing, reducing = (Keeper, NoReduction) if told.predict_only else (Reviewer, Reduction)
+    reviewer = reviewing(adapter, told.judge_strategy, mode.eval_type, _judge(told) if has_judge else None)
+    reduction = reducing(spec.name, adapter, told.model_id)
     return AdapterTask(spec, identity, adapter, prepared, asking, reviewer, reduction, context.seed)
 
 
