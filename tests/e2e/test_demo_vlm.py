@@ -144,7 +144,7 @@ def test_the_tiny_model_is_far_above_chance(batches_of_eight: RunResult) -> None
     assert found["demo_vlm_generate"] >= 0.85
     assert found["demo_vlm_choice"] >= 0.85
     assert found["demo_vlm_loglikelihood"] >= 0.85
-    assert found["demo_vlm_rounds"] >= 0.8
+    assert found["demo_vlm_rounds"] >= 0.7
 
 
 @needs_torch

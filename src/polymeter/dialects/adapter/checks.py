@@ -67,9 +67,6 @@ def _splits(registration: Registration, methods: set[str]) -> Iterator[str]:
         return
     if registration.value("eval_split") is None:
         yield "The registration names no eval_split."
-    few = registration.value("few_shot_num", 0)
-    if isinstance(few, int) and few > 0 and registration.value("train_split") is None:
-        yield f"The registration wants {few} examples, and names no train_split that they come from."
 
 
 def _missing_methods(adapter: ast.ClassDef, methods: set[str]) -> Iterator[str]:

@@ -4,11 +4,14 @@ read, and all its prompts are made.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from polymeter.core.codec import jsonable
 from polymeter.core.dialect import OpenContext
 from polymeter.core.errors import DataError, PlanError, PolymeterError, boundary, did_you_mean
 from polymeter.core.identity import canonical, fingerprint
@@ -62,7 +65,7 @@ def open_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Adap
             _modalities(asking, prepared),
             frozenset({"judge"}) if has_judge else frozenset(),
         ),
-        fingerprint([fingerprint_of([item.record for item in prepared]), [item.subset for item in prepared]]),
+        fingerprint([fingerprint_of([item.record for item in prepared]), _digest_of_prompts(prepared)]),
         fingerprint([spec.source_hash, settings, _plain(adapter, config)]),
         int(adapter.few_shot_num or 0),
         tuple(_notes(spec, mode, told)),
@@ -163,6 +166,15 @@ def _check_prompts(spec: TaskSpec, prepared: list[Prepared], mode: Mode) -> None
     problem = shape_problem(prepared[0].prompt, mode.output_type)
     if problem:
         raise PlanError(problem, where=f"{spec.name} {prepared[0].subset}/0")
+
+
+def _digest_of_prompts(prepared: list[Prepared]) -> str:
+    """What is asked, since prompts may be made of files that lie beside the code."""
+    state = hashlib.blake2b(digest_size=16)
+    for item in prepared:
+        prompt = {key: jsonable(value) for key, value in item.prompt.items() if key != "raw_input"}
+        state.update(json.dumps([item.subset, prompt], sort_keys=True).encode())
+    return state.hexdigest()
 
 
 def _ask(mode: Mode, context: OpenContext) -> Ask:
