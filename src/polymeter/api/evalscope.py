@@ -96,7 +96,7 @@ def evaluate_evalscope(
         notes = tuple(_notes(config, run, reports))
         for text in (*notes, table):
             if text:
-                _LOGGER.debug("%s", text)
+                _LOGGER.info("%s", text)
     return EvalscopeResult(run, root, reports, table, notes, config.ignore_errors)
 
 
@@ -285,12 +285,16 @@ def _logged(file: Path, secrets: list[str], *, is_debug: bool) -> Iterator[None]
     handler = logging.FileHandler(file, encoding="utf-8")
     handler.setFormatter(_Hiding(secrets))
     handler.setLevel(logging.DEBUG)
+    # Where nobody has set up logging, Python shows warnings only as long as no logger has a handler.
+    handlers = [handler, *([logging.lastResort] if logging.lastResort and not logging.root.handlers else [])]
     before = _LOGGER.level
-    _LOGGER.addHandler(handler)
-    _LOGGER.setLevel(logging.DEBUG)
+    for one in handlers:
+        _LOGGER.addHandler(one)
+    _LOGGER.setLevel(logging.DEBUG if is_debug else logging.INFO)
     try:
         yield
     finally:
         _LOGGER.setLevel(before)
-        _LOGGER.removeHandler(handler)
+        for one in handlers:
+            _LOGGER.removeHandler(one)
         handler.close()

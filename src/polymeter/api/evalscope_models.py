@@ -68,7 +68,9 @@ def choose_model(config: TaskConfig) -> Chosen:
     if config.api_url or (config.eval_type == "service" and not is_spec):
         return _endpoint(config, name if is_spec and backend == "openai" else model)
     if is_spec:
-        kind = "service" if backend in _ENDPOINTS else "checkpoint" if config.eval_type == "custom" else config.eval_type
+        kind = (
+            "service" if backend in _ENDPOINTS else "checkpoint" if config.eval_type == "custom" else config.eval_type
+        )
         return Chosen(ModelSpec(backend, name, dict(config.model_args)), kind, _key(config.api_key, MODEL_KEY))
     if config.eval_type == "custom":
         raise PlanError(

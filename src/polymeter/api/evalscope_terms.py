@@ -45,7 +45,9 @@ def check(config: TaskConfig) -> None:
     _check_backend(config)
     if config.model_id in (None, "", ".", "..") or any(sign in str(config.model_id) for sign in "/\\"):
         raise PlanError(
-            f"The model_id {config.model_id!r} cannot name a folder.", where="TaskConfig model_id", hint="Choose a word."
+            f"The model_id {config.model_id!r} cannot name a folder.",
+            where="TaskConfig model_id",
+            hint="Choose a word.",
         )
     if not config.datasets:
         raise PlanError("No dataset is named.", where="TaskConfig datasets", hint="'polymeter tasks' lists them.")
@@ -110,7 +112,9 @@ def notes(config: TaskConfig) -> Iterator[str]:
 def _check_backend(config: TaskConfig) -> None:
     if config.eval_backend not in _BACKENDS:
         hint = did_you_mean(str(config.eval_backend), _BACKENDS) or f"Known: {', '.join(_BACKENDS)}."
-        raise PlanError(f"There is no eval_backend {config.eval_backend!r}.", where="TaskConfig eval_backend", hint=hint)
+        raise PlanError(
+            f"There is no eval_backend {config.eval_backend!r}.", where="TaskConfig eval_backend", hint=hint
+        )
     if config.eval_backend != "Native" or config.eval_config:
         raise PlanError(
             "Other evaluation tools are not called from here: eval_backend must be Native, without eval_config.",

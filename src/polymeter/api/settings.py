@@ -40,7 +40,7 @@ class UserSettings:
 def read_settings() -> UserSettings:
     """The user's settings; relative paths are relative to the file that names them. Folders of benchmarks that
     ``POLYMETER_INCLUDE_PATH`` names (parted as in ``PATH``) are added to those of the file, and so are the places
-    ``ID=PATH`` of ``POLYMETER_DATA`` and ``POLYMETER_WEIGHTS``, which win over it.
+    ``ID=PATH;ID=PATH`` of ``POLYMETER_DATA`` and ``POLYMETER_WEIGHTS``, which win over it.
 
     Raises:
         PlanError: The file is not a mapping, has an unknown key, or ``POLYMETER_SETTINGS`` names a file that is not
@@ -75,13 +75,13 @@ def read_settings() -> UserSettings:
 
 
 def _places(variable: str) -> dict[str, str]:
-    """The places that an environment variable names, ``ID=PATH`` parted as in ``PATH``.
+    """The places that an environment variable names. An id may hold a colon, so semicolons part them.
 
     Raises:
         PlanError: One has no ``=``.
     """
     found = {}
-    for text in os.environ.get(variable, "").split(os.pathsep):
+    for text in os.environ.get(variable, "").split(";"):
         name, equals, place = text.partition("=")
         if text and not (equals and name and place):
             raise PlanError(f"{text!r} is not of the form ID=PATH.", where=variable)

@@ -1,6 +1,7 @@
-"""``polymeter python``: a script or module that was written for lmms-eval, run as it is.
+"""``polymeter python``: a script or module that was written for lmms-eval or EvalScope, run as it is.
 
-What it imports from ``lmms_eval`` is Polymeter's. ``-m lmms_eval`` and ``-m lm_eval`` are lmms-eval's command line.
+What it imports from ``lmms_eval`` or ``evalscope`` is Polymeter's. ``-m lmms_eval`` and ``-m lm_eval`` are lmms-eval's
+command line, ``-m evalscope.run`` is EvalScope's.
 """
 
 from __future__ import annotations
@@ -9,14 +10,16 @@ import os
 import runpy
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import typer
 
+from polymeter.cli import evalscope
 from polymeter.cli.lmms_eval import run_words
+from polymeter.cli.pairs import parse_places
 from polymeter.cli.state import State, state_of
 from polymeter.core.errors import PlanError, PolymeterError, Raised, attempt, did_you_mean
 
@@ -29,19 +32,22 @@ SETTINGS = {
 """For registering the command: the script's words reach it as they are."""
 
 _FACADES = ("lmms_eval", "lm_eval")
-_OPTIONS = ("--model-path", "--include-path")
+_EVALSCOPE = ("evalscope", "evalscope.run", "evalscope.cli.cli")
+_OPTIONS = ("--model-path", "--include-path", "--data", "--weights")
 _HELP = """\
-Usage: polymeter python [--model-path FILE]... [--include-path FOLDER]... (SCRIPT | -m MODULE) [ARGUMENTS]...
+Usage: polymeter python [OPTIONS]... (SCRIPT | -m MODULE) [ARGUMENTS]...
 
-Run a script that was written for lmms-eval: what it imports from lmms_eval is Polymeter's.
--m lmms_eval and -m lm_eval take lmms-eval's own command line.
+Run a script that was written for lmms-eval or EvalScope: what it imports from them is Polymeter's.
+-m lmms_eval and -m lm_eval take lmms-eval's own command line, -m evalscope.run takes EvalScope's.
 
   --model-path FILE      a file or package with model wrappers, whose names the script may use
-  --include-path FOLDER  a folder of benchmarks"""
+  --include-path FOLDER  a folder of benchmarks
+  --data ID=PATH         local files in place of a dataset
+  --weights ID=PATH      local files in place of a model id"""
 
 
 def python(context: typer.Context) -> int:
-    """Run a script or module written for lmms-eval, unmodified."""
+    """Run a script or module written for lmms-eval or EvalScope, unmodified."""
     words = list(context.args)
     if not words or words[0] in ("-h", "--help"):
         typer.echo(_HELP)
@@ -51,7 +57,11 @@ def python(context: typer.Context) -> int:
         if len(rest) < 2:
             raise PlanError("Which module?", where="-m", hint="Write -m lmms_eval, or another module.")
         if rest[1].removesuffix(".__main__") in _FACADES:
-            return run_words(state_of(context), [*rest[2:], *_as_flags(told)])
+            flags = _as_flags({name: told.pop(name) for name in ("--model-path", "--include-path")})
+            with _places(told):
+                return run_words(state_of(context), [*rest[2:], *flags])
+        if rest[1].removesuffix(".__main__") in _EVALSCOPE:
+            return _run_evalscope(state_of(context), rest, told)
     if not rest:
         raise PlanError("Which script?", where="polymeter python", hint="polymeter python --help explains.")
     return _run(state_of(context), rest, told)
@@ -77,6 +87,14 @@ def _split(words: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
     return told, list(words[place:])
 
 
+def _run_evalscope(state: State, rest: list[str], told: dict[str, list[str]]) -> int:
+    if told["--model-path"]:
+        raise PlanError("--model-path is for wrappers of lmms-eval.", where="polymeter python")
+    words = rest[2:] if rest[1].startswith("evalscope.cli") else ["eval", *rest[2:]]
+    with _places(told):
+        return evalscope.run_words(state, words)
+
+
 def _as_flags(told: dict[str, list[str]]) -> list[str]:
     flags: list[str] = []
     for option, values in told.items():
@@ -94,7 +112,7 @@ def _run(state: State, words: list[str], told: dict[str, list[str]]) -> int:
     if not is_module and not Path(target).is_file():
         raise PlanError(f"There is no script {target!r}.", where="polymeter python")
     switch_on_facades()
-    with _as_python(target, arguments, is_module=is_module), _includes(told["--include-path"]):
+    with _as_python(target, arguments, is_module=is_module), _places(told):
         _load_wrappers(told["--model-path"])
         return _code_of(attempt(lambda: _play(target, is_module=is_module)))
 
@@ -103,7 +121,16 @@ def _play(target: str, *, is_module: bool) -> None:
     if is_module:
         runpy.run_module(target, run_name="__main__", alter_sys=True)
     else:
-        runpy.run_path(target, run_name="__main__")
+        runpy.run_path(target, init_globals=_supplied(Path(target)), run_name="__main__")
+
+
+def _supplied(script: Path) -> dict[str, Any] | None:
+    """Names that a script of EvalScope's kind may use without importing them, as a benchmark's file may."""
+    if b"evalscope" not in script.read_bytes():
+        return None
+    from polymeter.dialects.adapter.guest import supplied_names
+
+    return supplied_names()
 
 
 def _load_wrappers(paths: Sequence[str]) -> None:
@@ -130,19 +157,29 @@ def _as_python(target: str, arguments: list[str], *, is_module: bool) -> Iterato
 
 
 @contextmanager
-def _includes(folders: Sequence[str]) -> Iterator[None]:
-    """Folders of benchmarks, for every evaluation that the script begins."""
-    from polymeter.api.settings import INCLUDE_VARIABLE
+def _places(told: Mapping[str, list[str]]) -> Iterator[None]:
+    """Where benchmarks, data and weights are, for every evaluation that begins inside this."""
+    from polymeter.api.settings import DATA_VARIABLE, INCLUDE_VARIABLE, WEIGHTS_VARIABLE
 
-    before = os.environ.get(INCLUDE_VARIABLE)
-    if folders:
-        os.environ[INCLUDE_VARIABLE] = os.pathsep.join([*folders, *([before] if before else [])])
+    folders = told.get("--include-path", [])
+    added = {INCLUDE_VARIABLE: os.pathsep.join([*folders, *_set(INCLUDE_VARIABLE)]) if folders else ""}
+    for option, variable in (("--data", DATA_VARIABLE), ("--weights", WEIGHTS_VARIABLE)):
+        parse_places(told.get(option, ()), option)
+        given = told.get(option, [])
+        added[variable] = ";".join([*_set(variable), *given]) if given else ""  # of one id the last place counts
+    before = {variable: os.environ.get(variable) for variable in added}
+    os.environ.update({variable: places for variable, places in added.items() if places})
     try:
         yield
     finally:
-        if folders:
-            os.environ.pop(INCLUDE_VARIABLE, None)
-            os.environ.update({INCLUDE_VARIABLE: before} if before else {})
+        for variable, value in before.items():
+            os.environ.pop(variable, None)
+            os.environ.update({variable: value} if value is not None else {})
+
+
+def _set(variable: str) -> list[str]:
+    value = os.environ.get(variable)
+    return [value] if value else []
 
 
 def _code_of(ended: Any) -> int:

@@ -13,11 +13,11 @@ from typing import Any
 
 from polymeter.core.codec import jsonable
 from polymeter.core.errors import ModelError, PolymeterError, boundary
-from polymeter.core.identity import source_hash
+from polymeter.core.identity import fingerprint, source_hash
 from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.parts import Modality
-from polymeter.core.secrets import with_digests
 from polymeter.core.request import AskKind, Error, Generate, Output, Request, Response, Usage
+from polymeter.core.secrets import without_secrets
 from polymeter.guests import contained
 
 _PLACEHOLDER = "*PlaceHolder*"
@@ -75,13 +75,13 @@ class CustomBackend(BatchModel):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The class, its source and its settings. Two objects that differ in nothing of these are one model."""
+        """The class, its source and its settings, keys apart. Two objects that differ in nothing of these are one model."""
         kind = type(self._custom)
         return {
             "backend": "custom",
             "class": f"{kind.__module__}.{kind.__qualname__}",
             "sources": _source(kind),
-            "config": with_digests(jsonable(dict(self._custom.config))),
+            "config": fingerprint(without_secrets(jsonable(dict(self._custom.config)))),
         }
 
     def group_key(self, request: Request) -> Hashable:
@@ -97,6 +97,7 @@ class CustomBackend(BatchModel):
         inputs = [origin_input(request) for request in requests]
         prompts = [str(item["data"][0]) for item in inputs]
         doing = f"predict of {type(self._custom).__name__}"
+        given: Any
         with contained(), boundary(ModelError, doing):
             given = self._custom.predict(prompts=prompts, origin_inputs=inputs, infer_cfg=infer_config(requests[0]))
         if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != len(requests):

@@ -257,12 +257,32 @@ def test_a_folder_without_the_expected_files_says_what_was_looked_for(tmp_path: 
         evaluate(tmp_path, GUIDE, "mmlu_pro", "mock", data={"modelscope/MMLU-Pro": str(tmp_path / "data")})
 
 
+def test_an_authors_own_loading_that_finds_no_file_says_what_is_missing_and_what_is_there(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/cats_tst.json").write_text("[]")
+    with pytest.raises(
+        DataError, match=r"loaded no split 'dev' of subset 'cats'.*were loaded: none.*holds: cats_tst.json"
+    ):
+        evaluate(tmp_path, METHODS, "guide_disk", "mock", data={"example/guide_disk": str(tmp_path / "data")})
+
+
 def test_an_id_of_modelscope_without_its_package_says_how_to_get_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("polymeter.dialects.adapter.datasets.find_spec", lambda name: None)
     with pytest.raises(PlanError, match=r"'modelscope'.*polymeter\[modelscope\].*--data modelscope/MMLU-Pro="):
         evaluate(tmp_path, GUIDE, "mmlu_pro", "mock")
+
+
+def test_a_package_that_is_missing_is_named_wherever_it_is_imported(tmp_path: Path) -> None:
+    at_top = adapter(tmp_path / "a", "top", "import no_such_package\n" + ADAPTER.format(name="top"))
+    late = ADAPTER.format(name="late").replace(
+        "        return {'default'", "        import no_such_package\n        return {'default'"
+    )
+    adapter(tmp_path / "a", "late", late)
+    for name in ("top", "late"):
+        with pytest.raises(PlanError, match=r"'no_such_package'.*is not installed.*_adapter.py:\d+.*pip install"):
+            evaluate(tmp_path, at_top.parents[1], name)
 
 
 def test_a_metric_that_fails_fails_its_task_only(tmp_path: Path) -> None:

@@ -24,7 +24,8 @@ def test_literals_names_of_literals_and_words_are_known(tmp_path: Path) -> None:
         tmp_path,
         "import numpy\nNAMES: list = ['a', 'b']\nTAG = 'x'\n"
         "@Benchmark.register('n', dataset_id='d', subset_list=NAMES, tags=[TAG, 'y'],"
-        " model_adapter=OutputType.CONTINUOUS, filters={'extract': r'\\d'}, prompt_template=make(), few_shot_num=-1)\nclass A(DataAdapter): pass\n",
+        " model_adapter=OutputType.CONTINUOUS, filters={'extract': r'\\d'},"
+        " prompt_template=make(), few_shot_num=-1)\nclass A(DataAdapter): pass\n",
     )
     assert found.name == "n"
     assert found.values == {

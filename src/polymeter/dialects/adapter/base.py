@@ -202,15 +202,24 @@ class DataAdapter(ABC):
             format: How the name is made of it.
 
         Raises:
-            KeyError: A subset lacks a split, or a record the value.
+            KeyError: A subset lacks a split (it is a ``DataError`` as well), or a record the value.
         """
-        found: dict[str, Any] = {name: defaultdict(list) for name in self.subset_list}
-        for splits in data_dict.values():
+        found: dict[str, Any] = {subset: defaultdict(list) for subset in self.subset_list}
+        for name, splits in data_dict.items():
             for split in self._splits():
-                for record in splits[split]:
-                    name = format.format(record[subset_key])
-                    if name in found:
-                        found[name][split].append(record)
+                for record in self._of_split(splits, split, name):
+                    own = format.format(record[subset_key])
+                    if own in found:
+                        found[own][split].append(record)
+        return found
+
+    def _of_split(self, splits: Mapping[Any, Any], split: str | None, subset: str) -> Iterable[Any]:
+        try:
+            found: Iterable[Any] = splits[split]  # which gives an empty one, where the author said so
+        except KeyError:
+            from polymeter.dialects.adapter.datasets import NoSplitError
+
+            raise NoSplitError(self.name, self.dataset_id, str(subset), str(split), splits) from None
         return found
 
     def _splits(self) -> list[str]:
@@ -223,6 +232,7 @@ class DataAdapter(ABC):
 
         Raises:
             ValueError: ``few_shot_num`` is negative.
+            KeyError: A subset lacks a split; it is a ``DataError`` as well.
         """
         if self.few_shot_num and self.few_shot_num < 0:
             raise ValueError(f"few_shot_num must not be negative, and it is {self.few_shot_num}.")
@@ -231,10 +241,10 @@ class DataAdapter(ABC):
             examples: list[Any] = []
             if self.train_split and self.few_shot_num:
                 is_random = bool(self.config_kwargs.get("few_shot_random", True))
-                pool = list(splits[self.train_split])
+                pool = list(self._of_split(splits, self.train_split, subset))
                 examples = self.get_fewshot_examples(pool, self.few_shot_num, few_shot_random=is_random)
             prompts[subset] = []
-            for record in splits[self.eval_split]:
+            for record in self._of_split(splits, self.eval_split, subset):
                 prompt = self.gen_prompt(input_d=record, subset_name=subset, few_shot_list=examples)
                 prompt[AnswerKeys.RAW_INPUT] = record
                 prompts[subset].append(prompt)

@@ -8,7 +8,7 @@ signatures leave no room for it.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -44,6 +44,27 @@ class Shelf:
 
 
 _SHELF: ContextVar[Shelf] = ContextVar("polymeter_adapter_shelf", default=Shelf())  # noqa: B039  (it is frozen)
+
+
+class NoSplitError(DataError, KeyError):
+    """What an adapter loaded lacks a split. Authors' code may expect the ``KeyError`` that it is.
+
+    Args:
+        benchmark: The benchmark.
+        dataset: Its dataset's id or path.
+        subset: The subset.
+        split: The split that is missing.
+        splits: Those that are there.
+    """
+
+    def __init__(self, benchmark: str, dataset: str, subset: str, split: str, splits: Iterable[Any]) -> None:
+        held = f" {dataset} holds: {_held(Path(dataset))}." if Path(dataset).is_dir() else ""
+        there = ", ".join(map(str, splits)) or "none"
+        super().__init__(
+            f"Benchmark {benchmark!r} has loaded no split {split!r} of subset {subset!r}.",
+            where=dataset,
+            hint=f"Splits that were loaded: {there}.{held}",
+        )
 
 
 @contextmanager
@@ -165,12 +186,16 @@ def _find_and_read(root: Path, subset: str, split: str, *, is_only: bool) -> Rec
         if is_saved(root) or (root / "README.md").is_file():
             return _read(root, split, subset)
     endings = "|".join(ending[1:] for ending in _ENDINGS)
-    there = sorted(entry.name for entry in root.iterdir() if not entry.name.startswith("."))
-    held = ", ".join(there[:_MOST_NAMED]) + (", …" if len(there) > _MOST_NAMED else "")
     raise DataError(
         f"The folder {root} has no records of subset {subset!r}, split {split!r}.",
-        hint=f"Looked for {' and '.join(looked_for)} with the ending {endings}. It holds: {held or 'nothing'}.",
+        hint=f"Looked for {' and '.join(looked_for)} with the ending {endings}. It holds: {_held(root)}.",
     )
+
+
+def _held(folder: Path) -> str:
+    """The first names in a folder."""
+    there = sorted(entry.name for entry in folder.iterdir() if not entry.name.startswith("."))
+    return ", ".join(there[:_MOST_NAMED]) + (", …" if len(there) > _MOST_NAMED else "") or "nothing"
 
 
 def _named(folder: Path, stem: str, *, or_shards: bool = False) -> Path | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from polymeter.core.codec import jsonable
 from polymeter.core.dialect import OpenContext
-from polymeter.core.errors import DataError, PlanError, PolymeterError, boundary, did_you_mean
+from polymeter.core.errors import DataError, PlanError, PolymeterError, did_you_mean
 from polymeter.core.identity import canonical, fingerprint
 from polymeter.core.model import ModelTraits
 from polymeter.core.parts import Modality
@@ -24,7 +24,7 @@ from polymeter.dialects.adapter.constants import HubType, OutputType
 from polymeter.dialects.adapter.datasets import Shelf, fingerprint_of, loading_from
 from polymeter.dialects.adapter.filters import Filter
 from polymeter.dialects.adapter.generation import image_settings, text_settings
-from polymeter.dialects.adapter.guest import load_meta
+from polymeter.dialects.adapter.guest import authors_code, load_meta
 from polymeter.dialects.adapter.keeping import Keeper, NoReduction
 from polymeter.dialects.adapter.modes import Mode, choose_mode
 from polymeter.dialects.adapter.named_metrics import metric_registry
@@ -97,7 +97,7 @@ def _adapter(
 ) -> tuple[DataAdapter, Mode]:
     """The adapter, told how it is really asked."""
     doing = f"Making the adapter of benchmark {spec.name!r}"
-    with GUEST_LOCK, contained(), boundary(PlanError, doing, hint="Fix the benchmark's code."):
+    with GUEST_LOCK, contained(), authors_code(PlanError, doing):
         adapter = meta.get_data_adapter(config)
     wish = str(adapter.model_adapter or OutputType.GENERATION)
     mode = choose_mode(spec.name, wish, adapter.output_types, traits, told.eval_type)
@@ -119,13 +119,13 @@ def _prepare(
     work_dir, hub = _work_dir(told, context), told.dataset_hub or HubType.MODELSCOPE
     with GUEST_LOCK, contained(), seeded(context.seed), loading_from(shelf):
         try:
-            with boundary(DataError, f"Loading the data of benchmark {spec.name!r}"):
+            with authors_code(DataError, f"Loading the data of benchmark {spec.name!r}"):
                 data = adapter.load(work_dir=work_dir, datasets_hub=hub)
         except PolymeterError as error:
             if unknown:
                 raise _no_subset(spec, meta, unknown) from error
             raise
-        with boundary(PlanError, f"Making the prompts of benchmark {spec.name!r}", hint="Fix the benchmark's code."):
+        with authors_code(PlanError, f"Making the prompts of benchmark {spec.name!r}"):
             prompts = adapter.gen_prompts(data_dict=data)
     missing = [name for name in unknown if not prompts.get(name)]
     if missing:

@@ -1,0 +1,118 @@
+"""The options of ``polymeter evalscope eval``: EvalScope 0.17's, and ours that say where things are."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from polymeter.cli.pairs import parse_pairs
+from polymeter.core.errors import PlanError, did_you_mean
+
+WHERE = "polymeter evalscope eval"
+_TEXT, _INT, _FLOAT, _SWITCH, _NAMES, _MAPPING = "text", "int", "float", "switch", "names", "mapping"
+_FLAGS: Mapping[str, tuple[str, str]] = {
+    "model": (_TEXT, "a checkpoint's id or folder, the model's name at --api-url, or a spec such as mock or hf:ID"),
+    "model_id": (_TEXT, "its name in reports; default: the last part of --model"),
+    "model_args": (_MAPPING, "arguments of the model: key=value,… or a JSON object"),
+    "model_task": (_TEXT, "text_generation or image_generation"),
+    "chat_template": (_TEXT, "a Jinja template, or the file of one"),
+    "datasets": (_NAMES, "benchmarks, parted by blanks"),
+    "dataset_args": (_MAPPING, "by benchmark: what it should do otherwise; a JSON object"),
+    "dataset_dir": (_TEXT, "where a hub's files are kept"),
+    "dataset_hub": (_TEXT, "whose ids dataset ids are: modelscope or huggingface"),
+    "generation_config": (_MAPPING, "generation settings: key=value,… or a JSON object"),
+    "eval_type": (_TEXT, "checkpoint or service"),
+    "eval_backend": (_TEXT, "Native"),
+    "eval_config": (_TEXT, "refused: configurations of other tools"),
+    "stage": (_TEXT, "all, infer (ask and score nothing) or review (score, and ask no model)"),
+    "limit": (_FLOAT, "records of each subset; below 1 a share"),
+    "eval_batch_size": (_INT, "requests in a batch, or in flight at an endpoint; default: found by trying"),
+    "use_cache": (_TEXT, "a work folder to go on in"),
+    "work_dir": (_TEXT, "where work folders go; default ./outputs"),
+    "ignore_errors": (_SWITCH, "end with code 0 although samples failed"),
+    "debug": (_SWITCH, "show tracebacks"),
+    "dry_run": (_SWITCH, "refused: see 'polymeter check --prompts'"),
+    "seed": (_INT, "seed of the run; default 42"),
+    "api_url": (_TEXT, "an OpenAI-compatible endpoint"),
+    "api_key": (_TEXT, "its key, which reaches no file; better: the variable OPENAI_API_KEY"),
+    "timeout": (_FLOAT, "deadline of a request, in seconds"),
+    "stream": (_SWITCH, "accepted, without effect"),
+    "judge_strategy": (_TEXT, "auto, rule, llm or llm_recall"),
+    "judge_model_args": (_MAPPING, "the judge: api_url, api_key, model_id, and its prompts; a JSON object"),
+    "judge_worker_num": (_INT, "accepted, without effect"),
+    "analysis_report": (_SWITCH, "refused: no model writes about results"),
+    "template_type": (_TEXT, "refused: without effect in EvalScope too"),
+    "mem_cache": (_SWITCH, "refused: without effect in EvalScope too"),
+}
+_PLACES: Mapping[str, str] = {
+    "include_path": "a folder of benchmarks (repeatable)",
+    "data": "ID=PATH: local files in place of a dataset (repeatable)",
+    "weights": "ID=PATH: local files in place of a model id (repeatable)",
+}
+_TYPES: Mapping[str, type] = {_TEXT: str, _INT: int, _FLOAT: float, _MAPPING: str}
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that raises our error in place of ending the process."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what is wrong.
+
+        Raises:
+            PlanError: Always.
+        """
+        raise PlanError(f"{message[:1].upper()}{message[1:]}.", where=WHERE, hint=f"See {WHERE} --help.")
+
+
+def make_parser() -> Parser:
+    """The parser. Options that are not given are absent from what it parses."""
+    parser = Parser(prog=WHERE, argument_default=argparse.SUPPRESS, allow_abbrev=False, description=__doc__)
+    for key, (kind, text) in _FLAGS.items():
+        if kind == _SWITCH:
+            parser.add_argument(*_spelled(key), dest=key, action="store_true", help=text)
+        elif kind == _NAMES:
+            parser.add_argument(*_spelled(key), dest=key, nargs="+", help=text)
+        else:
+            parser.add_argument(*_spelled(key), dest=key, type=_TYPES[kind], help=text)
+    ours = parser.add_argument_group("Polymeter's own")
+    for key, text in _PLACES.items():
+        ours.add_argument(*_spelled(key), dest=key, action="append", metavar="PLACE", help=text)
+    return parser
+
+
+def parse(words: list[str]) -> tuple[dict[str, Any], dict[str, list[str]]]:
+    """The fields of a ``TaskConfig`` that were given, and our own options.
+
+    Raises:
+        PlanError: An unknown option (the nearest known one is named), or a value of the wrong form.
+    """
+    found, rest = make_parser().parse_known_args(words)
+    if rest:
+        option = rest[0].partition("=")[0]
+        known = [name for key in (*_FLAGS, *_PLACES) for name in _spelled(key)]
+        what = f"There is no option {option!r}." if option.startswith("-") else f"{option!r} belongs to no option."
+        raise PlanError(what, where=WHERE, hint=did_you_mean(option, known, n=1) or f"See {WHERE} --help.")
+    given = vars(found)
+    places = {key: given.pop(key) for key in _PLACES if key in given}
+    for key, (kind, _) in _FLAGS.items():
+        if kind == _MAPPING and key in given:
+            given[key] = _mapping(given[key], _spelled(key)[0])
+    return given, places
+
+
+def _spelled(key: str) -> tuple[str, ...]:
+    return (f"--{key}",) if "_" not in key else (f"--{key.replace('_', '-')}", f"--{key}")
+
+
+def _mapping(text: str, option: str) -> dict[str, Any]:
+    """A JSON object, or ``key=value,…``. No text is ever run as code."""
+    if not text.lstrip().startswith("{"):
+        return parse_pairs([text], option)
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise PlanError(f"{error}.", where=option, hint="Write a JSON object in single quotes.") from None
+    assert isinstance(found, dict)
+    return found

@@ -1,0 +1,81 @@
+"""What a collection of datasets consists of, and with which weights."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+
+@dataclass
+class DatasetInfo:
+    """One dataset of a collection.
+
+    Attributes:
+        name: Its benchmark.
+        weight: Its share among its neighbours.
+        task_type: A label.
+        tags: Labels.
+        args: As in ``dataset_args``.
+        hierarchy: Names of the collections that it lies in, outermost first.
+    """
+
+    name: str
+    weight: float = 1.0
+    task_type: str = ""
+    tags: list[str] = field(default_factory=list)
+    args: dict[str, Any] = field(default_factory=dict)
+    hierarchy: list[str] = field(default_factory=list)
+
+
+@dataclass
+class CollectionSchema:
+    """Datasets, and collections of datasets, that belong together.
+
+    Attributes:
+        name: Of the collection.
+        weight: Its share among its neighbours.
+        datasets: What it holds.
+    """
+
+    name: str
+    weight: float = 1.0
+    datasets: list[DatasetInfo | CollectionSchema] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole tree."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> CollectionSchema:
+        """A tree of what ``to_dict`` gave."""
+        parts = [cls.from_dict(item) if "datasets" in item else DatasetInfo(**item) for item in data["datasets"]]
+        return cls(data.get("name", ""), data.get("weight", 1.0), parts)
+
+    def dump_json(self, file_path: str | Path) -> None:
+        """Write the tree."""
+        Path(file_path).write_text(json.dumps(self.to_dict(), ensure_ascii=False, indent=4), encoding="utf-8")
+
+    @classmethod
+    def from_json(cls, file_path: str | Path) -> CollectionSchema:
+        """A tree that ``dump_json`` wrote."""
+        return cls.from_dict(json.loads(Path(file_path).read_text(encoding="utf-8")))
+
+    def flatten(self) -> list[DatasetInfo]:
+        """All datasets, each with its share of the whole as its weight and its place as its hierarchy."""
+        return _flat(self, (), 1.0)
+
+
+def _flat(collection: CollectionSchema, above: tuple[str, ...], share: float) -> list[DatasetInfo]:
+    total = sum(part.weight for part in collection.datasets)
+    names = (*above, collection.name)
+    found: list[DatasetInfo] = []
+    for part in collection.datasets:
+        own = share * part.weight / total
+        if isinstance(part, CollectionSchema):
+            found.extend(_flat(part, names, own))
+        else:
+            found.append(replace(part, weight=own, hierarchy=list(names)))
+    return found

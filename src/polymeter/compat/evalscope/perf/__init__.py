@@ -1,0 +1,1 @@
+"""Load tests of endpoints, which are not provided."""

@@ -1,0 +1,5 @@
+"""Making reports."""
+
+from polymeter.dialects.adapter.report import ReportGenerator
+
+__all__ = ["ReportGenerator"]

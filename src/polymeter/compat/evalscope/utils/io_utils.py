@@ -1,0 +1,148 @@
+"""Reading and writing small files, in the forms that adapters know."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+_STAMP = re.compile(r"\d{8}_\d{6}")
+
+
+class OutputsStructure:
+    """The folders below a work folder; each is made when it is first asked for.
+
+    Args:
+        outputs_dir: The work folder.
+        is_make: Whether folders are made.
+    """
+
+    LOGS_DIR = "logs"
+    PREDICTIONS_DIR = "predictions"
+    REVIEWS_DIR = "reviews"
+    REPORTS_DIR = "reports"
+    CONFIGS_DIR = "configs"
+
+    def __init__(self, outputs_dir: str, is_make: bool = True) -> None:
+        self.outputs_dir = outputs_dir
+        self.is_make = is_make
+
+    @property
+    def logs_dir(self) -> str:
+        """Logs."""
+        return self._folder(self.LOGS_DIR)
+
+    @property
+    def predictions_dir(self) -> str:
+        """What models gave."""
+        return self._folder(self.PREDICTIONS_DIR)
+
+    @property
+    def reviews_dir(self) -> str:
+        """How it was scored."""
+        return self._folder(self.REVIEWS_DIR)
+
+    @property
+    def reports_dir(self) -> str:
+        """Reports."""
+        return self._folder(self.REPORTS_DIR)
+
+    @property
+    def configs_dir(self) -> str:
+        """Configurations."""
+        return self._folder(self.CONFIGS_DIR)
+
+    def _folder(self, name: str) -> str:
+        folder = Path(self.outputs_dir) / name
+        if self.is_make:
+            folder.mkdir(parents=True, exist_ok=True)
+        return str(folder)
+
+
+def jsonl_to_list(jsonl_file: str | Path) -> list[Any]:
+    """The values of a file with one JSON value in each line; empty lines are passed over."""
+    text = Path(jsonl_file).read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.split("\n") if line.strip()]
+
+
+def dump_jsonl_data(data_list: Any, jsonl_file: str | Path, dump_mode: str = "overwrite") -> None:
+    """Write values, one to a line.
+
+    Args:
+        data_list: Values; one that is no list is written alone.
+        jsonl_file: The file.
+        dump_mode: ``overwrite`` or ``append``.
+    """
+    path = Path(jsonl_file)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a" if dump_mode == "append" else "w", encoding="utf-8") as file:
+        for item in data_list if isinstance(data_list, list) else [data_list]:
+            file.write(json.dumps(item, ensure_ascii=False) + "\n")
+
+
+def csv_to_list(csv_file: str | Path) -> list[dict[str, str]]:
+    """The rows of a CSV file by the names in its first line."""
+    with Path(csv_file).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def csv_to_jsonl(csv_file: str | Path, jsonl_file: str | Path) -> None:
+    """Write the rows of a CSV file as JSON lines."""
+    dump_jsonl_data(list(csv_to_list(csv_file)), jsonl_file)
+
+
+def jsonl_to_csv(jsonl_file: str | Path, csv_file: str | Path) -> None:
+    """Write JSON lines as a CSV file, with the names of the first one as its columns."""
+    records = jsonl_to_list(jsonl_file)
+    if not records:
+        return
+    with Path(csv_file).open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(records[0]))
+        writer.writeheader()
+        writer.writerows(records)
+
+
+def yaml_to_dict(yaml_file: str | Path) -> Any:
+    """The content of a YAML file."""
+    import yaml
+
+    return yaml.safe_load(Path(yaml_file).read_text(encoding="utf-8"))
+
+
+def dict_to_yaml(d: Mapping[str, Any], yaml_file: str | Path) -> None:
+    """Write a YAML file."""
+    import yaml
+
+    text = yaml.safe_dump(dict(d), allow_unicode=True, default_flow_style=False)
+    Path(yaml_file).write_text(text, encoding="utf-8")
+
+
+def json_to_dict(json_file: str | Path) -> Any:
+    """The content of a JSON file."""
+    return json.loads(Path(json_file).read_text(encoding="utf-8"))
+
+
+def dict_to_json(d: Mapping[str, Any], json_file: str | Path) -> None:
+    """Write a JSON file."""
+    Path(json_file).write_text(json.dumps(d, indent=4, ensure_ascii=False), encoding="utf-8")
+
+
+def get_latest_folder_path(work_dir: str | Path) -> str | None:
+    """The folder with the latest time as its name (``20250131_235959``) in a folder; ``None``: there is none."""
+    names = [path.name for path in Path(work_dir).iterdir() if path.is_dir() and _STAMP.fullmatch(path.name)]
+    return str(Path(work_dir) / max(names)) if names else None
+
+
+def gen_hash(name: str, bits: int = 32) -> str:
+    """The first digits of a text's MD5, which marks it and protects nothing."""
+    return hashlib.md5(name.encode(), usedforsecurity=False).hexdigest()[:bits]
+
+
+def get_valid_list(input_list: Iterable[Any], candidate_list: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Those of some values that are among others, and those that are not."""
+    items = list(input_list)
+    return [item for item in items if item in candidate_list], [item for item in items if item not in candidate_list]
