@@ -12,7 +12,7 @@ import json
 import logging
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
@@ -37,6 +37,8 @@ from polymeter.store.files import replacing
 from polymeter.store.folder import RunFolder
 
 _LOGGER = logging.getLogger("polymeter")
+_UNSAID: Mapping[str, Any] = {"judge_strategy": "auto", "judge_model_args": {}, "predict_only": False}
+"""How answers are scored unless a configuration says otherwise, whatever the run said that they are taken from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +151,7 @@ class _Job:
                 output=target.path,
                 progress=self.progress,
                 command=self.typed,
-                dialect_options=options["dialect_options"],
+                dialect_options={"adapter": {**_UNSAID, **options["dialect_options"]["adapter"]}},
             )
         return evaluate(
             self.chosen.model,
@@ -212,15 +214,21 @@ def _is_whole(run: RunFolder) -> bool:
 
 
 def _write(run: RunFolder, root: Path, config: TaskConfig) -> dict[str, Report]:
-    """EvalScope's files; gives the reports."""
+    """EvalScope's files, in place of those of an earlier scoring; gives the reports."""
     model_id = str(config.model_id)
+    made, reports = run.artifacts / "reports", root / "reports"
     for name in run.read_results()["tasks"]:
-        _write_lines(root / "predictions" / model_id, name, lambda n=name: _predictions(run, n, model_id))  # type: ignore[misc]
+        subsets = _write_lines(
+            root / "predictions" / model_id, name, files.prediction_records(read_samples(run, name), model_id)
+        )
         if config.stage != "infer":
-            _write_lines(root / "reviews" / model_id, name, lambda n=name: _reviews(run, n, model_id))  # type: ignore[misc]
-    made = run.artifacts / "reports"
+            folder = root / "reviews" / model_id
+            scored = _write_lines(folder, name, files.review_records(read_samples(run, name), model_id))
+            for subset in subsets - scored:
+                (folder / files.file_name(name, subset)).unlink(missing_ok=True)
+            (reports / model_id / f"{name}.json").unlink(missing_ok=True)
     if made.is_dir():
-        shutil.copytree(made, root / "reports", dirs_exist_ok=True)
+        shutil.copytree(made, reports, dirs_exist_ok=True)
     return {
         name: Report.from_json(made / model_id / f"{name}.json")
         for name in config.datasets
@@ -228,21 +236,16 @@ def _write(run: RunFolder, root: Path, config: TaskConfig) -> dict[str, Report]:
     }
 
 
-def _predictions(run: RunFolder, name: str, model_id: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    return files.prediction_records(read_samples(run, name), model_id)
-
-
-def _reviews(run: RunFolder, name: str, model_id: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    return files.review_records(read_samples(run, name), model_id)
-
-
-def _write_lines(folder: Path, dataset: str, read: Callable[[], Iterator[tuple[str, dict[str, Any]]]]) -> None:
-    """One file for each subset, whose records follow one another."""
-    for subset, records in groupby(read(), key=lambda pair: pair[0]):
+def _write_lines(folder: Path, dataset: str, records: Iterable[tuple[str, dict[str, Any]]]) -> set[str]:
+    """One file for each subset, whose records follow one another; gives the subsets."""
+    subsets = set()
+    for subset, lines in groupby(records, key=lambda pair: pair[0]):
+        subsets.add(subset)
         with replacing(folder / files.file_name(dataset, subset)) as file:
-            for _, record in records:
+            for _, record in lines:
                 file.write(json.dumps(record, ensure_ascii=False))
                 file.write("\n")
+    return subsets
 
 
 def _sorted(reports: Mapping[str, Report]) -> list[Report]:

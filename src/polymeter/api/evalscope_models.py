@@ -94,7 +94,8 @@ def choose_judge(config: TaskConfig) -> Chosen | None:
     ``MODELSCOPE_SDK_TOKEN`` of the environment.
 
     Raises:
-        PlanError: ``judge_model_args`` has an unknown name, or the judge's endpoint needs a key that is not there.
+        PlanError: ``judge_model_args`` has an unknown name, the strategy always needs a judge and none is named, or the
+            judge's endpoint needs a key that is not there.
     """
     told = config.judge_model_args
     _check_judge_arguments(told)
@@ -104,7 +105,13 @@ def choose_judge(config: TaskConfig) -> Chosen | None:
     name = told.get("model_id") or os.environ.get("MODELSCOPE_JUDGE_LLM", "")
     url = told.get("api_url") or os.environ.get("MODELSCOPE_API_BASE", "")
     is_wanted = config.judge_strategy in ("llm", "llm_recall")
-    if not (name or url or (is_wanted and (token or told.get("api_key")))):
+    if is_wanted and not (name or url or token or told.get("api_key")):
+        raise PlanError(
+            f"The judge_strategy {config.judge_strategy!r} needs a judge, and none is named.",
+            where="TaskConfig judge_model_args",
+            hint="Give judge_model_args={'api_url': …, 'model_id': …}, and 'api_key' where one is needed.",
+        )
+    if not (name or url or is_wanted):
         return None
     backend, colon, rest = str(name).partition(":")
     if backend in MODELS and not url and (colon or backend == "mock"):

@@ -18,8 +18,8 @@ from polymeter.api.tasks import build_catalog
 from polymeter.core.dialect import OpenContext
 from polymeter.core.errors import PlanError, PolymeterError, ScoreError, boundary
 from polymeter.core.options import RunOptions
-from polymeter.core.request import Request
-from polymeter.core.task import Task
+from polymeter.core.request import Loglikelihood, Request
+from polymeter.core.task import Sample, Task, TaskSpec
 from polymeter.engine import plan
 
 Verdict = Literal["full", "short", "unknown"]
@@ -105,12 +105,25 @@ def open_named(
         PlanError: A pattern names nothing, or a task cannot be loaded.
         DataError: A dataset cannot be opened.
     """
-    settings = read_settings()
     selection = plan.select(patterns, build_catalog(include_paths))
+    return [open_spec(spec, data) for spec in selection.tasks]
+
+
+def open_spec(spec: TaskSpec, data: Mapping[str, str] | None = None) -> Task:
+    """Open one task as it is for a chat model that can do everything. Runs its code.
+
+    Args:
+        spec: The task.
+        data: Local files in place of dataset ids.
+
+    Raises:
+        PlanError: It cannot be loaded.
+        DataError: Its dataset cannot be opened.
+    """
+    settings = read_settings()
     cache_dir = plan.cache_folder(RunOptions(cache_dir=settings.cache_dir))
     context = OpenContext(data={**settings.data, **(data or {})}, cache_dir=cache_dir)
-    traits = plan.traits_without_model()
-    return [plan.dialect_of(spec).open_task(spec, traits, context) for spec in selection.tasks]
+    return plan.dialect_of(spec).open_task(spec, plan.traits_without_model(), context)
 
 
 def first_prompts(
@@ -126,11 +139,31 @@ def first_prompts(
     for name in _some(path, include_paths):
         for task in open_named([name], (*include_paths, path), data):
             for sample in task.samples[:n]:
-                play = task.play(sample)
-                with boundary(ScoreError, f"The first prompt of sample {sample.id} of task {name!r}"):
-                    asked = next(play, ())
-                play.close()
-                yield ShownPrompt(name, sample.id, (asked,) if isinstance(asked, Request) else tuple(asked))
+                yield first_prompt(task, sample)
+
+
+def first_prompt(task: Task, sample: Sample) -> ShownPrompt:
+    """What an open task asks first about one of its samples.
+
+    Raises:
+        DataError: The row cannot be read.
+        ScoreError: A hook raised.
+    """
+    play = task.play(sample)
+    with boundary(ScoreError, f"The first prompt of sample {sample.id} of task {task.spec.name!r}"):
+        asked = next(play, ())
+    play.close()
+    return ShownPrompt(task.spec.name, sample.id, (asked,) if isinstance(asked, Request) else tuple(asked))
+
+
+def ask_in_words(request: Request) -> str:
+    """What a request asks for, with its settings, on one line."""
+    ask = request.ask
+    if isinstance(ask, Loglikelihood):
+        return f"log-likelihood of {', '.join(repr(text) for text in ask.continuations)}"
+    settings = {name: getattr(ask, name, None) for name in ("max_new_tokens", "temperature", "top_p", "stop", "size")}
+    told = {**{name: value for name, value in settings.items() if value not in (None, ())}, **ask.extra}
+    return f"{ask.kind}({', '.join(f'{name}={value!r}' for name, value in told.items())})"
 
 
 def check_gold(

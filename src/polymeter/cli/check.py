@@ -15,7 +15,6 @@ from polymeter.core.errors import PlanError
 
 if TYPE_CHECKING:
     from polymeter.api.trying import GoldCheck, ShownPrompt
-    from polymeter.core.request import Request
 
 _MARKS = {"full": "full marks", "short": "NOT full marks", "unknown": "no known full mark"}
 
@@ -80,6 +79,7 @@ def _show_gold(path: Path, others: tuple[Path, ...], data: dict[str, str], limit
 
 
 def _prompt(shown: ShownPrompt) -> Iterator[str]:
+    from polymeter.api.trying import ask_in_words
     from polymeter.core.parts import Text
 
     for number, request in enumerate(shown.requests, 1):
@@ -89,18 +89,7 @@ def _prompt(shown: ShownPrompt) -> Iterator[str]:
             yield f"[{message.role}]"
             for part in message.parts:
                 yield part.text if isinstance(part, Text) else f"<{part.modality}: {part.describe()}>"
-        yield typer.style(_ask(request), dim=True)
-
-
-def _ask(request: Request) -> str:
-    from polymeter.core.request import Loglikelihood
-
-    ask = request.ask
-    if isinstance(ask, Loglikelihood):
-        return f"→ log-likelihood of {', '.join(repr(text) for text in ask.continuations)}"
-    settings = {name: getattr(ask, name, None) for name in ("max_new_tokens", "temperature", "top_p", "stop", "size")}
-    told = {**{name: value for name, value in settings.items() if value not in (None, ())}, **ask.extra}
-    return f"→ {ask.kind}({', '.join(f'{name}={value!r}' for name, value in told.items())})"
+        yield typer.style(f"→ {ask_in_words(request)}", dim=True)
 
 
 def _gold(found: GoldCheck) -> Iterator[str]:

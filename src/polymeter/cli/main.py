@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from polymeter import __version__
-from polymeter.cli import agree, check, evalscope, lmms_eval, models, python, resume, run, score, tasks
+from polymeter.cli import agree, check, docs, evalscope, lmms_eval, models, python, resume, run, score, tasks
 from polymeter.cli.state import State, set_debug
 from polymeter.core.errors import PolymeterError
 
@@ -44,6 +44,7 @@ def build_app() -> typer.Typer:
     app.command("tasks")(tasks.tasks)
     app.command("models")(models.models)
     app.command("check")(check.check)
+    app.command("docs")(docs.docs)
     app.command("lmms-eval", context_settings=lmms_eval.SETTINGS)(lmms_eval.lmms_eval)
     app.command("evalscope", context_settings=evalscope.SETTINGS)(evalscope.evalscope)
     app.command("python", context_settings=python.SETTINGS)(python.python)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from polymeter.cli.state import Debug
-from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.errors import PlanError
 
 if TYPE_CHECKING:
     from polymeter.core.catalog import Catalog, Entry
@@ -49,30 +48,10 @@ def tasks(
         if entry.kind == "task":
             _echo(_description(entry, describe_task(entry.name, paths)))
             return 0
-    chosen = _choose(catalog, wanted, tag or ())
+    chosen = catalog.choose(wanted, tag or ())
     _echo(_listing(catalog, chosen))
     _tell_problems(catalog)
     return 0
-
-
-def _choose(catalog: Catalog, patterns: Sequence[str], tags: Sequence[str]) -> list[Entry]:
-    known = catalog.tags()
-    for tag in tags:
-        if tag not in known:
-            hint = did_you_mean(tag, known) or f"Known: {', '.join(sorted(known)) or 'none'}."
-            raise PlanError(f"There is no tag {tag!r}.", where="--tag", hint=hint)
-    entries = [entry for entry in catalog if not tags or set(tags) & set(entry.tags)]
-    if not patterns:
-        return entries
-    chosen: dict[str, Entry] = {}
-    for pattern in patterns:
-        found = [entry for entry in entries if fnmatchcase(entry.name, pattern) or pattern in entry.tags]
-        if not found:
-            found = [catalog.get(pattern)] if not _GLOB & set(pattern) and not tags else []
-        if not found:
-            raise PlanError(f"No task, group or tag matches {pattern!r}.", hint="'polymeter tasks' lists them all.")
-        chosen.update((entry.name, entry) for entry in found)
-    return list(chosen.values())
 
 
 def _listing(catalog: Catalog, chosen: Sequence[Entry]) -> Iterator[str]:

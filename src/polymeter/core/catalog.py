@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
 from polymeter.core.errors import PlanError, did_you_mean
+
+_GLOB = frozenset("*?[")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,34 @@ class Catalog:
             for tag in entry.tags:
                 tags.setdefault(tag, []).append(entry.name)
         return tags
+
+    def choose(self, patterns: Sequence[str] = (), tags: Sequence[str] = ()) -> list[Entry]:
+        """The entries that names, globs and tags stand for, for listings: a group stands for itself.
+
+        Args:
+            patterns: Names, globs and tags; none of them: everything.
+            tags: Only entries with one of these.
+
+        Raises:
+            PlanError: A pattern or tag names nothing (the nearest are named), or two files define a name.
+        """
+        known = self.tags()
+        for tag in tags:
+            if tag not in known:
+                hint = did_you_mean(tag, known) or f"Known: {', '.join(sorted(known)) or 'none'}."
+                raise PlanError(f"There is no tag {tag!r}.", where="--tag", hint=hint)
+        entries = [entry for entry in self if not tags or set(tags) & set(entry.tags)]
+        if not patterns:
+            return entries
+        chosen: dict[str, Entry] = {}
+        for pattern in patterns:
+            found = [entry for entry in entries if fnmatchcase(entry.name, pattern) or pattern in entry.tags]
+            if not found:
+                found = [self.get(pattern)] if not _GLOB & set(pattern) and not tags else []
+            if not found:
+                raise PlanError(f"No task, group or tag matches {pattern!r}.", hint="'polymeter tasks' lists them all.")
+            chosen.update((entry.name, entry) for entry in found)
+        return list(chosen.values())
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self.entries.values())

@@ -29,6 +29,7 @@ class ModelTraits:
         modalities: For each modality whether the model takes it; absent: unknown.
         drives_rounds: Whether it runs multi-round protocols itself.
         drives_stages: Whether it runs the stages of a visual chain of thought itself.
+        is_endpoint: Whether it answers from elsewhere; dialects may have other defaults for such models.
         is_completion: Whether it continues text and does not follow a chat template, so that injected stop strings
             matter to it.
         is_foreign: Whether its outputs are used as they are (stop strings are not applied unless the plan asks).
@@ -41,6 +42,7 @@ class ModelTraits:
     modalities: Mapping[Modality, bool] = field(default_factory=dict)
     drives_rounds: bool = False
     drives_stages: bool = False
+    is_endpoint: bool = False
     is_completion: bool = False
     is_foreign: bool = False
     prompt_override: PromptOverride | None = None

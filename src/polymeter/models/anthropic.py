@@ -136,6 +136,7 @@ class AnthropicModel(HostedModel):
             family="claude",
             asks={"generate": True, "loglikelihood": False, "generate_image": False},
             modalities={"text": True, "image": True, "audio": False, "video": video == "frames"},
+            is_endpoint=True,
         )
 
     @property

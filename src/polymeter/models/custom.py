@@ -75,7 +75,7 @@ class CustomBackend(BatchModel):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The class, its source and its settings, keys apart. Two objects that differ in nothing of these are one model."""
+        """The class, its source and its settings, keys apart. Two objects that differ in nothing else are one model."""
         kind = type(self._custom)
         return {
             "backend": "custom",

@@ -145,6 +145,7 @@ class GeminiModel(HostedModel):
             family="gemini_api",
             asks={"generate": True, "loglikelihood": False, "generate_image": False},
             modalities={"text": True, "image": True, "audio": True, "video": True},
+            is_endpoint=True,
         )
 
     @property

@@ -11,6 +11,7 @@ from polymeter.dialects.adapter.modes import choose_mode
 from polymeter.dialects.adapter.reduction import model_id_of
 from polymeter.dialects.adapter.requests import Asking, by_context, shape_problem
 
+CHOICES = ("multiple_choice_logits", "loglikelihood", "checkpoint")
 BOTH = ["multiple_choice_logits", "generation"]
 
 
@@ -22,11 +23,13 @@ def traits(**asks):
     ("wish", "allowed", "asks", "eval_type", "expected"),
     [
         ("generation", BOTH, {}, None, ("generation", "generate", "checkpoint")),
-        ("multiple_choice_logits", BOTH, {}, None, ("multiple_choice_logits", "loglikelihood", "checkpoint")),
+        ("multiple_choice_logits", BOTH, {"loglikelihood": True}, None, CHOICES),
+        ("multiple_choice_logits", BOTH, {}, None, ("generation", "generate", "service")),
+        ("continuous_logits", ["continuous_logits"], {}, None, ("continuous_logits", "loglikelihood", "checkpoint")),
         ("multiple_choice_logits", BOTH, {"loglikelihood": False}, None, ("generation", "generate", "service")),
         ("multiple_choice_logits", BOTH, {"loglikelihood": True}, "service", ("generation", "generate", "service")),
         ("multiple_choice_logits", BOTH, {}, "custom", ("generation", "generate", "custom")),
-        ("continuous_logits", BOTH, {}, None, ("multiple_choice_logits", "loglikelihood", "checkpoint")),
+        ("continuous_logits", BOTH, {"loglikelihood": True}, None, CHOICES),
         ("server", ["generation"], {}, None, ("generation", "generate", "checkpoint")),
         ("image_generation", ["image_generation"], {}, None, ("image_generation", "generate_image", "checkpoint")),
     ],
@@ -36,8 +39,15 @@ def test_the_way_that_is_really_used(wish, allowed, asks, eval_type, expected) -
     assert (mode.output_type, mode.ask, mode.eval_type) == expected
 
 
+def test_log_probabilities_are_tried_where_the_run_wants_them() -> None:
+    mode = choose_mode("b", "multiple_choice_logits", BOTH, traits(), None, is_told=True)
+    assert mode.ask == "loglikelihood"
+    assert "not known whether" in choose_mode("b", "multiple_choice_logits", BOTH, traits(), None).note
+
+
 def test_a_way_that_is_not_allowed_is_noted() -> None:
-    assert "not made for 'continuous_logits'" in choose_mode("b", "continuous_logits", BOTH, traits(), None).note
+    told = traits(loglikelihood=True)
+    assert "not made for 'continuous_logits'" in choose_mode("b", "continuous_logits", BOTH, told, None).note
 
 
 def test_unknown_ways_are_refused() -> None:
@@ -141,3 +151,9 @@ def test_a_models_name_in_reports_is_the_last_part_of_its_name(name, expected) -
     from types import SimpleNamespace
 
     assert model_id_of(SimpleNamespace(model_name=name)) == expected
+
+
+def test_endpoints_have_the_defaults_of_a_service():
+    endpoint = ModelTraits("m", asks={"generate": True}, is_endpoint=True)
+    assert choose_mode("b", "generation", ["generation"], endpoint, None).eval_type == "service"
+    assert choose_mode("b", "generation", ["generation"], traits(generate=True), None).eval_type == "checkpoint"

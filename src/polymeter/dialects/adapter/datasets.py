@@ -7,12 +7,12 @@ signatures leave no room for it.
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -250,9 +250,11 @@ def _hub(name: str, asked: str) -> str:
 
 
 def _require_modelscope(name: str) -> None:
-    if find_spec("modelscope") is None:
+    try:
+        importlib.import_module("modelscope")
+    except ModuleNotFoundError as error:
         missing = missing_package("modelscope", f"dataset {name!r}", "modelscope")
-        raise PlanError(missing.what, hint=f"{missing.hint}, or name another dataset_hub. {_instead(name)}")
+        raise PlanError(missing.what, hint=f"{missing.hint}, or name another dataset_hub. {_instead(name)}") from error
 
 
 def _instead(name: str) -> str:

@@ -43,8 +43,13 @@ class Mode:
     note: str = ""
 
 
-def choose_mode(name: str, wish: str, allowed: Sequence[str], traits: ModelTraits, eval_type: str | None) -> Mode:
+def choose_mode(
+    name: str, wish: str, allowed: Sequence[str], traits: ModelTraits, eval_type: str | None, *, is_told: bool = False
+) -> Mode:
     """The way in which a benchmark is asked.
+
+    Of a model of which it is not known whether it gives log-probabilities (most endpoints), text is asked where the
+    benchmark allows it, unless the run itself wants them: then one sample shows whether there are any.
 
     Args:
         name: The benchmark.
@@ -52,6 +57,7 @@ def choose_mode(name: str, wish: str, allowed: Sequence[str], traits: ModelTrait
         allowed: Its ``output_types``.
         traits: What is known of the model.
         eval_type: What the run says of the model; ``None``: nothing.
+        is_told: Whether the wish is the run's and not only the benchmark's.
 
     Raises:
         PlanError: The wish is none that Polymeter knows, or the model can be asked in no way that is allowed.
@@ -62,16 +68,27 @@ def choose_mode(name: str, wish: str, allowed: Sequence[str], traits: ModelTrait
         wish = allowed[0]
     _check_known(name, wish)
     ask = _ASKS[wish]
-    gives_only_text = eval_type in _ONLY_TEXT or traits.asks.get("loglikelihood") is False
-    if ask == "loglikelihood" and gives_only_text:
-        if OutputType.GENERATION not in allowed:
+    if ask == "loglikelihood":
+        has_logprobs = False if eval_type in _ONLY_TEXT else traits.asks.get("loglikelihood")
+        takes_text = OutputType.GENERATION in allowed
+        if has_logprobs is False and not takes_text:
             raise PlanError(
                 f"Benchmark {name!r} needs log-probabilities, which this model does not give.",
                 hint="Choose another model, or a benchmark that takes text.",
             )
-        note = f"Benchmark {name!r} is asked for text, because the model gives no log-probabilities."
-        return Mode(OutputType.GENERATION, "generate", eval_type or EvalType.SERVICE, note)
-    return Mode(_FORMS.get(wish, wish), ask, eval_type or EvalType.CHECKPOINT, note)
+        if has_logprobs is False or (has_logprobs is None and takes_text and not is_told):
+            return Mode(OutputType.GENERATION, "generate", eval_type or EvalType.SERVICE, _why_text(name, has_logprobs))
+    default = EvalType.SERVICE if traits.is_endpoint else EvalType.CHECKPOINT
+    return Mode(_FORMS.get(wish, wish), ask, eval_type or default, note)
+
+
+def _why_text(name: str, has_logprobs: bool | None) -> str:
+    if has_logprobs is False:
+        return f"Benchmark {name!r} is asked for text, because the model gives no log-probabilities."
+    return (
+        f"Benchmark {name!r} is asked for text, because it is not known whether the model gives log-probabilities; "
+        "a model_adapter in its dataset_args has them tried."
+    )
 
 
 def _check_known(name: str, output_type: str) -> None:

@@ -100,7 +100,8 @@ def _adapter(
     with GUEST_LOCK, contained(), authors_code(PlanError, doing):
         adapter = meta.get_data_adapter(config)
     wish = str(adapter.model_adapter or OutputType.GENERATION)
-    mode = choose_mode(spec.name, wish, adapter.output_types, traits, told.eval_type)
+    is_told = "model_adapter" in config
+    mode = choose_mode(spec.name, wish, adapter.output_types, traits, told.eval_type, is_told=is_told)
     adapter.model_adapter = mode.output_type
     Filter.check(list(adapter.config_kwargs.get("filters") or {}))
     if type(adapter).compute_metric is DataAdapter.compute_metric:

@@ -4,7 +4,6 @@ Five worked examples of the subject stand before each question, and the model is
 as the benchmark's authors read it: what follows "answer is", else what follows "Answer:", else the last letter that
 stands alone. An answer without a letter is wrong.
 """
-# mypy: ignore-errors
 
 import re
 

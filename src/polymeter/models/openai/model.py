@@ -280,7 +280,7 @@ def _traits(settings: Settings, logprobs: str) -> ModelTraits:
     modalities: dict[Modality, bool] = {"text": True}
     if is_completion:
         modalities |= {"image": False, "audio": False, "video": False}
-    return ModelTraits("openai", asks=asks, modalities=modalities, is_completion=is_completion)
+    return ModelTraits("openai", asks=asks, modalities=modalities, is_endpoint=True, is_completion=is_completion)
 
 
 def _one_of(name: str, value: str, known: Sequence[str]) -> None:

@@ -1,0 +1,9 @@
+"""Writes the documentation pages of all benchmarks to ``docs/benchmarks``: ``polymeter docs`` with its options."""
+
+import sys
+from pathlib import Path
+
+from polymeter.cli.main import main
+
+if __name__ == "__main__":
+    sys.exit(main(["docs", "--output", str(Path(__file__).parent / "benchmarks"), *sys.argv[1:]]))

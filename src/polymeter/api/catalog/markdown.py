@@ -1,0 +1,103 @@
+"""Markdown from texts that others wrote: nothing in them can become markup, HTML or a link to anything but the web.
+
+What is made here is CommonMark with tables as GitHub reads them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from urllib.parse import quote
+
+from polymeter.report.words import DASH, clean, one_line
+
+_MARKUP = re.compile(r"[\\`*_{}\[\]<>#|!&~$]")
+_NUMBERED = re.compile(r"^(\d{1,9})([.)])")
+_URL = re.compile(r"https?://[A-Za-z0-9.-]+[A-Za-z0-9](?::\d+)?(?:/[^\s<>()\[\]{}\"'`\\|^*]*)?")
+_END_OF_SENTENCE = ".,;:!?"
+_TICKS = re.compile(r"`+")
+
+
+def escape(text: str) -> str:
+    """A text on one line that reads as it is written. Addresses of the web become links."""
+    return _begin(_inline(one_line(text)))
+
+
+def paragraphs(text: str) -> str:
+    """A longer text: blank lines part its paragraphs, and its lines stay lines."""
+    blocks = re.split(r"\n[ \t]*\n", clean(text.replace("\r\n", "\n")).strip())
+    return "\n\n".join(_lines(block) for block in blocks if block.strip())
+
+
+def code(text: str, *, in_table: bool = False) -> str:
+    """A text as code on one line; a dash when there is none."""
+    text = one_line(text)
+    if not text:
+        return DASH
+    if in_table:
+        text = text.replace("|", "\\|")  # a table looks for its bars before anything else
+    ticks = "`" * (_longest_run(text) + 1)
+    pad = " " if text[0] == "`" or text[-1] == "`" else ""
+    return f"{ticks}{pad}{text}{pad}{ticks}"
+
+
+def fence(text: str, language: str = "text") -> str:
+    """A text as a block of code, whatever is in it."""
+    text = clean(text.replace("\r\n", "\n")).rstrip("\n")
+    ticks = "`" * max(3, _longest_run(text) + 1)
+    return f"{ticks}{language}\n{text}\n{ticks}"
+
+
+def link(text: str, target: str, anchor: str = "") -> str:
+    """A link to a file beside or near the page.
+
+    Args:
+        text: Markdown.
+        target: Relative path, with forward slashes.
+        anchor: A place in it.
+    """
+    return f"[{text}]({quote(target)}{f'#{anchor}' if anchor else ''})"
+
+
+def heading(text: str, level: int, anchor: str = "") -> str:
+    """A heading, with an anchor that is the same in every language."""
+    mark = f'<a id="{anchor}"></a>\n\n' if anchor else ""
+    return f"{mark}{'#' * level} {escape(text)}"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of cells that are Markdown already, each on one line."""
+    lines = [_row(head), _row(["---"] * len(head)), *(_row(row) for row in rows)]
+    return "\n".join(lines)
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _lines(block: str) -> str:
+    return "\\\n".join(escape(line) for line in block.splitlines() if line.strip())
+
+
+def _inline(text: str) -> str:
+    made, end = [], 0
+    for found in _URL.finditer(text):
+        address = found[0].rstrip(_END_OF_SENTENCE)
+        made += [_plain(text[end : found.start()]), f"<{address}>"]
+        end = found.start() + len(address)
+    return "".join([*made, _plain(text[end:])])
+
+
+def _plain(text: str) -> str:
+    return _MARKUP.sub(lambda sign: "&lt;" if sign[0] == "<" else f"\\{sign[0]}", text)
+
+
+def _begin(text: str) -> str:
+    """What would begin a list, a rule or a heading at the start of a line begins nothing."""
+    if text[:1] in ("-", "+", "="):
+        return f"\\{text}"
+    return _NUMBERED.sub(r"\1\\\2", text)
+
+
+def _longest_run(text: str) -> int:
+    return max((len(run) for run in _TICKS.findall(text)), default=0)

@@ -1,0 +1,135 @@
+"""Which pages there are, and writing them: a folder for each language, in it a file for each benchmark and the index."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from polymeter.api.catalog.facts import FactReader, Facts, all_members
+from polymeter.api.catalog.hiding import Hider
+from polymeter.api.catalog.pages import INDEX, Links, Page, benchmark_page, index_page
+from polymeter.api.catalog.samples import show_sample
+from polymeter.api.catalog.words import LANGUAGES
+from polymeter.api.settings import read_settings
+from polymeter.api.tasks import build_catalog
+from polymeter.core.catalog import Catalog, Entry, Problem
+from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.engine import plan
+
+OUTPUT = Path("docs", "benchmarks")
+_UNSAFE = re.compile(r"[^\w.-]+")
+_LONGEST_NAME = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was written.
+
+    Attributes:
+        indexes: The index of each language.
+        n_benchmarks: How many benchmarks have a page.
+        n_samples: How many of them show a sample.
+        problems: What is broken.
+    """
+
+    indexes: tuple[Path, ...]
+    n_benchmarks: int
+    n_samples: int
+    problems: tuple[Problem, ...]
+
+
+def write_pages(
+    patterns: Sequence[str] = (),
+    *,
+    include_paths: Sequence[Path] = (),
+    tags: Sequence[str] = (),
+    output: Path = OUTPUT,
+    languages: Sequence[str] = LANGUAGES,
+    has_samples: bool = True,
+    data: Mapping[str, str] | None = None,
+) -> Written:
+    """Write the pages of benchmarks and their index, without the network.
+
+    Args:
+        patterns: Names, globs, groups and tags; none: everything. Only of what is named here, or by ``tags``, a sample
+            is shown, because that runs its code.
+        include_paths: Folders of benchmarks to add.
+        tags: Only benchmarks with one of these.
+        output: The folder. Pages of former calls that are not made again stay in it.
+        languages: Of ``LANGUAGES``.
+        has_samples: Whether to show samples at all.
+        data: Local files in place of dataset ids.
+
+    Raises:
+        PlanError: A pattern, tag or language is unknown, or an include path does not exist.
+    """
+    for language in languages:
+        if language not in LANGUAGES:
+            hint = did_you_mean(language, LANGUAGES) or f"Known: {', '.join(LANGUAGES)}."
+            raise PlanError(f"There are no pages in the language {language!r}.", where="--language", hint=hint)
+    catalog = build_catalog(include_paths)
+    hider = Hider(plan.library_root(), [*read_settings().include_paths, *include_paths])
+    is_named = bool(patterns or tags)
+    reader = FactReader(catalog, hider)
+    pages = [
+        _page(reader, entry, reader.read(entry), data, has_sample=is_named and has_samples)
+        for entry in _chosen(catalog, patterns, tags)
+    ]
+    unread = (
+        ()
+        if is_named
+        else tuple(Problem(hider.hide(item.where), hider.hide(item.message)) for item in catalog.problems)
+    )
+    links = Links(file_names(page.facts.entry.name for page in pages), tuple(languages))
+    indexes = [_write(output / language, pages, unread, links, language) for language in links.languages]
+    broken = [Problem(page.facts.entry.name, page.problem) for page in pages if page.problem]
+    return Written(tuple(indexes), len(pages), sum(page.has_sample for page in pages), (*broken, *unread))
+
+
+def file_names(names: Iterable[str]) -> dict[str, str]:
+    """The file of each benchmark's page: safe on every file system, and no two alike where case does not count."""
+    made: dict[str, str] = {}
+    taken = {INDEX}
+    for name in names:
+        stem = _UNSAFE.sub("-", name).strip(".-")[:_LONGEST_NAME] or "benchmark"
+        file, number = f"{stem}.md", 1
+        while file.lower() in taken:
+            number += 1
+            file = f"{stem}-{number}.md"
+        taken.add(file.lower())
+        made[name] = file
+    return made
+
+
+def _chosen(catalog: Catalog, patterns: Sequence[str], tags: Sequence[str]) -> list[Entry]:
+    """What is named and what lies below it, by name."""
+    chosen = {entry.name: entry for entry in catalog.choose(patterns, tags)}
+    for entry in list(chosen.values()):
+        chosen.update((member.name, member) for member in all_members(entry, catalog))
+    return sorted(chosen.values(), key=lambda entry: (entry.name.lower(), entry.name))
+
+
+def _page(reader: FactReader, entry: Entry, facts: Facts, data: Mapping[str, str] | None, *, has_sample: bool) -> Page:
+    spec = reader.specs.get(entry.name)
+    if not has_sample or spec is None or facts.problem:
+        return Page(facts, problem=facts.problem, members=entry.members)
+    sample = show_sample(spec, data)
+    reason = reader.problem_of(sample.missing) if sample.missing is not None else ""
+    problem = reader.problem_of(sample.problem) if sample.problem is not None else ""
+    return Page(facts, sample, reason, problem)
+
+
+def _write(folder: Path, pages: Sequence[Page], unread: Sequence[Problem], links: Links, language: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for page in pages:
+        text = benchmark_page(page, links, language)
+        _put(folder / links.files[page.facts.entry.name], text)
+    index = folder / INDEX
+    _put(index, index_page(pages, unread, links, language))
+    return index
+
+
+def _put(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")

@@ -1,0 +1,62 @@
+"""``polymeter docs``: a Markdown page for each benchmark, and an index, in English and Chinese."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from polymeter.cli.state import Debug
+
+
+def docs(
+    patterns: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Names, globs, groups or tags; their pages show a sample, which runs their code. None: every "
+            "benchmark, without samples.",
+            metavar="NAMES",
+            show_default=False,
+        ),
+    ] = None,
+    include_path: Annotated[
+        list[Path] | None, typer.Option(help="A folder of benchmarks.", metavar="FOLDER", show_default=False)
+    ] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option(help="Only benchmarks with this tag.", metavar="TAG", show_default=False)
+    ] = None,
+    output: Annotated[Path, typer.Option(help="Where the pages are written.", metavar="FOLDER")] = Path(
+        "docs", "benchmarks"
+    ),
+    language: Annotated[
+        Literal["en", "zh", "both"], typer.Option(help="The language around the benchmarks' own words.")
+    ] = ("both"),
+    no_samples: Annotated[bool, typer.Option("--no-samples", help="Run no code of any benchmark.")] = False,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(help="Local files in place of a dataset: id=path.", metavar="ID=PATH", show_default=False),
+    ] = None,
+    debug: Debug = False,
+) -> int:
+    """Write documentation pages of benchmarks, without the network."""
+    from polymeter.api.catalog import LANGUAGES, write_pages
+    from polymeter.cli.pairs import parse_places
+    from polymeter.report.words import count
+
+    written = write_pages(
+        patterns or (),
+        include_paths=tuple(include_path or ()),
+        tags=tag or (),
+        output=output,
+        languages=LANGUAGES if language == "both" else (language,),
+        has_samples=not no_samples,
+        data=parse_places(data or (), "--data"),
+    )
+    for problem in written.problems:
+        typer.echo(f"{problem.where}: {problem.message}", err=True)
+    samples = f", {written.n_samples:,} with a sample" if written.n_samples else ""
+    typer.echo(f"{count(written.n_benchmarks, 'benchmark')}{samples}")
+    for index in written.indexes:
+        typer.echo(f"pages  {index}")
+    return 1 if written.problems else 0
