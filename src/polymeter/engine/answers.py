@@ -65,8 +65,8 @@ def _check(request: Request, response: Any) -> None:
 
 
 def _after_reasoning(text: str) -> int:
-    """Where the answer begins. Reasoning that was begun and never ended (the token limit came first) has no answer after
-    it.
+    """Where the answer begins. Behind reasoning that was begun and never ended (the token limit came first) there is no
+    answer.
     """
     ends = [text.rfind(end) + len(end) for end in _REASONING_ENDS if end in text]
     if ends:
