@@ -33,6 +33,7 @@ def main() -> None:
         text(folder, 20_000)
         images(folder, 2_000)
         endpoints(folder)
+        local_models()
         for n_docs in (10_000, 100_000) if is_quick else (10_000, 100_000, 1_000_000):
             memory(folder, n_docs)
     finally:
@@ -100,6 +101,11 @@ def endpoints(folder: Path) -> None:
         whole = f"process {found.process.wall_s:.2f} s = {found.process.wall_s / found.ideal_s:.2f} x"
         cpu = f"{found.process.cpu_s:.2f} s CPU"
         show(name, f"window {found.window_s:.2f} s = {found.ratio:.3f} x ideal, {whole}, {cpu}", budget)
+
+
+def local_models() -> None:
+    """Checkpoints on this machine, in a process of their own: torch would count in the memory of all that follow."""
+    subprocess.run([sys.executable, "-m", "benchmarks.local_models"], check=True)
 
 
 def memory(folder: Path, n_docs: int) -> None:

@@ -10,6 +10,7 @@ import pytest
 from polymeter.api.evalscope_config import FIELDS
 from polymeter.cli import evalscope_flags as flags
 from polymeter.cli.main import main
+from polymeter.dialects.adapter.registration import BENCHMARK_MAPPINGS
 from tests.conformance.adapter.facade_kit import TABLE, benchmarks, texts
 from tests.conformance.adapter.mmlu_pro_data import write
 
@@ -55,9 +56,25 @@ def test_every_option_of_upstream_is_known() -> None:
 
 
 def test_the_table_is_printed(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("--model-args", "mode=echo", "--api-key", KEY, "--work-dir", "out") == 0
+    assert run("--model-args", "mode=echo", "--work-dir", "out") == 0
     assert capsys.readouterr().out.strip() == TABLE
     assert len(list((here / "out").glob("*/reports/mock/capitals.json"))) == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--api-key", KEY],
+        [f"--api-key={KEY}"],
+        [f"--api_key={KEY}"],
+        ["--judge-model-args", f'{{"model_id": "mock", "api_key": "{KEY}"}}'],
+        [f'--judge-model-args={{"model_id": "mock", "api_key": "{KEY}"}}'],
+        ["--judge-model-args", f"model_id=mock,api_key={KEY}"],
+    ],
+)
+def test_a_key_is_in_no_file(words: list[str], here: Path) -> None:
+    assert run("--model-args", "mode=echo", "--work-dir", "out", *words) == 0
+    assert "polymeter evalscope eval" in texts(here / "out")
     assert KEY not in texts(here / "out")
 
 
@@ -120,7 +137,10 @@ def test_a_script_that_defines_its_benchmark_needs_no_imports_that_are_supplied(
     text += "\n\nfrom evalscope import run_task\n"
     text += "run_task(dict(model='mock', model_args={'mode': 'echo'}, datasets=['in_a_script'], limit=2))\n"
     (here / "script.py").write_text(text, encoding="utf-8")
-    assert main(["python", "script.py"]) == 0
+    try:
+        assert main(["python", "script.py"]) == 0
+    finally:
+        BENCHMARK_MAPPINGS.forget("in_a_script")
     assert "| in_a_script | AverageAccuracy | OVERALL" in capsys.readouterr().out
 
 

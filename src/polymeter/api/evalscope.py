@@ -109,8 +109,8 @@ def work_folder(config: TaskConfig, stamp: str = "") -> Path:
         PlanError: The folder to go on in is not there.
     """
     if not config.use_cache:
-        return Path(config.work_dir) / (stamp or time_stamp())
-    folder = Path(config.use_cache)
+        return Path(config.work_dir).expanduser() / (stamp or time_stamp())
+    folder = Path(config.use_cache).expanduser()
     if not folder.is_dir():
         raise PlanError(
             f"There is no folder {config.use_cache!r} to go on in.",
@@ -177,7 +177,7 @@ class _Job:
                     where=str(self.root),
                     hint="The stage 'review' takes the configuration that the stage 'infer' had, but for the judge.",
                 )
-            return begun[0]
+            return next((run for run in begun if _is_whole(run)), begun[0])
         return next((run for run in begun if _is_whole(run)), None)
 
     def _asked(self, options: Mapping[str, Any]) -> str:

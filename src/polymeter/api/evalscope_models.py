@@ -67,12 +67,14 @@ def choose_model(config: TaskConfig) -> Chosen:
     is_spec = backend in MODELS and (bool(colon) or not config.api_url)
     if config.api_url or (config.eval_type == "service" and not is_spec):
         return _endpoint(config, name if is_spec and backend == "openai" else model)
-    if is_spec:
+    if config.chat_template and is_spec and backend != "hf":
+        raise _no_template(backend)
+    if is_spec and backend != "hf":
         kind = (
             "service" if backend in _ENDPOINTS else "checkpoint" if config.eval_type == "custom" else config.eval_type
         )
         return Chosen(ModelSpec(backend, name, dict(config.model_args)), kind, _key(config.api_key, MODEL_KEY))
-    if config.eval_type == "custom":
+    if config.eval_type == "custom" and not is_spec:
         raise PlanError(
             f"The eval_type 'custom' takes a model that is an object, not {model!r}.",
             where="TaskConfig model",
@@ -84,7 +86,8 @@ def choose_model(config: TaskConfig) -> Chosen:
             where="TaskConfig model_task",
             hint="Give a model that is an object (polymeter.BatchModel answers GenerateImage).",
         )
-    return Chosen(ModelSpec("hf", model, _checkpoint_arguments(config)), "checkpoint")
+    arguments = _checkpoint_arguments(config)
+    return Chosen(ModelSpec("hf", name if is_spec else model, arguments), "checkpoint", _key(config.api_key, MODEL_KEY))
 
 
 def choose_judge(config: TaskConfig) -> Chosen | None:
@@ -175,6 +178,8 @@ def _endpoint(config: TaskConfig, name: str) -> Chosen:
             where="TaskConfig api_url",
             hint="Give api_url='http://localhost:8000/v1/chat/completions' or the like.",
         )
+    if config.chat_template:
+        raise _no_template("openai")
     keys = _key(config.api_key, MODEL_KEY)
     arguments = dict(config.model_args)
     if config.api_url:
@@ -182,6 +187,14 @@ def _endpoint(config: TaskConfig, name: str) -> Chosen:
     if keys:
         arguments["api_key_env"] = MODEL_KEY
     return Chosen(ModelSpec("openai", name, arguments), "service", keys)
+
+
+def _no_template(backend: str) -> PlanError:
+    return PlanError(
+        f"Model {backend!r} takes no chat_template.",
+        where="TaskConfig chat_template",
+        hint="Only checkpoints that are loaded here do; an endpoint uses its own.",
+    )
 
 
 def _checkpoint_arguments(config: TaskConfig) -> dict[str, Any]:

@@ -31,12 +31,18 @@ def hide_secrets(text: str) -> str:
 
 
 def hide_in_arguments(arguments: Sequence[str]) -> list[str]:
-    """Arguments of a command line without secrets, also where a value stands by itself after ``--api-key``."""
+    """Arguments of a command line without secrets, also where a value stands after ``--api-key``, parted from it by a
+    blank or ``=``.
+    """
     found: list[str] = []
     for place, argument in enumerate(arguments):
         before = arguments[place - 1] if place else ""
         is_value = before.startswith("--") and is_secret_name(before[2:]) and not argument.startswith("--")
-        found.append(HIDDEN if is_value else hide_secrets(argument))
+        option, equals, _ = argument.partition("=")
+        if equals and option.startswith("--") and is_secret_name(option[2:]):
+            found.append(f"{option}={HIDDEN}")
+        else:
+            found.append(HIDDEN if is_value else hide_secrets(argument))
     return found
 
 

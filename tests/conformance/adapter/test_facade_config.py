@@ -103,6 +103,8 @@ def test_what_cannot_be_is_refused_when_it_is_said(fields: dict[str, object], me
         ({"model": 3}, "A int is no model"),
         ({"eval_type": "custom"}, "'custom' takes a model that is an object"),
         ({"eval_type": "service"}, "needs the address of an endpoint"),
+        ({"chat_template": "x", "model": "mock"}, "'mock' takes no chat_template"),
+        ({"chat_template": "x", "api_url": "http://localhost:1/v1"}, "'openai' takes no chat_template"),
         ({"model_task": "image_generation"}, "generates images"),
         ({"judge_model_args": {"modelid": "x"}}, "no argument 'modelid'. .*'model_id'"),
         ({"judge_strategy": "llm"}, "needs a judge, and none is named. .*judge_model_args"),
@@ -150,6 +152,7 @@ def test_which_model_is_meant() -> None:
         "hf", "org/name", {"dtype": "float16"}
     )
     assert spec(model="hf:org/name") == ModelSpec("hf", "org/name")
+    assert spec(chat_template="{{ x }}") == ModelSpec("hf", "org/name", {"chat_template": "{{ x }}"})
     assert spec(model="mock", model_args={"answer": "x"}) == ModelSpec("mock", "", {"answer": "x"})
     assert spec(api_url=url) == ModelSpec("openai", "org/name", {"base_url": "http://localhost:8000/v1"})
     assert spec(api_url=url, model="qwen2.5:0.5b") == ModelSpec(

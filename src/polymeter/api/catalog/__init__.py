@@ -1,4 +1,4 @@
-"""Documentation pages of benchmarks, made without running their code, except for the samples of those that are named."""
+"""Documentation pages of benchmarks. Making them runs no code but that of benchmarks that are named, for a sample."""
 
 from polymeter.api.catalog.words import LANGUAGES
 from polymeter.api.catalog.writing import Written, write_pages

@@ -170,14 +170,14 @@ class FactReader:
             ),
             description=own_words,
             tags=written.several(keys.tags) or entry.tags,
-            dataset=self._hidden(written.one(keys.dataset)),
+            dataset=self._setting(written, keys.dataset),
             subsets=written.several(keys.subsets),
             splits=tuple((key, written.one(key)) for key in keys.splits if written.one(key)),
             outputs=outputs,
             asks=tuple(asks),
             metrics=_metrics(written, outputs),
             few_shot=written.one(keys.few_shot) or "0",
-            settings=tuple((key, self._hidden(written.one(key))) for key in keys.settings if written.one(key)),
+            settings=tuple((key, self._setting(written, key)) for key in keys.settings if written.one(key)),
             prompts=tuple((key, written.one(key)) for key in keys.prompts if written.one(key)),
             judge=judge_need(entry.name, spec.config, spec.sources),
         )
@@ -187,8 +187,9 @@ class FactReader:
         about = metadata.get("description", "") if isinstance(metadata, Mapping) else ""
         return about if isinstance(about, str) else ""
 
-    def _hidden(self, value: Value) -> Value:
-        return self.hider.hide(value) if isinstance(value, str) else value
+    def _setting(self, written: _Written, key: str) -> Value:
+        value = written.one(key)
+        return value if isinstance(value, Unknown) else _text(self.hider.hide_in(written.raw(key)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ _MARKUP = re.compile(r"[\\`*_{}\[\]<>#|!&~$]")
 _NUMBERED = re.compile(r"^(\d{1,9})([.)])")
 _URL = re.compile(r"https?://[A-Za-z0-9.-]+[A-Za-z0-9](?::\d+)?(?:/[^\s<>()\[\]{}\"'`\\|^*]*)?")
 _END_OF_SENTENCE = ".,;:!?"
+_PUNCTUATION = re.compile(r"[^\w ]|_")
 _TICKS = re.compile(r"`+")
 
 
@@ -34,8 +35,8 @@ def code(text: str, *, in_table: bool = False) -> str:
     text = one_line(text)
     if not text:
         return DASH
-    if in_table:
-        text = text.replace("|", "\\|")  # a table looks for its bars before anything else
+    if in_table and "|" in text:  # a table looks for its bars before it looks for code
+        return f"<code>{_PUNCTUATION.sub(lambda sign: f'&#{ord(sign[0])};', text)}</code>"
     ticks = "`" * (_longest_run(text) + 1)
     pad = " " if text[0] == "`" or text[-1] == "`" else ""
     return f"{ticks}{pad}{text}{pad}{ticks}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -10,6 +11,7 @@ from polymeter.api.catalog.markdown import code, escape, fence, heading, link, p
 from polymeter.api.catalog.samples import ShownSample
 from polymeter.api.catalog.words import CHROME, Words
 from polymeter.core.catalog import Problem
+from polymeter.data.source import BUILDERS
 from polymeter.report.words import DASH
 
 INDEX = "index.md"
@@ -18,7 +20,6 @@ SAMPLE = "sample"
 _PROMPT = "prompt"
 _PROBLEMS = "problems"
 _LONGEST = 6000
-_MEDIA_FORMATS = frozenset({"json", "csv", "parquet", "text", "arrow", "xml"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ def index_page(pages: Sequence[Page], problems: Iterable[Problem], links: Links,
     blocks = [
         heading(words["title"], 1),
         _navigation(links, language, INDEX),
-        words["about"].format(n=len(pages)),
+        words["about"].format(n=sum(page.facts.entry.kind == "task" for page in pages)),
         table(head, (_index_row(page, links, words) for page in pages)),
     ]
     broken = [f"- {_link_to(page.facts.entry.name, links)}: {code(page.problem)}" for page in pages if page.problem]
@@ -130,7 +131,7 @@ def _rows(page: Page, words: Words) -> Iterator[tuple[str, str]]:
     yield words["kind"], escape(_kind(facts, words))
     yield words["file"], code(facts.place, in_table=True)
     yield words["tags"], _codes(facts.tags, words)
-    if facts.entry.kind == "group" or page.problem and not facts.dataset:
+    if facts.entry.kind == "group" or (page.problem and not facts.dataset):
         return
     yield words["dataset"], _codes([facts.dataset], words)
     yield words["subsets"], _codes(facts.subsets, words)
@@ -221,23 +222,17 @@ def _sample(page: Page, words: Words) -> Iterator[str]:
 
 
 def _is_id(dataset: str) -> bool:
-    return bool(dataset) and dataset not in _MEDIA_FORMATS and not any(sign in dataset for sign in " …\n")
+    return bool(dataset) and dataset not in BUILDERS and not any(sign in dataset for sign in " …\n")
 
 
 def _docs_command(page: Page) -> str:
     entry = page.facts.entry
     include = " --include-path FOLDER" if entry.is_user else ""
-    return f"polymeter docs {_quoted(entry.name)}{include}"
+    return f"polymeter docs {shlex.quote(entry.name)}{include}"
 
 
 def _run_command(page: Page) -> str:
     entry = page.facts.entry
     include = " --include-path FOLDER" if entry.is_user else ""
     judge = " --judge JUDGE" if _judge(page) == "yes" else ""
-    return f"polymeter run --model MODEL --tasks {_quoted(entry.name)}{include}{judge}"
-
-
-def _quoted(name: str) -> str:
-    import shlex
-
-    return shlex.quote(name)
+    return f"polymeter run --model MODEL --tasks {shlex.quote(entry.name)}{include}{judge}"

@@ -1,4 +1,4 @@
-"""Which pages there are, and writing them: a folder for each language, in it a file for each benchmark and the index."""
+"""Which pages there are, and writing them: a folder for each language, with a file for each benchmark and an index."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from polymeter.core.catalog import Catalog, Entry, Problem
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.engine import plan
 
-OUTPUT = Path("docs", "benchmarks")
 _UNSAFE = re.compile(r"[^\w.-]+")
 _LONGEST_NAME = 100
 
@@ -29,7 +28,7 @@ class Written:
 
     Attributes:
         indexes: The index of each language.
-        n_benchmarks: How many benchmarks have a page.
+        n_benchmarks: How many benchmarks have a page, groups not counted.
         n_samples: How many of them show a sample.
         problems: What is broken.
     """
@@ -45,7 +44,7 @@ def write_pages(
     *,
     include_paths: Sequence[Path] = (),
     tags: Sequence[str] = (),
-    output: Path = OUTPUT,
+    output: Path,
     languages: Sequence[str] = LANGUAGES,
     has_samples: bool = True,
     data: Mapping[str, str] | None = None,
@@ -85,7 +84,8 @@ def write_pages(
     links = Links(file_names(page.facts.entry.name for page in pages), tuple(languages))
     indexes = [_write(output / language, pages, unread, links, language) for language in links.languages]
     broken = [Problem(page.facts.entry.name, page.problem) for page in pages if page.problem]
-    return Written(tuple(indexes), len(pages), sum(page.has_sample for page in pages), (*broken, *unread))
+    n_benchmarks = sum(page.facts.entry.kind == "task" for page in pages)
+    return Written(tuple(indexes), n_benchmarks, sum(page.has_sample for page in pages), (*broken, *unread))
 
 
 def file_names(names: Iterable[str]) -> dict[str, str]:
