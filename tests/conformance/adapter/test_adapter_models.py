@@ -54,7 +54,7 @@ def test_an_endpoint_answers_in_text(tmp_path: Path, data: dict[str, str]) -> No
             (body.get("temperature"), body.get("max_completion_tokens", body.get("max_tokens"))) for body in stub.bodies
         }
     assert run.value("mmlu_pro", "AverageAccuracy") == 1.0
-    assert (0.0, 512) in settings
+    assert (0.0, 2048) in settings, "the defaults of a service"
     assert (run.folder.artifacts / "reports/stub/mmlu_pro.json").is_file()
 
 

@@ -1,6 +1,7 @@
 """Whole runs of data adapters: settings of a run, resuming, broken neighbours, and what is refused with which words."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -269,7 +270,7 @@ def test_an_authors_own_loading_that_finds_no_file_says_what_is_missing_and_what
 def test_an_id_of_modelscope_without_its_package_says_how_to_get_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("polymeter.dialects.adapter.datasets.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "modelscope", None)
     with pytest.raises(PlanError, match=r"'modelscope'.*polymeter\[modelscope\].*--data modelscope/MMLU-Pro="):
         evaluate(tmp_path, GUIDE, "mmlu_pro", "mock")
 
