@@ -20,6 +20,7 @@ from polymeter.core.registries import MODELS
 MODEL_KEY = "EVALSCOPE_API_KEY"
 JUDGE_KEY = "EVALSCOPE_JUDGE_API_KEY"
 _ENDPOINTS = ("openai", "anthropic", "gemini")
+_OPENAI = "//api.openai.com/"
 _CHAT = "/chat/completions"
 _ARGUMENTS = {"model_revision": "revision", "torch_dtype": "dtype", "precision": "dtype"}
 """EvalScope's names of arguments of a checkpoint, and ours."""
@@ -184,8 +185,8 @@ def _endpoint(config: TaskConfig, name: str) -> Chosen:
     arguments = dict(config.model_args)
     if config.api_url:
         arguments["base_url"] = base_url(config.api_url)
-    if keys:
-        arguments["api_key_env"] = MODEL_KEY
+    if keys or (config.api_url and _OPENAI not in config.api_url):
+        arguments.setdefault("api_key_env", MODEL_KEY)  # a key for OpenAI never goes to somebody else's address
     return Chosen(ModelSpec("openai", name, arguments), "service", keys)
 
 

@@ -154,10 +154,11 @@ def test_which_model_is_meant() -> None:
     assert spec(model="hf:org/name") == ModelSpec("hf", "org/name")
     assert spec(chat_template="{{ x }}") == ModelSpec("hf", "org/name", {"chat_template": "{{ x }}"})
     assert spec(model="mock", model_args={"answer": "x"}) == ModelSpec("mock", "", {"answer": "x"})
-    assert spec(api_url=url) == ModelSpec("openai", "org/name", {"base_url": "http://localhost:8000/v1"})
-    assert spec(api_url=url, model="qwen2.5:0.5b") == ModelSpec(
-        "openai", "qwen2.5:0.5b", {"base_url": "http://localhost:8000/v1"}
-    )
+    there = {"base_url": "http://localhost:8000/v1", "api_key_env": models.MODEL_KEY}
+    assert spec(api_url=url) == ModelSpec("openai", "org/name", there), "never the key that OPENAI_API_KEY holds"
+    assert spec(api_url=url, model="qwen2.5:0.5b") == ModelSpec("openai", "qwen2.5:0.5b", there)
+    openai = {"base_url": "https://api.openai.com/v1"}
+    assert spec(api_url="https://api.openai.com/v1") == ModelSpec("openai", "org/name", openai)
     assert isinstance(spec(model=None), CustomBackend)
 
 
