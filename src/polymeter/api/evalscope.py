@@ -230,7 +230,7 @@ def _write(run: RunFolder, root: Path, config: TaskConfig) -> dict[str, Report]:
     if made.is_dir():
         shutil.copytree(made, reports, dirs_exist_ok=True)
     return {
-        name: Report.from_json(made / model_id / f"{name}.json")
+        name: Report.as_written(made / model_id / f"{name}.json")
         for name in config.datasets
         if (made / model_id / f"{name}.json").is_file()
     }

@@ -83,8 +83,8 @@ Ask = Generate | Loglikelihood | GenerateImage
 
 @dataclass(frozen=True, slots=True)
 class GuestHooks:
-    """Live functions that a foreign model may need to rebuild the arguments its authors expect. Never hashed, never
-    sent to another process.
+    """Live functions that a foreign model may need to rebuild the arguments its authors expect, and the prompt as the
+    benchmark made it, where that has a form of its own. Never hashed, never sent to another process.
     """
 
     doc_to_visual: Callable[..., Any] | None = None
@@ -93,6 +93,7 @@ class GuestHooks:
     doc_to_target: Callable[..., Any] | None = None
     full_doc: Callable[[], Mapping[str, Any]] | None = None
     doc_to_choice: Callable[..., Any] | None = None
+    prompt: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

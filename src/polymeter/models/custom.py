@@ -95,7 +95,7 @@ class CustomBackend(BatchModel):
             ModelError: It raised, or gave another number of answers than it was asked for.
         """
         inputs = [origin_input(request) for request in requests]
-        prompts = [str(item["data"][0]) for item in inputs]
+        prompts = [_text(request) for request in requests]
         doing = f"predict of {type(self._custom).__name__}"
         given: Any
         with contained(), boundary(ModelError, doing):
@@ -107,23 +107,30 @@ class CustomBackend(BatchModel):
 
 
 def origin_input(request: Request) -> dict[str, Any]:
-    """A request as the prompt that a benchmark makes: ``data``, ``index``, ``system_prompt``, ``raw_input``; a
-    conversation of several turns as ``messages`` too.
+    """A request as the prompt that its benchmark made, or would have made: ``data``, ``index``, ``system_prompt``,
+    ``raw_input``; a conversation of several turns as ``messages`` too.
     """
+    origin = request.origin
+    if origin is not None and origin.hooks is not None and origin.hooks.prompt is not None:
+        return dict(origin.hooks.prompt)
     turns = [message for message in request.messages if message.role != "system"]
     systems = [message.text for message in request.messages if message.role == "system"]
-    found: dict[str, Any] = {"data": ["\n".join(message.text for message in turns)], "index": 0}
+    found: dict[str, Any] = {"data": [_text(request)], "index": 0}
     if systems:
         found["system_prompt"] = "\n".join(systems)
     if len(turns) > 1:
         found["messages"] = [{"role": message.role, "content": message.text} for message in request.messages]
-    origin = request.origin
     if origin is not None:
         place = origin.sample.rpartition("/")[2]
         found["index"] = int(place) if place.isdecimal() else origin.index
         if origin.hooks is not None and origin.hooks.full_doc is not None:
             found["raw_input"] = origin.hooks.full_doc()
     return found
+
+
+def _text(request: Request) -> str:
+    """What is asked, without what stands before it."""
+    return "\n".join(message.text for message in request.messages if message.role != "system")
 
 
 def infer_config(request: Request) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def _prediction(sample: Sample, asked: list[Mapping[str, Any]], model_id: str) -
     counts = [output["usage"] for output in outputs if output.get("usage")]
     inputs, answers = (sum(usage[place] or 0 for usage in counts) for place in (0, 1))
     return {
-        "choices": [_choice(number, output) for number, output in enumerate(outputs)],
+        "choices": _made(sample) or [_choice(number, output) for number, output in enumerate(outputs)],
         "model": model_id,
         "object": "chat.completion",
         "usage": {"prompt_tokens": inputs, "completion_tokens": answers, "total_tokens": inputs + answers},
@@ -77,6 +77,14 @@ def _review(sample: Sample, prediction: dict[str, Any], reviews: list[Any]) -> d
         "reviewed": True,
         "review_id": _digest([prediction["answer_id"], reviews]),
     }
+
+
+def _made(sample: Sample) -> list[dict[str, Any]]:
+    """Answers that were made of log-probabilities: the likeliest choice, or one number for each continuation."""
+    return [
+        {"index": number, "finish_reason": "stop", "message": {"role": "assistant", "content": content}}
+        for number, content in enumerate(sample["log"].get("contents", ()))
+    ]
 
 
 def _choice(number: int, output: Mapping[str, Any]) -> dict[str, Any]:

@@ -237,6 +237,9 @@ def test_checking_a_file_finds_what_is_missing(tmp_path: Path) -> None:
             {"dataset_args": {"mmlu_pro": {"model_adapter": "bfcl_server", "output_types": ["bfcl_server"]}}},
             "cannot do",
         ),
+        ({"dataset_args": {"mmlu_pro": {"subset_list": "math"}}}, r"'subset_list' must be a list of names, not 'math'"),
+        ({"dataset_args": {"mmlu_pro": {"few_shot_num": -1}}}, r"'few_shot_num' must be a whole number.*not -1"),
+        ({"dataset_args": {"mmlu_pro": {"few_shot_num": "2"}}}, r"'few_shot_num' must be a whole number.*not '2'"),
         ({"dataset_args": {"mmlu_pro": {"filters": {"remove_untl": "x"}}}}, r"no filter 'remove_untl'.*remove_until"),
     ],
 )

@@ -13,7 +13,7 @@ from polymeter.compat.evalscope.models import CustomModel
 from polymeter.compat.evalscope.summarizer import Summarizer
 from polymeter.core.errors import ModelError, PlanError
 from polymeter.core.parts import Text
-from polymeter.core.request import Generate, Message, Origin, Request
+from polymeter.core.request import Generate, GuestHooks, Message, Origin, Request
 from polymeter.models.custom import CustomBackend, infer_config, origin_input
 from tests.conformance.adapter.facade_kit import TABLE, benchmarks, texts
 from tests.helpers.openai_stub import OpenAIStub, chat
@@ -156,6 +156,34 @@ def test_prompts_and_settings_as_a_custom_model_sees_them() -> None:
     assert (seen["index"], seen["system_prompt"]) == (4, "s")
     assert seen["messages"][0] == {"role": "system", "content": "s"}
     assert infer_config(Request(turns, Generate(n=2, stop=("x",)))) == {"stop": ["x"], "num_return_sequences": 2}
+
+
+def test_a_custom_model_sees_the_prompt_as_its_benchmark_made_it() -> None:
+    prompt = {
+        "data": [""],
+        "index": 4,
+        "id": "q-4",
+        "multi_choices": ["A", "B"],
+        "messages": [{"role": "user", "content": "a"}],
+        "raw_input": {"question": "a"},
+    }
+    hooks = GuestHooks(prompt=prompt)
+    request = Request((Message("user", (Text("a"),)),), Generate(), Origin("t", "sub/4", index=9, hooks=hooks))
+    mine = Mine()
+    CustomBackend(mine).respond([request])
+    assert mine.calls[0]["origin_inputs"] == [prompt]
+    assert mine.calls[0]["prompts"] == ["a"]
+
+
+def test_the_likeliest_choice_stands_in_the_files_as_the_answer(here: Path) -> None:
+    kind = "multiple_choice_logits"
+    told = {"model_adapter": kind, "output_types": [kind], "choices": ["near 0", "near 1"]}
+    run_task(config(dataset_args={"capitals": told}))
+    (answer, *_) = lines(folder() / "predictions/mock/capitals_near.jsonl")
+    (review, *_) = lines(folder() / "reviews/mock/capitals_near.jsonl")
+    content = answer["choices"][0]["message"]["content"]
+    assert content in told["choices"]
+    assert review["choices"][0]["message"]["content"] == content == review["choices"][0]["review"]["pred"]
 
 
 def test_without_a_model_there_are_placeholders(here: Path) -> None:

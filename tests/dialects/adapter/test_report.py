@@ -77,6 +77,19 @@ def test_json_shape_and_way_back(report: Report, tmp_path: Path) -> None:
     assert report.to_json_str() == file.read_text(encoding="utf-8")
 
 
+def test_scores_that_an_adapter_set_are_read_as_written(report: Report, tmp_path: Path) -> None:
+    report.score = 0.77
+    report.metrics[0].categories[1].macro_score = 0.5
+    report.metrics[1].score = math.nan
+    report.to_json(tmp_path / "quiz.json")
+    assert Report.from_json(tmp_path / "quiz.json").score == report.metrics[0].score
+    read = Report.as_written(tmp_path / "quiz.json")
+    assert read.score == 0.77
+    assert read.metrics[0].categories[1].macro_score == 0.5
+    assert math.isnan(read.metrics[1].score)
+    assert read.to_json_str() == report.to_json_str()
+
+
 def test_a_subset_without_a_score_is_null_and_in_no_mean() -> None:
     found = ReportGenerator.gen_report({"a": [entry(math.nan, 0)], "b": [entry(0.5, 2)]}, "m", adapter())
     assert found.score == 0.5

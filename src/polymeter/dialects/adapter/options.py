@@ -39,7 +39,20 @@ def read_run_options(options: Mapping[str, Any]) -> AdapterRunOptions:
     _check("judge_strategy", told.judge_strategy, STRATEGIES)
     if told.eval_type is not None:
         _check("eval_type", told.eval_type, EVAL_TYPES)
+    for name, settings in told.dataset_args.items():
+        _check_settings(f"dataset_args of {name!r}", settings)
     return told
+
+
+def _check_settings(where: str, settings: Mapping[str, Any]) -> None:
+    """Refuse values that would fail inside an author's code, where the error would blame him."""
+    for name in ("subset_list", "metric_list"):
+        value = settings.get(name)
+        if value is not None and not isinstance(value, (list, tuple)):
+            raise PlanError(f"{name!r} must be a list of names, not {value!r}.", where=where)
+    number = settings.get("few_shot_num")
+    if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < 0):
+        raise PlanError(f"'few_shot_num' must be a whole number from 0 on, not {number!r}.", where=where)
 
 
 def _check(name: str, value: str, known: tuple[str, ...]) -> None:

@@ -180,6 +180,18 @@ class Report:
         except (OSError, ValueError, DataError, ScoreError) as error:
             raise DataError(f"{json_file} holds no report: {error}") from error
 
+    @classmethod
+    def as_written(cls, json_file: str | Path) -> Report:
+        """The report of a file with the scores that stand in it, also where an adapter's ``gen_report`` has set others
+        than follow from the subsets.
+
+        Raises:
+            DataError: The file holds no report.
+        """
+        report = cls.from_json(json_file)
+        _restore(report, json.loads(Path(json_file).read_text(encoding="utf-8")))
+        return report
+
     def to_dataframe(
         self, flatten_metrics: bool = True, flatten_categories: bool = True, add_overall_metric: bool = False
     ) -> pandas.DataFrame:
@@ -238,6 +250,16 @@ class ReportGenerator:
             dataset_description=data_adapter.description,
             dataset_pretty_name=data_adapter.pretty_name,
         )
+
+
+def _restore(node: Any, data: Mapping[str, Any]) -> None:
+    """Put numbers as they were written into a node and all nodes below it."""
+    for name in ("num", "score", "macro_score"):
+        if name in data:
+            setattr(node, name, math.nan if data[name] is None else data[name])
+    for name in ("metrics", "categories", "subsets"):
+        for below, item in zip(getattr(node, name, ()), data.get(name, ()), strict=True):
+            _restore(below, item)
 
 
 def _totals(parts: list[Any]) -> tuple[int, float, float]:

@@ -146,7 +146,11 @@ class AdapterTask:
         if not contents:
             raise ScoreError(f"Sample {sample.id} of benchmark {self.spec.name!r} has no answer to score.")
         reviews = [self._reviewer.review(sample.doc, content) for content in contents]
-        log = {"reviews": [{"gold": item.gold, "pred": item.pred, "result": item.result} for item in reviews]}
+        log: dict[str, Any] = {
+            "reviews": [{"gold": item.gold, "pred": item.pred, "result": item.result} for item in reviews]
+        }
+        if isinstance(self._asking.ask, Loglikelihood):
+            log["contents"] = contents  # made of several numbers; other answers stand in their exchanges
         return Score(
             self._values([item.result for item in reviews]),
             _shown(reviews[0].gold),
@@ -187,6 +191,7 @@ class AdapterTask:
             doc_to_target=self.adapter.get_gold_answer,
             full_doc=sample.full_doc,
             doc_to_choice=None if not choices else lambda doc: list(choices),
+            prompt=prompt,
         )
         metadata = {"task": self.spec.name, "doc_id": sample.index, "subset": sample.subset[0]}
         split = self.adapter.eval_split or ""
