@@ -101,7 +101,7 @@ def test_a_script_runs_as_it_is(here: Path, capsys: pytest.CaptureFixture[str]) 
         (["-m"], 2, "Which module?"),
         (["--include-path", "tasks"], 2, "Which script?"),
         (["--model-path", "a", "--model-path", "b", "-m", "lmms_eval"], 2, "--model-path is given 2 times"),
-        (["-m", "json.tool", "no_such_file.json"], 2, "no_such_file.json"),
+        (["-m", "json.tool", "--no-such-option"], 2, "--no-such-option"),
         (["--help"], 0, ""),
     ],
 )
