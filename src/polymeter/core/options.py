@@ -94,7 +94,11 @@ class RunOptions(Options):
     score_workers: int | None = runtime(
         None, "Threads for hooks and scoring. When set, scoring that is seen to wait runs several at a time.", ge=1
     )
-    max_retries: int = runtime(5, "How often a request is asked again after a passing failure.", ge=0)
+    max_retries: int = runtime(
+        5,
+        "How often a request is asked again after a passing failure; rate limits count only while nothing is answered.",
+        ge=0,
+    )
     timeout_s: float = runtime(600.0, "Deadline of one request at an endpoint.", gt=0)
     max_errors: float | None = runtime(None, "Stop after this many failed samples; below 1, this share of them.", gt=0)
     media: MediaPolicy = runtime("previews", "Whether previews of inputs are kept in the run folder.")
