@@ -12,7 +12,8 @@ import pytest
 from PIL import Image as Pictures
 
 from polymeter.core.errors import DataError
-from polymeter.core.parts import Audio, Image, Video, is_url, sniff_mime
+from polymeter.core.parts import Audio, Image, Video
+from polymeter.core.sources import is_url, sniff_mime
 
 SIZE = (12, 8)
 MIMES = {"JPEG": "image/jpeg", "PNG": "image/png", "WEBP": "image/webp", "GIF": "image/gif"}

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image as pil
 
 from polymeter.core.errors import DataError
-from polymeter.core.parts import original
+from polymeter.core.sources import original
 from polymeter.data import Source, make_rows, open_splits
 
 

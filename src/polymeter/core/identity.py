@@ -16,6 +16,7 @@ from typing import Any
 
 from polymeter.core.parts import Text
 from polymeter.core.request import Generate, Loglikelihood, Request
+from polymeter.core.sources import digest
 
 _SEED_BITS = 31
 
@@ -44,11 +45,6 @@ def canonical(value: Any) -> Any:
     if hasattr(value, "tolist") and hasattr(value, "dtype"):
         return canonical(value.tolist())
     raise TypeError(f"A {type(value).__name__} has no stable identity.")
-
-
-def digest(data: bytes) -> str:
-    """Hex digest of bytes; 128 bits, which no run will see collide."""
-    return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
 def fingerprint(value: Any) -> str:

@@ -7,35 +7,29 @@ source; frames and waveforms are taken out of them by ``polymeter.data.video`` a
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hashlib
 import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeGuard
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from polymeter.core.errors import DataError, PolymeterError, boundary
+from polymeter.core.sources import (
+    digest,
+    from_data_url,
+    is_elsewhere,
+    is_pil,
+    is_url,
+    media_hash,
+    original,
+    sniff_mime,
+)
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
 
 Modality = Literal["text", "image", "audio", "video"]
 
-_MAGIC = (
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"GIF8", "image/gif"),
-)
-_SOUND_MAGIC = (
-    (b"fLaC", "audio/flac"),
-    (b"OggS", "audio/ogg"),
-    (b"ID3", "audio/mpeg"),
-    (b"\xff\xfb", "audio/mpeg"),
-    (b"\xff\xf3", "audio/mpeg"),
-    (b"\xff\xf2", "audio/mpeg"),
-)
 _EXIF_ORIENTATION = 0x0112
 _SIDEWAYS = (5, 6, 7, 8)
 
@@ -154,19 +148,19 @@ class Image:
         """
         memo = self._memo
         if memo.content_hash is None:
-            source = self.source.encode() if _is_elsewhere(self.source) else self.original_bytes()
+            source = self.source.encode() if is_elsewhere(self.source) else self.original_bytes()
             if source is not None:
-                memo.content_hash = _digest(source)
+                memo.content_hash = digest(source)
             else:
                 picture = self.open()
                 head = f"{picture.mode}:{picture.width}x{picture.height}:".encode()
-                memo.content_hash = _digest(head + picture.tobytes())
+                memo.content_hash = digest(head + picture.tobytes())
         return memo.content_hash
 
     def held_bytes(self) -> int:
         """About how much memory the decoded pixels take now; 0 when nothing is decoded."""
         picture = self._memo.decoded
-        if picture is None and _is_pil(self.source):
+        if picture is None and is_pil(self.source):
             picture = self.source
         return 0 if picture is None else picture.width * picture.height * len(picture.getbands())
 
@@ -202,7 +196,7 @@ class Image:
 
     def _resolve(self) -> Any:
         source: Any = self.source
-        if not callable(source) or _is_pil(source):
+        if not callable(source) or is_pil(source):
             return source
         memo = self._memo
         if memo.resolved is None:
@@ -247,7 +241,7 @@ class _Carried:
         if isinstance(source, (bytearray, memoryview)):
             return bytes(source)
         if isinstance(source, str) and source.startswith("data:"):
-            return _from_data_url(source)
+            return from_data_url(source)
         return Path(source) if isinstance(source, str) and not is_url(source) else source
 
     def original_bytes(self) -> bytes | None:
@@ -286,7 +280,7 @@ class Audio(_Carried):
 
     def content_hash(self) -> str:
         """Hex digest of the sound's bytes, or of its samples and rate."""
-        return _media_hash(self.source)
+        return media_hash(self.source)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -304,79 +298,18 @@ class Video(_Carried):
 
     def content_hash(self) -> str:
         """Hex digest of the video's bytes and of the part that is shown."""
-        return _digest(f"{_media_hash(self.source)}:{self.start_s}:{self.end_s}".encode())
+        return digest(f"{media_hash(self.source)}:{self.start_s}:{self.end_s}".encode())
 
 
 Media = Image | Audio | Video
 Part = Text | Image | Audio | Video
 
 
-def sniff_mime(data: bytes) -> str | None:
-    """MIME type of encoded image bytes by their first bytes; ``None`` for formats that endpoints do not take as they
-    are.
-    """
-    for magic, mime in _MAGIC:
-        if data.startswith(magic):
-            return mime
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "image/webp"
-    return None
-
-
-def sniff_audio_mime(data: bytes) -> str | None:
-    """MIME type of encoded sound by its first bytes; ``None`` for what is none of the usual formats."""
-    if data[:4] == b"RIFF" and data[8:12] == b"WAVE":
-        return "audio/wav"
-    for magic, mime in _SOUND_MAGIC:
-        if data.startswith(magic):
-            return mime
-    return "audio/mp4" if data[4:11] == b"ftypM4A" else None
-
-
-def is_url(source: Any) -> bool:
-    """Whether a source is a URL that an endpoint may fetch itself."""
-    return isinstance(source, str) and source.startswith(("http://", "https://", "data:"))
-
-
-def _is_elsewhere(source: Any) -> TypeGuard[str]:
-    return isinstance(source, str) and source.startswith(("http://", "https://"))
-
-
-def original(source: Any) -> Any:
-    """The encoded bytes behind a source if it has any (a file, bytes, a Pillow image opened from our rows), else the
-    source.
-    """
-    if isinstance(source, str) and source.startswith("data:"):
-        return _from_data_url(source)
-    if isinstance(source, (Path, str)):
-        path = Path(source)
-        if not path.is_file():
-            raise DataError(
-                f"The media file {str(source)[:200]!r} does not exist.", hint="Check the path in the dataset's row."
-            )
-        return path.read_bytes()
-    return getattr(source, "polymeter_bytes", source)
-
-
-def _from_data_url(url: str) -> bytes:
-    head, comma, body = url.partition(",")
-    try:
-        if not comma or not head.endswith(";base64"):
-            raise ValueError("it is not base64")
-        return base64.b64decode(body, validate=True)
-    except (ValueError, binascii.Error) as error:
-        raise DataError(f"The data URL {url[:40]!r}… cannot be read: {error}.") from error
-
-
-def _is_pil(value: Any) -> bool:
-    return hasattr(value, "getbands") and hasattr(value, "tobytes")
-
-
 def _decode(source: Any) -> PILImage:
     from PIL import Image as pil  # Pillow costs 25 ms: only for those who look at pictures
     from PIL import ImageOps
 
-    if _is_pil(source):
+    if is_pil(source):
         source.load()
         return source  # type: ignore[no-any-return]
     data = original(source)
@@ -394,7 +327,7 @@ def _decode(source: Any) -> PILImage:
 def _size(source: Any) -> tuple[int, int]:
     from PIL import Image as pil
 
-    if _is_pil(source):
+    if is_pil(source):
         return source.size  # type: ignore[no-any-return]
     data = original(source)
     if not isinstance(data, bytes):
@@ -403,35 +336,3 @@ def _size(source: Any) -> tuple[int, int]:
     # A PNG is decoded by asking it for EXIF data, and seldom has any.
     is_turned = picture.format != "PNG" and picture.getexif().get(_EXIF_ORIENTATION, 1) in _SIDEWAYS
     return (picture.height, picture.width) if is_turned else picture.size
-
-
-def _media_hash(source: Any) -> str:
-    if isinstance(source, bytes):
-        return _digest(source)
-    if isinstance(source, dict):
-        array = source.get("array")
-        if array is not None:
-            data = array.tobytes() if hasattr(array, "tobytes") else repr(array).encode()
-            return _digest(f"{source.get('sampling_rate')}:".encode() + data)
-        inner = source.get("bytes") or source.get("path") or source.get("url")
-        return _media_hash(inner) if inner is not None else _digest(repr(sorted(source.items())).encode())
-    if is_url(source):
-        return _digest(source.encode())
-    if isinstance(source, (str, Path)):
-        path = Path(source)
-        return _digest_file(path) if path.is_file() else _digest(str(source).encode())
-    encoded = getattr(source, "_hf_encoded", None)
-    return _media_hash(encoded) if encoded is not None else _digest(repr(source).encode())
-
-
-def _digest_file(path: Path) -> str:
-    """The digest of a file's bytes, without holding them: videos are large."""
-    state = hashlib.blake2b(digest_size=16)
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            state.update(block)
-    return state.hexdigest()
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.blake2b(data, digest_size=16).hexdigest()

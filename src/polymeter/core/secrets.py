@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from polymeter.core.identity import digest
+from polymeter.core.sources import digest
 
 HIDDEN = "***"
 _OWNERS = "api|access|secret|private|account|subscription|openai|azure|anthropic|gemini|google|aws|hf|hub|auth|app"

@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polymeter.core.identity import digest
+from polymeter.core.sources import digest
 from polymeter.data.media import is_list, modality_of
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, boundary
-from polymeter.core.parts import Modality, original
+from polymeter.core.parts import Modality
+from polymeter.core.sources import original
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage

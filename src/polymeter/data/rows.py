@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from polymeter.core.codec import jsonable
 from polymeter.core.errors import DataError
-from polymeter.core.identity import digest
 from polymeter.core.parts import Image, Modality
+from polymeter.core.sources import digest
 from polymeter.data.digest import dataset_fingerprint
 from polymeter.data.media import Decoder, decoder_of, is_list, modality_of
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from polymeter.core.identity import digest
+from polymeter.core.sources import digest
 from polymeter.guests.places import TREES, task_place
 
 GUEST_LOCK = threading.RLock()

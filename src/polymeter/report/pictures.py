@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from polymeter.core.errors import DataError
-from polymeter.core.parts import Image, sniff_mime
+from polymeter.core.parts import Image
+from polymeter.core.sources import sniff_mime
 
 LoadMedia = Callable[[str], "tuple[bytes, str] | None"]
 _SMALL_BYTES = 12_000

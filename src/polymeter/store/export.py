@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.codec import decode, jsonable
-from polymeter.core.identity import digest
+from polymeter.core.sources import digest
 from polymeter.core.status import SampleStatus
 from polymeter.core.task import Result
 from polymeter.store.files import replacing, write_json

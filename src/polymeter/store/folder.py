@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import PlanError
-from polymeter.core.identity import digest
 from polymeter.core.secrets import without_secrets
+from polymeter.core.sources import digest
 from polymeter.store.files import write_json
 
 if TYPE_CHECKING:

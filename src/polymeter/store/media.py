@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, boundary
-from polymeter.core.identity import digest
-from polymeter.core.parts import Audio, Image, Media, Video, sniff_audio_mime, sniff_mime
+from polymeter.core.parts import Audio, Image, Media, Video
+from polymeter.core.sources import digest, sniff_audio_mime, sniff_mime
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage

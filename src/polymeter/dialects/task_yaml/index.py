@@ -14,7 +14,7 @@ from typing import Any
 
 from polymeter.core.catalog import Catalog, Entry, Problem, Root
 from polymeter.core.errors import PlanError
-from polymeter.core.identity import digest
+from polymeter.core.sources import digest
 from polymeter.dialects.task_yaml.packages import PackageScanner
 from polymeter.dialects.task_yaml.reader import Reader, Resolved
 from polymeter.guests.refs import FunctionRef

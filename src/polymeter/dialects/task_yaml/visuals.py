@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import DataError
-from polymeter.core.parts import Audio, Image, Media, Modality, Part, Text, Video, sniff_mime
+from polymeter.core.parts import Audio, Image, Media, Modality, Part, Text, Video
 from polymeter.core.request import Message
+from polymeter.core.sources import sniff_mime
 from polymeter.data.media import encoded_bytes, forget_bytes_if_touched, video_file
 from polymeter.data.rows import Rows
 

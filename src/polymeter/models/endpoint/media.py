@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polymeter.core.errors import DataError, Raised, attempt, boundary
-from polymeter.core.parts import Audio, Image, Video, sniff_audio_mime, sniff_mime
+from polymeter.core.parts import Audio, Image, Video
+from polymeter.core.sources import sniff_audio_mime, sniff_mime
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage

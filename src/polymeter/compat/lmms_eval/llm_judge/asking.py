@@ -11,7 +11,8 @@ from typing import Any
 from polymeter.core import request as core
 from polymeter.core.asker import current_asker
 from polymeter.core.errors import ScoreError
-from polymeter.core.parts import Image, Part, Text, sniff_mime
+from polymeter.core.parts import Image, Part, Text
+from polymeter.core.sources import sniff_mime
 from polymeter.judge.llm_judge import ROLE
 
 __all__ = ["ROLE", "ask_judge"]

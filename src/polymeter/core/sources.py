@@ -1,0 +1,130 @@
+"""Where the bytes of media are, and what they are: files, URLs, encoded bytes, objects of other libraries.
+
+What is made of them is the business of ``polymeter.core.parts``.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from pathlib import Path
+from typing import Any, TypeGuard
+
+from polymeter.core.errors import DataError
+
+_MAGIC = (
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"GIF8", "image/gif"),
+)
+_SOUND_MAGIC = (
+    (b"fLaC", "audio/flac"),
+    (b"OggS", "audio/ogg"),
+    (b"ID3", "audio/mpeg"),
+    (b"\xff\xfb", "audio/mpeg"),
+    (b"\xff\xf3", "audio/mpeg"),
+    (b"\xff\xf2", "audio/mpeg"),
+)
+
+
+def sniff_mime(data: bytes) -> str | None:
+    """MIME type of encoded image bytes by their first bytes; ``None`` for formats that endpoints do not take as they
+    are.
+    """
+    for magic, mime in _MAGIC:
+        if data.startswith(magic):
+            return mime
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return None
+
+
+def sniff_audio_mime(data: bytes) -> str | None:
+    """MIME type of encoded sound by its first bytes; ``None`` for what is none of the usual formats."""
+    if data[:4] == b"RIFF" and data[8:12] == b"WAVE":
+        return "audio/wav"
+    for magic, mime in _SOUND_MAGIC:
+        if data.startswith(magic):
+            return mime
+    return "audio/mp4" if data[4:11] == b"ftypM4A" else None
+
+
+def is_url(source: Any) -> bool:
+    """Whether a source is a URL that an endpoint may fetch itself."""
+    return isinstance(source, str) and source.startswith(("http://", "https://", "data:"))
+
+
+def is_elsewhere(source: Any) -> TypeGuard[str]:
+    """Whether a source is a URL on another machine: there are no bytes here."""
+    return isinstance(source, str) and source.startswith(("http://", "https://"))
+
+
+def original(source: Any) -> Any:
+    """The encoded bytes behind a source if it has any (a file, bytes, a Pillow image opened from our rows), else the
+    source.
+    """
+    if isinstance(source, str) and source.startswith("data:"):
+        return from_data_url(source)
+    if isinstance(source, (Path, str)):
+        path = Path(source)
+        if not path.is_file():
+            raise DataError(
+                f"The media file {str(source)[:200]!r} does not exist.", hint="Check the path in the dataset's row."
+            )
+        return path.read_bytes()
+    return getattr(source, "polymeter_bytes", source)
+
+
+def from_data_url(url: str) -> bytes:
+    """The bytes in a ``data:`` URL.
+
+    Raises:
+        DataError: It holds no base64.
+    """
+    head, comma, body = url.partition(",")
+    try:
+        if not comma or not head.endswith(";base64"):
+            raise ValueError("it is not base64")
+        return base64.b64decode(body, validate=True)
+    except (ValueError, binascii.Error) as error:
+        raise DataError(f"The data URL {url[:40]!r}… cannot be read: {error}.") from error
+
+
+def is_pil(value: Any) -> bool:
+    """Whether a value is a Pillow image, told without importing Pillow."""
+    return hasattr(value, "getbands") and hasattr(value, "tobytes")
+
+
+def media_hash(source: Any) -> str:
+    """Hex digest of a sound or video: its bytes, or its samples and rate."""
+    if isinstance(source, bytes):
+        return digest(source)
+    if isinstance(source, dict):
+        array = source.get("array")
+        if array is not None:
+            data = array.tobytes() if hasattr(array, "tobytes") else repr(array).encode()
+            return digest(f"{source.get('sampling_rate')}:".encode() + data)
+        inner = source.get("bytes") or source.get("path") or source.get("url")
+        return media_hash(inner) if inner is not None else digest(repr(sorted(source.items())).encode())
+    if is_url(source):
+        return digest(source.encode())
+    if isinstance(source, (str, Path)):
+        path = Path(source)
+        return _digest_file(path) if path.is_file() else digest(str(source).encode())
+    encoded = getattr(source, "_hf_encoded", None)
+    return media_hash(encoded) if encoded is not None else digest(repr(source).encode())
+
+
+def _digest_file(path: Path) -> str:
+    """The digest of a file's bytes, without holding them: videos are large."""
+    state = hashlib.blake2b(digest_size=16)
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            state.update(block)
+    return state.hexdigest()
+
+
+def digest(data: bytes) -> str:
+    """Hex digest of bytes; 128 bits, which no run will see collide."""
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
