@@ -37,7 +37,12 @@ from polymeter.store.files import replacing
 from polymeter.store.folder import RunFolder
 
 _LOGGER = logging.getLogger("polymeter")
-_UNSAID: Mapping[str, Any] = {"judge_strategy": "auto", "judge_model_args": {}, "predict_only": False}
+_UNSAID: Mapping[str, Any] = {
+    "judge_strategy": "auto",
+    "judge_model_args": {},
+    "analysis_report": False,
+    "predict_only": False,
+}
 """How answers are scored unless a configuration says otherwise, whatever the run said that they are taken from."""
 
 
@@ -190,7 +195,9 @@ class _Job:
     def _scored(self, options: Mapping[str, Any]) -> str:
         """A digest of everything else that can change a score."""
         adapter = options["dialect_options"]["adapter"]
-        said = {name: adapter[name] for name in ("judge_strategy", "judge_model_args") if name in adapter}
+        said = {
+            name: adapter[name] for name in ("judge_strategy", "judge_model_args", "analysis_report") if name in adapter
+        }
         judge = None if self.judge is None else _plain(self.judge)
         return fingerprint([self.config.stage, self.config.model_id, canonical(_listed(said)), judge])[:8]
 

@@ -7,11 +7,13 @@ the run: so it reaches the endpoint and no file.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
+from polymeter.api.environment import environment_set
 from polymeter.api.evalscope_config import NO_KEY, TaskConfig
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.model import AsyncModel, BatchModel, Model, ModelSpec
@@ -20,7 +22,6 @@ from polymeter.core.registries import MODELS
 MODEL_KEY = "EVALSCOPE_API_KEY"
 JUDGE_KEY = "EVALSCOPE_JUDGE_API_KEY"
 _ENDPOINTS = ("openai", "anthropic", "gemini")
-_OPENAI = "//api.openai.com/"
 _CHAT = "/chat/completions"
 _ARGUMENTS = {"model_revision": "revision", "torch_dtype": "dtype", "precision": "dtype"}
 """EvalScope's names of arguments of a checkpoint, and ours."""
@@ -103,15 +104,16 @@ def choose_judge(config: TaskConfig) -> Chosen | None:
     """
     told = config.judge_model_args
     _check_judge_arguments(told)
-    if config.judge_strategy == "rule":
+    if config.judge_strategy == "rule" and not config.analysis_report:
         return None
     token = os.environ.get("MODELSCOPE_SDK_TOKEN", "")
     name = told.get("model_id") or os.environ.get("MODELSCOPE_JUDGE_LLM", "")
     url = told.get("api_url") or os.environ.get("MODELSCOPE_API_BASE", "")
-    is_wanted = config.judge_strategy in ("llm", "llm_recall")
+    is_wanted = config.analysis_report or config.judge_strategy in ("llm", "llm_recall")
     if is_wanted and not (name or url or token or told.get("api_key")):
+        wanting = "analysis_report" if config.analysis_report else f"judge_strategy {config.judge_strategy!r}"
         raise PlanError(
-            f"The judge_strategy {config.judge_strategy!r} needs a judge, and none is named.",
+            f"The {wanting} needs a judge, and none is named.",
             where="TaskConfig judge_model_args",
             hint="Give judge_model_args={'api_url': …, 'model_id': …}, and 'api_key' where one is needed.",
         )
@@ -128,7 +130,9 @@ def choose_judge(config: TaskConfig) -> Chosen | None:
             hint="Give api_key, set MODELSCOPE_SDK_TOKEN, or name another endpoint with api_url.",
         )
     keys = _key(key, JUDGE_KEY)
-    arguments = {"base_url": base_url(str(url or _JUDGE_URL)), **({"api_key_env": JUDGE_KEY} if keys else {})}
+    address = base_url(str(url or _JUDGE_URL))
+    is_own = bool(keys) or not _is_openais(address)  # as for the model: a key for OpenAI goes to OpenAI only
+    arguments = {"base_url": address, **({"api_key_env": JUDGE_KEY} if is_own else {})}
     return Chosen(ModelSpec("openai", str(name or _JUDGE_MODEL), arguments), "service", keys)
 
 
@@ -142,20 +146,9 @@ def base_url(api_url: str) -> str:
     return api_url.strip().rstrip("/").removesuffix(_CHAT)
 
 
-@contextmanager
-def keys_set(*chosen: Chosen | None) -> Iterator[None]:
+def keys_set(*chosen: Chosen | None) -> AbstractContextManager[None]:
     """The keys of some models are in the environment inside this."""
-    told = {name: key for one in chosen if one is not None for name, key in one.keys.items()}
-    before = {name: os.environ.get(name) for name in told}
-    os.environ.update(told)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+    return environment_set({name: key for one in chosen if one is not None for name, key in one.keys.items()})
 
 
 def _object(model: Any) -> Chosen:
@@ -185,7 +178,7 @@ def _endpoint(config: TaskConfig, name: str) -> Chosen:
     arguments = dict(config.model_args)
     if config.api_url:
         arguments["base_url"] = base_url(config.api_url)
-    if keys or (config.api_url and _OPENAI not in config.api_url):
+    if keys or (config.api_url and not _is_openais(config.api_url)):
         arguments.setdefault("api_key_env", MODEL_KEY)  # a key for OpenAI never goes to somebody else's address
     return Chosen(ModelSpec("openai", name, arguments), "service", keys)
 
@@ -208,6 +201,10 @@ def _checkpoint_arguments(config: TaskConfig) -> dict[str, Any]:
     if config.chat_template:
         found["chat_template"] = config.chat_template
     return found
+
+
+def _is_openais(address: str) -> bool:
+    return urlsplit(address).hostname == "api.openai.com"
 
 
 def _key(key: Any, variable: str) -> dict[str, str]:

@@ -24,7 +24,6 @@ _REFUSED: Mapping[str, tuple[Any, str]] = {
     "mem_cache": (False, "it has no effect in EvalScope either; use_cache names a folder to go on in"),
     "outputs": (None, "it has no effect in EvalScope either; work_dir says where results go"),
     "dry_run": (False, "'polymeter check --prompts' shows what a benchmark asks, without a model"),
-    "analysis_report": (False, "no model writes about the results; report.html of the run shows every sample"),
 }
 
 
@@ -92,6 +91,7 @@ def adapter_options(config: TaskConfig, chosen: Chosen) -> dict[str, Any]:
         "dataset_hub": (config.dataset_hub or "").lower(),
         "dataset_dir": config.dataset_dir or "",
         "model_id": config.model_id or "",
+        "analysis_report": config.analysis_report,
         "predict_only": config.stage == "infer",
     }
     return {name: value for name, value in told.items() if value}

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from polymeter.core.errors import PlanError, boundary
-from polymeter.core.identity import digest
+from polymeter.core.sources import digest
 
 
 def import_file(path: Path) -> None:

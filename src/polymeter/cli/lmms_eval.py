@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -159,22 +158,13 @@ def _checked(run: Any, where: str) -> dict[str, Any]:
     return found
 
 
-@contextmanager
-def _environment(values: Any, where: str) -> Iterator[None]:
+def _environment(values: Any, where: str) -> AbstractContextManager[None]:
     """Environment variables of a configuration, for as long as its run lasts."""
+    from polymeter.api.environment import environment_set
+
     if values is not None and not isinstance(values, Mapping):
         raise PlanError("'env' must be a mapping of names to values.", where=where)
-    told = {str(name): str(value) for name, value in (values or {}).items()}
-    before = {name: os.environ.get(name) for name in told}
-    os.environ.update(told)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+    return environment_set({str(name): str(value) for name, value in (values or {}).items()})
 
 
 def _tasks(state: State, words: list[str]) -> int:

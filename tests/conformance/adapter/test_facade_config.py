@@ -94,7 +94,7 @@ def test_what_cannot_be_is_refused_when_it_is_said(fields: dict[str, object], me
         ({"mem_cache": True}, "mem_cache cannot be used here: .*use_cache"),
         ({"outputs": "x"}, "outputs cannot be used here: .*work_dir"),
         ({"dry_run": True}, "dry_run cannot be used here: .*polymeter check"),
-        ({"analysis_report": True}, "analysis_report cannot be used here"),
+        ({"analysis_report": True}, "analysis_report needs a judge, and none is named. .*judge_model_args"),
         ({"datasets": []}, "No dataset is named"),
         ({"datasets": ["data_collection"]}, "A collection of datasets cannot be run"),
         ({"stage": "review"}, "no folder with answers is named. .*use_cache"),
@@ -184,6 +184,11 @@ def test_which_judge_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
     assert models.judge_prompts(config(judge_model_args={"model_id": "m", "score_type": "numeric"})) == {
         "score_type": "numeric"
     }
+    there = {"api_url": "http://localhost:9/v1", "model_id": "j"}
+    elsewhere = models.choose_judge(config(judge_model_args=there))
+    assert elsewhere is not None
+    assert isinstance(elsewhere.model, ModelSpec)
+    assert elsewhere.model.args["api_key_env"] == models.JUDGE_KEY, "never the key that OPENAI_API_KEY holds"
     monkeypatch.setenv("MODELSCOPE_SDK_TOKEN", KEY)
     default = models.choose_judge(config(judge_strategy="llm_recall"))
     assert default is not None

@@ -16,7 +16,7 @@ from polymeter.core.parts import Text
 from polymeter.core.request import Generate, GuestHooks, Message, Origin, Request
 from polymeter.models.custom import CustomBackend, infer_config, origin_input
 from tests.conformance.adapter.facade_kit import TABLE, benchmarks, texts
-from tests.helpers.openai_stub import OpenAIStub, chat
+from tests.helpers.openai_stub import OpenAIStub, chat, failure
 
 KEY = "sk-do-not-tell"
 JUDGE_KEY = "sk-nor-this"
@@ -237,6 +237,33 @@ def test_another_judge_is_asked_and_the_model_is_not(here: Path) -> None:
     assert judged["capitals"].score == 0
     assert len(mine.calls) == n_calls
     assert JUDGE_KEY not in texts(here)
+
+
+def test_a_judge_writes_about_the_report_and_is_asked_once(here: Path) -> None:
+    asked = config(judge_strategy="rule", analysis_report=True)
+    with OpenAIStub(lambda received: chat("Near is easy.")) as stub:
+        judge = {"api_url": f"{stub.base_url}/chat/completions", "model_id": "j"}
+        found = run_task({**asked, "judge_model_args": judge})
+        sent = [body["messages"][-1]["content"] for body in stub.bodies]
+        again = run_task({**asked, "judge_model_args": judge, "use_cache": str(folder())})
+        n_sent = len([body for body in stub.bodies if "<report>" in str(body)])
+    assert isinstance(found, dict)
+    assert isinstance(again, dict)
+    assert found["capitals"].analysis == again["capitals"].analysis == "Near is easy."
+    assert [text for text in sent if '"dataset_name": "capitals"' in str(text)]
+    assert n_sent == 1
+    written = json.loads((folder() / "reports/mock/capitals.json").read_text(encoding="utf-8"))
+    assert written["analysis"] == "Near is easy."
+
+
+def test_a_judge_that_writes_nothing_costs_no_number(here: Path) -> None:
+    with OpenAIStub(lambda received: chat("ok") if "ping" in str(received.body) else failure("no", 400)) as stub:
+        judge = {"api_url": f"{stub.base_url}/chat/completions", "model_id": "j"}
+        found = run_task(config(judge_strategy="rule", analysis_report=True, judge_model_args=judge))
+    plain = run_task(config())
+    assert isinstance(found, dict)
+    assert isinstance(plain, dict)
+    assert (found["capitals"].score, found["capitals"].analysis) == (plain["capitals"].score, "N/A")
 
 
 def test_verdicts_that_are_none_leave_no_report_of_an_earlier_scoring(here: Path) -> None:

@@ -10,7 +10,8 @@ from polymeter.core.catalog import Entry
 from polymeter.core.codec import jsonable
 from polymeter.core.dialect import Loaded
 from polymeter.core.errors import PlanError
-from polymeter.core.identity import digest, source_hash
+from polymeter.core.identity import source_hash
+from polymeter.core.sources import digest
 from polymeter.core.task import TaskSpec
 from polymeter.dialects.adapter.index import NAME
 from polymeter.dialects.adapter.reading import UNKNOWN, Registration, read_file

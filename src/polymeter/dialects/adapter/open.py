@@ -57,13 +57,14 @@ def open_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Adap
     _check_prompts(spec, prepared, mode)
     asking = Asking(mode.output_type, _ask(mode, context), context.system_prompt, _image_folder(context))
     has_judge = needs_judge(adapter, told.judge_strategy) and not told.predict_only
+    is_analysed = told.analysis_report and not told.predict_only
     strategy = None if told.predict_only else told.judge_strategy
     settings = [_VERSION, strategy, told.judge_model_args if has_judge else None, mode.eval_type, mode.ask]
     identity = Identity(
         Needs(
             frozenset({mode.ask}),
             _modalities(asking, prepared),
-            frozenset({"judge"}) if has_judge else frozenset(),
+            frozenset({"judge"}) if has_judge or is_analysed else frozenset(),
         ),
         fingerprint([fingerprint_of([item.record for item in prepared]), _digest_of_prompts(prepared)]),
         fingerprint([spec.source_hash, settings, _plain(adapter, config)]),
@@ -72,7 +73,7 @@ def open_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Adap
     )
     reviewing, reducing = (Keeper, NoReduction) if told.predict_only else (Reviewer, Reduction)
     reviewer = reviewing(adapter, told.judge_strategy, mode.eval_type, _judge(told) if has_judge else None)
-    reduction = reducing(spec.name, adapter, told.model_id)
+    reduction = reducing(spec.name, adapter, told.model_id, is_analysed=is_analysed)
     return AdapterTask(spec, identity, adapter, prepared, asking, reviewer, reduction, context.seed)
 
 

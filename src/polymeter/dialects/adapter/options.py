@@ -25,6 +25,7 @@ class AdapterRunOptions(Options):
     eval_type: str | None = identity(None, "What adapters are told of the model: checkpoint, service or custom.")
     dataset_hub: str = identity("", "Whose ids dataset ids are: modelscope or huggingface.")
     dataset_dir: str = runtime("", "Where a hub's files are kept.")
+    analysis_report: bool = runtime(False, "Whether the judge writes an analysis into each report.")
     predict_only: bool = identity(False, "Keep the answers and score nothing.")
     model_id: str = runtime("", "The model's name in reports; default: the last part of its own.")
 

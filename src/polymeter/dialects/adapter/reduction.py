@@ -12,6 +12,7 @@ from polymeter.core.errors import ScoreError
 from polymeter.core.identity import seed_for
 from polymeter.core.metric import Aggregation
 from polymeter.core.task import MetricKey, ReduceContext, Result, Row
+from polymeter.dialects.adapter.analysis import analyse
 from polymeter.dialects.adapter.base import DataAdapter
 from polymeter.stats import estimate
 
@@ -59,12 +60,14 @@ class Reduction:
         name: The benchmark.
         adapter: Computes the metrics.
         model_id: The model's name in the report; empty: from the run.
+        is_analysed: Whether the judge writes about the report.
     """
 
-    def __init__(self, name: str, adapter: DataAdapter, model_id: str) -> None:
+    def __init__(self, name: str, adapter: DataAdapter, model_id: str, *, is_analysed: bool = False) -> None:
         self._name = name
         self._adapter = adapter
         self._model_id = model_id
+        self._is_analysed = is_analysed
         self._sees_reviews = type(adapter).compute_metric is not DataAdapter.compute_metric
         self._reports_itself = type(adapter).gen_report is not DataAdapter.gen_report
 
@@ -98,12 +101,24 @@ class Reduction:
             none = tuple(Result(metric, "none", None, 0) for metric in self._adapter.metric_list)
             return Reduced(none, None, folder)
         report = self._adapter.gen_report(subset_score_map=scores, model_name=folder.name)
+        if self._is_analysed and context.ask is not None:
+            self._analyse(report, context)
         folder.mkdir(parents=True, exist_ok=True)
         file = folder / f"{self._name}.json"
         report.to_json(str(file))
         artifact = file.relative_to(context.output_dir.parent).as_posix()
         overall = {metric.name: metric.score for metric in report.metrics} if self._reports_itself else {}
         return Reduced(tuple(_results(scored, overall, artifact, context.seed)), report, folder)
+
+    def _analyse(self, report: Report, context: ReduceContext) -> None:
+        """Let the judge write about the report. Its failure is told, and costs no number."""
+        assert context.ask is not None
+        try:
+            report.analysis = analyse(report, context.ask)
+        except ScoreError as error:
+            if context.failed is None:
+                raise
+            context.failed(error)
 
     def _reviews(
         self, rows: Sequence[Row], prepared: Sequence[Prepared], contents_of: Callable[[Row], list[Any]]

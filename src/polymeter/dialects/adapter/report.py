@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from polymeter.core.asker import current_asker
 from polymeter.core.errors import DataError, ScoreError
 from polymeter.dialects.adapter.report_tables import ReportKey, report_rows
 from polymeter.dialects.adapter.scores import macro_mean, micro_mean
@@ -191,6 +192,21 @@ class Report:
         report = cls.from_json(json_file)
         _restore(report, json.loads(Path(json_file).read_text(encoding="utf-8")))
         return report
+
+    def generate_analysis(self, judge_llm_config: Any = None) -> str:
+        """Have the run's judge write about this report; what it writes is kept in ``analysis``.
+
+        Args:
+            judge_llm_config: Not used: the run names its judge.
+
+        Raises:
+            ScoreError: The judge did not answer.
+            PlanError: The run has no judge.
+        """
+        from polymeter.dialects.adapter.analysis import analyse
+
+        self.analysis = analyse(self, current_asker())
+        return self.analysis
 
     def to_dataframe(
         self, flatten_metrics: bool = True, flatten_categories: bool = True, add_overall_metric: bool = False

@@ -1,0 +1,22 @@
+"""Environment variables that are set for as long as an evaluation lasts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+
+@contextmanager
+def environment_set(values: Mapping[str, str]) -> Iterator[None]:
+    """Variables have these values inside, and afterwards those that they had before, or none."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
