@@ -42,7 +42,7 @@ clean: ## remove caches and build output; keep .venv and runs/
 
 .venv/.installed: pyproject.toml constraints.txt | .venv/bin/pip
 	$(BIN)/python -m pip install --quiet $(TORCH)
-	$(BIN)/python -m pip install --quiet --editable '.[ocr,hf,lora,anthropic,gemini,math,chinese,video,audio,dev]' --constraint constraints.txt
+	$(BIN)/python -m pip install --quiet --editable '.[ocr,hf,lora,image-gen,image-metrics,excel,anthropic,gemini,math,chinese,video,audio,dev]' --constraint constraints.txt
 	@touch .venv/.installed .venv/.installed-demo
 
 .venv/.installed-demo: pyproject.toml constraints.txt | .venv/bin/pip
