@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from polymeter.engine.gate import Gate, random_state_kept
-from polymeter.engine.generators import dispatched
+from polymeter.guests.generators import dispatched
 
 Draw = tuple[float, float, int, list[int]]
 

@@ -9,6 +9,7 @@ It speaks HTTP/1.1 by hand over ``asyncio``, because some faults are no HTTP at 
 than what is measured against it.
 
     POST /v1/chat/completions, /v1/completions   answers
+    POST /v1/images/generations                  pictures, whose colour is drawn from prompt and seed
     GET  /v1/models                              the one model
     GET  /stats, /reset                          what happened, as JSON; forget it
 """
@@ -17,6 +18,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import base64
+import io
 import json
 import random
 import threading
@@ -140,8 +143,9 @@ class _Connection(asyncio.Protocol):
             self._route(method, path.partition("?")[0], body)
 
     def _route(self, method: str, path: str, body: bytes) -> None:
-        if method == "POST" and path in ("/v1/chat/completions", "/v1/completions"):
-            _Exchange(self._server, self._loop, self._transport, body, is_chat="chat" in path).begin()
+        kinds = {"/v1/chat/completions": "chat", "/v1/completions": "text", "/v1/images/generations": "images"}
+        if method == "POST" and path in kinds:
+            _Exchange(self._server, self._loop, self._transport, body, kinds[path]).begin()
         elif path == "/v1/models":
             send(self._transport, 200, {"object": "list", "data": [{"id": MODEL, "object": "model"}]})
         elif path == "/stats":
@@ -162,11 +166,10 @@ class _Exchange:
         loop: asyncio.AbstractEventLoop,
         transport: asyncio.Transport,
         body: bytes,
-        *,
-        is_chat: bool,
+        kind: str,
     ) -> None:
         self._server, self._loop, self._transport, self._body = server, loop, transport, body
-        self._is_chat = is_chat
+        self._kind = kind
         self._stats = server.stats
         self._weather = server.weather
 
@@ -276,17 +279,30 @@ class _Exchange:
 
     def _answer(self) -> dict[str, Any]:
         body = json.loads(_without_media(self._body))
+        if self._kind == "images":
+            colour = zlib.crc32(f"{body['prompt']}:{body.get('seed')}".encode()) & 0xFFFFFF
+            return {"created": 1, "data": [{"b64_json": _png(colour)} for _ in range(body.get("n") or 1)]}
+        is_chat = self._kind == "chat"
         question = _question(body)
         text = self._weather.answers.get(question, question)
         n = body.get("n") or 1
-        shape = {"message": {"role": "assistant", "content": text}} if self._is_chat else {"text": text}
+        shape = {"message": {"role": "assistant", "content": text}} if is_chat else {"text": text}
         return {
             "id": "x",
-            "object": "chat.completion" if self._is_chat else "text_completion",
+            "object": "chat.completion" if is_chat else "text_completion",
             "model": body.get("model", MODEL),
             "choices": [{"index": place, "finish_reason": "stop", **shape} for place in range(n)],
             "usage": {"prompt_tokens": len(self._body) // 4, "completion_tokens": len(text) // 4 + 1},
         }
+
+
+def _png(colour: int) -> str:
+    """A picture of one colour (0xRRGGBB), as base64."""
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    Image.new("RGB", (16, 16), (colour >> 16, colour >> 8 & 0xFF, colour & 0xFF)).save(buffer, "PNG")
+    return base64.b64encode(buffer.getvalue()).decode()
 
 
 def _question(body: Mapping[str, Any]) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from email.parser import BytesParser
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -32,6 +35,21 @@ class Received:
         """The JSON."""
         return json.loads(self.raw)  # type: ignore[no-any-return]
 
+    @property
+    def form(self) -> list[tuple[str, str | None, str, bytes]]:
+        """The fields of a form: name, name of the file, MIME type, content."""
+        head = f"Content-Type: {self.headers['Content-Type']}\r\n\r\n".encode()
+        parts: Any = BytesParser().parsebytes(head + self.raw).get_payload()
+        return [
+            (
+                part.get_param("name", header="content-disposition"),
+                part.get_filename(),
+                part.get_content_type(),
+                part.get_payload(decode=True),
+            )
+            for part in parts
+        ]
+
 
 Respond = Callable[[Received], Any]
 
@@ -44,6 +62,21 @@ def chat(text: str | None = "ok", *, n: int = 1, **more: Any) -> dict[str, Any]:
         "choices": [{"index": place, "finish_reason": "stop", "message": message} for place in range(n)],
         "usage": {"prompt_tokens": 7, "completion_tokens": 3},
     }
+
+
+def png(colour: Any = "red", size: tuple[int, int] = (8, 4)) -> bytes:
+    """A picture of one colour."""
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    Image.new("RGB", size, colour).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def images(*data: bytes | Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """An answer with images: encoded ones, or what the server says of one."""
+    said = [one if isinstance(one, Mapping) else {"b64_json": base64.b64encode(one).decode()} for one in data]
+    return {"created": 1, "data": said, **more}
 
 
 def failure(message: str, status: int, **more: Any) -> Reply:
@@ -71,7 +104,7 @@ class OpenAIStub:
     @property
     def bodies(self) -> list[dict[str, Any]]:
         """All bodies that were sent."""
-        return [one.body for one in self.received if one.raw]
+        return [one.body for one in self.received if one.raw.startswith(b"{")]
 
     def answer(self, received: Received) -> Reply:
         """What to say next."""

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.weights import WEIGHTS_VARIABLE, named_places
 
 INCLUDE_VARIABLE = "POLYMETER_INCLUDE_PATH"
 DATA_VARIABLE = "POLYMETER_DATA"
-WEIGHTS_VARIABLE = "POLYMETER_WEIGHTS"
 _KEYS = ("data", "weights", "include_paths", "cache_dir")
 
 
@@ -48,7 +48,7 @@ def read_settings() -> UserSettings:
     """
     path = _find()
     included = tuple(Path(place) for place in os.environ.get(INCLUDE_VARIABLE, "").split(os.pathsep) if place)
-    data, weights = _places(DATA_VARIABLE), _places(WEIGHTS_VARIABLE)
+    data, weights = named_places(DATA_VARIABLE), named_places(WEIGHTS_VARIABLE)
     if path is None:
         return UserSettings(data, weights, include_paths=included)
     import yaml
@@ -72,22 +72,6 @@ def read_settings() -> UserSettings:
         folder / str(cache_dir) if cache_dir else None,
         path,
     )
-
-
-def _places(variable: str) -> dict[str, str]:
-    """The places that an environment variable names. An id may hold a colon, so semicolons part them.
-
-    Raises:
-        PlanError: One has no ``=``.
-    """
-    found = {}
-    for text in os.environ.get(variable, "").split(";"):
-        name, equals, place = text.partition("=")
-        if text and not (equals and name and place):
-            raise PlanError(f"{text!r} is not of the form ID=PATH.", where=variable)
-        if text:
-            found[name] = str(Path(place).resolve()) if Path(place).exists() else place
-    return found
 
 
 def _find() -> Path | None:

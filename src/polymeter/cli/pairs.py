@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
-from polymeter.core.errors import PlanError
+from polymeter.core.errors import PlanError, did_you_mean
 
 _OPEN = {"[": "]", "{": "}", "(": ")"}
 _NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
@@ -65,6 +65,29 @@ def parse_model_args(model: str, texts: Iterable[str], option: str = "--model-ar
             if key in found:
                 raise PlanError(f"{key!r} is given twice.", where=option)
             found[key] = value
+    return found
+
+
+def parse_dialect_options(texts: Iterable[str], option: str) -> dict[str, dict[str, Any]]:
+    """Settings of dialects, each written ``dialect.setting=value``: by dialect and setting.
+
+    Whether a dialect has the setting is found when its tasks are opened.
+
+    Raises:
+        PlanError: As for ``parse_pairs``; a name without a dot; a dialect that does not exist.
+    """
+    from polymeter.core.registries import DIALECTS
+
+    found: dict[str, dict[str, Any]] = {}
+    for key, value in parse_pairs(texts, option).items():
+        dialect, dot, setting = key.partition(".")
+        if not dot or not setting:
+            raise PlanError(f"{key!r} names no dialect.", where=option, hint=f"Write {option} tsv.circular=true")
+        if dialect not in DIALECTS:
+            known = sorted(DIALECTS)
+            hint = did_you_mean(dialect, known) or f"Known: {', '.join(known)}."
+            raise PlanError(f"There is no dialect {dialect!r}.", where=option, hint=hint)
+        found.setdefault(dialect, {})[setting] = value
     return found
 
 

@@ -1,7 +1,8 @@
-"""``polymeter python``: a script or module that was written for lmms-eval or EvalScope, run as it is.
+"""``polymeter python``: a script or module that was written for lmms-eval, EvalScope, ULMEvalKit or VLMEvalKit, run as
+it is.
 
-What it imports from ``lmms_eval`` or ``evalscope`` is Polymeter's. ``-m lmms_eval`` and ``-m lm_eval`` are lmms-eval's
-command line, ``-m evalscope.run`` is EvalScope's.
+What it imports from ``lmms_eval``, ``evalscope``, ``ulmeval`` or ``vlmeval`` is Polymeter's. ``-m lmms_eval`` and
+``-m lm_eval`` are lmms-eval's command line, ``-m evalscope.run`` is EvalScope's.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ _OPTIONS = ("--model-path", "--include-path", "--data", "--weights")
 _HELP = """\
 Usage: polymeter python [OPTIONS]... (SCRIPT | -m MODULE) [ARGUMENTS]...
 
-Run a script that was written for lmms-eval or EvalScope: what it imports from them is Polymeter's.
+Run a script that was written for lmms-eval, EvalScope, ULMEvalKit or VLMEvalKit: what it imports from them is
+Polymeter's.
 -m lmms_eval and -m lm_eval take lmms-eval's own command line, -m evalscope.run takes EvalScope's.
 
   --model-path FILE      a file or package with model wrappers, whose names the script may use
@@ -47,7 +49,7 @@ Run a script that was written for lmms-eval or EvalScope: what it imports from t
 
 
 def python(context: typer.Context) -> int:
-    """Run a script or module written for lmms-eval or EvalScope, unmodified."""
+    """Run a script or module written for lmms-eval, EvalScope or ULMEvalKit, unmodified."""
     words = list(context.args)
     if not words or words[0] in ("-h", "--help"):
         typer.echo(_HELP)
@@ -137,11 +139,18 @@ def _load_wrappers(paths: Sequence[str]) -> None:
     """Load files of wrappers, so that the names that they register are known to the script."""
     from polymeter.guests import contained
     from polymeter.guests.imports import GUEST_LOCK
+    from polymeter.guests.kits import is_kit_file, load_kit_file
     from polymeter.models.lmms.loading import load_place
 
     for path in paths:
-        with GUEST_LOCK, contained():
-            load_place(path)
+        place = Path(path)
+        files = sorted(place.glob("*.py")) if place.is_dir() else [place]
+        ours = [file for file in files if file.is_file() and is_kit_file(file)]
+        for file in ours:
+            load_kit_file(file)
+        if not ours:
+            with GUEST_LOCK, contained():
+                load_place(path)
 
 
 @contextmanager
@@ -159,7 +168,8 @@ def _as_python(target: str, arguments: list[str], *, is_module: bool) -> Iterato
 @contextmanager
 def _places(told: Mapping[str, list[str]]) -> Iterator[None]:
     """Where benchmarks, data and weights are, for every evaluation that begins inside this."""
-    from polymeter.api.settings import DATA_VARIABLE, INCLUDE_VARIABLE, WEIGHTS_VARIABLE
+    from polymeter.api.settings import DATA_VARIABLE, INCLUDE_VARIABLE
+    from polymeter.core.weights import WEIGHTS_VARIABLE
 
     folders = told.get("--include-path", [])
     added = {INCLUDE_VARIABLE: os.pathsep.join([*folders, *_set(INCLUDE_VARIABLE)]) if folders else ""}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from polymeter.cli.pairs import parse_model_args, parse_pairs, parse_places, split_list
+from polymeter.cli.pairs import parse_dialect_options, parse_model_args, parse_pairs, parse_places, split_list
 from polymeter.cli.roles import JudgeArgs, judge_roles
 from polymeter.cli.state import Debug, state_of
 from polymeter.core.errors import PlanError
@@ -106,6 +106,15 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
     system_prompt: Annotated[
         str | None, _option("--system-prompt", help="Text put before every conversation.", panel=_HOW, metavar="TEXT")
     ] = None,
+    dialect_option: Annotated[
+        list[str] | None,
+        _option(
+            "--dialect-option",
+            help="A setting of one dialect: tsv.circular=true.",
+            panel=_HOW,
+            metavar="DIALECT.NAME=VALUE",
+        ),
+    ] = None,
     batch_size: Annotated[
         str | None,
         _option("--batch-size", "-b", help="Requests in a batch, or auto: found by trying.", panel=_SPEED, metavar="N"),
@@ -171,6 +180,7 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
         "prompt_key": prompt_key,
         "system_prompt": system_prompt,
         "data": parse_places(data or (), "--data"),
+        "dialect_options": parse_dialect_options(dialect_option or (), "--dialect-option"),
         "weights": parse_places(weights or (), "--weights"),
         "include_paths": tuple(include_path or ()),
         "imports": tuple(imports or ()),

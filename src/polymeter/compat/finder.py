@@ -1,5 +1,5 @@
 """The finder: ``import lmms_eval.x`` gives ``polymeter.compat.lmms_eval.x``, the same module object under both names;
-so does ``evalscope``.
+so do ``evalscope``, ``ulmeval`` and ``vlmeval``.
 
 Nothing is installed under another project's name; one entry of ``sys.meta_path`` answers for it. What a task's own
 collection brings (``lmms_eval.tasks.mmbench.en_utils``) never gets here: guests' imports look there first.
@@ -21,10 +21,13 @@ from types import ModuleType
 from polymeter.core.errors import PlanError
 
 _HOMES = {
-    "lmms_eval": "polymeter.compat.lmms_eval",
-    "lm_eval": "polymeter.compat.lmms_eval",
-    "evalscope": "polymeter.compat.evalscope",
+    "lmms_eval": ("polymeter.compat.lmms_eval",),
+    "lm_eval": ("polymeter.compat.lmms_eval",),
+    "evalscope": ("polymeter.compat.evalscope",),
+    "ulmeval": ("polymeter.compat.ulmeval",),
+    "vlmeval": ("polymeter.compat.vlmeval", "polymeter.compat.ulmeval"),
 }
+"""Where the stand-ins for a package are; what the first place has not is the same as in the second."""
 
 
 def install() -> None:
@@ -53,14 +56,14 @@ class _FacadeFinder(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         top, _, rest = fullname.partition(".")
-        home = _HOMES.get(top)
-        if home is None:
+        if top not in _HOMES:
             return None
-        ours = f"{home}.{rest}" if rest else home
-        found = _find(ours)
-        if found is not None:
-            is_package = found.submodule_search_locations is not None
-            return ModuleSpec(fullname, _Alias(ours), origin=found.origin, is_package=is_package)
+        for home in _HOMES[top]:
+            ours = f"{home}.{rest}" if rest else home
+            found = _find(ours)
+            if found is not None:
+                is_package = found.submodule_search_locations is not None
+                return ModuleSpec(fullname, _Alias(ours), origin=found.origin, is_package=is_package)
         raise ModuleNotFoundError(_what_is_missing(fullname, rest), name=fullname)
 
 
@@ -97,7 +100,7 @@ def _find(name: str) -> ModuleSpec | None:
 def _what_is_missing(fullname: str, rest: str) -> str:
     """A sentence for a name that is not there, with the near ones."""
     top = fullname.partition(".")[0]
-    known = [f"{top}.{name}" for name in _stand_ins(_HOMES[top])]
+    known = [f"{top}.{name}" for home in _HOMES[top] for name in _stand_ins(home)]
     near = get_close_matches(fullname, known, n=3, cutoff=0.6)
     hint = f" Near: {', '.join(near)}." if near else ""
     if rest.startswith("tasks."):
@@ -106,6 +109,8 @@ def _what_is_missing(fullname: str, rest: str) -> str:
         hint += (
             " Wrappers of lmms-eval itself do not come with Polymeter: put its file in simple/ or chat/, side by side."
         )
+    if top in ("ulmeval", "vlmeval") and rest.startswith(("dataset.", "ulm.", "vlm.")):
+        hint += " Benchmarks and wrappers of other people do not come with Polymeter: put their files side by side."
     return f"Polymeter's stand-in for {top} has no module {fullname!r}.{hint}"
 
 

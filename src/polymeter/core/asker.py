@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol, runtime_checkable
@@ -34,6 +34,16 @@ class TakesRefusals(Protocol):
         ...
 
 
+@runtime_checkable
+class KnowsRoles(Protocol):
+    """An Asker that says which roles its run fills."""
+
+    @property
+    def roles(self) -> Collection[str]:
+        """The names of the roles."""
+        ...
+
+
 def no_asker(role: str, request: Request) -> Response:
     """An Asker for places where nobody can be asked."""
     raise PlanError(f"No model has the role {role!r} here.", hint=f"Name one with --{role}.")
@@ -49,6 +59,14 @@ def current_asker() -> Asker:
     A thread that foreign code starts has its own context: take the Asker before starting it.
     """
     return _CURRENT.get()
+
+
+def has_role(role: str) -> bool:
+    """Whether a model can be asked in a role in this context: for scoring that uses a judge where there is one and does
+    without where there is none.
+    """
+    asker = current_asker()
+    return isinstance(asker, KnowsRoles) and role in asker.roles
 
 
 def refuse_verdict(why: str) -> None:

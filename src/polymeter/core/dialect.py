@@ -34,6 +34,7 @@ class OpenContext:
         limit: How many samples the plan wants, for tasks that take so many of each subset (``limits_itself``): a count,
             or below 1 a share.
         options: Further settings for one dialect.
+        roles: What the run calls the models in its further roles, by role.
         cache_dir: Where prepared datasets are kept.
     """
 
@@ -45,6 +46,7 @@ class OpenContext:
     data: Mapping[str, str] = field(default_factory=dict)
     limit: float | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    roles: Mapping[str, str] = field(default_factory=dict)
     cache_dir: Path | None = None
 
 
@@ -58,7 +60,8 @@ class Dialect(Protocol):
         ...
 
     def load(self, entry: Entry, catalog: Catalog) -> Loaded:
-        """The specs behind an entry. Executes none of their code.
+        """The specs behind an entry. Executes none of their code, unless the names themselves are computed in a file
+        that the user has named.
 
         Raises:
             PlanError: The file is broken: which, where, and what to do.

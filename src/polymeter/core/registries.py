@@ -24,6 +24,9 @@ DIALECTS: Registry[Dialect] = Registry(
     {
         "task_yaml": Target("polymeter.dialects.task_yaml:dialect", "polymeter", summary="YAML tasks of lmms-eval"),
         "adapter": Target("polymeter.dialects.adapter:dialect", "polymeter", summary="data adapters of EvalScope"),
+        "tsv": Target(
+            "polymeter.dialects.tsv:dialect", "polymeter", summary="dataset classes of ULMEvalKit, and TSV files"
+        ),
     },
     group="polymeter.dialects",
 )
@@ -45,7 +48,15 @@ MODELS: Registry[Callable[..., Model]] = Registry(
             "hf",
             "Chat, vision, audio and video models and causal LMs of Transformers, from a folder or the hub",
             _SEES_ALL,
-            _TEXT_ASKS,
+            (*_TEXT_ASKS, "generate_image"),
+        ),
+        "diffusers": Target(
+            f"{_MODELS}.diffusers:DiffusersModel",
+            "polymeter",
+            "image-gen",
+            "Pipelines of Diffusers that draw from text, or edit images, from a folder or the hub",
+            ("text", "image"),
+            ("generate_image",),
         ),
         "tiny_vlm": Target(
             f"{_MODELS}.tiny_vlm:TinyVlm",
@@ -55,13 +66,21 @@ MODELS: Registry[Callable[..., Model]] = Registry(
             ("text", "image"),
             _TEXT_ASKS,
         ),
+        "shapes": Target(
+            f"{_MODELS}.shapes:ShapesModel",
+            "polymeter",
+            "",
+            "Draws and edits scenes of shapes, wrong on purpose at a stated rate; needs no weights",
+            ("text", "image"),
+            ("generate_image",),
+        ),
         "openai": Target(
             f"{_MODELS}.openai:OpenAIModel",
             "polymeter",
             "",
             "Any OpenAI-compatible endpoint: vLLM, SGLang, Ollama, OpenAI, Azure, OpenRouter",
             _SEES_ALL,
-            _TEXT_ASKS,
+            (*_TEXT_ASKS, "generate_image"),
         ),
         "anthropic": Target(
             f"{_MODELS}.anthropic:AnthropicModel",
@@ -77,7 +96,7 @@ MODELS: Registry[Callable[..., Model]] = Registry(
             "gemini",
             "Gemini models, through Google's own SDK",
             _SEES_ALL,
-            ("generate",),
+            ("generate", "generate_image"),
         ),
         "lmms": Target(
             f"{_MODELS}.lmms:LmmsModel",
@@ -86,6 +105,14 @@ MODELS: Registry[Callable[..., Model]] = Registry(
             "A model wrapper written for lmms-eval: a subclass of lmms in a file or package",
             _SEES_ALL,
             _TEXT_ASKS,
+        ),
+        "ulm": Target(
+            f"{_MODELS}.ulm:ulm_model",
+            "polymeter",
+            "",
+            "A model wrapper written for ULMEvalKit (generate_inner) in a file, or one of that tool's models by name",
+            ("text", "image"),
+            ("generate", "generate_image"),
         ),
         "mock": Target(
             f"{_MODELS}.mock:MockModel",
@@ -128,6 +155,10 @@ METRICS: Registry[Metric] = Registry(
         "word_perplexity": _metric("perplexity:WORD_PERPLEXITY", "perplexity per word"),
         "byte_perplexity": _metric("perplexity:BYTE_PERPLEXITY", "perplexity per byte"),
         "bits_per_byte": _metric("perplexity:BITS_PER_BYTE", "bits per byte"),
+        "psnr": _metric("image:PSNR", "peak signal-to-noise ratio to a reference picture, in dB, 100 where equal"),
+        "ssim": _metric("image:SSIM", "structural similarity to a reference picture"),
+        "lpips": _metric("image:LPIPS", "learned perceptual distance to a reference picture"),
+        "clip_score": _metric("image:CLIP_SCORE", "cosine of CLIP's embeddings of a picture and a text"),
     },
     group="polymeter.metrics",
 )
@@ -163,6 +194,8 @@ FACADES: Registry[Callable[[], None]] = Registry(
     {
         "lmms_eval": Target("polymeter.compat.finder:install", "polymeter", summary="stand-ins for lmms_eval"),
         "evalscope": Target("polymeter.compat.finder:install", "polymeter", summary="stand-ins for evalscope"),
+        "ulmeval": Target("polymeter.compat.finder:install", "polymeter", summary="stand-ins for ulmeval"),
+        "vlmeval": Target("polymeter.compat.finder:install", "polymeter", summary="stand-ins for vlmeval"),
     },
 )
 """What is switched on before the first guest is loaded, so that its imports of foreign packages resolve."""

@@ -208,6 +208,8 @@ class ReduceContext:
         args: The command line's arguments as a namespace, for foreign aggregations that take ``args``.
         ask: Asks a judge.
         failed: Takes the failure of one metric's aggregation, so that the others are kept; ``None``: it is raised.
+        model: What the run calls its model.
+        roles: What it calls the models in its other roles, by role.
     """
 
     output_dir: Path
@@ -215,6 +217,8 @@ class ReduceContext:
     args: Any = None
     ask: Asker | None = None
     failed: Callable[[PolymeterError], None] | None = None
+    model: str = ""
+    roles: Mapping[str, str] = field(default_factory=dict)
 
 
 class Samples(Protocol):

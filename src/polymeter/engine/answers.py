@@ -6,10 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from polymeter.core.errors import ModelError, PolymeterError, boundary
-from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Output, Request, Response
+from polymeter.core.request import Ask, Generate, GenerateImage, Loglikelihood, Output, Request, Response
+from polymeter.core.sources import is_pil
 
 _REASONING_STARTS = ("<think>", "<analysis>")
 _REASONING_ENDS = ("</think>", "</analysis>")
+_SHOWN = 160
 
 
 def settle(request: Request, response: Any, *, is_cut: bool = True) -> Response:
@@ -56,12 +58,44 @@ def _check(request: Request, response: Any) -> None:
             given = len(outputs[0].logprobs)
             raise ModelError(f"The model gave {given} log-probabilities for {len(ask.continuations)} continuations.")
     elif is_single and len(outputs) != ask.n:
-        raise ModelError(f"The model gave {len(outputs)} outputs where {ask.n} were asked for.")
-    if isinstance(ask, GenerateImage) and is_single and not all(output.images for output in outputs):
-        raise ModelError("The model gave an output without an image where images were asked for.")
+        asked = f"{ask.n} image(s)" if isinstance(ask, GenerateImage) else str(ask.n)
+        raise ModelError(f"The model gave {len(outputs)} outputs where {asked} were asked for.")
     for output in outputs:
         if output.text is not None and not isinstance(output.text, str):
             raise ModelError(f"The model gave a {type(output.text).__name__} in place of text.")
+        _check_images(output)
+        if is_single:
+            _check_kind(ask, output)
+
+
+def _check_images(output: Output) -> None:
+    images = output.images
+    if not isinstance(images, (tuple, list)):
+        raise ModelError(
+            f"The model gave a {type(images).__name__} in place of the images of an output.",
+            hint="Output(images=(image,)) holds one.",
+        )
+    for image in images:
+        if not is_pil(image):
+            raise ModelError(
+                f"The model gave a {type(image).__name__} in place of an image.", hint="Images are Pillow images."
+            )
+        if not all(image.size):
+            raise ModelError(f"The model gave an empty image of {image.width} x {image.height} pixels.")
+
+
+def _check_kind(ask: Ask, output: Output) -> None:
+    """Whether an output is of the kind that was asked for: images or text."""
+    if isinstance(ask, GenerateImage) and not output.images:
+        given = "neither an image nor text" if not output.text else f"text and no image: {_shortened(output.text)!r}"
+        raise ModelError(f"An image was asked for, and the model gave {given}.")
+    if isinstance(ask, Generate) and output.images and output.text is None:
+        raise ModelError(f"Text was asked for, and the model gave {len(output.images)} image(s) and no text.")
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"
 
 
 def _after_reasoning(text: str) -> int:

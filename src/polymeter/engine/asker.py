@@ -30,7 +30,7 @@ class SampleAsker:
         self, play: SampleInPlay, roles: Collection[str], gate: Gate, pool: Pool, send: Callable[[Asked], None]
     ) -> None:
         self._play = play
-        self._roles = roles
+        self.roles = roles
         self._gate = gate
         self._pool = pool
         self._send = send
@@ -41,7 +41,7 @@ class SampleAsker:
         Raises:
             PlanError: No model has that role in this run.
         """
-        if role not in self._roles:
+        if role not in self.roles:
             absent = PlanError(f"No model has the role {role!r} in this run.", hint=f"Name one with --{role}.")
             self._play.failed_judgements[role] = str(absent)
             raise absent

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from polymeter.core.errors import Raised, attempt
+from polymeter.core.errors import DataError, Raised, attempt
 from polymeter.core.progress import Progress
 from polymeter.core.request import Response
 from polymeter.core.status import SampleStatus
@@ -275,7 +275,11 @@ class Driver:
         if body is None:
             return None
         asked.play.used[key] = asked.turn
-        return read_response(body, self._media.load)
+        try:
+            return read_response(body, self._media.load)
+        except DataError as error:  # an image of it is gone: a new answer takes its place
+            self._progress.note(f"An answer to sample {asked.play.sample.id!r} is asked for again: {error}")
+            return None
 
     def _deliver(self, answered: Sequence[Asked]) -> None:
         ready = []

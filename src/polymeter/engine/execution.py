@@ -21,7 +21,7 @@ from polymeter.engine.endpoint_lane import EndpointLane
 from polymeter.engine.gate import Gate
 from polymeter.engine.groups import reduce_group
 from polymeter.engine.lanes import Lane, Listener
-from polymeter.engine.plan import Plan, model_name, played_samples
+from polymeter.engine.plan import Plan, model_name, played_samples, role_names
 from polymeter.engine.player import MODEL_ROLE, SampleInPlay, TaskInPlay
 from polymeter.engine.prefetch import Prefetcher
 from polymeter.engine.recorder import Recorder
@@ -212,13 +212,16 @@ class Execution:
     def _reduce(self) -> dict[str, list[Result]]:
         results: dict[str, list[Result]] = {}
         for task in self._tasks:
-            asker = self._driver.asker(self._reduction_of(task))
+            play = self._reduction_of(task)
+            n_failures = len(self._failures)
             context = ReduceContext(
                 self._folder.artifacts,
                 seed_for(self._plan.options.seed, task.name, "reduce"),
                 self._arguments(),
-                asker,
+                self._driver.asker(play),
                 lambda error: self._failures.append(str(error)),
+                model_name(self._plan),
+                role_names(self._plan),
             )
             try:
                 results[task.name] = reduce_task(
@@ -232,6 +235,8 @@ class Execution:
             except PolymeterError as error:
                 results.setdefault(task.name, [])
                 self._failures.append(str(error))
+            if len(self._failures) == n_failures:
+                self._failures.extend(_lost_verdicts(play))
         return results
 
     def _reduction_of(self, task: TaskInPlay) -> SampleInPlay:
@@ -365,3 +370,14 @@ def _only(task: TaskInPlay, index: int) -> Todo:
     sealed = bytearray(b"\x01") * task.played.stop
     sealed[index] = 0
     return Todo(task, sealed, bytearray(task.played.stop))
+
+
+def _lost_verdicts(play: SampleInPlay) -> list[str]:
+    """What to tell of a judge that could not be asked or gave no verdict while a task's results were computed. Its
+    author's code may have gone on without, so the numbers that it gave may rest on less.
+    """
+    whys = [*play.failed_judgements.values(), *play.refused_verdicts]
+    if not whys:
+        return []
+    n = f"{len(whys)} verdict{'s' if len(whys) != 1 else ''}"
+    return [f"Task {play.task.name!r}: its results were computed without {n} of the judge. {whys[0]}"]

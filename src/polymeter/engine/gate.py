@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from polymeter.core.identity import seed_for
-from polymeter.engine.generators import own_generators
+from polymeter.guests.generators import own_generators
 
 _PROCESS_LOCK = threading.Lock()
 _held = threading.local()

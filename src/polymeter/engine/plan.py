@@ -17,7 +17,7 @@ from polymeter.core.options import RunOptions
 from polymeter.core.registries import DIALECTS
 from polymeter.core.task import GroupSpec, Task, TaskSpec, check_needs, ignored_settings
 
-FILE_ENDINGS = (".yaml", ".yml", ".py")
+FILE_ENDINGS = (".yaml", ".yml", ".py", ".tsv")
 """Endings of files that may be named in place of the benchmarks in them."""
 
 
@@ -164,6 +164,7 @@ def open_tasks(plan: Plan, cache_dir: Path | None) -> None:
         system_prompt=options.system_prompt,
         data=options.data,
         limit=options.limit,
+        roles=role_names(plan),
         cache_dir=cache_dir,
     )
     opened = []
@@ -207,14 +208,21 @@ def played_samples(task: Task, options: RunOptions) -> range:
 
 def model_name(plan: Plan) -> str:
     """What to call the model."""
-    if plan.model_spec is not None:
-        return str(plan.model_spec)
-    return str(getattr(plan.model, "display_name", type(plan.model).__name__))
+    return _name_of(plan.model, plan.model_spec)
+
+
+def role_names(plan: Plan) -> dict[str, str]:
+    """What to call the models in the further roles, by role."""
+    return {role: _name_of(model, plan.role_specs.get(role)) for role, model in plan.roles.items()}
 
 
 def traits_without_model() -> ModelTraits:
     """Traits that fit any task, for looking at tasks without a model."""
     return ModelTraits(family="default")
+
+
+def _name_of(model: Model, spec: ModelSpec | None) -> str:
+    return str(spec) if spec is not None else str(getattr(model, "display_name", type(model).__name__))
 
 
 def _match(pattern: str, catalog: Catalog, tags: Mapping[str, list[str]]) -> list[str]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from polymeter.core.codec import NotExactError, encode, jsonable
@@ -37,7 +38,9 @@ class Recorder:
     def answers(self, answered: Sequence[Asked]) -> None:
         """Journal new answers. Errors are no answers; they end their sample and are written there.
 
-        An answer that cannot be written down becomes an error.
+        An answer that cannot be written down becomes an error. Generated images are written first, and what goes on to
+        the sample refers to their files, as it will when the run is resumed: no pixels are held, and whoever asks about
+        an image asks about the same bytes.
         """
         requests, responses = [], []
         for one in answered:
@@ -45,7 +48,8 @@ class Recorder:
                 continue
             try:
                 with boundary(ModelError, "Writing down the model's answer"):
-                    body = write_response(one.response, self._media.keep_generated)
+                    one.response = self._stored(one.response)
+                    body = write_response(one.response, self._media.name_of)
                     requests.append((one.fingerprint, write_request(one.request, self._media.describe)))
             except PolymeterError as error:
                 one.response = Response.failed(error)
@@ -54,6 +58,14 @@ class Recorder:
             responses.append((*where, one.fingerprint, one.occurrence, one.turn, body))
         self._writer.put("requests", requests)
         self._writer.put("responses", responses)
+
+    def _stored(self, response: Response) -> Response:
+        if not any(output.images for output in response.outputs):
+            return response
+        outputs = (
+            replace(output, images=tuple(map(self._media.keep_generated, output.images))) for output in response.outputs
+        )
+        return replace(response, outputs=tuple(outputs))
 
     def ends(self, ended: Sequence[Ended]) -> None:
         """Journal the ends of samples, with their scores. Only what is settled is sealed: a failure is tried again on

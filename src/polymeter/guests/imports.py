@@ -25,6 +25,7 @@ from typing import Any
 
 from polymeter.core.sources import digest
 from polymeter.guests.places import TREES, task_place
+from polymeter.guests.stand_ins import is_checkout, joined, names_near, parent_places, stand_in
 
 GUEST_LOCK = threading.RLock()
 PREFIX = "_polymeter_guest_"
@@ -47,6 +48,7 @@ class _Folder:
         self.path = path
         self.package = package
         self.added: list[Path] = []
+        self.stands_for: tuple[str, ...] = ()
         scope = {**vars(builtins)}
         real = builtins.__import__
 
@@ -57,6 +59,10 @@ class _Folder:
             fromlist: Sequence[str] | None = (),
             level: int = 0,
         ) -> ModuleType:
+            if level and self.stands_for:
+                found = self._from_stand_in(name, tuple(fromlist or ()), level, globals or {})
+                if found is not None:
+                    return found
             if level > 1:
                 return self._from_parent(name, fromlist or (), level, globals or {})
             if level == 0 and name.startswith(TREES):
@@ -74,6 +80,39 @@ class _Folder:
 
         scope["__import__"] = guest_import
         self.builtins = scope
+
+    def _from_stand_in(
+        self, name: str, wanted: tuple[str, ...], level: int, scope: Mapping[str, Any]
+    ) -> ModuleType | None:
+        """What a relative import means that a neighbour does not answer, where the folder stands for a package of the
+        foreign tree; ``None`` when the neighbour answers.
+        """
+        inside = str(scope.get("__package__") or "").split(".")[1:]
+        base = self.path.joinpath(*inside)
+        for _ in range(level - 1):
+            base = base.parent
+        near = names_near(base, name, wanted)
+        is_near = len(near) == len(wanted) > 0
+        if is_near and not is_checkout(base):
+            return None
+        packages = parent_places((".".join([place, *inside]) for place in self.stands_for), level - 1)
+        module, has_all = stand_in(packages, name, wanted)
+        if is_near and not has_all:
+            return None
+        if near and module is not None and not has_all:
+            return joined(
+                module.__name__,
+                [
+                    (self._from_parent(name, tuple(near), level, scope), near),
+                    (module, [item for item in wanted if item not in near]),
+                ],
+            )
+        if module is None:
+            kit = self.stands_for[0].partition(".")[0]
+            raise ModuleNotFoundError(
+                f"{'.' * level}{name} is neither in {base} nor in Polymeter's stand-in for {kit}", name=f"{kit}.{name}"
+            )
+        return module
 
     def private_name(self, name: str) -> str | None:
         """The private name of a neighbour that an absolute import means; ``None`` if it means something else."""
@@ -108,6 +147,8 @@ class _Folder:
         place = task_place(name, self.path)
         if place is None:
             return None
+        if self.stands_for:
+            _folders[package_of(place.parent)].stands_for = (name.rpartition(".")[0],)
         with GUEST_LOCK, _kept_search_path():
             is_file = place.with_name(f"{place.name}.py").is_file()
             parts = [item for item in fromlist if not is_file and _has_module(place, item)]
@@ -133,7 +174,9 @@ class _Folder:
         folder = base.joinpath(*parents)
         if last and not _has_module(folder, last):
             raise ModuleNotFoundError(f"No module named {name!r} in {base}", name=name)
-        private = f"{package_of(folder)}.{last}" if last else package_of(folder)
+        package = package_of(folder)
+        _folders[package].stands_for = parent_places(self.stands_for, level - 1 - inside, parents)
+        private = f"{package}.{last}" if last else package
         return builtins.__import__(private, scope, None, fromlist or ("*",), 0)
 
 
@@ -187,17 +230,21 @@ def package_of(folder: Path) -> str:
         return name
 
 
-def load_file(file: Path, supplied: Mapping[str, Any] | None = None) -> ModuleType:
+def load_file(file: Path, supplied: Mapping[str, Any] | None = None, stands_for: Sequence[str] = ()) -> ModuleType:
     """The module of a source file; executed on first use, the same instance until ``forget_modules``. Call it inside
     ``contained``.
 
     Args:
         file: The file.
         supplied: Names that code of its folder may use without importing them; what it defines itself wins.
+        stands_for: Packages that the code was written to lie in, the likeliest first: what its relative imports name
+            and its neighbours do not have is taken from their stand-ins.
     """
     file = file.resolve()
     package = package_of(file.parent)
-    _folders[package].builtins.update(supplied or {})
+    folder = _folders[package]
+    folder.builtins.update(supplied or {})
+    folder.stands_for = folder.stands_for or tuple(stands_for)
     stem = file.stem
     with GUEST_LOCK:
         name = f"{package}.{stem}"

@@ -1,8 +1,8 @@
 """Where a dotted name of a foreign tree (of tasks, of model wrappers, of benchmarks) lies on disk.
 
 Guest code names modules of other folders by their place in the tree that it was written for (``lmms_eval.tasks.x.y``,
-``lmms_eval.models.simple.z``, ``evalscope.benchmarks.x.y_adapter``). Here the same folders lie under another root, so
-the name is looked for below each ancestor of the folder that asks, the nearest first.
+``lmms_eval.models.simple.z``, ``evalscope.benchmarks.x.y_adapter``, ``ulmeval.dataset.utils.x``). Here the same folders
+lie under another root, so the name is looked for below each ancestor of the folder that asks, the nearest first.
 """
 
 from __future__ import annotations
@@ -11,8 +11,25 @@ from pathlib import Path
 
 TASKS = "lmms_eval.tasks."
 BENCHMARKS = "evalscope.benchmarks."
-TREES = (TASKS, "lmms_eval.models.", BENCHMARKS)
-_OF_THE_TREE_ITSELF = frozenset(f"{BENCHMARKS}{name}" for name in ("benchmark", "data_adapter", "filters", "utils"))
+KITS = {"ulmeval": ("dataset", "ulm", "api"), "vlmeval": ("dataset", "vlm", "api")}
+"""Packages whose authors put dataset classes and model wrappers straight into their folders."""
+TREES = (
+    TASKS,
+    "lmms_eval.models.",
+    BENCHMARKS,
+    *(f"{kit}.{folder}." for kit, folders in KITS.items() for folder in folders),
+)
+_BESIDE_ALL = {
+    "evalscope.benchmarks": ("benchmark", "data_adapter", "filters", "utils"),
+    "dataset": ("text_base", "image_base", "utils", "utils.judge_util"),
+    "ulm": ("base",),
+    "vlm": ("base",),
+    "api": ("base", "gpt"),
+}
+_OF_THE_TREE_ITSELF = frozenset(
+    [f"{BENCHMARKS}{name}" for name in _BESIDE_ALL["evalscope.benchmarks"]]
+    + [f"{kit}.{folder}.{name}" for kit, folders in KITS.items() for folder in folders for name in _BESIDE_ALL[folder]]
+)
 """Modules that lie beside the folders of a tree: a guest's own file of that name is another."""
 _MOST_LEVELS = 8
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from polymeter.guests.places import task_file
 
 _MOST_LEVELS = 8
+_STOOD_IN_FOR = ("evalscope", "lmms_eval", "lm_eval", "ulmeval", "vlmeval", "polymeter")
 
 
 def files_behind(files: Iterable[Path]) -> tuple[Path, ...]:
@@ -24,6 +26,27 @@ def files_behind(files: Iterable[Path]) -> tuple[Path, ...]:
         found.add(file)
         waiting.extend(_imported(file))
     return tuple(sorted(found))
+
+
+def packages_needed(tree: ast.Module, folder: Path) -> Iterator[tuple[str, int]]:
+    """Third-party packages that must be there for a file to load, each with the line of its import. Neighbours, the
+    standard library and what Polymeter stands in for are not among them.
+
+    Args:
+        tree: The file.
+        folder: Where it lies.
+    """
+    for node in tree.body:
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            names = [node.module]
+        for name in names:
+            top = name.partition(".")[0]
+            is_beside = (folder / f"{top}.py").is_file() or (folder / top).is_dir()
+            if top not in sys.stdlib_module_names and top not in _STOOD_IN_FOR and not is_beside:
+                yield top, node.lineno
 
 
 def _imported(file: Path) -> Iterator[Path]:

@@ -60,6 +60,10 @@ VALUES: Mapping[tuple[str, str], str] = MappingProxyType(
         ("mcc", "multiple_choice"): _CHOICE_PAIR,
         ("brier_score", "multiple_choice"): "gold index and the softmax over the choices' log-likelihoods",
         ("bypass", "multiple_choice"): "log-likelihood of each choice and whether it is greedy",
+        ("psnr", "generate_image"): "decibels over the error to the nearest reference, at most 100",
+        ("ssim", "generate_image"): "structural similarity to the nearest reference",
+        ("lpips", "generate_image"): "perceptual distance to the nearest reference",
+        ("clip_score", "generate_image"): "cosine to the nearest text",
     }
 )
 """What the value of one sample is, by metric and output type, where the task says nothing else. A pair that is

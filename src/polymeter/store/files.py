@@ -1,40 +1,14 @@
-"""Writing small files so that a reader sees the old content or the new, never half of it.
-
-A file is written beside its place and renamed over it. The content reaches the disk before the rename (``fsync``), so
-a power failure leaves one of the two versions. The directory entry itself is not synced: after a power failure the old
-version may
-come back, which every reader of a run folder can live with. Large append-only data belongs in the journal, not here.
-"""
+"""Writing the small files of a run folder whole. Large append-only data belongs in the journal, not here."""
 
 from __future__ import annotations
 
 import json
-import os
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+from polymeter.core.files import replacing
 
-@contextmanager
-def replacing(path: Path, *, binary: bool = False) -> Iterator[IO[Any]]:
-    """A file to write to that takes the place of ``path`` when the block ends without an exception."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    temporary = Path(name)
-    try:
-        # Half a character, as cut answers may end in, is written as its JSON escape; UTF-8 has no bytes for it.
-        encoding, errors = (None, None) if binary else ("utf-8", "backslashreplace")
-        with os.fdopen(handle, "wb" if binary else "w", encoding=encoding, errors=errors) as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+__all__ = ["replacing", "write_json", "write_text"]
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -48,9 +22,3 @@ def write_text(path: Path, text: str) -> None:
     """Write a text file whole."""
     with replacing(path) as file:
         file.write(text)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

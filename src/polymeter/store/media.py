@@ -16,6 +16,8 @@ from polymeter.core.sources import digest, sniff_audio_mime, sniff_mime
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
 
+    from polymeter.core.stored_image import StoredImage
+
 AS_IS_BYTES = 64 * 1024
 AS_IS_BYTES_IF_SMALL = 256 * 1024
 """An image that is no larger than a preview is kept as it is up to this size: encoding it anew would cost more time
@@ -23,6 +25,8 @@ than it saves space."""
 SOUND_BYTES = 256 * 1024
 PREVIEW_SIDE_PX = 768
 _SUFFIX = {"image/jpeg": ".jpg", "image/png": ".png", "image/gif": ".gif", "image/webp": ".webp"}
+_LOSSLESS = ("1", "L", "LA", "P", "RGB", "RGBA", "I;16")
+"""The modes of Pillow that come back from a PNG as they were."""
 _SOUND_SUFFIX = {
     "audio/wav": ".wav",
     "audio/mpeg": ".mp3",
@@ -103,19 +107,37 @@ class MediaStore:
         """What to keep of a medium in the journal."""
         return medium.note if medium.note is not None else {"source": medium.describe()}
 
-    def keep_generated(self, picture: PILImage) -> str:
-        """Write a generated image losslessly; gives its file name within the media folder. Durable before this
-        returns.
-        """
-        buffer = io.BytesIO()
-        picture.save(buffer, format="PNG", compress_level=3)
-        data = buffer.getvalue()
-        return self._write(digest(data) + ".png", lambda: data, is_synced=True)
+    def keep_generated(self, picture: PILImage) -> StoredImage:
+        """Write a generated image losslessly; gives a reference to its file. Durable before this returns.
 
-    def load(self, name: str) -> PILImage:
-        """A stored image."""
-        picture: PILImage = Image(self.folder / name[:2] / name).open()
-        return picture
+        The name of the file says what the image shows and not how it is encoded: equal pixels are written once.
+
+        Raises:
+            DataError: Its pixels are of a kind that a PNG cannot hold exactly.
+        """
+        if picture.mode not in _LOSSLESS:
+            raise DataError(
+                f"An image of mode {picture.mode!r} cannot be stored without loss.",
+                hint=f"The model should give one of {', '.join(_LOSSLESS)}: image.convert('RGB').",
+            )
+        from polymeter.core.stored_image import stored_image
+
+        name = self._write(f"{_pixel_digest(picture)}.png", lambda: _png(picture), is_synced=True)
+        return stored_image(media_path(self.folder, name), picture.size, picture.mode)
+
+    def name_of(self, stored: StoredImage) -> str:
+        """The name of a kept image's file within the media folder."""
+        return stored.path.name
+
+    def load(self, name: str) -> StoredImage:
+        """A stored image, which is a reference to its file until somebody looks at its pixels.
+
+        Raises:
+            DataError: The file is missing or holds no image.
+        """
+        from polymeter.core.stored_image import open_stored
+
+        return open_stored(media_path(self.folder, name))
 
     def _write(self, name: str, make: Callable[[], bytes], *, is_synced: bool = False) -> str:
         shelf = name[:2]
@@ -132,6 +154,21 @@ class MediaStore:
                     os.fsync(file.fileno())
             os.replace(temporary, path)
         return name
+
+
+def _pixel_digest(picture: PILImage) -> str:
+    """Digest of what an image shows: pixels, and what gives them their colours (palette, transparent colour, colour
+    profile).
+    """
+    info = picture.info
+    meaning = (picture.mode, picture.size, picture.getpalette(), info.get("transparency"), info.get("icc_profile"))
+    return digest(repr(meaning).encode() + picture.tobytes())
+
+
+def _png(picture: PILImage) -> bytes:
+    buffer = io.BytesIO()
+    picture.save(buffer, format="PNG", compress_level=3)
+    return buffer.getvalue()
 
 
 def media_path(folder: Path, name: str) -> Path:

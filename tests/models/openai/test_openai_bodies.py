@@ -314,5 +314,5 @@ def test_what_cannot_be_sent() -> None:
     model = OpenAIModel("m", base_url="http://localhost:1/v1")
     with pytest.raises(DataError, match="does not exist"):
         model.prepare(asked(Image(Path("/nowhere.jpg"))))
-    with pytest.raises(ModelError, match="cannot answer 'generate_image'"):
-        model.prepare(asked("q", ask=GenerateImage()))
+    with pytest.raises(ModelError, match="the messages hold no text"):
+        model.prepare(asked(" ", ask=GenerateImage()))

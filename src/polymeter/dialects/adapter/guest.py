@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.errors import PlanError, PolymeterError, blame, boundary
-from polymeter.core.registry import missing_package
+from polymeter.core.errors import PlanError
 from polymeter.core.task import TaskSpec
 from polymeter.dialects.adapter.registration import BENCHMARK_MAPPINGS, Benchmark, BenchmarkMeta
 from polymeter.guests import contained, load_file
+from polymeter.guests.authors import authors_code
 from polymeter.guests.facades import switch_on_facades
 from polymeter.guests.imports import GUEST_LOCK
-
-_FOREIGN = ("evalscope", "lmms_eval", "lm_eval")
 
 
 def supplied_names() -> dict[str, Any]:
@@ -90,28 +87,3 @@ def load_guest(file: Path, supplied: Mapping[str, Any] | None = None) -> Any:
         names = supplied_names() if supplied is None else supplied
         with authors_code(PlanError, f"Loading {file.name}"):
             return load_file(file, names)
-
-
-@contextmanager
-def authors_code(error_type: type[PolymeterError], doing: str) -> Iterator[None]:
-    """Call a benchmark's own code inside this, before anything is asked.
-
-    Args:
-        error_type: What its failures become.
-        doing: What it is called for, for messages.
-
-    Raises:
-        PlanError: It needs a package that is not installed.
-    """
-    with boundary(error_type, doing, hint="Fix the benchmark's code."):
-        try:
-            yield
-        except ModuleNotFoundError as error:
-            missing = error.name or "?"
-            if missing.partition(".")[0] in _FOREIGN:
-                raise
-            plain = missing_package(missing, doing[0].lower() + doing[1:])
-            raise PlanError(plain.what, where=blame(error), hint=plain.hint) from error
-        except ImportError as error:
-            what = f"{doing} raised {type(error).__name__}: {error}"
-            raise error_type(what, where=blame(error), hint="Install or update what it names.") from error

@@ -24,7 +24,7 @@ from polymeter.dialects.adapter.constants import HubType, OutputType
 from polymeter.dialects.adapter.datasets import Shelf, fingerprint_of, loading_from
 from polymeter.dialects.adapter.filters import Filter
 from polymeter.dialects.adapter.generation import image_settings, text_settings
-from polymeter.dialects.adapter.guest import authors_code, load_meta
+from polymeter.dialects.adapter.guest import load_meta
 from polymeter.dialects.adapter.keeping import Keeper, NoReduction
 from polymeter.dialects.adapter.modes import Mode, choose_mode
 from polymeter.dialects.adapter.named_metrics import metric_registry
@@ -35,6 +35,7 @@ from polymeter.dialects.adapter.requests import Asking, shape_problem
 from polymeter.dialects.adapter.reviewing import Reviewer, needs_judge
 from polymeter.dialects.adapter.task import AdapterTask, Identity, Prepared
 from polymeter.guests import contained, seeded
+from polymeter.guests.authors import authors_code
 from polymeter.guests.imports import GUEST_LOCK
 
 _ANY_SUBSET = ["default"]

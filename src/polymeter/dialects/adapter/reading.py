@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from polymeter.core.errors import PlanError
+from polymeter.guests.sources import packages_needed
 
 UNKNOWN: Final = "?"
 """What stands for a value that only running the file would tell."""
@@ -17,7 +17,6 @@ _MARK = b"Benchmark"
 _OWNER = "Benchmark"
 _METHOD = "register"
 _POSITIONAL = ("name", "dataset_id")
-_OURS = ("evalscope", "lmms_eval", "lm_eval", "polymeter")
 _ENUMS = ("OutputType", "EvalType", "HubType", "JudgeStrategy")
 
 
@@ -82,7 +81,7 @@ def read_file(path: Path) -> BenchmarkFile:
     except ValueError as error:
         raise PlanError(f"This is not valid Python: {error}.", where=f"{path}:1") from None
     reader = _Reader(tree)
-    return BenchmarkFile(path, tuple(reader.registrations()), dict(_packages(tree, path.parent)))
+    return BenchmarkFile(path, tuple(reader.registrations()), dict(packages_needed(tree, path.parent)))
 
 
 class _Reader:
@@ -175,21 +174,6 @@ class _NotKnown:
 
 
 _NOT_KNOWN = _NotKnown()
-
-
-def _packages(tree: ast.Module, folder: Path) -> Iterator[tuple[str, int]]:
-    """Packages that must be there for the file to load: neighbours and the standard library are."""
-    for node in tree.body:
-        names: list[str] = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-            names = [node.module]
-        for name in names:
-            top = name.partition(".")[0]
-            is_beside = (folder / f"{top}.py").is_file() or (folder / top).is_dir()
-            if top not in sys.stdlib_module_names and top not in _OURS and not is_beside:
-                yield top, node.lineno
 
 
 def _aliases(tree: ast.Module, name: str) -> set[str]:

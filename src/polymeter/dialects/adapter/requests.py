@@ -80,7 +80,10 @@ class Asking:
         return (Message("system", (Text(str(system)),)), user) if system else (user,)
 
     def _put(self, picture: Any) -> str:
-        """The path of an image, which is named by what it shows."""
+        """The path of an image: the run's own file if it has one, else one that is named by what the image shows."""
+        stored = getattr(picture, "path", None)
+        if isinstance(stored, Path):
+            return str(stored)
         image = Image(picture)
         place = self.images / f"{image.content_hash()}.png"
         if not place.is_file():

@@ -131,6 +131,13 @@ def error_of(
     )
 
 
+def gravest(failures: Sequence[BaseException]) -> BaseException:
+    """The one of several failures of one request to tell of: one that cannot pass comes before one that can, and the
+    longest wait wins.
+    """
+    return max(failures, key=_weight)
+
+
 def kind_of(status: int) -> ErrorKind:
     """What an HTTP status alone says. Statuses below 400 are no failures by themselves, so one with an error passes."""
     if status == 429:
@@ -242,6 +249,11 @@ def _hidden(text: str, secrets: Iterable[str]) -> str:
         if secret:
             text = text.replace(secret, HIDDEN)
     return _KEY_LIKE.sub(HIDDEN, hide_secrets(text))
+
+
+def _weight(failure: BaseException) -> tuple[bool, float]:
+    is_passing = isinstance(failure, ModelError) and failure.kind in ("rate_limit", "transient")
+    return not is_passing, getattr(failure, "retry_after_s", None) or 0.0
 
 
 def _number(text: str) -> float | None:

@@ -17,13 +17,15 @@ from polymeter.core.errors import ModelError, PlanError, did_you_mean
 from polymeter.core.model import AsyncModel
 from polymeter.core.parts import Part, Text
 from polymeter.core.registry import missing_package
-from polymeter.core.request import Generate, Message, Output, Request, Response
+from polymeter.core.request import Generate, GenerateImage, Message, Output, Request, Response
 from polymeter.core.secrets import hide_secrets
-from polymeter.models.endpoint.errors import EndpointError, error_of
+from polymeter.models.endpoint.errors import EndpointError, error_of, gravest
 from polymeter.models.endpoint.http import UnreachedError
 
 _MOST_NAMES = 8
 _SHOWN = 120
+_LARGE = 1 << 18
+"""An answer of so many characters holds pictures and is read on a thread."""
 _NEUTRAL: Mapping[str, tuple[Any, ...]] = {
     "num_beams": (1,),
     "num_beam_groups": (1,),
@@ -86,9 +88,12 @@ class HostedModel(AsyncModel):
         Raises:
             PolymeterError: The request can never be sent.
         """
-        if not isinstance(request.ask, Generate):
-            raise ModelError(f"{self._title} gives text only, not {request.ask.kind}.", where=self._label)
-        return Prepared(self._bodies(request, request.ask))
+        ask = request.ask
+        if isinstance(ask, Generate):
+            return Prepared(self._bodies(request, ask))
+        if isinstance(ask, GenerateImage):
+            return Prepared(self._image_bodies(request, ask))
+        raise ModelError(f"{self._title} gives text only, not {ask.kind}.", where=self._label)
 
     async def respond_prepared(self, request: Request, prepared: Any) -> Response:
         """Ask for every answer that is still missing, all at the same time.
@@ -102,7 +107,7 @@ class HostedModel(AsyncModel):
         given = await asyncio.gather(*(self._fill(prepared, place) for place in missing), return_exceptions=True)
         failures = [failure for failure in given if failure is not None]
         if failures:
-            raise max(failures, key=_weight)
+            raise gravest(failures)
         return Response(tuple(output for output in prepared.outputs if output is not None))
 
     async def preflight(self) -> None:
@@ -126,6 +131,14 @@ class HostedModel(AsyncModel):
     @abstractmethod
     def _bodies(self, request: Request, ask: Generate) -> Sequence[Any]:
         """What is sent, for each of the ``n`` answers."""
+
+    def _image_bodies(self, request: Request, ask: GenerateImage) -> Sequence[Any]:
+        """What is sent, for each of the ``n`` images.
+
+        Raises:
+            ModelError: The model makes none.
+        """
+        raise ModelError(f"{self._title} gives text only, not {ask.kind}.", where=self._label)
 
     @abstractmethod
     def _greeting(self) -> Any:
@@ -182,7 +195,17 @@ class HostedModel(AsyncModel):
         loop = asyncio.get_running_loop()
         if self._client is None or self._loop is not loop:
             self._client, self._loop = self._open(), loop
-        return self._read(self._parsed(await self._send(self._client, body)))
+        return await self._reply(self._client, body)
+
+    async def _reply(self, client: Any, body: Any) -> Output:
+        text = await self._send(client, body)
+        if len(text) < _LARGE:
+            return self._read(self._parsed(text))
+        return await asyncio.to_thread(lambda: self._read(self._parsed(text)))
+
+    async def _hello(self, client: Any) -> None:
+        """Ask for one token."""
+        await self._send(client, self._greeting())
 
     def _parsed(self, text: str) -> Mapping[str, Any]:
         try:
@@ -198,7 +221,7 @@ class HostedModel(AsyncModel):
 
     async def _greet(self, client: Any) -> None:
         try:
-            await self._send(client, self._greeting())
+            await self._hello(client)
         except UnreachedError as silence:
             if not silence.has_connected:
                 hint = "Check the network and base_url."
@@ -305,9 +328,3 @@ def _joined(parts: Iterable[Part]) -> tuple[Part, ...]:
         elif not isinstance(part, Text) or part.text:
             found.append(part)
     return tuple(found)
-
-
-def _weight(failure: BaseException) -> tuple[bool, float]:
-    """What cannot be repeated comes first, then what asks to wait longest."""
-    is_passing = isinstance(failure, ModelError) and failure.kind in ("rate_limit", "transient")
-    return not is_passing, getattr(failure, "retry_after_s", None) or 0.0

@@ -16,12 +16,17 @@ from polymeter.core.errors import ModelError
 from polymeter.core.secrets import hide_secrets
 
 if TYPE_CHECKING:
-    from aiohttp import ClientSession
+    from aiohttp import ClientSession, StreamReader
+
+JSON = "application/json"
+MOST_FETCHED = 64 << 20
+"""Bytes of a file that is fetched by its address; the largest images that models make are a tenth of it."""
 
 _CONNECT_S = 10.0
 _IDLE_S = 4.0
 _DNS_S = 300
 _LARGE = 1 << 20
+_SHOWN = 200
 _HERE = ("localhost", "::1")
 
 
@@ -58,17 +63,18 @@ class Connections:
 
     def __init__(self, base_url: str, headers: Mapping[str, str], *, where: str) -> None:
         self._proxy = proxy_for(base_url)
+        self._origin = _origin(base_url)
         self._headers = dict(headers)
         self._where = where
         self._sessions: dict[asyncio.AbstractEventLoop, ClientSession] = {}
 
-    async def post(self, url: str, body: bytes) -> Answer:
-        """Send JSON.
+    async def post(self, url: str, body: bytes, *, kind: str = JSON) -> Answer:
+        """Send a body of a kind (MIME type).
 
         Raises:
             ModelError: No answer came, or only a part of one.
         """
-        return await self._send("POST", url, body)
+        return await self._send("POST", url, body, kind)
 
     async def get(self, url: str) -> Answer:
         """Fetch something.
@@ -78,20 +84,56 @@ class Connections:
         """
         return await self._send("GET", url, None)
 
+    async def fetch(self, url: str) -> bytes:
+        """Fetch a file by its address, which may be at another server: that one is not told the key. Redirects are
+        followed.
+
+        Raises:
+            ModelError: It cannot be reached, does not have it, or sends more than ``MOST_FETCHED`` bytes.
+        """
+        import aiohttp
+
+        is_ours = _origin(url) == self._origin
+        try:
+            async with aiohttp.ClientSession(
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S),
+                headers=self._headers if is_ours else None,
+                cookie_jar=aiohttp.DummyCookieJar(),
+            ) as session:
+                proxy = self._proxy if is_ours else proxy_for(url)
+                async with session.get(url, proxy=proxy, allow_redirects=not is_ours) as response:
+                    if response.status >= 300:
+                        raise ModelError(
+                            f"The file at {hide_secrets(url)[:_SHOWN]} cannot be fetched: HTTP {response.status}.",
+                            kind="transient"
+                            if response.status in (408, 429) or response.status >= 500
+                            else "permanent",
+                            where=self._where,
+                        )
+                    return await _at_most(response.content, MOST_FETCHED, where=self._where)
+        except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError):
+            shown = hide_secrets(url)[:_SHOWN]
+            raise ModelError(f"There is no file at {shown!r}, which is no web address.", where=self._where) from None
+        except (aiohttp.ClientError, OSError, asyncio.TimeoutError) as error:
+            raise self._error(error) from error
+
     async def aclose(self) -> None:
         """Close the connections of this event loop."""
         session = self._sessions.pop(asyncio.get_running_loop(), None)
         if session is not None:
             await session.close()
 
-    async def _send(self, method: str, url: str, body: bytes | None) -> Answer:
+    async def _send(self, method: str, url: str, body: bytes | None, kind: str = JSON) -> Answer:
         import aiohttp
 
         session = self._session()
         # aiohttp writes what it can read in pieces, so that a long body does not hold up the loop.
         data = io.BytesIO(body) if body is not None and len(body) > _LARGE else body
+        sent = {"Content-Type": kind}
         try:
-            async with session.request(method, url, data=data, proxy=self._proxy, allow_redirects=False) as response:
+            async with session.request(
+                method, url, data=data, headers=sent, proxy=self._proxy, allow_redirects=False
+            ) as response:
                 return Answer(response.status, response.headers, await response.read())
         except (aiohttp.ClientError, OSError, asyncio.TimeoutError) as error:
             raise self._error(error) from error
@@ -105,7 +147,7 @@ class Connections:
             session = self._sessions[loop] = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_S, ttl_dns_cache=_DNS_S),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S),
-                headers={"Content-Type": "application/json", **self._headers},
+                headers=self._headers,
                 cookie_jar=aiohttp.DummyCookieJar(),
             )
         return session
@@ -148,6 +190,23 @@ class UnreachedError(ModelError):
         super().__init__(f"The request failed on its way: {reason}.", kind="transient", where=where)
         self.reason = reason
         self.has_connected = has_connected
+
+
+async def _at_most(content: StreamReader, most: int, *, where: str) -> bytes:
+    blocks: list[bytes] = []
+    size = 0
+    async for block in content.iter_chunked(1 << 16):
+        size += len(block)
+        if size > most:
+            raise ModelError(f"The fetched file is larger than {most >> 20} MiB.", where=where)
+        blocks.append(block)
+    return b"".join(blocks)
+
+
+def _origin(url: str) -> tuple[str, str]:
+    """Scheme and server of an address."""
+    parts = urlsplit(url)
+    return parts.scheme.lower(), parts.netloc.rpartition("@")[2].lower()
 
 
 def proxy_for(url: str) -> str | None:

@@ -244,6 +244,11 @@ def split_thought(text: str, *, is_finished: bool) -> tuple[str | None, str]:
     return (None, text) if is_finished else (text.strip(), "")
 
 
+def warper_names() -> tuple[str, ...]:
+    """Names of the settings that shape the distribution which tokens are drawn from."""
+    return tuple(name for name, _ in _WARPERS)
+
+
 def _known_settings() -> set[str]:
     from transformers import GenerationConfig
 

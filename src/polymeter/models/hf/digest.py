@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from importlib import metadata
 from pathlib import Path
 
 _SMALL = (".json", ".txt", ".jinja", ".model", ".py")
@@ -32,6 +33,24 @@ def checkpoint_digest(folder: Path) -> str:
         else:
             _add_all(state, path)
     return state.hexdigest()
+
+
+def folder_digest(folder: Path) -> str:
+    """Hex digest of a checkpoint that lies in several folders, as pipelines of Diffusers do: its own files and those of
+    each folder in it, by name and content.
+    """
+    state = hashlib.blake2b(checkpoint_digest(folder).encode(), digest_size=16)
+    for part in sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")):
+        state.update(json.dumps([part.name, checkpoint_digest(part)]).encode())
+    return state.hexdigest()
+
+
+def package_version(package: str) -> str:
+    """The version of an installed package; empty when it is not installed."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 def _add_all(state: hashlib.blake2b, path: Path) -> None:

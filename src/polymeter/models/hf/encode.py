@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,21 +42,31 @@ class Encoder:
         self._loaded = loaded
         self._prompter = Prompter(loaded)
 
-    def read(self, request: Request) -> Prompt:
+    def read(self, request: Request, *, is_plain: bool = False) -> Prompt:
         """A request's text and media, decoded; ``encode`` takes what this gives.
+
+        Args:
+            request: What is asked.
+            is_plain: Leave the chat template out.
 
         Raises:
             DataError: A medium cannot be read.
             ModelError: It shows what this model cannot be shown, or the template refuses the conversation.
         """
-        return self._prompter.read(request)
+        return self._prompter.read(request, is_plain=is_plain)
 
-    def encode(self, requests: Sequence[Request | Prompt], tails: Sequence[str] | None = None) -> Batch:
+    def encode(
+        self,
+        requests: Sequence[Request | Prompt],
+        tails: Sequence[str] | None = None,
+        processor_args: Mapping[str, Any] | None = None,
+    ) -> Batch:
         """The tensors of several requests, one row each.
 
         Args:
             requests: What is asked; those that are read already are taken as they are.
             tails: Text put right after each prompt, tokenised together with it.
+            processor_args: What the processor is told besides.
 
         Raises:
             DataError: A medium cannot be read.
@@ -66,7 +76,7 @@ class Encoder:
         texts = tuple(prompt.text for prompt in prompts)
         full = texts if tails is None else tuple(text + tail for text, tail in zip(texts, tails, strict=True))
         with boundary(ModelError, "The processor"):
-            made = self._process(prompts, list(full))
+            made = self._process(prompts, list(full), processor_args or {})
         inputs = {name: self._placed(value) for name, value in made.items() if hasattr(value, "dim")}
         # A model that only writes down speech reads no tokens.
         n_tokens = tuple(made["attention_mask"].sum(dim=1).tolist()) if "input_ids" in inputs else (0,) * len(prompts)
@@ -85,7 +95,7 @@ class Encoder:
         """The tokens of a text, nothing added."""
         return list(self._loaded.tokenizer(text, add_special_tokens=False)["input_ids"])
 
-    def _process(self, prompts: Sequence[Prompt], texts: list[str]) -> Any:
+    def _process(self, prompts: Sequence[Prompt], texts: list[str], further: Mapping[str, Any]) -> Any:
         loaded = self._loaded
         sounds = [sound for prompt in prompts for sound in prompt.sounds]
         if loaded.kind.is_speech:
@@ -95,6 +105,7 @@ class Encoder:
             "return_tensors": "pt",
             "padding": True,
             "add_special_tokens": self._prompter.adds_special,
+            **further,
         }
         if loaded.processor is None:
             return loaded.tokenizer(**given)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from types import MethodType
 from typing import Any
 
 from polymeter.core.errors import PlanError, boundary, did_you_mean
@@ -175,13 +176,17 @@ def _load_weights(settings: HfSettings, config: Any, kind: Kind) -> Any:
         network, told = auto_class.from_pretrained(settings.name, output_loading_info=True, **given)
     _check_weights(told, settings)
     without_decoding_defaults(network.generation_config)
+    if kind.family == "janus":
+        # Its own generate() throws away the logits processors of an answer in text.
+        network.generate = MethodType(transformers.GenerationMixin.generate, network)
     if settings.device_map or settings.quantization:
         return network
     with boundary(PlanError, f"Moving the model to {settings.device or 'the accelerator'!r}"):
-        return network.to(settings.device or _best_device())
+        return network.to(settings.device or best_device())
 
 
-def _best_device() -> str:
+def best_device() -> str:
+    """The first accelerator, else the CPU."""
     import torch
 
     if torch.cuda.is_available():

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,12 +12,13 @@ from typing import Any
 from polymeter.core.errors import PlanError
 from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.registry import missing_package
-from polymeter.core.request import Ask, Error, Generate, Request, Response
+from polymeter.core.request import Ask, Error, Generate, GenerateImage, Request, Response
 from polymeter.models.hf.config import kind_of, read_config
 from polymeter.models.hf.decoding import ignored
-from polymeter.models.hf.digest import checkpoint_digest
+from polymeter.models.hf.digest import checkpoint_digest, package_version
 from polymeter.models.hf.encode import Encoder
 from polymeter.models.hf.generate import answer
+from polymeter.models.hf.images import can_draw, draw, ignored_image_settings
 from polymeter.models.hf.load import Loaded, check_places, load_network, load_processor, template_of
 from polymeter.models.hf.loglikelihood import Scorer
 from polymeter.models.hf.memory import free_memory
@@ -36,10 +36,12 @@ from polymeter.models.hf.settings import (
 
 _SAME_IMAGES = ("mllama", "paligemma", "blip-2", "instructblip", "fuyu", "kosmos-2", "kosmos-2.5", "florence2", "udop")
 """Families whose processors want equally many images in every row of a batch."""
+_SAME_SIZES = ("emu3",)
+"""Families whose image encoder sees what smaller images of a batch are filled up with."""
 
 
 class HfModel(BatchModel):
-    """A chat, vision, audio or video model, or a causal LM, that Transformers loads.
+    """A chat, vision, audio or video model, or a causal LM, that Transformers loads. Janus and Emu3 draw images too.
 
     Args:
         name: Folder or hub id.
@@ -156,15 +158,19 @@ class HfModel(BatchModel):
             "video": [settings.video_as, settings.video_frames, settings.video_fps],
             "cut_sounds": settings.cut_sounds,
             "allow_missing_weights": settings.allow_missing_weights,
-            "packages": {package: _version(package) for package in packages},
+            "packages": {package: package_version(package) for package in packages},
         }
 
     def ignores(self, ask: Ask) -> Mapping[str, str]:
         """Generation settings that change nothing here."""
+        if isinstance(ask, GenerateImage):
+            return ignored_image_settings(ask, self._config)
         return ignored(ask) if isinstance(ask, Generate) else {}
 
     def group_key(self, request: Request) -> Hashable:
-        """How many images there are, for the few families whose processors cannot mix that."""
+        """How many images there are, or of which sizes, for the few families that cannot mix that."""
+        if self._kind.family in _SAME_SIZES:
+            return tuple(image.size() for image in request.images())
         return sum(1 for _ in request.images()) if self._kind.family in _SAME_IMAGES else None
 
     def load(self) -> None:
@@ -198,6 +204,8 @@ class HfModel(BatchModel):
         assert self._encoder is not None
         assert self._scorer is not None
         with quiet():
+            if isinstance(ask, GenerateImage):
+                return draw(self._loaded, self._encoder, requests)
             if isinstance(ask, Generate):
                 return answer(self._loaded, self._encoder, requests)
             return self._scorer.score(requests)
@@ -209,7 +217,7 @@ class HfModel(BatchModel):
             modalities["video"] = modalities["video"] or modalities["image"]
         return ModelTraits(
             kind.family,
-            asks={"generate": True, "loglikelihood": True, "generate_image": False},
+            asks={"generate": True, "loglikelihood": True, "generate_image": can_draw(self._config)},
             modalities=modalities,
             is_completion=not kind.is_speech and not template_of(*self._processing),
         )
@@ -220,7 +228,7 @@ def _alike(requests: Sequence[Request]) -> list[list[int]]:
     groups: list[tuple[Any, list[int]]] = []
     for place, request in enumerate(requests):
         ask = request.ask
-        settings: Any = replace(ask, seeds=()) if isinstance(ask, Generate) else ask.kind
+        settings: Any = replace(ask, seeds=()) if isinstance(ask, (Generate, GenerateImage)) else ask.kind
         members = next((members for known, members in groups if known == settings), None)
         if members is None:
             groups.append((settings, members := []))
@@ -235,10 +243,3 @@ def _device_map(value: Any) -> str | Mapping[str, Any]:
 def _content(name: str) -> str:
     folder = Path(name)
     return checkpoint_digest(folder) if name and folder.is_dir() else ""
-
-
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return ""

@@ -83,8 +83,12 @@ class Prompter:
         if loaded.is_chat:
             self._probe()
 
-    def read(self, request: Request) -> Prompt:
+    def read(self, request: Request, *, is_plain: bool = False) -> Prompt:
         """A request's text and media, decoded.
+
+        Args:
+            request: What is asked.
+            is_plain: Leave the chat template out.
 
         Raises:
             DataError: A medium cannot be read.
@@ -101,7 +105,8 @@ class Prompter:
             if len(prompt.sounds) != 1:
                 raise ModelError(f"A model that writes down speech takes one sound, not {len(prompt.sounds)}.")
             return prompt
-        prompt.text = self._render(conversation) if self._loaded.is_chat else self._joined(conversation)
+        is_chat = self._loaded.is_chat and not is_plain
+        prompt.text = self._render(conversation) if is_chat else self._joined(conversation)
         self._check(prompt)
         return prompt
 

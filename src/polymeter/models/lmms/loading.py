@@ -4,9 +4,6 @@ registered already.
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import sys
 import typing
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -20,8 +17,8 @@ from polymeter.guests import contained, load_file
 from polymeter.guests.facades import switch_on_facades
 from polymeter.guests.imports import GUEST_LOCK, guest_import_module
 from polymeter.guests.instance import Instance
-from polymeter.guests.sources import files_behind
 from polymeter.models import lmms_base
+from polymeter.models.guest_modules import dotted_modules, names_beside, sources_of, with_inner
 from polymeter.models.lmms.plugins import are_plugins_there, from_plugins, plugin_names
 from polymeter.models.lmms_base import LMMS_MODELS, lmms, registered_names
 
@@ -74,7 +71,7 @@ def find_wrapper(name: str, path: str) -> Found:
         modules = _modules(name, path)
         table = _table(modules)
     cls, name = _choose(name, table, path, {module.__name__ for module in modules})
-    return Found(cls, name, _sources(cls, modules))
+    return Found(cls, name, sources_of(cls, modules))
 
 
 def known_wrappers() -> list[str]:
@@ -91,7 +88,7 @@ def known_wrappers() -> list[str]:
 
 def found_class(cls: type[lmms]) -> Found:
     """A class that is there already, by the first name that it is registered under, else by its own."""
-    return Found(cls, _names_of(cls)[0], _sources(cls, []))
+    return Found(cls, _names_of(cls)[0], sources_of(cls, []))
 
 
 def _modules(name: str, path: str) -> list[ModuleType]:
@@ -126,7 +123,7 @@ def load_place(path: str) -> list[ModuleType]:
         raise PlanError(
             f"There is no file, package or module {path!r}.",
             where=_WHERE,
-            hint=did_you_mean(place.name, _beside(place)) or "Give the file that defines the wrapper.",
+            hint=did_you_mean(place.name, names_beside(place)) or "Give the file that defines the wrapper.",
         )
     return modules
 
@@ -137,26 +134,10 @@ def _load(place: Path, path: str) -> list[ModuleType] | None:
     if (place / "__init__.py").is_file():
         place = place.resolve()
         package = guest_import_module(place.name, place.parent, SUPPLIED)
-        return None if package is None else _with_inner(package)
+        return None if package is None else with_inner(package)
     if place.is_dir():
         return [load_file(file, SUPPLIED) for file in sorted(place.glob("*.py"))] or None
-    if not all(part.isidentifier() for part in path.split(".")):
-        return None
-    here = guest_import_module(path, Path.cwd(), SUPPLIED)
-    if here is not None:
-        return _with_inner(here)
-    try:
-        return _with_inner(importlib.import_module(path))
-    except ModuleNotFoundError as error:
-        if error.name != path.partition(".")[0]:
-            raise
-        return None
-
-
-def _with_inner(module: ModuleType) -> list[ModuleType]:
-    """A module, and those below it that it has loaded."""
-    inner = [other for name, other in list(sys.modules.items()) if name.startswith(f"{module.__name__}.")]
-    return [module, *inner]
+    return dotted_modules(path, SUPPLIED)
 
 
 def _known(name: str) -> Found:
@@ -170,7 +151,7 @@ def _known(name: str) -> Found:
         known = [*LMMS_MODELS, *plugin_names()]
         hint = did_you_mean(name, known) or "Name the file that defines it with --model-path."
         raise PlanError(f"There is no lmms model {name!r}.", where="--model", hint=hint)
-    return Found(cls, name, _sources(cls, []))
+    return Found(cls, name, sources_of(cls, []))
 
 
 def _table(modules: Iterable[ModuleType]) -> dict[str, type[lmms]]:
@@ -240,15 +221,3 @@ def _leaves(classes: Iterable[type[lmms]]) -> set[type[lmms]]:
     """Classes from which none of the others derives."""
     every = set(classes)
     return {cls for cls in every if not any(other is not cls and issubclass(other, cls) for other in every)}
-
-
-def _sources(cls: type[lmms], modules: Iterable[ModuleType]) -> tuple[Path, ...]:
-    every = [getattr(module, "__file__", None) for module in modules]
-    # A run starts guest modules anew, so that of a class which was loaded before may be gone; its functions know.
-    written = [inspect.unwrap(value) for value in vars(cls).values() if inspect.isfunction(value)]
-    every.extend(value.__code__.co_filename for value in written if value.__module__ == cls.__module__)
-    return files_behind(file for name in every if name is not None and (file := Path(name)).is_file())
-
-
-def _beside(place: Path) -> list[str]:
-    return [item.name for item in place.parent.iterdir()] if place.parent.is_dir() else []

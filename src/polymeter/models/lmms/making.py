@@ -1,5 +1,5 @@
-"""Making a wrapper: its arguments are checked by its constructor's signature before it is constructed, and what
-lmms-eval's evaluator sets on a wrapper is set here.
+"""Making a wrapper: its constructor is called as lmms-eval calls it, and what lmms-eval's evaluator sets on a wrapper
+is set here.
 """
 
 from __future__ import annotations
@@ -7,62 +7,18 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
-import re
 import textwrap
 from collections.abc import Mapping
 from typing import Any
 
 from polymeter.core.errors import PlanError, PolymeterError, boundary, did_you_mean
 from polymeter.core.registry import missing_package
+from polymeter.models.constructors import parameters
 from polymeter.models.lmms_base import CacheHook, lmms
 
-_WHERE = "--model-args"
 BATCH_SIZE = "batch_size"
 _CONCURRENCY = ("num_concurrent", "num_cpus")  # what lmms-eval's wrappers of endpoints call it
 _USUAL_CONCURRENCY = 16
-
-
-def check_arguments(cls: type[lmms], arguments: Mapping[str, Any]) -> None:
-    """Refuse arguments that a wrapper's constructor does not take, and ones that it needs and are not given.
-
-    Raises:
-        PlanError: Which; the nearest known argument is named.
-    """
-    named, takes_any = parameters(cls)
-    for name in arguments:
-        if name not in named and not takes_any:
-            known = ", ".join(named) or "none"
-            hint = did_you_mean(name, named, n=1) or f"It takes: {known}."
-            raise PlanError(f"Wrapper {cls.__name__!r} has no argument {name!r}.", where=_WHERE, hint=hint)
-    for name, parameter in named.items():
-        is_own = name in inspect.signature(cls).parameters
-        if is_own and parameter.default is parameter.empty and name not in arguments and name != BATCH_SIZE:
-            raise PlanError(
-                f"Wrapper {cls.__name__!r} needs {name!r}.", where=_WHERE, hint=f"Give it with --model-args {name}=…"
-            )
-
-
-def parameters(cls: type[lmms]) -> tuple[dict[str, inspect.Parameter], bool]:
-    """The parameters that a wrapper's constructor names, with those of its bases for as long as each hands on what it
-    does not know itself; and whether anything else is taken too. A constructor that begins with ``assert kwargs == {}``
-    takes nothing else.
-    """
-    named: dict[str, inspect.Parameter] = {}
-    takes_any = False
-    for base in cls.__mro__:
-        if "__init__" not in vars(base):
-            continue
-        if base in (lmms, object):
-            break
-        own = list(inspect.signature(vars(base)["__init__"]).parameters.values())[1:]
-        rest = next((parameter.name for parameter in own if parameter.kind is parameter.VAR_KEYWORD), "")
-        takes_any = bool(rest) and not _refuses(vars(base)["__init__"], rest)
-        for parameter in own:
-            if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-                named.setdefault(parameter.name, parameter)
-        if not takes_any:
-            break
-    return named, takes_any
 
 
 def own_concurrency(cls: type[lmms], arguments: Mapping[str, Any]) -> int:
@@ -165,16 +121,6 @@ def _line_at(where: str) -> str:
     """The code at ``file:line``."""
     file, _, line = where.rpartition(":")
     return linecache.getline(file, int(line)).strip() if line.isdecimal() else ""
-
-
-def _refuses(constructor: Any, rest: str) -> bool:
-    """Whether a constructor asserts that ``**rest`` is empty, as most wrappers do."""
-    try:
-        source = inspect.getsource(constructor)
-    except (OSError, TypeError):
-        return False
-    empty = rf"assert\s*\(?\s*(?:{rest}\s*==\s*(?:\{{\}}|dict\(\))|not\s+{rest}\b|len\({rest}\)\s*==\s*0)"
-    return re.search(empty, source) is not None
 
 
 def _is_stub(function: Any) -> bool:

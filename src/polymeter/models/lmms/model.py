@@ -11,13 +11,13 @@ from polymeter.core.identity import source_hash
 from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.request import AskKind, Request, Response
 from polymeter.guests.contain import without_chatter
+from polymeter.models.constructors import check_arguments, plain
 from polymeter.models.lmms.answers import Reading, read_answers
 from polymeter.models.lmms.calls import Call, Kind, make_calls
 from polymeter.models.lmms.loading import Found, find_wrapper, found_class
 from polymeter.models.lmms.making import (
     BATCH_SIZE,
     batch_hint,
-    check_arguments,
     equipped,
     is_written,
     make_wrapper,
@@ -50,7 +50,7 @@ class LmmsModel(BatchModel):
         self, name: str = "", path: str = "", strip_prompt: bool = False, returns_loss: bool = False, **arguments: Any
     ) -> None:
         found = find_wrapper(name, path)
-        check_arguments(found.cls, arguments)
+        check_arguments(found.cls, arguments, (BATCH_SIZE,))
         self._set_up(found, arguments, Reading(bool(strip_prompt), bool(returns_loss)))
 
     @classmethod
@@ -81,7 +81,7 @@ class LmmsModel(BatchModel):
             "name": found.name,
             "class": found.cls.__qualname__,
             "sources": source_hash(found.sources),
-            "arguments": {key: _plain(value) for key, value in arguments.items() if key not in _RUNTIME},
+            "arguments": {key: plain(value) for key, value in arguments.items() if key not in _RUNTIME},
             "strip_prompt": reading.strips_prompt,
             "returns_loss": reading.returns_loss,
         }
@@ -207,13 +207,3 @@ def _size(value: Any) -> int:
     if isinstance(value, bool) or not str(value).isdecimal() or int(value) < 1:
         raise PlanError(f"{value!r} is not a batch size.", where="--model-args batch_size", hint="Write a number.")
     return int(value)
-
-
-def _plain(value: Any) -> Any:
-    """An argument as it counts for identity; an object that is no plain data counts by its type."""
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    is_plain = value is None or isinstance(value, (str, bool, int, float))
-    return value if is_plain else f"{type(value).__module__}.{type(value).__qualname__}"

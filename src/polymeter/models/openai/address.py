@@ -17,7 +17,7 @@ from polymeter.core.secrets import hide_secrets, is_secret_name
 _OPENAI = "https://api.openai.com/v1"
 _OPENAI_HOST = "api.openai.com"
 _AZURE_HOSTS = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
-_OPERATIONS = ("/chat/completions", "/completions", "/models")
+_OPERATIONS = ("/chat/completions", "/completions", "/models", "/images/generations", "/images/edits")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,8 @@ class Address:
         chat_url: Where chats are sent.
         completions_url: Where texts are sent that go on.
         models_url: Where the models are listed.
+        generations_url: Where images are asked for.
+        edits_url: Where images are asked for that are made of others.
         headers: Sent with every request; the key is among them.
         secrets: What must never be shown.
         key_env: The environment variable that the key is taken from.
@@ -41,6 +43,8 @@ class Address:
     chat_url: str = field(repr=False)
     completions_url: str = field(repr=False)
     models_url: str = field(repr=False)
+    generations_url: str = field(repr=False)
+    edits_url: str = field(repr=False)
     headers: Mapping[str, str] = field(repr=False)
     secrets: tuple[str, ...] = field(repr=False)
     key_env: str
@@ -88,6 +92,8 @@ def find_address(
         f"{stem}/chat/completions{query}",
         f"{stem}/completions{query}",
         f"{base}/openai/models{query}" if azure else f"{base}/models{query}",
+        f"{stem}/images/generations{query}",
+        f"{stem}/images/edits{query}",
         sent,
         (key, *(value for header, value in headers.items() if is_secret_name(header)), parts.password or ""),
         key_env,

@@ -43,8 +43,8 @@ def usage_of(payload: Mapping[str, Any]) -> Usage | None:
     if not isinstance(told, dict):
         return None
     return Usage(
-        _count(told, "prompt_tokens"),
-        _count(told, "completion_tokens"),
+        _count(told, "prompt_tokens", "input_tokens"),
+        _count(told, "completion_tokens", "output_tokens"),
         _count(told.get("completion_tokens_details"), "reasoning_tokens"),
         _count(told.get("prompt_tokens_details"), "cached_tokens"),
     )
@@ -91,6 +91,6 @@ def _split(content: Any) -> tuple[str, str | None]:
     return "".join(texts), "".join(thoughts) or None
 
 
-def _count(told: Any, name: str) -> int | None:
-    value = told.get(name) if isinstance(told, dict) else None
-    return value if isinstance(value, int) else None
+def _count(told: Any, *names: str) -> int | None:
+    values = (told.get(name) for name in names) if isinstance(told, dict) else ()
+    return next((value for value in values if isinstance(value, int)), None)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from polymeter.core.errors import ModelError
 from polymeter.models.endpoint.errors import EndpointError, error_of
-from polymeter.models.endpoint.http import Answer, Connections
+from polymeter.models.endpoint.forms import File, form
+from polymeter.models.endpoint.http import JSON, Answer, Connections
 from polymeter.models.openai.address import Address
 from polymeter.models.openai.content import dumps
 from polymeter.models.openai.quirks import Quirks, hinted
 from polymeter.models.openai.settings import Settings
 
 _MOST_TRIES = 5
+
+
+WriteBody = Callable[[Mapping[str, Any]], tuple[bytes, str]]
+"""Makes a body, and its type, of the settings as the server takes them."""
 
 
 class PageError(ModelError):
@@ -46,7 +51,7 @@ class Client:
         Raises:
             ModelError: There is no answer.
         """
-        return await self._ask(self.address.chat_url, b',"messages":', messages, settings)
+        return await self._ask(self.address.chat_url, _json(b',"messages":', messages), settings)
 
     async def completion(self, prompt: bytes, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Ask how a text goes on.
@@ -58,7 +63,40 @@ class Client:
         Raises:
             ModelError: There is no answer.
         """
-        return await self._ask(self.address.completions_url, b',"prompt":', prompt, settings)
+        return await self._ask(self.address.completions_url, _json(b',"prompt":', prompt), settings)
+
+    async def generation(self, prompt: bytes, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Ask for images.
+
+        Args:
+            prompt: A JSON text.
+            settings: The rest of the body.
+
+        Raises:
+            ModelError: There is no answer.
+        """
+        return await self._ask(self.address.generations_url, _json(b',"prompt":', prompt), settings)
+
+    async def edit(self, prompt: str, files: Sequence[File], settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Ask for images that are made of others.
+
+        Args:
+            prompt: What to make of them.
+            files: The images.
+            settings: The rest of the form.
+
+        Raises:
+            ModelError: There is no answer.
+        """
+        return await self._ask(self.address.edits_url, lambda sent: form({**sent, "prompt": prompt}, files), settings)
+
+    async def fetch(self, url: str) -> bytes:
+        """Fetch a file that the endpoint, or whoever asks it, names by its address.
+
+        Raises:
+            ModelError: It cannot be had.
+        """
+        return await self._connections.fetch(url)
 
     async def model_names(self) -> list[str]:
         """The models that the endpoint lists.
@@ -74,12 +112,12 @@ class Client:
         """Close the connections of this event loop."""
         await self._connections.aclose()
 
-    async def _ask(self, url: str, key: bytes, content: bytes, settings: Mapping[str, Any]) -> dict[str, Any]:
+    async def _ask(self, url: str, write: WriteBody, settings: Mapping[str, Any]) -> dict[str, Any]:
         for tries_left in reversed(range(_MOST_TRIES)):
             sent = {"model": self._settings.name, **self.quirks.put(settings), **self._settings.extra_body}
-            body = b"".join((dumps(sent)[:-1], key, content, b"}"))
+            body, kind = write(sent)
             try:
-                return self._read(await self._connections.post(url, body))
+                return self._read(await self._connections.post(url, body, kind=kind))
             except EndpointError as error:
                 if not tries_left or not self.quirks.learn(error, sent):
                     raise hinted(error) from None
@@ -112,3 +150,8 @@ class Client:
     def _error(self, answer: Answer) -> EndpointError:
         address = self.address
         return error_of(answer.status, answer.headers, answer.text, where=address.where, secrets=address.secrets)
+
+
+def _json(key: bytes, content: bytes) -> WriteBody:
+    """Puts what is JSON already behind the settings, without reading it."""
+    return lambda sent: (b"".join((dumps(sent)[:-1], key, content, b"}")), JSON)

@@ -14,20 +14,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
-from polymeter.core.errors import ModelError, PlanError, did_you_mean
+from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.model import AsyncModel, ModelTraits
 from polymeter.core.parts import Modality
-from polymeter.core.request import Ask, AskKind, Generate, Loglikelihood, Output, Request, Response
-from polymeter.models.endpoint.errors import EndpointError
+from polymeter.core.request import Ask, AskKind, Generate, GenerateImage, Loglikelihood, Output, Request, Response
+from polymeter.models.endpoint.errors import EndpointError, gravest
 from polymeter.models.endpoint.media import MediaEncoder
 from polymeter.models.openai.address import find_address
 from polymeter.models.openai.answers import read_outputs
 from polymeter.models.openai.client import Client
 from polymeter.models.openai.content import ContentWriter, dumps
+from polymeter.models.openai.image_settings import ignored_settings, makes_images, takes_images
+from polymeter.models.openai.images import Drawing, ImageMaker
 from polymeter.models.openai.likelihood import Context, Likelihood
 from polymeter.models.openai.preflight import check
 from polymeter.models.openai.quirks import Quirks, refuses_several
-from polymeter.models.openai.settings import Settings, Way
+from polymeter.models.openai.settings import Api, Settings, Way
 
 _LENGTH_KEYS = ("max_tokens", "max_completion_tokens")
 _FIRST_ONLY = "only the first token of each choice is looked at"
@@ -41,12 +43,14 @@ class Prepared:
         content: Its messages as a JSON list, or its prompt as a JSON text.
         settings: Its settings, seeds apart.
         context: What its continuations are about.
+        drawing: What images are asked for.
         done: Answers that earlier tries brought, by number: of several, only those that failed are asked again.
     """
 
     content: bytes = b""
     settings: Mapping[str, Any] = field(default_factory=dict)
     context: Context | None = None
+    drawing: Drawing | None = None
     done: dict[int, Output] = field(default_factory=dict)
 
 
@@ -62,7 +66,10 @@ class OpenAIModel(AsyncModel):
         organization: Sent as ``OpenAI-Organization``.
         azure_endpoint: An Azure resource, in place of a base URL.
         api_version: Azure's API version; default: ``OPENAI_API_VERSION``.
-        api: ``chat``; ``completions`` for base models that continue texts.
+        api: ``chat``; ``completions`` for base models that continue texts; ``images`` for models that make images and
+            nothing else. Default: ``images`` for models that are known by their name to do so, else ``chat``.
+        images_via: Where images are asked for: ``images`` (``/images/generations`` and ``/images/edits``), or ``chat``
+            for servers that put them into the messages of a chat.
         extra_body: Sent with every request as it is.
         omit: Names of settings that are never sent (``temperature,seed``), because the model refuses them.
         system_role: What the role of system prompts is called: ``system`` or ``developer``.
@@ -89,7 +96,7 @@ class OpenAIModel(AsyncModel):
         organization: str = "",
         azure_endpoint: str = "",
         api_version: str = "",
-        api: str = "chat",
+        api: str = "auto",
         extra_body: Mapping[str, Any] | None = None,
         omit: str | Sequence[str] = (),
         system_role: str = "system",
@@ -101,8 +108,10 @@ class OpenAIModel(AsyncModel):
         fps: float | None = None,
         max_tokens_key: str = "auto",
         logprobs: str = "auto",
+        images_via: str = "images",
     ) -> None:
-        _one_of("api", api, ("chat", "completions"))
+        _one_of("api", api, ("auto", *get_args(Api)))
+        _one_of("images_via", images_via, ("images", "chat"))
         _one_of("system_role", system_role, ("system", "developer"))
         _one_of("image_detail", image_detail, ("", "auto", "low", "high"))
         _one_of("video", video, ("frames", "url"))
@@ -121,7 +130,8 @@ class OpenAIModel(AsyncModel):
         omitted = omit.split(",") if isinstance(omit, str) else omit
         self._settings = Settings(
             name=str(name),
-            api="completions" if api == "completions" else "chat",
+            api=_api(api, str(name), images_via),
+            draws_in_chat=images_via == "chat",
             system_role=system_role,
             image_detail=image_detail,
             video="url" if video == "url" else "frames",
@@ -138,6 +148,7 @@ class OpenAIModel(AsyncModel):
         self._likelihood = Likelihood(self._client, self._settings.api, way)
         media = MediaEncoder(max_side_px=max_image_side, num_frames=num_frames, fps=fps)
         self._writer = ContentWriter(self._settings, media)
+        self._maker = ImageMaker(self._client, self._settings, self._writer, media)
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -154,6 +165,7 @@ class OpenAIModel(AsyncModel):
             "extra_body": dict(settings.extra_body),
             "logprobs": self._logprobs,
             **self._media_settings,
+            **({"images_via": "chat"} if settings.draws_in_chat else {}),
         }
 
     def ignores(self, ask: Ask) -> Mapping[str, str]:
@@ -162,8 +174,8 @@ class OpenAIModel(AsyncModel):
         """
         if isinstance(ask, Loglikelihood):
             return {"continuations": _FIRST_ONLY} if self._logprobs == "first_token" else {}
-        if not isinstance(ask, Generate):
-            return {}
+        if isinstance(ask, GenerateImage):
+            return ignored_settings(self._settings, ask)
         set_by_ask = {"temperature": ask.temperature, "top_p": ask.top_p}
         refused = self._client.quirks.refused
         return self._settings.ignored(ask) | {
@@ -179,8 +191,8 @@ class OpenAIModel(AsyncModel):
         ask = request.ask
         if isinstance(ask, Loglikelihood):
             return Prepared(context=self._context(request))
-        if not isinstance(ask, Generate):
-            raise ModelError(f"The model 'openai' cannot answer {ask.kind!r}.")
+        if isinstance(ask, GenerateImage):
+            return Prepared(drawing=self._maker.prepare(request, ask))
         if self._settings.api == "completions":
             content = dumps(self._writer.prompt(request.messages))
         else:
@@ -202,11 +214,13 @@ class OpenAIModel(AsyncModel):
         ask = request.ask
         if isinstance(ask, Loglikelihood) and prepared.context is not None:
             return Response((await self._likelihood.answer(prepared.context, ask),))
+        if isinstance(ask, GenerateImage) and prepared.drawing is not None:
+            return Response(await self._maker.answer(ask, prepared.drawing))
         assert isinstance(ask, Generate)
         return Response(await self._generate(ask, prepared))
 
     async def preflight(self) -> None:
-        """Ask for one token.
+        """Ask for one token; a model that only makes images is asked for nothing and looked up in the endpoint's list.
 
         Raises:
             PlanError: The endpoint cannot be reached, does not take the key, does not know the model, or is none.
@@ -240,7 +254,7 @@ class OpenAIModel(AsyncModel):
         asking = (self._ask_for(number, ask, prepared) for number in missing)
         failures = [failure for failure in await asyncio.gather(*asking, return_exceptions=True) if failure is not None]
         if failures:  # one that cannot pass comes before one that can, and the longest wait wins
-            raise max(failures, key=_weight)
+            raise gravest(failures)
         return tuple(prepared.done[number] for number in range(ask.n))
 
     async def _at_once(self, n: int, prepared: Prepared) -> list[Output]:
@@ -266,20 +280,29 @@ class OpenAIModel(AsyncModel):
         return read_outputs(await send(prepared.content, settings), where=self._client.address.where)
 
 
-def _weight(failure: BaseException) -> tuple[bool, float]:
-    is_passing = isinstance(failure, ModelError) and failure.kind in ("rate_limit", "transient")
-    return not is_passing, getattr(failure, "retry_after_s", None) or 0.0
+def _api(wanted: str, name: str, images_via: str) -> Api:
+    """The API to use, by the model's name where none is named."""
+    if wanted == "auto":
+        return "images" if images_via == "images" and makes_images(name) else "chat"
+    return next(known for known in get_args(Api) if known == wanted)
 
 
 def _traits(settings: Settings, logprobs: str) -> ModelTraits:
     """What is known without asking; what the model behind the endpoint takes is not."""
     is_completion = settings.api == "completions"
-    asks: dict[AskKind, bool] = {"generate": True, "generate_image": False}
-    if logprobs == "none":
-        asks["loglikelihood"] = False
+    asks: dict[AskKind, bool] = {"generate": settings.api != "images"}
     modalities: dict[Modality, bool] = {"text": True}
+    if logprobs == "none" or settings.api == "images":
+        asks["loglikelihood"] = False
+    if settings.api == "images" or settings.draws_in_chat:
+        asks["generate_image"] = True
     if is_completion:
+        asks["generate_image"] = False
         modalities |= {"image": False, "audio": False, "video": False}
+    if settings.api == "images":
+        modalities |= {"audio": False, "video": False}
+        takes = takes_images(settings.name)
+        modalities |= {} if takes is None else {"image": takes}
     return ModelTraits("openai", asks=asks, modalities=modalities, is_endpoint=True, is_completion=is_completion)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from polymeter.core.errors import ModelError, PlanError, did_you_mean
@@ -23,10 +23,11 @@ _DEADLINE_S = 30.0
 _N_PAGES = 2
 _MISSING_WORDS = ("not found", "not exist", "unknown model", "invalid model", "no such model", "not a valid model")
 _MOST_NAMES = 8
+_AZURE = ".azure.com"
 
 
 async def check(client: Client, settings: Settings) -> None:
-    """Ask for one token.
+    """Ask for one token; of a model that only makes images, whether the endpoint lists it.
 
     Raises:
         PlanError: The endpoint cannot be reached, does not take the key, does not know the model, or is none.
@@ -69,10 +70,28 @@ async def _ping(client: Client, settings: Settings) -> None:
 
 
 async def _ask(client: Client, settings: Settings, asked: Mapping[str, Any]) -> None:
-    if settings.api == "completions":
+    if settings.api == "images":  # an image would cost time or money
+        await _look_up(client, settings)
+    elif settings.api == "completions":
         await client.completion(dumps("ping"), asked)
     else:
         await client.chat(dumps([{"role": "user", "content": "ping"}]), asked)
+
+
+async def _look_up(client: Client, settings: Settings) -> None:
+    """Whether the endpoint's list of models names this one. No list, or an empty one, says nothing, and Azure's list
+    names no deployments.
+    """
+    try:
+        known = await client.model_names()
+    except PageError:
+        raise
+    except EndpointError as error:
+        if error.status in (404, 405, 501):
+            return
+        raise
+    if known and settings.name not in known and _AZURE not in client.address.base_url:
+        _LOG.warning("%s does not list the model %r.%s", client.address.where, settings.name, _serves(settings, known))
 
 
 async def _refusal(client: Client, settings: Settings, error: EndpointError) -> PlanError | None:
@@ -107,12 +126,17 @@ async def _unknown_model(client: Client, settings: Settings, error: EndpointErro
         known = await client.model_names()
     except ModelError:
         known = []
+    hint = _serves(settings, known)
+    what = f"The endpoint does not know the model {settings.name!r} ({error.what})."
+    return PlanError(what, where=client.address.base_url, hint=hint)
+
+
+def _serves(settings: Settings, known: Sequence[str]) -> str:
     hint = did_you_mean(settings.name, known)
     if known and not hint:
         more = ", …" if len(known) > _MOST_NAMES else ""
         hint = f"It serves: {', '.join(sorted(known)[:_MOST_NAMES])}{more}."
-    what = f"The endpoint does not know the model {settings.name!r} ({error.what})."
-    return PlanError(what, where=client.address.base_url, hint=hint)
+    return hint
 
 
 def _no_endpoint(address: Address, error: ModelError) -> PlanError:

@@ -27,7 +27,9 @@ _LENGTH_KEYS = ("max_tokens", "max_completion_tokens")
 _DROPPED: Mapping[str, str] = {
     "seed": "The endpoint takes no seed: sampled answers cannot be had again.",
     "stop": "The endpoint takes no stop strings: answers are cut when they are there.",
+    "response_format": "",
 }
+"""What can be left out, and what that means to the user; nothing for the format of images, which are read in any."""
 _SAMPLING = ("temperature", "top_p")
 _FEWER_TOP = 5
 
@@ -46,10 +48,17 @@ class Quirks:
         self.takes_n = True
         self.refused: dict[str, str] = {}
 
+    @property
+    def takes_seeds(self) -> bool:
+        """Whether the server takes seeds, as far as is known."""
+        return "seed" not in self._dropped
+
     def put(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Settings as this server takes them."""
         body = {
-            name: value for name, value in settings.items() if name not in self._dropped and name not in self.refused
+            name: value
+            for name, value in settings.items()
+            if not (name in self._dropped and _can_drop(name, value)) and name not in self.refused
         }
         if "max_tokens" in body and self._length_key != "max_tokens":
             body[self._length_key] = body.pop("max_tokens")
@@ -65,7 +74,9 @@ class Quirks:
         if sent.get("top_logprobs", 0) > _FEWER_TOP and "logprobs" in text:
             self._most_top = _FEWER_TOP
             return True
-        named = [name for name in (*_LENGTH_KEYS, *_DROPPED) if name in sent and re.search(rf"\b{name}\b", text)]
+        droppable = (name for name in _DROPPED if name in sent and _can_drop(name, sent[name]))
+        lengths = (name for name in _LENGTH_KEYS if name in sent)
+        named = [name for name in (*lengths, *droppable) if re.search(rf"\b{name}\b", text)]
         if not named or not any(word in text for word in _UNKNOWN):
             return False
         for name in named:
@@ -74,7 +85,8 @@ class Quirks:
                 return True
             if name not in self._dropped:
                 self._dropped.add(name)
-                _LOG.warning("%s", _DROPPED[name])
+                if _DROPPED[name]:
+                    _LOG.warning("%s", _DROPPED[name])
         return True
 
     def learn_ahead(self, error: EndpointError, sent: Mapping[str, Any]) -> bool:
@@ -85,6 +97,11 @@ class Quirks:
         refused = [name for name in _sampling_named(error) if name in sent and name not in self.refused]
         self.refused |= dict.fromkeys(refused, "the model takes none but its own")
         return bool(refused)
+
+
+def _can_drop(name: str, value: Any) -> bool:
+    """The format of images may go; a schema that answers must follow has the same name and may not."""
+    return name != "response_format" or isinstance(value, str)
 
 
 def hinted(error: EndpointError) -> EndpointError:
@@ -105,4 +122,6 @@ def _sampling_named(error: EndpointError) -> list[str]:
 def refuses_several(error: EndpointError) -> bool:
     """Whether a server says that it gives one answer at a time."""
     text = error.what.lower()
-    return error.status in (400, 422) and bool(re.search(r"['\"`]n['\"`]|\bn\s*(?:>|=|must)|one (?:choice|comp)", text))
+    return error.status in (400, 422) and bool(
+        re.search(r"['\"`]n['\"`]|\bn\s*(?:>|=|must)|one (?:choice|comp|image)", text)
+    )

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from polymeter.core.request import Generate
 
-Api = Literal["chat", "completions"]
+Api = Literal["chat", "completions", "images"]
 Way = Literal["prompt_logprobs", "echo", "first_token"]
 
 MAX_STOPS = 4
@@ -45,7 +45,8 @@ class Settings:
 
     Attributes:
         name: The model's name at the endpoint.
-        api: ``chat`` or ``completions``.
+        api: ``chat``, ``completions`` or ``images``.
+        draws_in_chat: Whether images are asked for in a chat, and not at an address of their own.
         system_role: What the role of system prompts is called.
         image_detail: OpenAI's ``detail`` of images; empty: not sent.
         video: ``frames``, or ``url``: videos are sent as they are.
@@ -56,6 +57,7 @@ class Settings:
 
     name: str
     api: Api = "chat"
+    draws_in_chat: bool = False
     system_role: str = "system"
     image_detail: str = ""
     video: Literal["frames", "url"] = "frames"

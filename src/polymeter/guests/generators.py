@@ -11,6 +11,7 @@ so it does not matter to a hook in which way it is run.
 from __future__ import annotations
 
 import random
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -102,3 +103,16 @@ def _dispatcher(function: Callable[..., Any], name: str, kind: str) -> Callable[
     dispatch.__name__ = name
     dispatch.__doc__ = function.__doc__
     return dispatch
+
+
+@contextmanager
+def torch_seeded(seed: int) -> Iterator[None]:
+    """Seed torch's generators for the block, where torch is in use, and give them back as they were."""
+    torch = sys.modules.get("torch")
+    if torch is None or not hasattr(torch, "random"):
+        yield
+        return
+    devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(seed)
+        yield

@@ -1,4 +1,4 @@
-"""Gemini models, through Google's own SDK.
+"""Gemini models, and Imagen, through Google's own SDK.
 
 The SDK finds the credentials (of the Gemini API or of Vertex AI), keeps the connections and knows the errors. Bodies
 are written here, ahead of time and off the event loop, and travel in the SDK's ``extra_body``; answers are read as the
@@ -15,10 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from polymeter.core.errors import DataError, ModelError, PlanError
+from polymeter.core.errors import DataError, PlanError
 from polymeter.core.model import ModelTraits
-from polymeter.core.parts import Audio, Image, Part, Text, Video
-from polymeter.core.request import Ask, Generate, Output, Request, Usage
+from polymeter.core.request import Ask, Generate, GenerateImage, Loglikelihood, Output, Request
 from polymeter.models.endpoint.hosted import (
     HostedModel,
     body_of,
@@ -27,7 +26,20 @@ from polymeter.models.endpoint.hosted import (
     turns_of,
     unknown_settings,
 )
-from polymeter.models.endpoint.media import Encoded, MediaEncoder
+from polymeter.models.endpoint.media import MediaEncoder
+from polymeter.models.gemini.answers import read_output
+from polymeter.models.gemini.content import PartWriter
+from polymeter.models.gemini.images import (
+    IMAGE_SETTINGS,
+    IMAGEN_SETTINGS,
+    MODALITIES,
+    ask_imagen,
+    ignored_size,
+    image_config,
+    imagen_calls,
+    kind_of,
+    read_imagen,
+)
 
 _TITLE = "Gemini"
 _KEY_NAMES = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
@@ -50,18 +62,11 @@ _GENERATION = frozenset(
     }
 )  # fmt: skip
 _TOP = frozenset({"cachedContent", "labels", "safetySettings", "serviceTier", "store", "toolConfig", "tools"})
-_FINISHES = {"STOP": "stop", "MAX_TOKENS": "length", "CONTINUATION": "length"}
-_BROKEN = frozenset({"OTHER", "MALFORMED_RESPONSE", "FINISH_REASON_UNSPECIFIED"})
-_REFUSED = frozenset(
-    {
-        "BLOCKLIST", "ESCALATION", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION", "IMAGE_SAFETY", "LANGUAGE",
-        "MODEL_ARMOR", "PROHIBITED_CONTENT", "PUP_LIMITED_DISABLED", "RECITATION", "SAFETY", "SPII",
-    }
-)  # fmt: skip
 
 
 class GeminiModel(HostedModel):
-    """A Gemini model.
+    """A Gemini model. One with ``image`` in its name gives images where they are asked for; ``imagen-…`` gives nothing
+    else.
 
     ``n`` answers are ``n`` requests, each with its own seed.
 
@@ -116,18 +121,19 @@ class GeminiModel(HostedModel):
             raise PlanError("project and location belong to Vertex AI.", where=label, hint="Add vertexai=true.")
         key_names = () if vertexai else (api_key_env,) if api_key_env else _KEY_NAMES
         super().__init__(label, _TITLE, key_from(key_names, _TITLE)[1] if key_names else "", key_names)
-        self._name = name
+        self._name, self._kind = name, kind_of(name)
+        if self._kind == "imagen" and not vertexai:
+            raise PlanError("Imagen is served by Vertex AI only.", where=label, hint="Add vertexai=true and project=….")
         self._address = {"base_url": base_url.rstrip("/") or None, "api_version": api_version or None}
         self._cloud = {"project": project or None, "location": location or None} if vertexai else {}
         self._thinking, room = _thinking(thinking)
         self._room = room if reasoning_room is None else reasoning_room
         self._safety = [{"category": harm, "threshold": safety} for harm in _HARMS] if safety else []
-        self._sends_frames, self._fps = video == "frames", fps
         self._most_bytes = max_request_mb * _MIB
         self._extra_body = body_of(extra_body, label)
-        self._encoder = MediaEncoder(
-            max_side_px=max_image_side, image_types=_IMAGE_TYPES, num_frames=num_frames, fps=fps
-        )
+        encoder = MediaEncoder(max_side_px=max_image_side, image_types=_IMAGE_TYPES, num_frames=num_frames, fps=fps)
+        sends_frames = video == "frames"
+        self._writer = PartWriter(encoder, sends_frames=sends_frames, fps=fps)
         self._identity: Mapping[str, Any] = {
             "backend": "gemini",
             "model": name,
@@ -136,15 +142,16 @@ class GeminiModel(HostedModel):
             "reasoning_room": self._room,
             "safety": safety,
             "video": video,
-            "num_frames": num_frames if self._sends_frames else None,
+            "num_frames": num_frames if sends_frames else None,
             "fps": fps,
             "max_image_side": max_image_side,
             "extra_body": self._extra_body,
         }
+        sees = self._kind != "imagen"
         self.traits = ModelTraits(
             family="gemini_api",
-            asks={"generate": True, "loglikelihood": False, "generate_image": False},
-            modalities={"text": True, "image": True, "audio": True, "video": True},
+            asks={"generate": sees, "loglikelihood": False, "generate_image": self._kind != "text"},
+            modalities={"text": True, "image": sees, "audio": sees, "video": sees},
             is_endpoint=True,
         )
 
@@ -155,9 +162,13 @@ class GeminiModel(HostedModel):
 
     def ignores(self, ask: Ask) -> Mapping[str, str]:
         """Settings of other kinds of models."""
-        if not isinstance(ask, Generate):
+        if isinstance(ask, Loglikelihood):
             return {}
-        taken = [name for name in ask.extra if _camel(name) in _GENERATION | _TOP]
+        known = _GENERATION | _TOP
+        taken = [name for name in ask.extra if _camel(name) in known]
+        if isinstance(ask, GenerateImage):
+            taken = list(IMAGEN_SETTINGS) if self._kind == "imagen" else [*taken, *IMAGE_SETTINGS]
+            return unknown_settings(ask.extra, taken, _TITLE) | ignored_size(ask, self._kind)
         return unknown_settings(ask.extra, taken, _TITLE)
 
     def load(self) -> None:
@@ -165,13 +176,28 @@ class GeminiModel(HostedModel):
         from google import genai  # noqa: F401
 
     def _bodies(self, request: Request, ask: Generate) -> Sequence[dict[str, Any]]:
+        return self._written(request, ask, self._settings(ask))
+
+    def _image_bodies(self, request: Request, ask: GenerateImage) -> Sequence[dict[str, Any]]:
+        if self._kind == "text":
+            return super()._image_bodies(request, ask)
+        if self._kind == "imagen":
+            return imagen_calls(request, ask, where=self._label)
+        config = image_config(ask)
+        settings = {"responseModalities": list(MODALITIES), **({"imageConfig": config} if config else {})}
+        return self._written(request, ask, settings)
+
+    def _written(
+        self, request: Request, ask: Generate | GenerateImage, settings: Mapping[str, Any]
+    ) -> list[dict[str, Any]]:
+        """The bodies of a request, one for each seed."""
         system, turns = turns_of(request.messages, title=_TITLE)
         extra = {_camel(name): value for name, value in ask.extra.items()}
         body: dict[str, Any] = {
             "contents": [
                 {
                     "role": "model" if turn.role == "assistant" else "user",
-                    "parts": [piece for part in turn.parts for piece in self._pieces(part)],
+                    "parts": [piece for part in turn.parts for piece in self._writer.pieces(part)],
                 }
                 for turn in turns
             ]
@@ -182,7 +208,7 @@ class GeminiModel(HostedModel):
         if self._safety:
             body["safetySettings"] = self._safety
         body |= {name: value for name, value in extra.items() if name in _TOP}
-        settings = self._settings(ask) | {name: value for name, value in extra.items() if name in _GENERATION}
+        settings = {**settings, **{name: value for name, value in extra.items() if name in _GENERATION}}
         further = {**self._extra_body, **ask.extra.get("extra_body", {})}
         seeds: Sequence[int | None] = (*ask.seeds[: ask.n], *[None] * (ask.n - len(ask.seeds)))
         return [
@@ -204,26 +230,6 @@ class GeminiModel(HostedModel):
             settings["thinkingConfig"] = self._thinking
         return settings
 
-    def _pieces(self, part: Part) -> list[dict[str, Any]]:
-        if isinstance(part, Text):
-            return [{"text": part.text}]
-        if isinstance(part, Video) and self._sends_frames:
-            return [_inline(frame) for frame in self._encoder.frames(part)]
-        piece = _by_address(part) or _inline(self._encoded(part))
-        if isinstance(part, Video):
-            shown = {"startOffset": part.start_s, "endOffset": part.end_s}
-            metadata: dict[str, Any] = {name: f"{time:g}s" for name, time in shown.items() if time is not None}
-            if self._fps is not None:
-                metadata["fps"] = self._fps
-            if metadata:
-                piece["videoMetadata"] = metadata
-        return [piece]
-
-    def _encoded(self, part: Image | Audio | Video) -> Encoded:
-        if isinstance(part, Image):
-            return self._encoder.image(part)
-        return self._encoder.audio(part) if isinstance(part, Audio) else self._encoder.whole_video(part)
-
     def _check_size(self, body: Mapping[str, Any]) -> None:
         pieces = [piece for content in body["contents"] for piece in content["parts"]]
         size = sum(len(piece["inlineData"]["data"]) for piece in pieces if "inlineData" in piece)
@@ -241,6 +247,20 @@ class GeminiModel(HostedModel):
             "contents": [{"role": "user", "parts": [{"text": "Hi"}]}],
             "generationConfig": {"maxOutputTokens": 1},
         }
+
+    async def _hello(self, client: Any) -> None:
+        """Ask for one token; of a model that makes images only what it is, because they cost."""
+        if self._kind == "text":
+            return await super()._hello(client)
+        with self._attributed():
+            await client[0].aio.models.get(model=self._name)
+
+    async def _reply(self, client: Any, body: Any) -> Output:
+        if self._kind != "imagen":
+            return await super()._reply(client, body)
+        with self._attributed():
+            answer = await ask_imagen(client[0].aio.models, self._name, body)
+        return await read_imagen(answer, where=self._label)
 
     def _open(self) -> Any:
         import aiohttp
@@ -300,34 +320,7 @@ class GeminiModel(HostedModel):
             ]
 
     def _read(self, answer: Mapping[str, Any]) -> Output:
-        blocked = (answer.get("promptFeedback") or {}).get("blockReason")
-        if blocked:
-            raise ModelError(f"The prompt was blocked: {blocked}", kind="refused", where=self._label)
-        candidates = answer.get("candidates")
-        if not isinstance(candidates, list) or not candidates:
-            raise ModelError("The answer has no candidates.", kind="transient", where=self._label)
-        candidate = candidates[0]
-        reason = candidate.get("finishReason")
-        why = candidate.get("finishMessage") or reason
-        if reason in _REFUSED:
-            raise ModelError(f"The answer was blocked: {why}", kind="refused", where=self._label)
-        parts = (candidate.get("content") or {}).get("parts") or []
-        text = "".join(part.get("text") or "" for part in parts if not part.get("thought"))
-        if reason in _BROKEN and not text:
-            raise ModelError(f"The model stopped without an answer: {why}", kind="transient", where=self._label)
-        calls = tuple(
-            {"id": call.get("id"), "name": call.get("name"), "arguments": call.get("args") or {}}
-            for part in parts
-            if (call := part.get("functionCall"))
-        )
-        finish = _FINISHES.get(str(reason), str(reason).lower() if reason else None)
-        return Output(
-            text=text,
-            reasoning="".join(part.get("text") or "" for part in parts if part.get("thought")) or None,
-            tool_calls=calls,
-            finish_reason="tool_calls" if calls and finish == "stop" else finish,
-            usage=_usage(answer.get("usageMetadata") or {}),
-        )
+        return read_output(answer, where=self._label)
 
 
 def _thinking(wanted: int | str | None) -> tuple[dict[str, Any], int]:
@@ -343,30 +336,6 @@ def _thinking(wanted: int | str | None) -> tuple[dict[str, Any], int]:
     return {"thinkingBudget": wanted, "includeThoughts": True}, wanted if wanted > 0 else _THINKING_ROOM
 
 
-def _inline(medium: Encoded) -> dict[str, Any]:
-    mime = "audio/mp3" if medium.mime == "audio/mpeg" else medium.mime
-    return {"inlineData": {"mimeType": mime, "data": medium.base64.decode("ascii")}}
-
-
-def _by_address(part: Image | Audio | Video) -> dict[str, Any] | None:
-    """A medium that the API fetches itself: a web address, an uploaded file, an object of Cloud Storage."""
-    source = part.source if isinstance(part, Image) or isinstance(part.source, str) else part.origin()
-    if not isinstance(source, str) or not source.startswith(("http://", "https://", "gs://")):
-        return None
-    from mimetypes import guess_type
-
-    mime = guess_type(source.partition("?")[0])[0]
-    return {"fileData": {"fileUri": source, **({"mimeType": mime} if mime else {})}}
-
-
 def _camel(name: str) -> str:
     head, *rest = name.split("_")
     return head + "".join(word.capitalize() for word in rest)
-
-
-def _usage(told: Mapping[str, Any]) -> Usage:
-    """Output tokens are those of the answer and of thinking, as other providers count them."""
-    output, thoughts = told.get("candidatesTokenCount"), told.get("thoughtsTokenCount")
-    is_told = output is not None or thoughts is not None
-    total = (output or 0) + (thoughts or 0) if is_told else None
-    return Usage(told.get("promptTokenCount"), total, thoughts, told.get("cachedContentTokenCount"))

@@ -1,0 +1,11 @@
+"""Stand-in for ``ulmeval.dataset.utils.mmdet_model``: the detector that GenEval counts objects with."""
+
+from polymeter.compat.ulmeval._refusals import absent_class
+
+__all__ = ["MMDetModel"]
+
+MMDetModel = absent_class(
+    "MMDetModel",
+    "It needs mmdet 2 with mmcv-full 1 and the weights of a Mask2Former. A detector of Transformers stands in for it: "
+    "polymeter.metrics.detectors.make_detector('hf:PATH_OR_ID'); polymeter.metrics.composition has GenEval's checks.",
+)

@@ -1,0 +1,10 @@
+"""Stand-in for ``ulmeval.dataset.utils.openclip``: the classifier that GenEval tells colours with."""
+
+from polymeter.compat.ulmeval._refusals import absent_class
+
+__all__ = ["OpenCLIPModel"]
+
+OpenCLIPModel = absent_class(
+    "OpenCLIPModel",
+    "It needs open_clip with the weights of ViT-L/14. polymeter.metrics.detectors tells objects and their colours.",
+)

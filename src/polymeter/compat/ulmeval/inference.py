@@ -1,0 +1,62 @@
+"""Stand-in for ``ulmeval.inference``: predictions for a dataset, made in this process and written to one file.
+
+``polymeter run`` and ``polymeter ulmeval`` do more: they resume, keep what each sample ended with, and measure.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from polymeter.compat.ulmeval.smp.file import dump
+
+__all__ = ["FAIL_MSG", "infer_data_job"]
+
+FAIL_MSG = "Failed to obtain answer via API."
+
+
+def infer_data_job(  # noqa: PLR0917  (the signature that scripts are written against)
+    model: Any,
+    work_dir: str,
+    model_name: str,
+    dataset: Any,
+    verbose: bool = False,
+    api_nproc: int = 4,
+    ignore_failed: bool = False,
+    use_vllm: bool = False,
+    num_generations: int = -1,
+) -> Any:
+    """Write ``{model_name}_{dataset}.pkl``: the dataset's table with a column ``prediction``, a list for each row.
+
+    Args:
+        model: A wrapper, or its name in ``supported_ULM``.
+        work_dir: The folder of the file; made when it is not there.
+        model_name: The first part of the file's name.
+        dataset: The dataset.
+        verbose: Not used.
+        api_nproc: Not used: rows are done in their order.
+        ignore_failed: Not used: nothing is taken from earlier files.
+        use_vllm: Not used.
+        num_generations: How many for each row; -1: as the dataset says, else one.
+
+    Returns:
+        The wrapper.
+    """
+    from polymeter.compat.ulmeval.config import supported_ULM
+
+    wrapper = supported_ULM[model]() if isinstance(model, str) else model
+    name = dataset.dataset_name
+    count = getattr(dataset, "NUM_GENERATIONS", 1) if num_generations == -1 else num_generations
+    if hasattr(wrapper, "set_dump_image") and hasattr(dataset, "dump_image"):
+        wrapper.set_dump_image(dataset.dump_image)
+    data = dataset.data.copy()
+    data["index"] = data["index"].astype(str)
+    is_custom = hasattr(wrapper, "use_custom_prompt") and wrapper.use_custom_prompt(name)
+    predictions = []
+    for _, line in data.iterrows():
+        message = wrapper.build_prompt(line, dataset=name) if is_custom else dataset.build_prompt(line)
+        predictions.append(wrapper.generate(message, dataset=name, num_generations=count))
+    data["prediction"] = predictions
+    os.makedirs(work_dir, exist_ok=True)
+    dump(data, os.path.join(work_dir, f"{model_name}_{name}.pkl"))
+    return wrapper

@@ -1,0 +1,5 @@
+"""Stand-in for ``ulmeval.ulm.base``."""
+
+from polymeter.models.ulm_base import BaseModel
+
+__all__ = ["BaseModel"]

@@ -1,0 +1,255 @@
+"""Single files from URLs: verified, bounded, whole or not at all.
+
+TLS certificates are always verified. A file that has an MD5 is held against it after the download, and what does not
+match is thrown away. Two processes that want the same file fetch it once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import logging
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from polymeter.core.errors import DataError, boundary
+from polymeter.core.files import replacing
+from polymeter.core.sources import digest
+
+if TYPE_CHECKING:
+    import httpx
+
+log = logging.getLogger(__name__)
+
+MOST_BYTES = 64 << 30
+MOST_IMAGE_BYTES = 64 << 20
+TIMEOUT_S = 60.0
+_BLOCK = 1 << 20
+_SWITCH = "HF_HUB_OFFLINE"
+_ON = ("1", "true", "yes", "on")
+_TRIES = 2
+_WAIT_S = 0.5
+_SERVER_ERROR = 500
+_HERE = ("", "localhost")
+
+
+def download(
+    url: str,
+    target: Path,
+    *,
+    md5: str | None,
+    max_bytes: int = MOST_BYTES,
+    timeout_s: float = TIMEOUT_S,
+    is_offline: bool = False,
+) -> Path:
+    """Fetch a file into its place.
+
+    Args:
+        url: ``https://``, ``http://`` or ``file://``. The latter two prove nothing about who wrote the file: without
+            an MD5 a warning is logged.
+        target: Where it goes. A file that is there is replaced once the new one has been verified.
+        md5: Hex MD5 that the file must have; ``None``: any.
+        max_bytes: Most bytes to take.
+        timeout_s: Most seconds to wait for a connection or for the next bytes.
+        is_offline: Refuse whatever is not on this machine; so does the environment variable ``HF_HUB_OFFLINE``.
+
+    Returns:
+        ``target``.
+
+    Raises:
+        DataError: The file cannot be had, is too large, or has another MD5. Nothing is left behind then, and a file
+            that was there is unchanged.
+    """
+    target = Path(target)
+    if not md5 and not url.lower().startswith("https://"):
+        log.warning("%s is not fetched over TLS and has no MD5: nothing proves what it is", url)
+    was_there = target.exists()
+    with _locked(target):
+        if target.exists() and (md5_of(target) == md5.lower() if md5 else not was_there):
+            return target  # another process fetched it meanwhile
+        with replacing(target, binary=True) as file:
+            found = _fetch(url, file, max_bytes=max_bytes, timeout_s=timeout_s, is_offline=is_offline)
+            if md5 and found != md5.lower():
+                raise DataError(
+                    f"What {url} gives has MD5 {found}, not {md5.lower()}; it was thrown away.",
+                    where=str(target),
+                    hint="The file at that address has changed, or the MD5 in DATASET_MD5 is wrong.",
+                )
+    return target
+
+
+def fetched_image(url: str, folder: Path, *, is_offline: bool = False) -> Path:
+    """The local file of an image that lies at an http(s) URL. Each URL is fetched once into a folder.
+
+    Args:
+        url: The image's address.
+        folder: Where copies are kept, under digests of their addresses.
+        is_offline: Refuse to fetch; a copy that is there is still given.
+
+    Raises:
+        DataError: It cannot be fetched, has more than 64 MiB, or is no image.
+    """
+    name = digest(url.encode())
+    known = _known(folder, name)
+    if known is not None:
+        return known
+    if not url.lower().startswith(("http://", "https://")):
+        raise DataError(f"{url[:120]!r} is no address that an image can be fetched from.", hint="Give an http(s) URL.")
+    with _locked(folder / name):
+        known = _known(folder, name)
+        if known is not None:
+            return known
+        buffer = io.BytesIO()
+        _fetch(url, buffer, max_bytes=MOST_IMAGE_BYTES, timeout_s=TIMEOUT_S, is_offline=is_offline)
+        target = folder / f"{name}{_image_suffix(buffer.getvalue(), url)}"
+        with replacing(target, binary=True) as file:
+            file.write(buffer.getvalue())
+    return target
+
+
+def md5_of(path: Path) -> str:
+    """Hex MD5 of a file."""
+    state = hashlib.md5(usedforsecurity=False)
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            state.update(block)
+    return state.hexdigest()
+
+
+def is_offline_now(asked: bool = False) -> bool:
+    """Whether nothing may be fetched: as asked, or as the environment says."""
+    return asked or os.environ.get(_SWITCH, "").strip().lower() in _ON
+
+
+def _known(folder: Path, name: str) -> Path | None:
+    return next(iter(sorted(folder.glob(f"{name}.*"))), None)
+
+
+def _image_suffix(data: bytes, url: str) -> str:
+    """The suffix of an image's format. Decodes the image: what is cut off is no image."""
+    from PIL import Image as pil
+
+    with boundary(DataError, f"Decoding what {url} gives as an image"):
+        picture = pil.open(io.BytesIO(data))
+        picture.load()
+    return f".{(picture.format or 'png').lower()}".replace("jpeg", "jpg")
+
+
+def _fetch(url: str, file: IO[bytes], *, max_bytes: int, timeout_s: float, is_offline: bool) -> str:
+    """Write what a URL gives; its hex MD5."""
+    parts = urlsplit(url)
+    scheme = parts.scheme.lower()
+    if scheme == "file":
+        return _copy(url, Path(unquote(parts.path)), parts.netloc, file, max_bytes)
+    if scheme not in ("http", "https"):
+        raise DataError(f"{url!r} cannot be fetched: only https, http and file addresses can.")
+    if is_offline_now(is_offline):
+        raise DataError(
+            f"{url} is not fetched: the run is offline.",
+            hint=f"Unset {_SWITCH} and leave out --offline, or put the file in its place.",
+        )
+    for tries_left in reversed(range(_TRIES)):
+        sink = _Sink(file, url, max_bytes)
+        try:
+            with boundary(DataError, f"Fetching {url}", hint="Check the address and the connection."):
+                _stream(url, sink, timeout_s)
+        except DataError as error:
+            if not tries_left or not _is_passing(error):
+                raise
+            log.info("%s; trying again", error)
+            time.sleep(_WAIT_S)
+        else:
+            break
+    return sink.hexdigest
+
+
+class _Sink:
+    """Where bytes go: counted, hashed and bounded."""
+
+    def __init__(self, file: IO[bytes], url: str, max_bytes: int) -> None:
+        file.seek(0)
+        file.truncate()
+        self._md5 = hashlib.md5(usedforsecurity=False)
+        self._file, self._url, self._max_bytes, self._size = file, url, max_bytes, 0
+
+    @property
+    def hexdigest(self) -> str:
+        """The MD5 of what was written."""
+        return self._md5.hexdigest()
+
+    def expect(self, size: int) -> None:
+        """Refuse a file that says it is too large."""
+        if size > self._max_bytes:
+            raise DataError(f"{self._url} gives {size} bytes or more; {self._max_bytes} are the most that is taken.")
+
+    def write(self, block: bytes) -> int:
+        self._size += len(block)
+        self.expect(self._size)
+        self._md5.update(block)
+        return self._file.write(block)
+
+
+class _RefusedError(DataError):
+    """A server said no."""
+
+
+def _stream(url: str, sink: _Sink, timeout_s: float) -> None:
+    import httpx
+
+    with (
+        httpx.Client(follow_redirects=True, timeout=timeout_s) as client,
+        client.stream("GET", url, headers={"User-Agent": "polymeter", "Accept-Encoding": "identity"}) as response,
+    ):
+        _check(url, response)
+        sink.expect(int(response.headers.get("content-length") or 0))
+        for block in response.iter_bytes(_BLOCK):
+            sink.write(block)
+
+
+def _check(url: str, response: httpx.Response) -> None:
+    if response.is_error:
+        what = f"{url} answers {response.status_code} {response.reason_phrase}."
+        raise DataError(what) if response.status_code >= _SERVER_ERROR else _RefusedError(what)
+    if url.lower().startswith("https:") and response.url.scheme != "https":
+        raise _RefusedError(f"{url} leads to {response.url}, which is not verified by TLS.")
+
+
+def _is_passing(error: DataError) -> bool:
+    """Whether trying again may help: the connection failed, or the server did."""
+    import httpx
+
+    return isinstance(error.__cause__, httpx.TransportError) or " answers 5" in error.what
+
+
+def _copy(url: str, source: Path, host: str, file: IO[bytes], max_bytes: int) -> str:
+    if host not in _HERE:
+        raise DataError(f"{url} names a file on another machine ({host}).", hint="Write file:///PATH.")
+    if not source.is_file():
+        raise DataError(f"{url}: there is no such file.")
+    sink = _Sink(file, url, max_bytes)
+    sink.expect(source.stat().st_size)
+    with source.open("rb") as opened:
+        shutil.copyfileobj(opened, sink, _BLOCK)
+    return sink.hexdigest
+
+
+@contextmanager
+def _locked(target: Path) -> Iterator[None]:
+    """One process at a time fetches a file. The lock is removed by whoever held it; two holders at once, which that
+    allows for an instant, cost a second download and nothing else.
+    """
+    from filelock import FileLock
+
+    target.parent.mkdir(parents=True, exist_ok=True)
+    place = target.with_name(f".{target.name}.lock")
+    with FileLock(place):
+        try:
+            yield
+        finally:
+            place.unlink(missing_ok=True)

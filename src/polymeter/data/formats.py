@@ -1,0 +1,216 @@
+"""Loading and dumping by a file's suffix, in the six formats that benchmarks' own files come in.
+
+``pkl`` (data only, see ``polymeter.data.pickles``), ``json``, ``jsonl``, ``xlsx``, ``csv``, ``tsv``. Files are written
+whole or not at all; in ``csv`` and ``tsv`` every cell is quoted.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import logging
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from polymeter.core.errors import DataError, boundary, did_you_mean
+from polymeter.core.files import replacing
+from polymeter.core.registry import missing_package
+from polymeter.core.sources import digest, is_elsewhere
+from polymeter.data.fetch import download
+from polymeter.data.pickles import read_pickle, write_pickle
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+log = logging.getLogger(__name__)
+
+_LONGEST_EXCEL_CELL = 32_767
+
+
+def load(f: str | Path, fmt: str | None = None, *, folder: Path | None = None) -> Any:
+    """What a file holds.
+
+    Args:
+        f: The file, or an http(s) URL of one that is no pickle.
+        fmt: Its format; default: its suffix.
+        folder: Where a file from a URL is kept; it is fetched once.
+
+    Returns:
+        A DataFrame from ``xlsx``, ``csv`` and ``tsv``, a list from ``jsonl``, any data from ``json`` and ``pkl``.
+
+    Raises:
+        DataError: The file is missing, damaged, of an unknown format, or a pickle that is not data or that lies at a
+            URL.
+        PlanError: Excel files need a package that is not installed.
+    """
+    kind = _kind(f, fmt, _READERS)
+    path = _local(str(f), kind, folder) if is_elsewhere(str(f)) else Path(f)
+    if not path.is_file():
+        raise DataError(f"There is no file {path}.")
+    with boundary(DataError, f"Reading {path} as {kind}"):
+        return _READERS[kind](path)
+
+
+def dump(data: Any, f: str | Path, **kwargs: Any) -> None:
+    """Write data to a file, in the format of its suffix.
+
+    Args:
+        data: A table for ``xlsx``, ``csv`` and ``tsv`` (a DataFrame, or what makes one), a list for ``jsonl``.
+        f: The file. Its folder is made.
+        **kwargs: ``quoting`` for ``csv`` and ``tsv``.
+
+    Raises:
+        DataError: The format is unknown, or the data cannot be written in it.
+        PlanError: Excel files need a package that is not installed.
+    """
+    path = Path(f)
+    kind = _kind(f, None, _WRITERS)
+    with boundary(DataError, f"Writing {path} as {kind}"):
+        _WRITERS[kind](data, path, **kwargs)
+
+
+def _kind(f: str | Path, fmt: str | None, known: Iterable[str]) -> str:
+    kind = (fmt or str(f).rpartition(".")[2]).lower()
+    if kind not in known:
+        hint = did_you_mean(kind, known) or f"Known: {', '.join(known)}."
+        raise DataError(f"{str(f)!r} has no format that can be read or written.", hint=hint)
+    return kind
+
+
+def _local(url: str, kind: str, folder: Path | None) -> Path:
+    if kind == "pkl":
+        raise DataError(f"{url} is a pickle: those are only read from this machine.", hint="Fetch it if you trust it.")
+    if folder is None:
+        raise DataError(f"{url} is no local file.", hint="Fetch it first.")
+    target = folder / f"{digest(url.encode())[:12]}-{Path(url).name}"
+    return target if target.is_file() else download(url, target, md5=None)
+
+
+# --- reading
+
+
+def _read_json(path: Path) -> Any:
+    with path.open(encoding="utf-8") as file:
+        return json.load(file)
+
+
+def _read_jsonl(path: Path) -> list[Any]:
+    with path.open(encoding="utf-8") as file:
+        return [json.loads(line) for line in file if line.strip()]
+
+
+def _read_xlsx(path: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    _require_excel(path)
+    return pd.read_excel(path, engine="openpyxl")
+
+
+def _read_csv(path: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.read_csv(path)
+
+
+def _read_tsv(path: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.read_csv(path, sep="\t")
+
+
+# --- writing
+
+
+def _write_json(data: Any, path: Path, **kwargs: Any) -> None:
+    with replacing(path) as file:
+        json.dump(data, file, indent=4, ensure_ascii=False, default=_plain)
+
+
+def _write_jsonl(data: Iterable[Any], path: Path, **kwargs: Any) -> None:
+    with replacing(path) as file:
+        file.write("\n".join(json.dumps(item, ensure_ascii=False, default=_plain) for item in data))
+
+
+def _write_xlsx(data: Any, path: Path, **kwargs: Any) -> None:
+    import pandas as pd
+
+    _require_excel(path)
+    table = _table(data)
+    _warn_of_long_cells(table, path)
+    with replacing(path, binary=True) as file, pd.ExcelWriter(file, engine="openpyxl") as writer:
+        table.to_excel(writer, index=False)
+        for sheet in writer.sheets.values():
+            _write_formulas_as_text(sheet)
+
+
+def _write_formulas_as_text(sheet: Any) -> None:
+    """An answer that begins with ``=`` is an answer: as a formula it would be read back as nothing."""
+    for cells in sheet.iter_rows():
+        for cell in cells:
+            if cell.data_type == "f":
+                cell.data_type = "s"
+
+
+def _warn_of_long_cells(table: pd.DataFrame, path: Path) -> None:
+    for name in table.columns:
+        number = sum(isinstance(cell, str) and len(cell) > _LONGEST_EXCEL_CELL for cell in table[name])
+        if number:
+            log.warning("%s: %d cells of column %r are cut off; Excel holds %d characters in a cell",
+                        path, number, name, _LONGEST_EXCEL_CELL)  # fmt: skip
+
+
+def _write_csv(data: Any, path: Path, *, quoting: int = csv.QUOTE_ALL, **kwargs: Any) -> None:
+    _write_separated(data, path, ",", quoting)
+
+
+def _write_tsv(data: Any, path: Path, *, quoting: int = csv.QUOTE_ALL, **kwargs: Any) -> None:
+    _write_separated(data, path, "\t", quoting)
+
+
+def _write_separated(data: Any, path: Path, separator: str, quoting: int) -> None:
+    file: IO[str]
+    with replacing(path) as file:
+        _table(data).to_csv(file, sep=separator, index=False, quoting=quoting)
+
+
+def _write_pkl(data: Any, path: Path, **kwargs: Any) -> None:
+    write_pickle(data, path)
+
+
+def _table(data: Any) -> pd.DataFrame:
+    import pandas as pd
+
+    return data if isinstance(data, pd.DataFrame) else pd.DataFrame(data)
+
+
+def _plain(value: Any) -> Any:
+    """What stands in JSON for a number or array of NumPy."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"A {type(value).__name__} cannot be written as JSON.")
+
+
+def _require_excel(path: Path) -> None:
+    try:
+        import openpyxl  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise missing_package("openpyxl", f"The Excel file {path}", "excel") from error
+
+
+_READERS: dict[str, Callable[[Path], Any]] = {
+    "pkl": read_pickle,
+    "json": _read_json,
+    "jsonl": _read_jsonl,
+    "xlsx": _read_xlsx,
+    "csv": _read_csv,
+    "tsv": _read_tsv,
+}
+_WRITERS: dict[str, Callable[..., None]] = {
+    "pkl": _write_pkl,
+    "json": _write_json,
+    "jsonl": _write_jsonl,
+    "xlsx": _write_xlsx,
+    "csv": _write_csv,
+    "tsv": _write_tsv,
+}

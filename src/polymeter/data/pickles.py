@@ -1,0 +1,255 @@
+"""Pickles read as data: tables, arrays, images and plain values come out; nothing that could act is ever called.
+
+A pickle is a program. This reader is an interpreter of that program that knows only the constructors of a closed list,
+and refuses to call, or to set attributes on, anything else. What it does not promise: a file made to exploit an error
+in the C code of NumPy, pandas, Arrow or Pillow is read as far as that code reads it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import io
+import pickle
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+from polymeter.core.errors import DataError, boundary
+from polymeter.core.files import replacing
+from polymeter.core.sources import is_pil
+
+_PLAIN = {
+    "builtins": "bool bytearray bytes complex dict float frozenset int list object range set slice str tuple",
+    "collections": "Counter OrderedDict defaultdict deque",
+    "copyreg": "_reconstructor",
+    "datetime": "date datetime time timedelta timezone",
+    "decimal": "Decimal",
+    "fractions": "Fraction",
+    "pathlib": "Path PosixPath PurePath PurePosixPath PureWindowsPath WindowsPath",
+    "polymeter.core.stored_image": "stored_image",
+    "uuid": "SafeUUID UUID",
+    "zoneinfo": "ZoneInfo",
+    "numpy._core.multiarray": "_reconstruct scalar",
+    "numpy._core.numeric": "_frombuffer",
+    "numpy.ma.core": "_mareconstruct",
+    "pandas": "NA",
+    "pandas._libs.arrays": "__pyx_unpickle_NDArrayBacked",
+    "pandas._libs.internals": "_unpickle_block",
+    "pandas._libs.interval": "__pyx_unpickle_IntervalMixin",
+    "pandas._libs.missing": "NA",
+    "pandas._libs.tslibs.nattype": "_nat_unpickle",
+    "pandas._libs.tslibs.timedeltas": "_timedelta_unpickle",
+    "pandas._libs.tslibs.timestamps": "_unpickle_timestamp",
+    "pandas.core.indexes.base": "_new_Index",
+    "pandas.core.indexes.datetimes": "_new_DatetimeIndex",
+    "pandas.core.internals.blocks": "new_block",
+    "pyarrow.lib": "py_buffer type_for_alias chunked_array",
+}
+_ALLOWED = frozenset((module, name) for module, names in _PLAIN.items() for name in names.split())
+_RENAMED = {"__builtin__": "builtins", "copy_reg": "copyreg", "pathlib._local": "pathlib"}
+_RENAMED_TYPES = {"xrange": "range", "unicode": "str", "long": "int"}
+_IMAGES = (
+    "Image.Image BmpImagePlugin.BmpImageFile BmpImagePlugin.DibImageFile GifImagePlugin.GifImageFile "
+    "JpegImagePlugin.JpegImageFile MpoImagePlugin.MpoImageFile PngImagePlugin.PngImageFile "
+    "PpmImagePlugin.PpmImageFile TiffImagePlugin.TiffImageFile WebPImagePlugin.WebPImageFile"
+)
+_IMAGE_TYPES = frozenset(f"PIL.{name}" for name in _IMAGES.split())
+_ARRAY_MAKERS = ("_reconstruct", "_mareconstruct")
+_HINT = "Only tables, arrays, images, containers and plain values are read from pickles."
+
+
+def read_pickle(source: Path | str | bytes) -> Any:
+    """What a pickle holds, if it is data.
+
+    Args:
+        source: The file, or the pickle's bytes.
+
+    Returns:
+        DataFrames, Series, indexes, NumPy arrays and scalars, Pillow images, containers and scalars of Python, dates
+        and times, paths, UUIDs, and whatever is composed of these.
+
+    Raises:
+        DataError: The file is missing or damaged, or asks for anything else; the message names what it asks for.
+    """
+    where = "these bytes" if isinstance(source, bytes) else str(source)
+    data = source if isinstance(source, bytes) else _bytes_of(Path(source))
+    with boundary(DataError, f"Reading the pickle {where}", hint="It is cut off, damaged, or of another version."):
+        return _DataUnpickler(io.BytesIO(data), where).load()
+
+
+def write_pickle(value: Any, path: Path | str) -> None:
+    """Write a value as a pickle, whole or not at all.
+
+    Raises:
+        DataError: The value cannot be pickled.
+    """
+    place = Path(path)
+    with boundary(DataError, f"Writing the pickle {place}"), replacing(place, binary=True) as file:
+        pickle.dump(value, file, protocol=pickle.HIGHEST_PROTOCOL)
+
+
+_Steps: Any = pickle._Unpickler  # its steps carry no types
+
+
+class _DataUnpickler(_Steps):  # type: ignore[misc]
+    """The interpreter in Python, whose steps can be overridden one by one; that of C calls and sets as it is told.
+
+    Args:
+        file: The pickle.
+        where: Its name, for messages.
+    """
+
+    dispatch: ClassVar[dict[int, Any]] = dict(_Steps.dispatch)
+
+    def __init__(self, file: io.BytesIO, where: str) -> None:
+        super().__init__(file)
+        self._where = where
+
+    def find_class(self, module: str, name: str) -> Any:
+        found = _find(_RENAMED.get(module, module), name)
+        if found is None:
+            raise self._refused(f"asks for {module}.{name}, which is not data")
+        return found
+
+    def persistent_load(self, pid: Any) -> Any:
+        raise self._refused("refers to objects outside the file")
+
+    def get_extension(self, code: int) -> None:
+        raise self._refused(f"asks for extension {code}, which is not data")
+
+    def load_build(self) -> None:
+        """Sets the state of an object; of a class or function that would change it for the whole process."""
+        target = self.stack[-2]
+        if callable(target):
+            raise self._refused(f"sets attributes of {getattr(target, '__name__', target)!r}")
+        super().load_build()
+        if _is_dishonest(target):
+            raise self._refused("holds an array type that hides references")
+
+    def load_reduce(self) -> None:
+        self._check_call(self.stack[-2], self.stack[-1])
+        super().load_reduce()
+
+    def load_newobj(self) -> None:
+        self._check_call(self.stack[-2], self.stack[-1])
+        super().load_newobj()
+
+    def load_newobj_ex(self) -> None:
+        self._check_call(self.stack[-3], self.stack[-2])
+        super().load_newobj_ex()
+
+    dispatch[pickle.BUILD[0]] = load_build
+    dispatch[pickle.REDUCE[0]] = load_reduce
+    dispatch[pickle.NEWOBJ[0]] = load_newobj
+    dispatch[pickle.NEWOBJ_EX[0]] = load_newobj_ex
+
+    def _check_call(self, called: Any, arguments: Any) -> None:
+        """NumPy's arrays are made by two functions; made otherwise, one could be laid over bytes as if these were
+        objects.
+        """
+        import numpy as np
+
+        is_maker = getattr(called, "__name__", "") in _ARRAY_MAKERS
+        for item in (called, *(() if is_maker else arguments)):
+            if isinstance(item, type) and issubclass(item, np.ndarray):
+                raise self._refused("makes an array over raw memory")
+        if isinstance(called, type) and is_pil(called) and arguments:
+            raise self._refused("opens an image file")
+
+    def _refused(self, does: str) -> DataError:
+        return DataError(f"The pickle {self._where} {does}.", where=self._where, hint=_HINT)
+
+
+def _bytes_of(path: Path) -> bytes:
+    if not path.is_file():
+        raise DataError(f"There is no file {path}.")
+    return path.read_bytes()
+
+
+@lru_cache(maxsize=1024)
+def _find(module: str, name: str) -> Any:
+    """What a pickle may name by ``module.name``; ``None`` for what it may not."""
+    replaced = _REPLACED.get((module, name))
+    if replaced is not None:
+        return replaced
+    root = module.partition(".")[0]
+    name = _RENAMED_TYPES.get(name, name) if module == "builtins" else name
+    for core, other in (("numpy.core", "numpy._core"), ("numpy._core", "numpy.core")):
+        if root == "numpy" and module.startswith(core) and not _exists(module):
+            module = module.replace(core, other, 1)
+    is_listed = (module.replace("numpy.core", "numpy._core"), name) in _ALLOWED or f"{module}.{name}" in _IMAGE_TYPES
+    if "." in name or not (is_listed or root in ("numpy", "pandas")) or not _exists(module):
+        return None
+    found = getattr(importlib.import_module(module), name, None)
+    return found if is_listed or _is_data_type(found, root) else None
+
+
+def _exists(module: str) -> bool:
+    return importlib.util.find_spec(module) is not None
+
+
+def _is_data_type(found: Any, root: str) -> bool:
+    """Whether something is a class of NumPy's or pandas' values. Their modules move between versions, classes do not
+    change kind.
+    """
+    if not isinstance(found, type):
+        return False
+    import numpy as np
+
+    if root == "numpy":
+        return issubclass(found, (np.generic, np.ndarray, np.dtype)) and not issubclass(found, np.memmap)
+    import pandas as pd
+    from pandas.api.extensions import ExtensionArray, ExtensionDtype
+    from pandas.core.internals.managers import BlockManager, SingleBlockManager
+
+    bases = (pd.DataFrame, pd.Series, pd.Index, ExtensionArray, ExtensionDtype, BlockManager, SingleBlockManager)
+    return issubclass(found, (*bases, pd.Timestamp, pd.Timedelta, pd.Period, pd.Interval, pd.offsets.BaseOffset))
+
+
+def _is_dishonest(value: Any) -> bool:
+    """Whether an array type says that it holds no references while one of its fields does."""
+    import numpy as np
+
+    if not isinstance(value, np.dtype):
+        return False
+    inner = [kind for kind, *_ in (value.fields or {}).values()] + ([value.subdtype[0]] if value.subdtype else [])
+    return any((kind.hasobject and not value.hasobject) or _is_dishonest(kind) for kind in inner)
+
+
+def _latin_1(text: str, encoding: str) -> bytes:
+    """How old pickles say bytes."""
+    if encoding != "latin1":
+        raise ValueError(f"bytes are written in {encoding!r}")
+    return text.encode("latin-1")
+
+
+def _checked_array(data: Any) -> Any:
+    """An Arrow array whose offsets have been checked to lie within its buffers."""
+    import pyarrow as pa
+
+    array = pa.lib._restore_array(data)
+    array.validate(full=True)
+    return array
+
+
+def _time_zone(key: str, _from_cache: bool) -> Any:
+    from zoneinfo import ZoneInfo
+
+    return ZoneInfo(key)
+
+
+def _attribute(owner: Any, name: str) -> Any:
+    """The one attribute that pickles of data ask for by ``getattr``: how time zones are made."""
+    if getattr(owner, "__qualname__", "") != "ZoneInfo" or name != "_unpickle":
+        raise ValueError(f"it asks for the attribute {name!r} of {owner!r}, which is not data.")
+    return _time_zone
+
+
+_REPLACED = {
+    ("_codecs", "encode"): _latin_1,
+    ("builtins", "getattr"): _attribute,
+    ("pyarrow.lib", "_restore_array"): _checked_array,
+    ("zoneinfo", "ZoneInfo._unpickle"): _time_zone,
+}
+"""What stands in for a function that could do more than data needs."""

@@ -1,0 +1,102 @@
+"""Tables in tab-separated files: read by pandas as its ``read_csv`` reads them, headers without it."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from math import isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from polymeter.core.errors import DataError, boundary
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+IMAGE_COLUMNS = ("image", "image_path")
+_MOST_NAMED = 5
+
+
+def columns_of(path: Path) -> tuple[str, ...]:
+    """The column names in a TSV's first line. Nothing else is read.
+
+    Raises:
+        DataError: The file cannot be read as text, or is empty.
+    """
+    path = Path(path)
+    with boundary(DataError, f"Reading the header of {path}"), path.open(encoding="utf-8-sig", newline="") as file:
+        header = next(csv.reader(file, delimiter="\t"), None)
+    if not header:
+        raise DataError(f"The table {path} is empty.")
+    return tuple(header)
+
+
+def read_tsv(path: Path | str) -> pd.DataFrame:
+    """A TSV as pandas' ``read_csv`` gives it, but for the columns of images, whose cells stay the texts that
+    they are (or NaN where they are empty), also where all of them look like numbers.
+
+    Raises:
+        DataError: There is no such file, or it is not a table of text in UTF-8.
+    """
+    return _read(path)
+
+
+def read_words(path: Path | str) -> pd.DataFrame:
+    """A TSV as ``read_tsv`` gives it, but for words such as "None" and "NA", which stay words: only empty cells are NaN.
+
+    Raises:
+        DataError: There is no such file, or it is not a table of text in UTF-8.
+    """
+    return _read(path, keep_default_na=False, na_values=[""])
+
+
+def require_index(table: pd.DataFrame, where: str) -> None:
+    """Check that each row of a benchmark's table can be told from the others.
+
+    Args:
+        table: The table.
+        where: Its file, for messages.
+
+    Raises:
+        DataError: It has no column ``index``, an index is empty, or two rows share one. Rows are counted from 1, the
+            header is not.
+    """
+    if "index" not in table:
+        raise DataError(
+            "The table has no column 'index'.", where=where, hint=f"Its columns: {', '.join(map(str, table.columns))}."
+        )
+    empty = [number for number, is_empty in enumerate(table["index"].isna(), 1) if is_empty]
+    if empty:
+        raise DataError(f"The column 'index' is empty in {_rows(empty)}.", where=where)
+    seen: dict[str, list[int]] = {}
+    for number, value in enumerate(table["index"], 1):
+        seen.setdefault(str(value), []).append(number)
+    shared = {value: numbers for value, numbers in seen.items() if len(numbers) > 1}
+    if shared:
+        named = "; ".join(f"{value!r} in {_rows(numbers)}" for value, numbers in list(shared.items())[:_MOST_NAMED])
+        more = f"; and {len(shared) - _MOST_NAMED} more" if len(shared) > _MOST_NAMED else ""
+        raise DataError(
+            f"The column 'index' holds values twice: {named}{more}.", where=where, hint="Give each row its own index."
+        )
+
+
+def is_nothing(cell: Any) -> bool:
+    """Whether a cell is empty: ``None``, NaN, or pandas' mark of a missing value."""
+    return cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, float) and isnan(cell))
+
+
+def _read(path: Path | str, **how: Any) -> pd.DataFrame:
+    import pandas as pd
+
+    place = Path(path)
+    if not place.is_file():
+        raise DataError(f"There is no file {place}.")
+    hint = "A table has tabs between its cells, one line of column names, and is written in UTF-8."
+    with boundary(DataError, f"Reading the table {place}", hint=hint):
+        return pd.read_csv(place, sep="\t", dtype=dict.fromkeys(IMAGE_COLUMNS, object), **how)
+
+
+def _rows(numbers: Iterable[int]) -> str:
+    named = [str(number) for number in numbers]
+    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    return f"row{'s' if len(named) > 1 else ''} {', '.join(named[:_MOST_NAMED])}{more}"

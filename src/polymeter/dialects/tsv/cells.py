@@ -1,0 +1,138 @@
+"""What the cells of the columns ``image`` and ``image_path`` say.
+
+A cell is base64 (bare or as a ``data:`` URL), the index of another row whose image is meant, an http(s) URL, a printed
+Python list of these, or empty. Nothing in a cell is ever run. Tables are read leniently: a cell that says nothing
+useful stays as it is, and is an error of its row once that row's image is asked for.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from polymeter.core.errors import DataError, boundary
+from polymeter.data.base64_images import decode_base64
+from polymeter.data.tables import is_nothing
+
+LONGEST_REFERENCE = 64
+"""A cell of at most so many characters names another row."""
+_SUFFIX = {"JPEG": ".jpg", "MPO": ".jpg", "PNG": ".png", "TIFF": ".tiff", "WEBP": ".webp", "GIF": ".gif", "BMP": ".bmp"}
+_NOT_LITERAL = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
+_MOST_SHOWN = 40
+
+
+def toliststr(value: Any) -> list[str]:
+    """A cell as a list of texts: a printed list, a list, or one text.
+
+    Raises:
+        DataError: A text in brackets is no printed list, or the value is neither a text nor a list.
+    """
+    if isinstance(value, str):
+        if value[:1] != "[" or value[-1:] != "]":
+            return [value]
+        try:
+            items = ast.literal_eval(value)
+        except _NOT_LITERAL as error:
+            raise DataError(f"{_shown(value)} is in brackets, but is no printed list.") from error
+        return [str(item) for item in items]
+    if isinstance(value, (list, tuple)):
+        return [str(item) for item in value]
+    raise DataError(f"A {type(value).__name__} ({_shown(str(value))}) is neither a text nor a list.")
+
+
+def read_images(indices: Sequence[Any], cells: Sequence[Any]) -> list[Any]:
+    """The cells of a column ``image`` as authors know them: base64, or a list of it. References to other rows are
+    replaced by what they lead to, which is held once however often it is referred to; empty cells stay empty.
+    """
+    known = {str(index): cell for index, cell in zip(indices, cells, strict=True)}
+    return [read_paths(_followed(cell, known)) for cell in cells]
+
+
+def read_paths(cell: Any) -> Any:
+    """A cell of a column ``image_path``: one text, or a list of texts where there are more."""
+    if not isinstance(cell, (str, list, tuple)):
+        return cell
+    try:
+        items = toliststr(cell)
+    except DataError:
+        return cell
+    return items[0] if len(items) == 1 else items
+
+
+def _followed(cell: Any, known: Mapping[str, Any]) -> Any:
+    """What a reference leads to, also over several rows; the cell itself where it leads nowhere."""
+    start, seen = cell, set[str]()
+    while not is_nothing(cell) and _may_be_reference(str(cell)) and str(cell) in known:
+        if str(cell) in seen:
+            return start
+        seen.add(str(cell))
+        cell = known[str(cell)]
+    return start if is_nothing(cell) else cell
+
+
+def _may_be_reference(text: str) -> bool:
+    return len(text) <= LONGEST_REFERENCE
+
+
+def image_in(cell: str, index: Any, column: str = "image") -> tuple[bytes, str]:
+    """The image that a cell holds, encoded as it was, and the suffix of its format.
+
+    Args:
+        cell: Base64, bare or as a ``data:`` URL. Line breaks are ignored, other foreign characters are errors.
+        index: Its row, for messages.
+        column: Its column, for messages.
+
+    Raises:
+        DataError: The cell holds no base64, or it does not begin an image.
+    """
+    from PIL import Image as pil
+
+    where = place(index, column)
+    data = _decoded(cell, where)
+    doing = f"The base64 in {where} is no image: opening it"
+    with boundary(DataError, doing, hint="Encode image files as they are."), pil.open(io.BytesIO(data)) as picture:
+        kind = picture.format or "PNG"
+    return data, _SUFFIX.get(kind, f".{kind.lower()}")
+
+
+def place(index: Any, column: str) -> str:
+    """A cell's name in messages."""
+    return f"row {str(index)!r}, column {column!r}"
+
+
+def _decoded(cell: str, where: str) -> bytes:
+    is_short = _may_be_reference(cell)
+    try:
+        data = decode_base64(cell)
+    except DataError as error:
+        if is_short:
+            raise _lost_reference(cell, where) from error
+        what = f"The image in {where} cannot be decoded: {error.what}"
+        raise DataError(what, hint="Encode the image again.") from error
+    if is_short and not _begins_image(data):
+        raise _lost_reference(cell, where)
+    return data
+
+
+def _begins_image(data: bytes) -> bool:
+    from PIL import Image as pil
+    from PIL import UnidentifiedImageError
+
+    try:
+        with pil.open(io.BytesIO(data)):
+            return True
+    except UnidentifiedImageError:
+        return False
+
+
+def _lost_reference(cell: str, where: str) -> DataError:
+    return DataError(
+        f"The cell in {where} refers to row {cell!r}, which is missing or has no image.",
+        hint=f"A cell of at most {LONGEST_REFERENCE} characters names the index of the row whose image is shared.",
+    )
+
+
+def _shown(text: str) -> str:
+    return repr(text[:_MOST_SHOWN]) + ("…" if len(text) > _MOST_SHOWN else "")

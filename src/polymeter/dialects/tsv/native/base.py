@@ -1,0 +1,39 @@
+"""What the built-in dataset classes share: how their tables are read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from polymeter.data.tables import read_words
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class BuiltIn:
+    """A mix-in of the base classes of dataset classes."""
+
+    DATASET_URL: ClassVar[dict[str, str]] = {}
+    DATASET_MD5: ClassVar[dict[str, str]] = {}
+
+    data: pd.DataFrame
+    data_path: str
+    dataset_name: str
+
+    if TYPE_CHECKING:
+
+        def _row(self, line: Any) -> Any: ...
+        def dump_image(self, line: Any) -> list[str]: ...
+
+    def read_table(self, path: Path | str) -> pd.DataFrame:
+        """The table of a file. Only empty cells are empty: "None" and "NA" are answers and options like any other.
+
+        Raises:
+            DataError: There is no such file, or it is not a table of text in UTF-8.
+        """
+        return read_words(path)
+
+    def images_of(self, row: Any) -> list[dict[str, str]]:
+        """The images of a row as the beginning of a message."""
+        return [{"type": "image", "value": str(path)} for path in self.dump_image(row)]

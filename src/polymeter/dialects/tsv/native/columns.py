@@ -1,0 +1,69 @@
+"""What a table measures, by its columns."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Collection, Sequence
+from importlib import import_module
+from typing import Any
+
+from polymeter.core.errors import DataError
+
+IMAGE_COLUMNS = ("image", "image_path")
+OPTION_COLUMNS = tuple(string.ascii_uppercase)
+RULES = (
+    "'question', the options 'A', 'B', … and 'answer' make multiple choice; 'question' and 'answer' make questions "
+    "with open answers; 'image' or 'image_path' and 'prompt' make image editing; 'prompt' alone makes text-to-image."
+)
+
+_HERE = __name__.rpartition(".")[0]
+_CLASSES = {
+    "MCQ": ("multiple_choice.datasets", "TextMCQDataset", "CustomMCQDataset"),
+    "VQA": ("questions.datasets", "TextQADataset", "CustomVQADataset"),
+    "T2I": ("images.datasets", "TextToImageDataset", "TextToImageDataset"),
+    "IT2I": ("images.datasets", "ImageEditingDataset", "ImageEditingDataset"),
+}
+_SHOWN = 12
+
+
+def type_of(columns: Collection[str]) -> str | None:
+    """What a table with these columns measures.
+
+    Returns:
+        ``MCQ``, ``VQA``, ``IT2I`` (image editing), ``T2I``, or ``None`` where no rule fits.
+    """
+    if {"question", "answer"} <= set(columns):
+        return "MCQ" if {"A", "B"} <= set(columns) else "VQA"
+    if "prompt" not in columns:
+        return None
+    return "IT2I" if _has_image(columns) else "T2I"
+
+
+def class_for(columns: Sequence[str], *, where: str = "") -> type[Any]:
+    """The dataset class that serves a table.
+
+    Args:
+        columns: The names of its columns.
+        where: The file, for the message.
+
+    Raises:
+        DataError: No rule fits: what is missing, or what the rules are.
+    """
+    kind = type_of(columns)
+    if kind is None:
+        raise DataError(_why_not(columns), where=where, hint=RULES)
+    module, without_image, with_image = _CLASSES[kind]
+    found: type[Any] = getattr(import_module(f"{_HERE}.{module}"), with_image if _has_image(columns) else without_image)
+    return found
+
+
+def _why_not(columns: Sequence[str]) -> str:
+    if "question" in columns:
+        kind = "options" if {"A", "B"} & set(columns) else "a question"
+        return f"This table has {kind} and no column 'answer', so nothing says which answers are right."
+    shown = ", ".join(columns[:_SHOWN])
+    return f"The columns of this table make no benchmark: {shown}{', …' if len(columns) > _SHOWN else ''}."
+
+
+def _has_image(columns: Collection[str]) -> bool:
+    return any(name in columns for name in IMAGE_COLUMNS)

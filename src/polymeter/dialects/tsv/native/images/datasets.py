@@ -1,0 +1,164 @@
+"""Text-to-image and image editing over a table: ``prompt``, for editing ``image`` or ``image_path``, and columns that
+say how pictures are scored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from polymeter.core.asker import has_role
+from polymeter.core.task import ReduceContext, Result, Row
+from polymeter.dialects.tsv.base import ImageBaseDataset, TextBaseDataset
+from polymeter.dialects.tsv.native.base import BuiltIn
+from polymeter.dialects.tsv.native.cells import column, is_empty, number_of, required
+from polymeter.dialects.tsv.native.images.pictures import picture_in
+from polymeter.dialects.tsv.native.images.scoring import (
+    CHECKLIST,
+    REFERENCE,
+    SCENE,
+    SCORED_BY,
+    by_checklist,
+    by_reference,
+    by_scale,
+    by_scene,
+    joined,
+    ways,
+)
+from polymeter.dialects.tsv.native.repeats import mean_over
+from polymeter.dialects.tsv.native.results import sorted_results
+from polymeter.judge import ROLE
+
+_COUNTS = ("width", "height", "num_inference_steps")
+_NUMBERS = ("guidance_scale", "strength")
+_MAIN = {SCENE: "correct", REFERENCE: "psnr", CHECKLIST: "checklist"}
+
+
+class GeneratedImages(BuiltIn):
+    """What text-to-image and editing have in common. A mix-in of the base classes.
+
+    A row is scored by every column of these that it fills: ``scene`` (GenEval's schema, as JSON) gives ``correct``,
+    ``count``, ``colour`` and ``position``; ``reference`` (a picture as base64, or its path) gives ``psnr`` and
+    ``ssim``; ``checklist`` (a list of statements) gives ``checklist`` and ``checklist_all`` by the run's judge. A row
+    without any of them has a ``judge_score`` from 0 to 10 where the run has a judge, else no score.
+
+    Several pictures of one prompt are scored one by one, and the row has the mean, as GenEval, WISE and DPG-Bench
+    report; a best-of-n would depend on how many are drawn.
+    """
+
+    detector = ""
+    """Who looks for the things of a scene: ``shapes``, or ``hf:PATH_OR_ID``; empty: ``shapes`` where it can."""
+    METRICS: ClassVar[dict[str, bool]] = dict.fromkeys(
+        ("correct", "count", "colour", "position", "psnr", "ssim", "checklist", "checklist_all", "judge_score"), True
+    )
+
+    def generation_settings(self, line: Mapping[str, Any]) -> dict[str, Any]:
+        """What the table says of how a row is drawn: ``negative_prompt``, ``width``, ``height``,
+        ``num_inference_steps``, ``guidance_scale`` and ``strength``, as far as it has such columns and fills them.
+
+        Raises:
+            DataError: A number is none.
+        """
+        settings: dict[str, Any] = {}
+        negative = column(line, "negative_prompt")
+        if negative:
+            settings["negative_prompt"] = negative
+        for name in (*_COUNTS, *_NUMBERS):
+            number = number_of(line, name)
+            if number is not None:
+                settings[name] = int(number) if name in _COUNTS else number
+        return settings
+
+    def evaluate_sample(self, line: Mapping[str, Any], prediction: Any, **judge_kwargs: Any) -> dict[str, Any]:
+        """Score the pictures of one row; see the class for the metrics.
+
+        Args:
+            line: The row.
+            prediction: The pictures.
+            **judge_kwargs: Not used: a run's judge is known without them.
+
+        Raises:
+            DataError: A scoring column cannot be read.
+            UnscoredError: The judge gave no verdict.
+        """
+        images = list(prediction) if isinstance(prediction, (list, tuple)) else [prediction]
+        chosen = ways(line, has_judge=has_role(ROLE))
+        if not chosen:
+            return {"explanation": _why_unscored(line)}
+        prompt, inputs = column(line, "prompt"), self._inputs(line)
+
+        def score(image: Any) -> dict[str, Any]:
+            made = {
+                SCENE: lambda: by_scene(line, image, self.detector),
+                REFERENCE: lambda: by_reference(image, picture_in(line, REFERENCE, self._folders())),
+                CHECKLIST: lambda: by_checklist(line, image, prompt, inputs),
+                "scale": lambda: by_scale(image, prompt, inputs),
+            }
+            return joined([made[way]() for way in chosen])
+
+        return mean_over(images, score)
+
+    def results(self, rows: Iterable[Row], context: ReduceContext) -> list[Result]:
+        """The metrics over all rows and by ``category``, ``tag`` and the like, without those that no row has."""
+        main = next((_MAIN[name] for name in SCORED_BY if name in self.data.columns), "judge_score")
+        found = sorted_results(rows, self.data, {main: True, **self.METRICS}, context)
+        return [result for result in found if result.n or (result.metric == main and not result.subset)]
+
+    def notes(self) -> tuple[str, ...]:
+        """What a user should know of how the table is scored."""
+        columns = self.data.columns
+        if any(name in columns and not self.data[name].map(is_empty).all() for name in SCORED_BY):
+            return ()
+        return (
+            "No column says how its pictures are scored (scene, reference, checklist): they have a score only where "
+            "the run has a judge.",
+        )
+
+    def _inputs(self, line: Mapping[str, Any]) -> Sequence[str]:
+        """The pictures that the model was given."""
+        return ()
+
+    def _folders(self) -> list[Path]:
+        """Where paths in cells are looked for."""
+        beside, root = Path(self.data_path).parent if self.data_path else None, getattr(self, "img_root", None)
+        return [Path(place) for place in (beside, root) if place]
+
+
+class TextToImageDataset(GeneratedImages, TextBaseDataset):
+    """Pictures from prompts."""
+
+    TYPE = "T2I"
+
+    def build_prompt(self, line: Any) -> list[dict[str, str]]:
+        """The prompt, with nothing added.
+
+        Args:
+            line: A row, or its position.
+        """
+        row = self._row(line)
+        return [{"type": "text", "value": required(row, "prompt")}]
+
+
+class ImageEditingDataset(GeneratedImages, ImageBaseDataset):
+    """Pictures changed by a prompt."""
+
+    TYPE = "IT2I"
+
+    def build_prompt(self, line: Any) -> list[dict[str, str]]:
+        """The pictures of a row, then its prompt, with nothing added.
+
+        Args:
+            line: A row, or its position.
+        """
+        row = self._row(line)
+        return [*self.images_of(row), {"type": "text", "value": required(row, "prompt")}]
+
+    def _inputs(self, line: Mapping[str, Any]) -> Sequence[str]:
+        return [str(path) for path in self.dump_image(line)]
+
+
+def _why_unscored(line: Mapping[str, Any]) -> str:
+    if is_empty(line.get(CHECKLIST)):
+        return "Nothing scores this picture: its row has no scene, reference or checklist, and the run no judge."
+    return "The checklist of this row needs a judge, and the run has none."

@@ -1,0 +1,117 @@
+"""How one generated picture is scored: by whichever of the columns ``scene``, ``reference`` and ``checklist`` a row
+has, else by a judge's number where the run has a judge.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from polymeter.core.errors import DataError, PlanError
+from polymeter.dialects.tsv.native.cells import column, is_empty, list_of, place_of
+from polymeter.judge.rubrics import checklist, scale
+from polymeter.metrics.composition import Detector, Scene, check_image, read_scene
+from polymeter.metrics.image import CEILING_DB, is_resized, psnr, ssim
+
+SCENE, REFERENCE, CHECKLIST = "scene", "reference", "checklist"
+SCORED_BY = (SCENE, REFERENCE, CHECKLIST)
+SHAPES = "shapes"
+EDITING = "How well does the picture carry out the prompt on the input picture, and leave the rest of it as it was?"
+
+Scored = Mapping[str, Any]
+
+
+def by_scene(line: Mapping[str, Any], image: Any, detector: str) -> dict[str, Any]:
+    """``correct``, ``count``, ``colour`` and ``position``: 1 or 0, NaN for what the scene does not ask for.
+
+    Args:
+        line: The row; its column ``scene`` holds a scene in GenEval's schema.
+        image: The picture.
+        detector: Who looks for things; empty: ``shapes``, if the scene is of drawn shapes only.
+
+    Raises:
+        DataError: The scene is of no such schema.
+        PlanError: There is no such detector, or one has to be named.
+    """
+    try:
+        scene = read_scene(column(line, SCENE))
+    except DataError as error:
+        raise DataError(error.what, where=f"{place_of(line, SCENE)} {error.where}".strip(), hint=error.hint) from error
+    verdict = check_image(scene, image, _detector(detector or _usual_detector(scene)))
+    aspects = {"correct": verdict.is_correct, "count": verdict.count}
+    optional = {"colour": verdict.colour, "position": verdict.position}
+    values = {name: float(value) for name, value in aspects.items()}
+    values |= {name: math.nan if value is None else float(value) for name, value in optional.items()}
+    return {**values, "explanation": verdict.explanation}
+
+
+def by_reference(image: Any, reference: Any) -> dict[str, Any]:
+    """``psnr`` in dB, at most 100 so that one exact copy does not make a mean infinite, and ``ssim``.
+
+    A picture of another size is brought to the reference's first, and the explanation says so.
+
+    Raises:
+        DataError: A picture cannot be read.
+    """
+    values: dict[str, Any] = {"psnr": psnr(image, reference, CEILING_DB), "ssim": ssim(image, reference)}
+    note = "; brought to the reference's size first" if is_resized(image, reference) else ""
+    return {**values, "explanation": f"PSNR {values['psnr']:.2f} dB, SSIM {values['ssim']:.4f}{note}"}
+
+
+def by_checklist(line: Mapping[str, Any], image: Any, prompt: str, inputs: Sequence[Any]) -> dict[str, Any]:
+    """``checklist``: the share of the row's statements that a judge finds true of the picture; ``checklist_all``: 1
+    where all are.
+
+    Raises:
+        UnscoredError: The judge could not be asked, or gave no verdict.
+    """
+    found = checklist(prompt, image, list_of(line, CHECKLIST), input_images=list(inputs))
+    values = {"checklist": found.score, "checklist_all": float(bool(found.passed))}
+    return {**values, "explanation": found.explanation}
+
+
+def by_scale(image: Any, prompt: str, inputs: Sequence[Any]) -> dict[str, Any]:
+    """``judge_score``: a judge's number from 0 to 10 for how well the picture does what the prompt asks.
+
+    Raises:
+        UnscoredError: The judge could not be asked, or gave no verdict.
+    """
+    found = scale(prompt, image, EDITING, input_images=list(inputs)) if inputs else scale(prompt, image)
+    return {"judge_score": found.score, "explanation": found.explanation}
+
+
+def joined(found: Sequence[Scored]) -> dict[str, Any]:
+    """The values of several ways of scoring, their explanations one after the other."""
+    values = {name: value for item in found for name, value in item.items() if name != "explanation"}
+    return {**values, "explanation": "\n".join(str(item["explanation"]) for item in found)}
+
+
+def ways(line: Mapping[str, Any], *, has_judge: bool) -> list[str]:
+    """By which columns a row is scored; ``scale`` for a judge's number; nothing where nobody can tell."""
+    found = [name for name in SCORED_BY if not is_empty(line.get(name))]
+    if not found:
+        return ["scale"] if has_judge else []
+    if CHECKLIST in found and not has_judge:
+        found.remove(CHECKLIST)
+    return found
+
+
+def _usual_detector(scene: Scene) -> str:
+    from polymeter.metrics.drawn_shapes import LABELS
+
+    others = sorted({label for label in scene.labels if label.lower() not in LABELS})
+    if others:
+        raise PlanError(
+            f"The detector {SHAPES!r} knows drawn shapes and no {others[0]!r}.",
+            hint="Name a detector that does: --dialect-option tsv.detector=hf:PATH_OR_ID.",
+        )
+    return SHAPES
+
+
+@lru_cache(maxsize=2)
+def _detector(name: str) -> Detector:
+    from polymeter.metrics.detectors import make_detector
+
+    return make_detector(name)

@@ -1,0 +1,33 @@
+"""What a run may say to all of its dataset classes and TSV files, beyond the options that every dialect knows
+(``RunOptions.dialect_options["tsv"]``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from polymeter.core.options import Options, identity, runtime
+
+
+class TsvRunOptions(Options):
+    """Settings of one run for its dataset classes."""
+
+    judge_args: dict[str, Any] = identity(dict, "What evaluate is given besides the judge: nproc, retry, and others.")
+    failed_as_text: bool = identity(
+        False, "Give failed samples to evaluate as the text that ULMEvalKit puts there; else they are left out."
+    )
+    circular: bool = identity(False, "Ask every multiple-choice question with its choices in every rotation as well.")
+    detector: str = identity("", "Who looks for objects in images: shapes, or hf:PATH_OR_ID.")
+    predict_only: bool = identity(False, "Keep the answers and score nothing.")
+    num_generations: int | None = identity(None, "How many images for each prompt, in place of the benchmark's.", ge=1)
+    model_id: str = runtime("", "The model's name in the prediction file; default: the last part of its own.")
+
+
+def read_run_options(options: Mapping[str, Any]) -> TsvRunOptions:
+    """The settings.
+
+    Raises:
+        PlanError: An unknown setting, or a value that it cannot have; the nearest ones are named.
+    """
+    return TsvRunOptions.make(options, where="dialect_options tsv")

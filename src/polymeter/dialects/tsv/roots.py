@@ -1,0 +1,118 @@
+"""Where benchmarks' tables and their images lie: the folder ``LMUData``, and what a run puts in a table's place."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from polymeter.core.errors import DataError
+from polymeter.core.sources import digest
+
+_VARIABLE = "LMUData"
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+=,@() ")
+_LONGEST_NAME = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """What a run says about data.
+
+    Attributes:
+        data: Tables in place of those of datasets: name → file, or a folder that holds ``<name>.tsv``.
+        is_offline: Whether nothing may be fetched.
+    """
+
+    data: Mapping[str, str] = field(default_factory=dict)
+    is_offline: bool = False
+
+
+_PLACES: ContextVar[Places] = ContextVar("polymeter_tsv_places", default=Places())  # noqa: B039  (it is frozen)
+
+
+@contextmanager
+def data_places(data: Mapping[str, str], *, is_offline: bool = False) -> Iterator[None]:
+    """Dataset classes that load data inside this use these tables in place of their own.
+
+    Args:
+        data: As ``--data NAME=PATH`` gives it.
+        is_offline: Refuse to fetch anything.
+    """
+    token = _PLACES.set(Places(dict(data), is_offline))
+    try:
+        yield
+    finally:
+        _PLACES.reset(token)
+
+
+def is_offline_here() -> bool:
+    """Whether the run refuses to fetch."""
+    return _PLACES.get().is_offline
+
+
+def LMUDataRoot() -> str:  # the name that authors know
+    """The folder of tables and images: ``$LMUData``, made when it is missing, or ``$HOME/LMUData``, which is made when
+    something is written to it.
+    """
+    told = os.environ.get(_VARIABLE)
+    if not told:
+        return str(Path.home() / _VARIABLE)
+    root = Path(told).expanduser().absolute()
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"The folder {root} cannot be made: {error.strerror}.", where=f"${_VARIABLE}") from error
+    return str(root)
+
+
+def find_data_root() -> Path | None:
+    """The folder of tables if there is one. Makes nothing."""
+    told = os.environ.get(_VARIABLE)
+    root = Path(told).expanduser().absolute() if told else Path.home() / _VARIABLE
+    return root if root.is_dir() else None
+
+
+def placed(name: str) -> Path | None:
+    """The table that the run puts in a dataset's place; ``None`` when it says nothing about it.
+
+    Raises:
+        DataError: There is no such file.
+    """
+    told = _PLACES.get().data.get(name)
+    if told is None:
+        return None
+    path = Path(told).expanduser().absolute()
+    if path.is_dir():
+        path = path / f"{file_stem(name)}.tsv"
+    if not path.is_file():
+        raise DataError(f"--data {name}={told}: there is no file {path}.")
+    return path
+
+
+def table_names(name: str, url: str) -> tuple[str, ...]:
+    """The file names that a dataset's table may have in the folder of tables, first the one it is given: the dataset's
+    own name, and the last component of its URL.
+    """
+    last = unquote(urlsplit(url).path).rsplit("/", 1)[-1] if url else ""
+    own = f"{file_stem(name)}.tsv"
+    return (own, last) if last not in ("", ".", "..", own) else (own,)
+
+
+def image_root(name: str) -> Path:
+    """Where the images of a dataset are written."""
+    return Path(LMUDataRoot()) / "images" / file_stem(name)
+
+
+def file_stem(name: object) -> str:
+    """A file name, without suffix, for anything that names a row or a dataset: the name itself where it is a plain one;
+    else a plain one that no other name has.
+    """
+    text = str(name)
+    plain = "".join(char if char in _PLAIN or (char > "\u00a1" and char.isalnum()) else "_" for char in text)
+    if plain == text and 0 < len(text.encode()) <= _LONGEST_NAME and text[0] not in ". " and text[-1] not in ". ":
+        return text
+    return f"{plain[:40].strip('. ') or 'row'}-{digest(text.encode(errors='backslashreplace'))[:12]}"

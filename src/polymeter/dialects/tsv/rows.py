@@ -1,0 +1,138 @@
+"""The rows of a dataset class as samples: what ``self.data`` must be, and what a row is to its author, to the journal
+and to a foreign model.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+from polymeter.core.codec import jsonable
+from polymeter.core.errors import DataError
+from polymeter.core.task import Sample
+from polymeter.data.tables import is_nothing, require_index
+
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
+
+INDEX = "index"
+_IMAGE_STARTS = ("data:image/", "/9j/", "iVBORw0KGgo", "R0lGOD", "UklGR", "Qk0")
+_BEFORE_IMAGE = "[]{}()'\" \n"
+_SHORTEST_IMAGE = 64
+
+
+class Table:
+    """The rows of one dataset.
+
+    Args:
+        name: The dataset, for messages.
+        dataset: The instance whose ``data`` they are. Its column ``index`` becomes text, in place, as authors expect.
+
+    Raises:
+        DataError: ``data`` is no DataFrame, is empty, has no column ``index``, or has an index twice or none in a row.
+    """
+
+    def __init__(self, name: str, dataset: Any) -> None:
+        self.name = name
+        self.frame = _frame(name, dataset)
+        self.ids = [str(value) for value in self.frame[INDEX]]
+        self.frame[INDEX] = self._text_column()
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def line(self, number: int) -> Series[Any]:
+        """A row as authors are given it: its ``index`` is text."""
+        return self.frame.iloc[number].copy()
+
+    def doc(self, number: int) -> dict[str, Any]:
+        """A row as plain data, without its images."""
+        row = self.frame.iloc[number]
+        return {str(key): _plain(value) for key, value in row.items() if not holds_image(value)}
+
+    def whole(self, number: int) -> dict[str, Any]:
+        """A row as a mapping, images as they are written in it."""
+        return {str(key): _plain(value) for key, value in self.frame.iloc[number].items()}
+
+    def digest(self) -> str:
+        """Hex digest of what is in the rows."""
+        state = hashlib.blake2b(digest_size=16)
+        for column in self.frame.columns:
+            state.update(f"\x1e{column}\x1f".encode())
+            for value in self.frame[column]:
+                state.update(value.encode() if isinstance(value, str) else repr(_plain(value)).encode())
+                state.update(b"\x1f")
+        return state.hexdigest()
+
+    def _text_column(self) -> Series[Any]:
+        import pandas as pd
+
+        return pd.Series(self.ids, index=self.frame.index, dtype=object)
+
+
+class TableSamples:
+    """Samples of a table.
+
+    Args:
+        task: The task's name.
+        table: The rows.
+        cluster: ``(row) → what it shares with others, or None``, where the dataset says so.
+    """
+
+    def __init__(self, task: str, table: Table, cluster: Callable[[Any], str | None] | None = None) -> None:
+        self._task = task
+        self._table = table
+        self._cluster = cluster
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    @overload
+    def __getitem__(self, index: int) -> Sample: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Sample]: ...
+    def __getitem__(self, index: int | slice) -> Sample | Sequence[Sample]:
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(len(self)))]
+        table = self._table
+        cluster = self._cluster(table.line(index)) if self._cluster is not None else None
+        return Sample(
+            self._task,
+            table.ids[index],
+            index,
+            table.doc(index),
+            cluster=cluster,
+            load_full_doc=lambda: table.whole(index),
+        )
+
+
+def holds_image(value: Any) -> bool:
+    """Whether a cell is an image as text (base64, alone or in a printed list), or pixels."""
+    if isinstance(value, str):
+        return len(value) > _SHORTEST_IMAGE and value[:16].lstrip(_BEFORE_IMAGE).startswith(_IMAGE_STARTS)
+    if isinstance(value, (list, tuple)):
+        return bool(value) and holds_image(value[0])
+    return hasattr(value, "getbands")
+
+
+def _frame(name: str, dataset: Any) -> DataFrame:
+    import pandas as pd
+
+    data = getattr(dataset, "data", None)
+    where = f"{type(dataset).__name__}, dataset {name!r}"
+    if not isinstance(data, pd.DataFrame):
+        raise DataError(
+            f"The data of {name!r} is {'missing' if data is None else f'a {type(data).__name__}'}.",
+            where=where,
+            hint="Its __init__ must set self.data to a pandas DataFrame.",
+        )
+    require_index(data, where)
+    if data.empty:
+        raise DataError(f"The data of {name!r} has no rows.", where=where)
+    return data
+
+
+def _plain(value: Any) -> Any:
+    """A cell as plain data; a missing one is ``None``."""
+    return None if is_nothing(value) else jsonable(value)

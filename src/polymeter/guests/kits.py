@@ -1,0 +1,82 @@
+"""Loading files that were written for ULMEvalKit or VLMEvalKit: each is imported as if it stood in that package's own
+folder of dataset classes, of model wrappers, or of endpoints.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from polymeter.core.errors import PlanError
+from polymeter.guests.authors import authors_code
+from polymeter.guests.contain import contained
+from polymeter.guests.facades import switch_on_facades
+from polymeter.guests.imports import GUEST_LOCK, load_file
+from polymeter.guests.places import KITS
+
+_SUPPLIED = {
+    "ulmeval.dataset": (
+        "TextBaseDataset",
+        "ImageBaseDataset",
+        "build_dataset",
+        "build_judge",
+        "DEBUG_MESSAGE",
+        "DATASET_TYPE",
+        "DATASET_MODALITY",
+    ),
+    "ulmeval.utils": ("track_progress_rich", "can_infer"),
+    "ulmeval.ulm.base": ("BaseModel",),
+    "ulmeval.api": ("BaseAPI", "OpenAIWrapper"),
+    "ulmeval.config": ("supported_ULM",),
+    "functools": ("partial",),
+    "abc": ("abstractmethod",),
+}
+_ALL_OF = "ulmeval.smp"
+_SIGNS = (b"ulmeval", b"vlmeval", b"supported_ULM", b"supported_VLM", b"generate_inner", b"batch_generation_inner")
+
+
+def load_kit_file(file: Path, supplied: Mapping[str, Any] | None = None) -> ModuleType:
+    """The module of a file with dataset classes or model wrappers, wherever it lies.
+
+    Its relative imports find its own neighbours first, then what the package has that it was written for.
+
+    Args:
+        file: The file.
+        supplied: Names that it may use without importing them; default: ``supplied_names``.
+
+    Raises:
+        PlanError: It fails to load, or needs a package that is not installed.
+    """
+    with GUEST_LOCK, contained():
+        switch_on_facades()
+        names = supplied_names() if supplied is None else supplied
+        with authors_code(PlanError, f"Loading {file.name}"):
+            return load_file(file, names, _places(file.resolve().parent))
+
+
+def is_kit_file(file: Path) -> bool:
+    """Whether a file was written for one of these packages, told by the words in it."""
+    source = file.read_bytes()
+    return any(sign in source for sign in _SIGNS)
+
+
+def supplied_names() -> dict[str, Any]:
+    """Names that a file may use without importing them, because published listings do."""
+    switch_on_facades()
+    everything = importlib.import_module(_ALL_OF)
+    names = {name: getattr(everything, name) for name in everything.__all__}
+    for module, wanted in _SUPPLIED.items():
+        source = importlib.import_module(module)
+        names.update({name: getattr(source, name) for name in wanted})
+    return names
+
+
+def _places(folder: Path) -> tuple[str, ...]:
+    """The packages that a folder may stand for, the likeliest first."""
+    kits = sorted(KITS, key=lambda kit: (kit not in folder.parts, kit))
+    trees = [f"{kit}.{part}" for kit in kits for part in KITS[kit]]
+    trees.sort(key=lambda tree: tree.rpartition(".")[2] != folder.name)
+    return (*trees, *(f"{tree}.{folder.name}" for tree in trees))

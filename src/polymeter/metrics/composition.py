@@ -1,0 +1,339 @@
+"""Whether a picture shows the things a prompt asks for: how many, in which colour, and where.
+
+Scenes are written in the schema of GenEval (Ghosh, Hajishirzi and Schmidt 2023, "GenEval: An object-focused framework
+for evaluating text-to-image alignment"), and a picture is right here exactly when it is right there:
+
+- ``include``: at least ``count`` things of the class are found. Of these only the ``count`` surest are looked at
+  further. All of them have the ``color``, and every one stands in the ``position`` to every one that was looked at for
+  the clause it points to.
+- ``exclude``: fewer than ``count`` things of the class are found. "Exactly two" is ``include`` 2 and ``exclude`` 3.
+
+GenEval's own prompts never have two clauses of one class. Where a scene does, each of these clauses prefers the
+things of its own colour to surer ones of another, and does not take what an earlier clause has taken.
+
+What is found in a picture is the business of ``polymeter.metrics.detectors``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, get_args
+
+from polymeter.core.errors import DataError, boundary, did_you_mean
+
+Box = tuple[float, float, float, float]
+Relation = Literal["left of", "right of", "above", "below"]
+
+COLOURS = ("red", "orange", "yellow", "green", "blue", "purple", "pink", "brown", "black", "white")
+"""The colours that GenEval tells apart."""
+POSITION_OFFSET = 0.1
+"""GenEval's constant: centres count as apart from this share of the two things' summed sizes on."""
+_MOSTLY = 0.5
+_NO_OFFSET = 1e-3
+_RELATIONS: tuple[Relation, ...] = get_args(Relation)
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """A thing found in a picture.
+
+    Attributes:
+        label: Its class.
+        colour: Its colour's name; ``None`` where nobody has looked.
+        box: Left, top, right and bottom edge in pixels; y grows downwards.
+        score: How sure the detector is, from 0 to 1.
+    """
+
+    label: str
+    colour: str | None
+    box: Box
+    score: float = 1.0
+
+
+class Detector(Protocol):
+    """Finds things in a picture."""
+
+    def detect(self, image: Any, labels: Sequence[str] = (), *, is_counting: bool = False) -> list[Detection]:
+        """The things it sees.
+
+        Args:
+            image: A Pillow image, or a path, bytes or URL of one.
+            labels: Classes to look for. A detector with classes of its own may give others as well.
+            is_counting: Give only what it is nearly sure of, as GenEval does for prompts about numbers.
+
+        Raises:
+            DataError: The picture cannot be read.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """Things that a picture should show.
+
+    Attributes:
+        label: Their class.
+        count: How many at least; of an ``exclude`` clause: how many are too many.
+        colour: Their colour, if one is asked for.
+        position: How they stand to the things of another clause, and the place of that clause in ``include``.
+    """
+
+    label: str
+    count: int = 1
+    colour: str | None = None
+    position: tuple[Relation, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What a picture should show.
+
+    Attributes:
+        include: What should be there.
+        exclude: What should not.
+        tag: The kind of prompt, by GenEval's names; ``counting`` makes detectors stricter.
+    """
+
+    include: tuple[Clause, ...]
+    exclude: tuple[Clause, ...] = ()
+    tag: str = ""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """All classes that are named, each once."""
+        return tuple(dict.fromkeys(clause.label for clause in (*self.include, *self.exclude)))
+
+
+@dataclass(frozen=True, slots=True)
+class SceneVerdict:
+    """How a picture compares with a scene.
+
+    Each aspect is looked at by itself, on the things that were found: two circles in place of three are a wrong count
+    and may still have the right colour. Where nothing was found, colour and position are wrong too.
+
+    Attributes:
+        count: Whether no clause has too few things, or too many.
+        colour: Whether all things have their colours; ``None`` where no colour is asked for.
+        position: Whether all things stand where they should; ``None`` where no position is asked for.
+        is_correct: Whether everything that is asked for is right: GenEval's verdict.
+        explanation: What is wrong, or what was found, for people.
+    """
+
+    count: bool
+    colour: bool | None
+    position: bool | None
+    is_correct: bool
+    explanation: str
+
+
+def read_scene(source: str | bytes | Mapping[str, Any]) -> Scene:
+    """A scene in GenEval's schema: ``{"include": [{"class", "count", "color"?, "position"?}], "exclude": […]}``.
+
+    A position is ``[relation, place]``: one of ``left of``, ``right of``, ``above``, ``below``, and which clause of
+    ``include``, from 0, it is related to. ``tag`` and ``prompt`` may stand beside the clauses.
+
+    Args:
+        source: The JSON text, or what it holds.
+
+    Raises:
+        DataError: It is not of that schema; the field is named.
+    """
+    if isinstance(source, (str, bytes)):
+        with boundary(DataError, "Reading the JSON of a scene"):
+            source = json.loads(source)
+    if not isinstance(source, Mapping):
+        raise DataError(f"A scene is an object with 'include', not {type(source).__name__}.", where="scene")
+    _check_names(source, ("include", "exclude", "tag", "prompt"), "scene")
+    include = tuple(_clauses(source, "include"))
+    exclude = tuple(_clauses(source, "exclude"))
+    if not include and not exclude:
+        raise DataError("A scene asks for nothing.", where="scene", hint='Write "include": [{"class": …, "count": 1}].')
+    for place, clause in enumerate(include):
+        target = clause.position[1] if clause.position else None
+        if target is not None and (target == place or not 0 <= target < len(include)):
+            raise DataError(
+                f"The position points to clause {target}, which is not another clause.",
+                where=f"include[{place}].position",
+            )
+    return Scene(include, exclude, str(source.get("tag") or ""))
+
+
+def check_scene(scene: Scene, detections: Sequence[Detection]) -> SceneVerdict:
+    """Compare what was found in a picture with what should be there, by the rules of this module.
+
+    Args:
+        scene: What should be there.
+        detections: What was found; of equally sure ones the first counts as the surest.
+    """
+    ordered = sorted(detections, key=lambda thing: -thing.score)
+    groups = _grouped(scene, ordered)
+    faults: list[str] = []
+    count = not [*_count_faults(scene, ordered, groups, faults)]
+    wants_colour = any(clause.colour for clause in scene.include)
+    colour = not [*_colour_faults(scene, groups, faults)] if wants_colour else None
+    wants_position = any(clause.position for clause in scene.include)
+    position = not [*_position_faults(scene, groups, faults)] if wants_position else None
+    is_correct = count and colour is not False and position is not False
+    found = f"Found {_listed(ordered)}."
+    return SceneVerdict(count, colour, position, is_correct, " ".join([*faults, found]))
+
+
+def check_image(scene: Scene, image: Any, detector: Detector) -> SceneVerdict:
+    """Look for a scene's things in a picture, and compare.
+
+    Raises:
+        DataError: The picture cannot be read.
+    """
+    found = detector.detect(image, scene.labels, is_counting=scene.tag == "counting")
+    return check_scene(scene, found)
+
+
+def relations(first: Box, second: Box) -> set[Relation]:
+    """How the first box stands to the second: none, one or two of GenEval's relations.
+
+    The offset of the centres is shortened along each axis by a tenth of the boxes' summed size along it. What is left,
+    over the length of the whole offset, must exceed one half for a relation to hold.
+    """
+    x, y = (_shortened(first, second, axis) for axis in (0, 1))
+    if max(abs(x), abs(y)) < _NO_OFFSET:
+        return set()
+    length = math.hypot(_offset(first, second, 0), _offset(first, second, 1))
+    holds: dict[Relation, bool] = {
+        "left of": x < -_MOSTLY * length,
+        "right of": x > _MOSTLY * length,
+        "above": y < -_MOSTLY * length,
+        "below": y > _MOSTLY * length,
+    }
+    return {relation for relation, is_so in holds.items() if is_so}
+
+
+def same_colour(first: str | None, second: str | None) -> bool:
+    """Whether two names are of one colour."""
+    return first is not None and second is not None and _folded(first) == _folded(second)
+
+
+def _grouped(scene: Scene, ordered: Sequence[Detection]) -> list[list[Detection]]:
+    """For each clause of ``include`` the things that are looked at for it."""
+    labels = [_folded(clause.label) for clause in scene.include]
+    taken: set[int] = set()
+    groups: list[list[Detection]] = []
+    for clause, label in zip(scene.include, labels, strict=True):
+        places = [place for place, thing in enumerate(ordered) if _folded(thing.label) == label]
+        if labels.count(label) > 1:
+            places = [place for place in places if place not in taken]
+            places.sort(key=lambda place: clause.colour is not None and not _has(ordered[place], clause))
+        chosen = places[: clause.count]
+        taken.update(chosen)
+        groups.append([ordered[place] for place in chosen])
+    return groups
+
+
+def _count_faults(
+    scene: Scene, ordered: Sequence[Detection], groups: Sequence[Sequence[Detection]], faults: list[str]
+) -> Iterator[Clause]:
+    for clause, group in zip(scene.include, groups, strict=True):
+        if len(group) < clause.count:
+            faults.append(f"Expected {clause.count} {clause.label}, found {len(group)}.")
+            yield clause
+    for clause in scene.exclude:
+        same = [thing for thing in ordered if _folded(thing.label) == _folded(clause.label)]
+        n = sum(clause.colour is None or _has(thing, clause) for thing in same)
+        if n >= clause.count:
+            named = f"{clause.colour} {clause.label}" if clause.colour else clause.label
+            faults.append(f"Expected fewer than {clause.count} {named}, found {n}.")
+            yield clause
+
+
+def _colour_faults(scene: Scene, groups: Sequence[Sequence[Detection]], faults: list[str]) -> Iterator[Clause]:
+    for clause, group in zip(scene.include, groups, strict=True):
+        if clause.colour and not (group and all(_has(thing, clause) for thing in group)):
+            seen = " and ".join(thing.colour or "unknown" for thing in group) or "none"
+            faults.append(f"Expected {clause.label} in {clause.colour}, found {seen}.")
+            yield clause
+
+
+def _position_faults(scene: Scene, groups: Sequence[Sequence[Detection]], faults: list[str]) -> Iterator[Clause]:
+    for clause, group in zip(scene.include, groups, strict=True):
+        if clause.position is None:
+            continue
+        relation, place = clause.position
+        pairs = [(thing, other) for thing in group for other in groups[place]]
+        wrong = [sorted(relations(*boxes)) for boxes in _boxes(pairs) if relation not in relations(*boxes)]
+        if wrong or not pairs:
+            seen = " and ".join(wrong[0]) if wrong and wrong[0] else "neither side" if wrong else "nothing to compare"
+            faults.append(f"Expected {clause.label} {relation} {scene.include[place].label}, found {seen}.")
+            yield clause
+
+
+def _boxes(pairs: Sequence[tuple[Detection, Detection]]) -> list[tuple[Box, Box]]:
+    return [(thing.box, other.box) for thing, other in pairs]
+
+
+def _offset(first: Box, second: Box, axis: int) -> float:
+    return (first[axis] + first[axis + 2] - second[axis] - second[axis + 2]) / 2
+
+
+def _shortened(first: Box, second: Box, axis: int) -> float:
+    offset = _offset(first, second, axis)
+    sizes = abs(first[axis + 2] - first[axis]) + abs(second[axis + 2] - second[axis])
+    return math.copysign(max(abs(offset) - POSITION_OFFSET * sizes, 0.0), offset)
+
+
+def _has(thing: Detection, clause: Clause) -> bool:
+    return same_colour(thing.colour, clause.colour)
+
+
+def _folded(name: str) -> str:
+    folded = " ".join(name.lower().split())
+    return "gray" if folded == "grey" else folded
+
+
+def _listed(things: Sequence[Detection]) -> str:
+    names = [f"{thing.colour} {thing.label}" if thing.colour else thing.label for thing in things]
+    counted = {name: names.count(name) for name in sorted(names)}
+    return ", ".join(f"{n} × {name}" for name, n in counted.items()) or "nothing"
+
+
+def _clauses(source: Mapping[str, Any], name: str) -> Iterator[Clause]:
+    items = source.get(name) or ()
+    if not isinstance(items, Sequence) or isinstance(items, (str, bytes)):
+        raise DataError(f"{name!r} of a scene is a list of clauses, not {type(items).__name__}.", where=name)
+    for place, item in enumerate(items):
+        yield _clause(item, f"{name}[{place}]")
+
+
+def _clause(item: Any, where: str) -> Clause:
+    if not isinstance(item, Mapping):
+        raise DataError(f"A clause of a scene is an object, not {type(item).__name__}.", where=where)
+    _check_names(item, ("class", "count", "color", "position"), where)
+    label, count, colour = item.get("class"), item.get("count", 1), item.get("color")
+    if not isinstance(label, str) or not label.strip():
+        raise DataError(f"The class of a clause is a name, not {label!r}.", where=f"{where}.class")
+    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+        raise DataError(f"The count of a clause is a whole number from 1 on, not {count!r}.", where=f"{where}.count")
+    if colour is not None and not isinstance(colour, str):
+        raise DataError(f"The color of a clause is a name, not {colour!r}.", where=f"{where}.color")
+    return Clause(label, count, colour or None, _position(item.get("position"), f"{where}.position"))
+
+
+def _position(value: Any, where: str) -> tuple[Relation, int] | None:
+    if value is None:
+        return None
+    pair = list(value) if isinstance(value, Sequence) and not isinstance(value, (str, bytes)) else []
+    if len(pair) != 2 or not isinstance(pair[1], int) or isinstance(pair[1], bool):
+        raise DataError(f"A position is [relation, place of a clause], not {value!r}.", where=where)
+    for relation in _RELATIONS:
+        if relation == pair[0]:
+            return relation, pair[1]
+    hint = did_you_mean(str(pair[0]), _RELATIONS) or f"Known: {', '.join(_RELATIONS)}."
+    raise DataError(f"There is no relation {pair[0]!r}.", where=where, hint=hint)
+
+
+def _check_names(item: Mapping[str, Any], known: Sequence[str], where: str) -> None:
+    for name in item:
+        if name not in known:
+            hint = did_you_mean(str(name), known) or f"Known: {', '.join(known)}."
+            raise DataError(f"A scene has no field {name!r}.", where=where, hint=hint)

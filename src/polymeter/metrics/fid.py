@@ -1,0 +1,229 @@
+"""The Fréchet distance between two sets of images, in the features of a network that is named with the number.
+
+The distance (Heusel et al. 2017) is ``‖μ₁ - μ₂‖² + tr(Σ₁ + Σ₂ - 2 (Σ₁Σ₂)^½)`` of Gaussians fitted to the features. The
+published FID takes them from one Inception network of 2015 with its own resizing; a number from other features is not
+an FID, and is called by its network's name: FD with DINOv2 features (Stein et al. 2023), with CLIP's, …
+
+Means and covariances are gathered picture by picture, so memory does not grow with the number of pictures. The estimate
+is biased: it falls as n grows (Chong and Forsyth 2020), so only distances of equal n compare. No interval is given.
+"""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymeter.core.errors import DataError, PlanError, ScoreError, boundary
+from polymeter.core.registry import missing_package
+from polymeter.metrics.image import as_rgb
+
+_EPS = 1e-6
+_BATCH = 16
+
+Features = NDArray[np.float64]
+
+
+class RunningGaussian:
+    """Mean and covariance of vectors that come a few at a time (Chan, Golub and LeVeque 1983).
+
+    Attributes:
+        n: How many vectors have come.
+        mean: Shape ``(d,)``.
+    """
+
+    def __init__(self, n_dimensions: int) -> None:
+        self.n = 0
+        self.mean: Features = np.zeros(n_dimensions)
+        self._scatter: Features = np.zeros((n_dimensions, n_dimensions))
+
+    def add(self, vectors: Features) -> None:
+        """Take in vectors, shape ``(m, d)``."""
+        m = len(vectors)
+        if not m:
+            return
+        mean = vectors.mean(axis=0)
+        centred = vectors - mean
+        offset = mean - self.mean
+        self._scatter += centred.T @ centred + np.outer(offset, offset) * (self.n * m / (self.n + m))
+        self.mean = self.mean + offset * (m / (self.n + m))
+        self.n += m
+
+    @property
+    def covariance(self) -> Features:
+        """Unbiased, shape ``(d, d)``.
+
+        Raises:
+            ScoreError: Fewer than two vectors have come.
+        """
+        if self.n < 2:
+            raise ScoreError(f"A covariance needs two vectors, and {self.n} came.")
+        return self._scatter / (self.n - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Extractor:
+    """A network that makes a vector of a picture.
+
+    Attributes:
+        name: What stands beside the number: the network's id, and the layer.
+        n_dimensions: Length of its vectors.
+        extract: From opened RGB pictures to features of shape ``(n, n_dimensions)``.
+    """
+
+    name: str
+    n_dimensions: int
+    extract: Callable[[list[Any]], Features]
+
+
+@dataclass(frozen=True, slots=True)
+class FrechetResult:
+    """A Fréchet distance, and what it rests on.
+
+    Attributes:
+        distance: The distance; 0 for equal sets.
+        extractor: The network.
+        n_dimensions: Length of its vectors.
+        n_images: Pictures of the first set.
+        n_references: Pictures of the second.
+        note: What a reader should know before using it; empty if nothing.
+    """
+
+    distance: float
+    extractor: str
+    n_dimensions: int
+    n_images: int
+    n_references: int
+    note: str = ""
+
+
+def frechet_distance(
+    images: Iterable[Any],
+    references: Iterable[Any],
+    extractor: Extractor,
+    *,
+    allow_few: bool = False,
+) -> FrechetResult:
+    """The distance between two sets of pictures.
+
+    Args:
+        images: Pillow images, paths, bytes or URLs; drawn from once, a few at a time.
+        references: What they should be distributed like.
+        extractor: The network whose features count.
+        allow_few: Give a number, with a note, also where a set has no more pictures than the features have dimensions.
+
+    Raises:
+        DataError: A picture cannot be read.
+        ScoreError: A set is too small: the covariance of n vectors has at most rank n - 1.
+    """
+    first, second = (_gathered(pictures, extractor) for pictures in (images, references))
+    fewest, least = min(first.n, second.n), extractor.n_dimensions + 1
+    note = ""
+    if fewest < least:
+        note = (
+            f"A covariance of {extractor.n_dimensions} dimensions needs more than {extractor.n_dimensions} pictures;"
+            f" a set has {fewest}."
+        )
+        if not allow_few:
+            raise ScoreError(note, hint="Give more pictures, or allow_few=True for a number that does not compare.")
+    distance = gaussian_distance(first.mean, first.covariance, second.mean, second.covariance)
+    return FrechetResult(distance, extractor.name, extractor.n_dimensions, first.n, second.n, note)
+
+
+def gaussian_distance(mean: Features, covariance: Features, other_mean: Features, other_covariance: Features) -> float:
+    """The Fréchet distance of two Gaussians (Dowson and Landau 1982), squared as Heusel et al. use it.
+
+    Where the root of the product is not finite, ``1e-6`` is added to both diagonals. Imaginary parts, which come of
+    rounding, are dropped when they are small.
+
+    Args:
+        mean: Shape ``(d,)``.
+        covariance: Shape ``(d, d)``.
+        other_mean: Shape ``(d,)``.
+        other_covariance: Shape ``(d, d)``.
+
+    Raises:
+        ScoreError: The root has a large imaginary part: these are no covariances.
+    """
+    root = _root(covariance @ other_covariance)
+    if not np.isfinite(root).all():
+        shift = _EPS * np.eye(len(covariance))
+        root = _root((covariance + shift) @ (other_covariance + shift))
+    if np.iscomplexobj(root):
+        if not np.allclose(np.diagonal(root).imag, 0, atol=1e-3):
+            raise ScoreError("The root of the covariances' product is imaginary.", hint="Use more pictures.")
+        root = root.real
+    difference = mean - other_mean
+    distance = difference @ difference + np.trace(covariance) + np.trace(other_covariance) - 2 * np.trace(root)
+    return max(0.0, float(distance))
+
+
+def vision_extractor(place: str) -> Extractor:
+    """A vision network of Transformers as an extractor.
+
+    CLIP and its kin give the projected image embedding; any other network its pooled output, and where it has none the
+    first token's last state (DINOv2: the class token after the last norm, as in Stein et al. 2023).
+
+    Args:
+        place: Hub id or folder.
+
+    Raises:
+        PlanError: torch or Transformers is not installed, or the network cannot be read.
+    """
+    try:
+        import torch
+        from transformers import AutoImageProcessor, AutoModel
+    except ModuleNotFoundError as error:
+        raise missing_package(error.name or "transformers", "a feature extractor", "hf") from error
+
+    with boundary(PlanError, f"Reading the feature extractor {place!r}", hint="Name a folder that holds it."):
+        processor = AutoImageProcessor.from_pretrained(place)
+        network = AutoModel.from_pretrained(place).eval()
+    network.to("cuda" if torch.cuda.is_available() else "cpu")
+    extract = partial(_features, network, processor)
+    from PIL import Image as pil
+
+    with boundary(PlanError, f"Trying the feature extractor {place!r}"):
+        n_dimensions = extract([pil.new("RGB", (64, 64))]).shape[1]
+    layer = "image embedding" if hasattr(network, "get_image_features") else "pooled output"
+    return Extractor(f"{place} ({layer})", n_dimensions, extract)
+
+
+def _features(network: Any, processor: Any, pictures: list[Any]) -> Features:
+    import torch
+
+    inputs = processor(images=pictures, return_tensors="pt").to(network.device)
+    with torch.inference_mode():
+        if hasattr(network, "get_image_features"):
+            found = network.get_image_features(**inputs)
+        else:
+            found = network(**inputs)
+    if not isinstance(found, torch.Tensor):
+        pooled = getattr(found, "pooler_output", None)
+        found = pooled if pooled is not None else found.last_hidden_state[:, 0]
+    return np.asarray(found.flatten(1).double().cpu().numpy())
+
+
+def _gathered(pictures: Iterable[Any], extractor: Extractor) -> RunningGaussian:
+    gathered = RunningGaussian(extractor.n_dimensions)
+    source = iter(pictures)
+    while batch := [as_rgb(picture) for picture in itertools.islice(source, _BATCH)]:
+        features = extractor.extract(batch)
+        if features.shape != (len(batch), extractor.n_dimensions):
+            raise DataError(f"The extractor {extractor.name!r} gave features of shape {features.shape}.")
+        gathered.add(features)
+    return gathered
+
+
+def _root(matrix: Features) -> Any:
+    from scipy import linalg
+
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", linalg.LinAlgWarning)  # a singular product is dealt with by whoever asks
+        return linalg.sqrtm(matrix)

@@ -1,0 +1,234 @@
+"""Object detection models of Transformers as detectors: those that are told what to look for (OWLv2, Grounding DINO)
+and those with classes of their own (DETR, YOLOS, RT-DETR and others).
+
+Published GenEval numbers come from Mask2Former on MMDetection with CLIP ViT-L/14 for colours. Another detector gives
+other numbers: name it beside them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polymeter.core.errors import PlanError, ScoreError, boundary
+from polymeter.core.registry import missing_package
+from polymeter.metrics.colours import colour_names
+from polymeter.metrics.composition import COLOURS, Box, Detection
+from polymeter.metrics.image import as_rgb
+
+if TYPE_CHECKING:
+    import torch
+    from PIL.Image import Image as PILImage
+
+_MOST_OF_A_CLASS = 16
+_MIDDLE = 0.6
+_TEMPLATES = ("a photo of a {colour} {label}", "a photo of a {colour}-colored {label}", "a photo of a {colour} object")
+
+Colourist = Callable[["PILImage", str], str]
+
+
+class HfDetector:
+    """A detection model, and a way to name colours.
+
+    Args:
+        place: Hub id or folder of the model.
+        threshold: Things it is less sure of are left out; GenEval has 0.3.
+        counting_threshold: The same for prompts about numbers; GenEval has 0.9, tuned on Mask2Former.
+        colours: Hub id or folder of a CLIP checkpoint that names colours with GenEval's ten names and templates, on the
+            box as it is (GenEval hides what lies around the object). Empty: the commonest name among the pixels in the
+            middle of the box.
+
+    Raises:
+        PlanError: torch or Transformers is not installed.
+    """
+
+    def __init__(
+        self, place: str, *, threshold: float = 0.3, counting_threshold: float = 0.9, colours: str = ""
+    ) -> None:
+        for package in ("torch", "transformers"):
+            try:
+                __import__(package)
+            except ImportError as error:
+                raise missing_package(package, f"the detector 'hf:{place}'", "hf") from error
+        self._place = place
+        self._thresholds = (threshold, counting_threshold)
+        self._colours = colours
+        self._lock = threading.Lock()
+
+    def detect(self, image: Any, labels: Sequence[str] = (), *, is_counting: bool = False) -> list[Detection]:
+        """What it sees, the surest first, at most 16 of a class.
+
+        Raises:
+            DataError: The picture cannot be read.
+            PlanError: The weights cannot be read, or ``labels`` is empty and the model has no classes of its own.
+            ScoreError: The model failed.
+        """
+        picture = as_rgb(image)
+        threshold = self._thresholds[is_counting]
+        with self._lock:
+            network = self._network
+            with boundary(ScoreError, f"The detector 'hf:{self._place}'"):
+                found = network(picture, list(labels), threshold)
+            found.sort(key=lambda item: -item[1])
+            kept = [item for place, item in enumerate(found) if _rank(found, place) < _MOST_OF_A_CLASS]
+            return [
+                Detection(label, self._colourist(_crop(picture, box, 1.0), label), box, score)
+                for label, score, box in kept
+            ]
+
+    @cached_property
+    def _network(self) -> _Network:
+        from transformers import AutoConfig
+        from transformers.models.auto.modeling_auto import MODEL_FOR_ZERO_SHOT_OBJECT_DETECTION_MAPPING_NAMES
+
+        hint = f"Name a folder that holds an object detection model: hf:PATH in place of hf:{self._place}."
+        with boundary(PlanError, f"Reading the detector {self._place!r}", hint=hint):
+            config = AutoConfig.from_pretrained(self._place)
+            is_told = config.model_type in MODEL_FOR_ZERO_SHOT_OBJECT_DETECTION_MAPPING_NAMES
+            return _Told(self._place) if is_told else _OwnClasses(self._place)
+
+    @cached_property
+    def _colourist(self) -> Colourist:
+        if not self._colours:
+            return _commonest_colour
+        hint = "Name a folder that holds a CLIP checkpoint."
+        with boundary(PlanError, f"Reading the colour classifier {self._colours!r}", hint=hint):
+            return _clip_colourist(self._colours)
+
+
+_Found = tuple[str, float, Box]
+
+
+class _Network:
+    """A detection model that has been read.
+
+    Args:
+        place: Hub id or folder.
+        kind: Which of Transformers' Auto classes it is.
+    """
+
+    def __init__(self, place: str, kind: str) -> None:
+        import torch
+        import transformers
+
+        self._device = "cuda" if torch.cuda.is_available() else "cpu"
+        self._model = getattr(transformers, kind).from_pretrained(place).eval().to(self._device)
+
+    def __call__(self, picture: PILImage, labels: list[str], threshold: float) -> list[_Found]:
+        raise NotImplementedError
+
+    def _run(self, inputs: Mapping[str, Any]) -> Any:
+        import torch
+
+        with torch.inference_mode():
+            return self._model(**inputs)
+
+
+class _OwnClasses(_Network):
+    """A model with classes of its own."""
+
+    def __init__(self, place: str) -> None:
+        from transformers import AutoImageProcessor
+
+        super().__init__(place, "AutoModelForObjectDetection")
+        self._processor = AutoImageProcessor.from_pretrained(place)
+
+    def __call__(self, picture: PILImage, labels: list[str], threshold: float) -> list[_Found]:
+        inputs = self._processor(images=picture, return_tensors="pt").to(self._device)
+        size = [(picture.height, picture.width)]
+        found = self._processor.post_process_object_detection(self._run(inputs), threshold, target_sizes=size)[0]
+        names = self._model.config.id2label
+        return [
+            (str(names[int(label)]), float(score), _box(box))
+            for label, score, box in zip(found["labels"], found["scores"], found["boxes"], strict=True)
+        ]
+
+
+class _Told(_Network):
+    """A model that is told what to look for."""
+
+    def __init__(self, place: str) -> None:
+        from transformers import AutoProcessor
+
+        super().__init__(place, "AutoModelForZeroShotObjectDetection")
+        self._processor = AutoProcessor.from_pretrained(place)
+        self._is_grounding = "grounding" in self._model.config.model_type
+
+    def __call__(self, picture: PILImage, labels: list[str], threshold: float) -> list[_Found]:
+        if not labels:
+            raise PlanError("This detector has to be told what to look for.", hint="Give labels to detect().")
+        # Both kinds were trained on phrases; Grounding DINO wants them as one text, each ended by a full stop.
+        texts = ". ".join(labels) + "." if self._is_grounding else [[f"a photo of a {label}" for label in labels]]
+        inputs = self._processor(images=picture, text=texts, return_tensors="pt", padding=True).to(self._device)
+        settings: dict[str, Any] = {"threshold": threshold, "target_sizes": [(picture.height, picture.width)]}
+        if self._is_grounding:
+            settings |= {"input_ids": inputs["input_ids"], "text_threshold": threshold}
+        else:
+            settings |= {"text_labels": [labels]}
+        found = self._processor.post_process_grounded_object_detection(self._run(inputs), **settings)[0]
+        named = zip(found["text_labels"], found["scores"], found["boxes"], strict=True)
+        pairs = [(_meant(str(text), labels), float(score), _box(box)) for text, score, box in named]
+        return [(label, score, box) for label, score, box in pairs if label]
+
+
+def _meant(text: str, labels: Sequence[str]) -> str:
+    """Which of the labels a phrase of the model names: itself, else the longest that stands in it."""
+    if text in labels:
+        return text
+    inside = [label for label in labels if label.lower() in text.lower()]
+    return max(inside, key=len, default="")
+
+
+def _rank(found: Sequence[_Found], place: int) -> int:
+    """How many of the same class come before."""
+    return sum(item[0] == found[place][0] for item in found[:place])
+
+
+def _box(box: torch.Tensor) -> Box:
+    left, top, right, bottom = (float(value) for value in box)
+    return left, top, right, bottom
+
+
+def _crop(picture: PILImage, box: Box, share: float) -> PILImage:
+    """The middle of a box, at least one pixel."""
+    left, top, right, bottom = box
+    x, y = (left + right) / 2, (top + bottom) / 2
+    half_width, half_height = share * (right - left) / 2, share * (bottom - top) / 2
+    x0 = min(max(0, round(x - half_width)), picture.width - 1)
+    y0 = min(max(0, round(y - half_height)), picture.height - 1)
+    x1 = min(max(x0 + 1, round(x + half_width)), picture.width)
+    y1 = min(max(y0 + 1, round(y + half_height)), picture.height)
+    return picture.crop((x0, y0, x1, y1))
+
+
+def _commonest_colour(crop: PILImage, label: str) -> str:
+    middle = _crop(crop, (0, 0, crop.width, crop.height), _MIDDLE)
+    middle.thumbnail((64, 64))
+    names, counts = np.unique(colour_names(np.asarray(middle)), return_counts=True)
+    return str(names[counts.argmax()])
+
+
+def _clip_colourist(place: str) -> Colourist:
+    """Zero-shot classification over ten colours: the mean over three templates' embeddings stands for a colour."""
+    import torch
+    from transformers import CLIPModel, CLIPProcessor
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    processor = CLIPProcessor.from_pretrained(place)
+    network = CLIPModel.from_pretrained(place).eval().to(device)
+
+    def name(crop: PILImage, label: str) -> str:
+        texts = [template.format(colour=colour, label=label) for colour in COLOURS for template in _TEMPLATES]
+        inputs = processor(images=crop, text=texts, return_tensors="pt", padding=True).to(device)
+        with torch.inference_mode():
+            found = network(**inputs)
+        of_texts = torch.nn.functional.normalize(found.text_embeds, dim=-1)
+        of_colours = of_texts.reshape(len(COLOURS), len(_TEMPLATES), -1).mean(dim=1)
+        of_colours = torch.nn.functional.normalize(of_colours, dim=-1)
+        return COLOURS[int((of_colours @ found.image_embeds[0]).argmax())]
+
+    return name

@@ -1,0 +1,204 @@
+"""How far a picture is from a reference: PSNR, SSIM and LPIPS; and CLIP's view of how well it fits a text.
+
+Pictures are compared as 8-bit RGB. Transparent parts are laid over white first. Where the sizes differ, the picture is
+brought to the reference's size with Pillow's Lanczos filter before it is compared, and ``is_resized`` says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymeter.core.errors import DataError
+from polymeter.core.metric import Metric
+from polymeter.core.parts import Image
+from polymeter.core.registry import missing_package
+from polymeter.metrics.golds import one_prediction
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as PILImage
+
+CEILING_DB = 100.0
+"""What equal pictures may be given as their PSNR where a mean is taken: about the 101 dB of two pictures of 256 × 256
+pixels that differ by one grey level in one channel of one pixel.
+"""
+_RANGE = 255
+_WINDOW = 11
+_SIGMA = 1.5
+
+
+def psnr(image: Any, reference: Any, ceiling: float = math.inf) -> float:
+    """Peak signal-to-noise ratio, ``10 log10(255² / MSE)``, the error averaged over all pixels and channels.
+
+    Args:
+        image: A Pillow image, or a path, bytes or URL of one.
+        reference: What it should look like.
+        ceiling: The most that is given, in dB.
+
+    Returns:
+        Decibels; without a ceiling ``inf`` where the pictures are equal.
+
+    Raises:
+        DataError: A picture cannot be read.
+        PlanError: scikit-image is not installed.
+    """
+    metrics = _skimage_metrics("psnr")
+    first, second = _pair(image, reference)
+    if np.array_equal(first, second):
+        return ceiling
+    return min(ceiling, float(metrics.peak_signal_noise_ratio(second, first, data_range=_RANGE)))
+
+
+def ssim(image: Any, reference: Any) -> float:
+    """Structural similarity (Wang et al. 2004), the mean over all pixels and the three channels.
+
+    With the paper's settings: Gaussian weights of σ = 1.5 in a window of 11 pixels, population covariances, K1 = 0.01,
+    K2 = 0.03, a data range of 255. The paper compares grey pictures; here each channel is compared and counts alike.
+
+    Args:
+        image: A Pillow image, or a path, bytes or URL of one.
+        reference: What it should look like.
+
+    Returns:
+        1 for equal pictures, less otherwise; may be below 0.
+
+    Raises:
+        DataError: A picture cannot be read, or the reference is narrower or lower than 11 pixels.
+        PlanError: scikit-image is not installed.
+    """
+    metrics = _skimage_metrics("ssim")
+    first, second = _pair(image, reference)
+    if min(second.shape[:2]) < _WINDOW:
+        raise DataError(
+            f"SSIM looks through a window of {_WINDOW} pixels; the reference has {second.shape[1]} × {second.shape[0]}."
+        )
+    return float(
+        metrics.structural_similarity(
+            first,
+            second,
+            gaussian_weights=True,
+            sigma=_SIGMA,
+            use_sample_covariance=False,
+            data_range=_RANGE,
+            channel_axis=-1,
+        )
+    )
+
+
+def lpips(image: Any, reference: Any, weights: str | Path | None = None) -> float:
+    """Learned perceptual distance (Zhang et al. 2018), version 0.1 with AlexNet.
+
+    Args:
+        image: A Pillow image, or a path, bytes or URL of one.
+        reference: What it should look like.
+        weights: A folder with the two weight files that ``polymeter.metrics.perceptual`` names.
+
+    Returns:
+        0 for equal pictures; the larger, the further apart.
+
+    Raises:
+        DataError: A picture cannot be read, or is too small for the network.
+        PlanError: The weights or torch are not there; the message says what is needed.
+    """
+    from polymeter.metrics.perceptual import read_perceptual
+
+    first, second = _pair(image, reference)
+    return read_perceptual(weights).distance(first, second)
+
+
+def clip_score(image: Any, text: str, weights: str = "") -> float:
+    """Cosine of CLIP's embeddings of a picture and a text, as ``CLIPScore`` of ``polymeter.metrics.image_text``.
+
+    The published CLIPScore (Hessel et al. 2021) is ``2.5 · max(cosine, 0)``; this is the cosine itself.
+
+    Args:
+        image: A Pillow image, or a path, bytes or URL of one.
+        text: The prompt.
+        weights: Hub id or folder of a CLIP checkpoint; default: that of ``CLIPScore``.
+
+    Raises:
+        DataError: The picture cannot be read.
+        PlanError: The checkpoint or a package is not there.
+    """
+    return float(_clip_scorer(weights)(images=[as_rgb(image)], texts=[text])[0][0])
+
+
+def as_rgb(image: Any) -> PILImage:
+    """A picture as 8-bit RGB, upright, transparent parts over white.
+
+    Raises:
+        DataError: It cannot be read.
+    """
+    from PIL import Image as pil
+
+    picture = image.open() if isinstance(image, Image) else Image(image).open()
+    if picture.mode in ("RGBA", "LA", "PA") or "transparency" in picture.info:
+        layer = picture.convert("RGBA")
+        return pil.alpha_composite(pil.new("RGBA", layer.size, "white"), layer).convert("RGB")
+    return picture.convert("RGB")
+
+
+def is_resized(image: Any, reference: Any) -> bool:
+    """Whether comparing the two brings the first to the size of the second."""
+    return as_rgb(image).size != as_rgb(reference).size
+
+
+def _pair(image: Any, reference: Any) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Both pictures, shape ``(height, width, 3)`` of the reference."""
+    from PIL import Image as pil
+
+    picture, wanted = as_rgb(image), as_rgb(reference)
+    if picture.size != wanted.size:
+        picture = picture.resize(wanted.size, pil.Resampling.LANCZOS)
+    return np.asarray(picture), np.asarray(wanted)
+
+
+def _skimage_metrics(wanted_by: str) -> Any:
+    try:
+        import skimage.metrics
+    except ModuleNotFoundError as error:
+        raise missing_package("scikit-image", f"metric {wanted_by!r}", "image-metrics") from error
+    return skimage.metrics
+
+
+@lru_cache(maxsize=2)
+def _clip_scorer(weights: str) -> Any:
+    from polymeter.metrics.image_text import SCORERS, image_scorer, local_weights
+
+    places = {SCORERS["CLIPScore"].weights: weights} if weights else {}
+    with local_weights(places):
+        return image_scorer("CLIPScore")
+
+
+def _psnr_of(references: Sequence[Any], predictions: Sequence[Any], ceiling: float = CEILING_DB) -> float:
+    image = one_prediction(references, predictions)
+    return max(psnr(image, reference, ceiling) for reference in references)
+
+
+def _ssim_of(references: Sequence[Any], predictions: Sequence[Any]) -> float:
+    image = one_prediction(references, predictions)
+    return max(ssim(image, reference) for reference in references)
+
+
+def _lpips_of(references: Sequence[Any], predictions: Sequence[Any], weights: str | None = None) -> float:
+    image = one_prediction(references, predictions)
+    return min(lpips(image, reference, weights) for reference in references)
+
+
+def _clip_score_of(references: Sequence[Any], predictions: Sequence[Any], weights: str = "") -> float:
+    image = one_prediction(references, predictions)
+    return max(clip_score(image, str(text), weights) for text in references)
+
+
+_IMAGES = ("generate_image",)
+
+PSNR = Metric("psnr", score=_psnr_of, output_types=_IMAGES)
+SSIM = Metric("ssim", score=_ssim_of, output_types=_IMAGES)
+LPIPS = Metric("lpips", higher_is_better=False, score=_lpips_of, output_types=_IMAGES)
+CLIP_SCORE = Metric("clip_score", score=_clip_score_of, output_types=_IMAGES)

@@ -1,0 +1,109 @@
+"""LPIPS, the learned perceptual distance of Zhang, Isola, Efros, Shechtman and Wang (2018), version 0.1 with AlexNet.
+
+The distance is made of two published files, which are read from a folder and never fetched:
+
+- ``alexnet*.pth``: AlexNet (Krizhevsky 2014) trained on ImageNet, as torchvision publishes it
+  (``alexnet-owt-7be5be79.pth``);
+- ``alex.pth``: the five linear layers of LPIPS, which the package ``lpips`` carries in ``lpips/weights/v0.1``.
+
+The network is five convolutions and is written out here, so that neither package has to be installed.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymeter.core.errors import DataError, PlanError, boundary
+from polymeter.core.registry import missing_package
+
+if TYPE_CHECKING:
+    import torch
+
+_NEEDS = (
+    "LPIPS needs a folder with alexnet*.pth (AlexNet as torchvision publishes it) and alex.pth (from lpips/weights/v0.1"
+    " of the package lpips)."
+)
+_SHIFT = (-0.030, -0.088, -0.188)
+_SCALE = (0.458, 0.448, 0.450)
+# AlexNet's convolutions: place in torchvision's ``features``, stride, padding, and whether pooling comes before.
+_LAYERS = ((0, 4, 2, False), (3, 1, 2, True), (6, 1, 1, True), (8, 1, 1, False), (10, 1, 1, False))
+_SMALLEST = 31
+_LEAST_NORM = 1e-10
+
+
+class Perceptual:
+    """LPIPS with weights that have been read.
+
+    Args:
+        backbone: State of AlexNet: ``features.{0,3,6,8,10}.{weight,bias}``.
+        linear: State of the linear layers: ``lin{0..4}.model.1.weight``, shape ``(1, channels, 1, 1)``.
+    """
+
+    def __init__(self, backbone: dict[str, torch.Tensor], linear: dict[str, torch.Tensor]) -> None:
+        self._convolutions = [
+            (backbone[f"features.{place}.weight"], backbone[f"features.{place}.bias"], *settings)
+            for place, *settings in _LAYERS
+        ]
+        self._linear = [linear[f"lin{place}.model.1.weight"] for place in range(len(_LAYERS))]
+
+    def distance(self, first: NDArray[np.uint8], second: NDArray[np.uint8]) -> float:
+        """The distance of two RGB pictures of one shape ``(height, width, 3)``.
+
+        Raises:
+            DataError: They are narrower or lower than 31 pixels.
+        """
+        import torch
+
+        if min(first.shape[:2]) < _SMALLEST:
+            raise DataError(f"LPIPS needs pictures of at least {_SMALLEST} × {_SMALLEST} pixels.")
+        with torch.inference_mode():
+            layers = zip(self._features(first), self._features(second), self._linear, strict=True)
+            return float(sum((((a - b) ** 2) * weight).sum(dim=1).mean() for a, b, weight in layers))
+
+    def _features(self, pixels: NDArray[np.uint8]) -> list[torch.Tensor]:
+        """Activations after each convolution, of unit length along the channels."""
+        import torch
+        from torch.nn import functional
+
+        found = torch.from_numpy(pixels.astype(np.float32) / 127.5 - 1).permute(2, 0, 1)[None]
+        shift, scale = (torch.tensor(values).reshape(1, 3, 1, 1) for values in (_SHIFT, _SCALE))
+        found = (found - shift) / scale
+        units = []
+        for weight, bias, stride, padding, is_pooled in self._convolutions:
+            if is_pooled:
+                found = functional.max_pool2d(found, 3, 2)
+            found = functional.relu(functional.conv2d(found, weight, bias, stride, padding))
+            units.append(found / (found.square().sum(dim=1, keepdim=True).sqrt() + _LEAST_NORM))
+        return units
+
+
+@lru_cache(maxsize=2)
+def read_perceptual(folder: str | Path | None) -> Perceptual:
+    """LPIPS with the weights of a folder.
+
+    Raises:
+        PlanError: torch or a file is missing, or a file does not hold these weights.
+    """
+    if not folder:
+        raise PlanError(_NEEDS, where="weights", hint="Name the folder: weights=PATH.")
+    linear = Path(folder) / "alex.pth"
+    backbones = sorted(Path(folder).glob("alexnet*.pth"))
+    if not backbones or not linear.is_file():
+        missing = linear.name if backbones else "alexnet*.pth"
+        raise PlanError(f"{_NEEDS} There is no {missing}.", where=str(folder))
+    with boundary(PlanError, f"Reading LPIPS from {str(folder)!r}", hint=_NEEDS):
+        return Perceptual(_state(backbones[0]), _state(linear))
+
+
+def _state(path: Path) -> dict[str, Any]:
+    try:
+        import torch
+    except ModuleNotFoundError as error:
+        raise missing_package("torch", "metric 'lpips'", "hf") from error
+    state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+    return state

@@ -1,0 +1,119 @@
+"""Answers to questions about images, as the VQA challenge compares them (Antol et al. 2015), and numbers read off
+charts (Methani et al. 2020).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+# Written with its apostrophes, each of these is known with any one of them left out.
+_CONTRACTIONS = """
+ain't aren't can't could've couldn't couldn't've didn't doesn't don't hadn't hadn't've hasn't haven't he'd he'd've he's
+how'd how'll how's I'd've I'm I've isn't it'd it'd've it'll ma'am mightn't mightn't've might've mustn't must've needn't
+not've o'clock oughtn't 'ow's'at shan't she'd've should've shouldn't shouldn't've somebody'd've somebody'll somebody's
+someone'd someone'd've someone'll someone's something'd something'd've something'll that's there'd there'd've there're
+there's they'd they'd've they'll they're they've 'twas wasn't we'd've we've weren't what'll what're what's what've
+when's where'd where's where've who'd who'd've who'll who's who've why'll why're why's won't would've wouldn't
+wouldn't've y'all y'all'll y'all'd've you'd you'd've you'll you're you've
+"""
+_NUMBERS = "zero one two three four five six seven eight nine ten"
+_MOST_STOPS = 32  # the reference passes re.UNICODE, which is 32, where the number of replacements is expected
+
+
+def _contractions() -> dict[str, str]:
+    known = {
+        word[:place] + word[place + 1 :]: word
+        for word in _CONTRACTIONS.split()
+        for place, char in enumerate(word)
+        if char == "'"
+    }
+    return {**known, "let's": "let's", "she's": "she's", "somebody'd": "somebodyd"}
+
+
+class EvalAIAnswerProcessor:
+    """Makes an answer comparable: lower case, no articles, number words as digits, contractions with their apostrophes,
+    and punctuation gone or made blanks.
+    """
+
+    CONTRACTIONS: ClassVar[dict[str, str]] = _contractions()
+    NUMBER_MAP: ClassVar[dict[str, str]] = {
+        "none": "0",
+        **{word: str(number) for number, word in enumerate(_NUMBERS.split())},
+    }
+    ARTICLES: ClassVar[list[str]] = ["a", "an", "the"]
+    PERIOD_STRIP: ClassVar[re.Pattern[str]] = re.compile(r"\.(?!\d)")
+    COMMA_STRIP: ClassVar[re.Pattern[str]] = re.compile(r"(?<=\d),+(?=\d)")
+    PUNCTUATIONS: ClassVar[list[str]] = list(';/[]"{}()=+\\_-><@`,?!')
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Takes anything and needs nothing."""
+
+    def word_tokenize(self, word: str) -> str:
+        return word.lower().replace(",", "").replace("?", "").replace("'s", " 's").strip()
+
+    def process_punctuation(self, in_text: str) -> str:
+        """Punctuation beside a blank goes; other punctuation becomes one, unless the text has commas between digits."""
+        has_commas = self.COMMA_STRIP.search(in_text) is not None
+        out = in_text
+        for mark in self.PUNCTUATIONS:
+            is_beside_blank = f"{mark} " in in_text or f" {mark}" in in_text
+            out = out.replace(mark, "" if is_beside_blank or has_commas else " ")
+        return self.PERIOD_STRIP.sub("", out, count=_MOST_STOPS)
+
+    def process_digit_article(self, in_text: str) -> str:
+        words = (self.NUMBER_MAP.get(word, word) for word in in_text.lower().split())
+        return " ".join(self.CONTRACTIONS.get(word, word) for word in words if word not in self.ARTICLES)
+
+    def __call__(self, item: str) -> str:
+        text = self.word_tokenize(item).replace("\n", " ").replace("\t", " ").strip()
+        return self.process_digit_article(self.process_punctuation(text))
+
+
+def vqa_accuracy(references: Sequence[str], predictions: Sequence[str]) -> float:
+    """The VQA challenge's accuracy: ``min(matches / 3, 1)``, averaged over leaving out each annotator in turn.
+
+    Args:
+        references: The annotators' answers; ten in the challenge.
+        predictions: The answer.
+
+    Returns:
+        0 to 1. With fewer than four references it stays below 1 even for a perfect answer.
+    """
+    normal = EvalAIAnswerProcessor()
+    golds, answer = [normal(text) for text in references], normal(predictions[0])
+    matches = sum(gold == answer for gold in golds)
+    return sum(min((matches - (gold == answer)) / 3, 1.0) for gold in golds) / len(golds)
+
+
+def normalised_match(references: Sequence[str], predictions: Sequence[str]) -> float:
+    """1 if the answer equals a reference once both are normalised as the VQA challenge does, else 0."""
+    normal = EvalAIAnswerProcessor()
+    answer = normal(predictions[0])
+    return float(any(normal(gold) == answer for gold in references))
+
+
+def relaxed_match(references: Sequence[str], predictions: Sequence[str], tolerance: float = 0.05) -> float:
+    """1 if the answer is a number within 5 % of a reference that is one, or equals it but for case, else 0.
+
+    The rule of ChartQA (Masry et al. 2022, section 5.1). ``12%`` is 0.12. A reference of 0 has to be met as text.
+    """
+    return float(any(_is_near(gold, predictions[0], tolerance) for gold in references))
+
+
+def _is_near(gold: str, answer: str, tolerance: float) -> bool:
+    wanted, found = _as_number(gold), _as_number(answer)
+    if wanted and found is not None:
+        return abs(found - wanted) <= tolerance * abs(wanted)
+    return gold.strip().lower() == answer.strip().lower()
+
+
+def _as_number(text: str) -> float | None:
+    stripped = text.strip()
+    try:
+        number = float(stripped.rstrip("%")) / 100 if stripped.endswith("%") else float(stripped)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None

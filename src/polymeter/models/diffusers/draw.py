@@ -1,0 +1,130 @@
+"""Calling a pipeline, so that an image depends on its own prompt, settings and seed, and on nothing it is drawn with.
+
+Kernels round otherwise for another number of rows, which moves a pixel by a level here and there. So every call has the
+same number of rows: what is missing is filled up with copies, whose images are thrown away.
+
+Every row has a generator of its own, on the CPU, as Diffusers advises for numbers that do not depend on the device.
+Some schedulers draw further noise from torch's global generator, for all rows at once. This shows in that generator's
+state after the call: such rows are drawn again, each in a call of its own that begins with the row's seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from polymeter.core.errors import ModelError, boundary
+from polymeter.models.diffusers.index import Role
+from polymeter.models.diffusers.rows import Row, call_arguments, call_key
+from polymeter.models.hf.memory import within_memory
+
+Drawn = tuple[Any, ...] | ModelError
+"""The images of one row (nearly always one), or why there are none."""
+
+
+class Artist:
+    """Draws rows with one pipeline.
+
+    Args:
+        pipeline: The pipeline, loaded.
+        role: Its use here.
+        n_rows: How many rows each call has.
+    """
+
+    def __init__(self, pipeline: Any, role: Role, n_rows: int) -> None:
+        self._pipeline = pipeline
+        self._role = role
+        self._n_rows = n_rows
+        self._shares_noise = False
+
+    def draw(self, rows: Sequence[Row]) -> list[Drawn]:
+        """Draw rows that may share a call.
+
+        Where a call fails, each of its rows is tried alone, so that one that cannot be drawn spoils nobody else's.
+
+        Raises:
+            ModelError: Memory ran out (``out_of_memory``).
+        """
+        step = 1 if self._shares_noise or call_key(self._role, rows[0]) is None else self._n_rows
+        return [one for start in range(0, len(rows), step) for one in self._draw_call(rows[start : start + step])]
+
+    def _draw_call(self, rows: Sequence[Row]) -> list[Drawn]:
+        try:
+            drawn, has_shared = self._call(rows)
+        except ModelError as error:
+            if error.kind == "out_of_memory":
+                raise
+            return [error] if len(rows) == 1 else self._one_by_one(rows)
+        self._shares_noise = self._shares_noise or has_shared
+        return self._one_by_one(rows) if has_shared and len(rows) > 1 else drawn
+
+    def _one_by_one(self, rows: Sequence[Row]) -> list[Drawn]:
+        return [one for row in rows for one in self._draw_call([row])]
+
+    def _call(self, rows: Sequence[Row]) -> tuple[list[Drawn], bool]:
+        """The images of each row, and whether noise was drawn for all of them together."""
+        import torch
+
+        n_fill = 0 if call_key(self._role, rows[0]) is None else self._n_rows - len(rows)
+        filled = [*rows, *[rows[-1]] * n_fill]
+        given = call_arguments(self._role, filled)
+        generators = [torch.Generator("cpu").manual_seed(row.seed) for row in filled]
+        given["generator"] = generators if isinstance(given["prompt"], list) else generators[0]
+        with _seeded(rows[0].seed) as moved, boundary(ModelError, f"The pipeline {self._role.name}"):
+            made = self._within_memory(given)
+            has_shared = moved()
+        return _pictures(made, len(filled), self._role)[: len(rows)], has_shared
+
+    def _within_memory(self, given: dict[str, Any]) -> Any:
+        try:
+            return within_memory(lambda: self._pipeline(**given))
+        except ModelError as error:
+            if self._n_rows > 1 and error.kind == "out_of_memory":
+                error.hint = "A smaller images_per_call needs less."
+            else:
+                error.hint = "A smaller size needs less, and so does offload=model."
+            raise
+
+
+def _pictures(made: Any, n_rows: int, role: Role) -> list[Drawn]:
+    pictures = getattr(made, "images", None)
+    if not isinstance(pictures, (list, tuple)) or len(pictures) != n_rows:
+        what = f"{len(pictures)} images" if isinstance(pictures, (list, tuple)) else f"a {type(made).__name__}"
+        raise ModelError(f"The pipeline {role.name} gave {what} where {n_rows} images were asked for.")
+    flags = getattr(made, "nsfw_content_detected", None)
+    if flags is None:
+        flags = getattr(made, "nsfw_detected", None)
+    flags = flags if isinstance(flags, (list, tuple)) and len(flags) == n_rows else [False] * n_rows
+    return [
+        ModelError("The pipeline's safety checker blacked the image out.", kind="refused")
+        if is_flagged
+        else tuple(picture)
+        if isinstance(picture, (list, tuple))
+        else (picture,)
+        for picture, is_flagged in zip(pictures, flags, strict=True)
+    ]
+
+
+@contextmanager
+def _seeded(seed: int) -> Iterator[Any]:
+    """Inside this, torch's global generators begin with a seed; what it gives tells whether they have been drawn from.
+    Then all is as it was.
+    """
+    import torch
+
+    devices = list(range(torch.cuda.device_count())) if torch.cuda.is_available() else []
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(seed)
+        before = _states(devices)
+
+        def moved() -> bool:
+            return any(not torch.equal(old, new) for old, new in zip(before, _states(devices), strict=True))
+
+        yield moved
+
+
+def _states(devices: Sequence[int]) -> list[Any]:
+    import torch
+
+    return [torch.get_rng_state(), *(torch.cuda.get_rng_state(device) for device in devices)]

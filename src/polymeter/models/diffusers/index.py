@@ -1,0 +1,167 @@
+"""What a pipeline is, told from its ``model_index.json`` and the signature of its class. No weights are read."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from polymeter.core.errors import PlanError, boundary, did_you_mean
+from polymeter.models.diffusers.settings import DiffusersSettings
+
+INDEX = "model_index.json"
+_IMAGE_PARAMETERS = ("image", "input_images", "images")
+_ELSEWHERE = {
+    "num_frames": "makes videos",
+    "audio_length_in_s": "makes sounds",
+    "audio_end_in_s": "makes sounds",
+    "audio_duration": "makes sounds",
+    "mask_image": "paints into a mask, which no request holds",
+    "class_labels": "draws classes by number, not prompts",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """A pipeline class in one use of it: drawing from text alone, or with images shown.
+
+    Attributes:
+        made_by: The class.
+        parameters: What its call takes: names and defaults.
+        image_parameter: Under which name it is shown images; empty: it is shown none.
+    """
+
+    made_by: type
+    parameters: Mapping[str, Any]
+    image_parameter: str
+
+    @property
+    def name(self) -> str:
+        """The class's name."""
+        return self.made_by.__name__
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a checkpoint can be used for.
+
+    Attributes:
+        draw: How it draws from text alone, if it does.
+        edit: How it draws with images shown, if it does.
+    """
+
+    draw: Role | None
+    edit: Role | None
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        """Its one or two uses."""
+        return tuple(role for role in (self.draw, self.edit) if role is not None)
+
+
+def read_index(settings: DiffusersSettings) -> tuple[Mapping[str, Any], str]:
+    """A pipeline's ``model_index.json`` and, of a hub id, the commit that it is from.
+
+    Raises:
+        PlanError: The folder does not exist or holds no pipeline, or the hub does not have it or cannot be reached.
+    """
+    from diffusers import DiffusionPipeline
+
+    name = settings.name
+    path = Path(name)
+    looks_local = name.startswith(("/", "./", "../", "~")) or name.count("/") > 1
+    if path.is_file():
+        raise PlanError(
+            f"{name!r} is a file, and a pipeline is a folder.",
+            where="--model",
+            hint="Convert a single-file checkpoint with from_single_file(…).save_pretrained(FOLDER).",
+        )
+    if not settings.is_folder and looks_local:
+        raise PlanError(f"There is no pipeline folder {name!r}.", where="--model", hint="Check the path.")
+    if settings.is_folder and not (path / INDEX).is_file():
+        raise PlanError(
+            f"The folder {name!r} holds no pipeline: it has no {INDEX}.",
+            where="--model",
+            hint=f"Name the folder that {INDEX} lies in; a model of Transformers is loaded as hf:PATH.",
+        )
+    hint = "" if settings.is_folder else f"Check the id. Offline, give a folder that holds it: --weights {name}=PATH."
+    with boundary(PlanError, f"Reading {INDEX} of {name!r}", hint=hint):
+        index, commit = DiffusionPipeline.load_config(name, return_commit_hash=True, **settings.source)
+    return index, str(commit or "")
+
+
+def kind_of(index: Mapping[str, Any], settings: DiffusersSettings) -> Kind | None:
+    """What a checkpoint can be used for; ``None`` when only its own code says, which is not run before it is loaded.
+
+    Raises:
+        PlanError: There is no such pipeline, or it makes something else than images of prompts.
+    """
+    import diffusers
+
+    named = index.get("_class_name")
+    if not settings.pipeline and isinstance(named, (list, tuple)):
+        named = named[-1]
+        is_known = False
+    else:
+        named = settings.pipeline or named
+        is_known = hasattr(diffusers, str(named))
+    if is_known:
+        with boundary(PlanError, f"Importing the pipeline {named!r}"):
+            return kind_of_class(getattr(diffusers, str(named)))
+    if settings.trust_remote_code and not settings.pipeline:
+        return None
+    known = [name for name in dir(diffusers) if name.endswith("Pipeline")]
+    near = did_you_mean(str(named), known) if settings.pipeline else ""
+    raise PlanError(
+        f"Diffusers {diffusers.__version__} has no pipeline {named!r}.",
+        where="--model-args pipeline" if settings.pipeline else f"{settings.name}/{INDEX}",
+        hint=near or "Where the checkpoint brings the code of its pipeline, trust_remote_code=true lets it run.",
+    )
+
+
+def kind_of_class(made_by: type) -> Kind:
+    """What a class of pipelines can be used for, together with those that share its parts.
+
+    Raises:
+        PlanError: It makes something else than images of prompts.
+    """
+    role = _role(made_by)
+    for parameter, what in _ELSEWHERE.items():
+        if parameter in role.parameters:
+            raise PlanError(f"The pipeline {role.name} {what}.", where="--model", hint="Choose one for images.")
+    if "prompt" not in role.parameters:
+        raise PlanError(f"The pipeline {role.name} takes no prompt.", where="--model", hint="Choose one that does.")
+    drawing, editing = _tables()
+    draw = role if _draws_from_text(role, drawing) else _sibling(made_by, editing, drawing)
+    edit = role if role.image_parameter else _sibling(made_by, drawing, editing)
+    return Kind(draw, edit)
+
+
+def _role(made_by: type) -> Role:
+    signature = inspect.signature(made_by.__call__)
+    fixed = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    taken = {
+        name: parameter.default
+        for name, parameter in signature.parameters.items()
+        if parameter.kind not in fixed and name != "self"
+    }
+    return Role(made_by, taken, next((name for name in _IMAGE_PARAMETERS if name in taken), ""))
+
+
+def _draws_from_text(role: Role, drawing: Mapping[str, type]) -> bool:
+    """Those that are named for drawing, or take images in a list that may be empty, can be shown none."""
+    return not role.image_parameter or role.image_parameter != "image" or role.made_by in drawing.values()
+
+
+def _sibling(made_by: type, own: Mapping[str, type], other: Mapping[str, type]) -> Role | None:
+    """The class of another table that is made of the same parts."""
+    found = next((other[key] for key, value in own.items() if value is made_by and key in other), None)
+    return _role(found) if found is not None else None
+
+
+def _tables() -> tuple[Mapping[str, type], Mapping[str, type]]:
+    from diffusers.pipelines import auto_pipeline
+
+    return auto_pipeline.AUTO_TEXT2IMAGE_PIPELINES_MAPPING, auto_pipeline.AUTO_IMAGE2IMAGE_PIPELINES_MAPPING

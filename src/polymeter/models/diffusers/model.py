@@ -1,0 +1,210 @@
+"""A pipeline of Diffusers as the engine asks it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from polymeter.core.errors import ModelError, PlanError, PolymeterError
+from polymeter.core.identity import canonical
+from polymeter.core.model import BatchModel, ModelTraits
+from polymeter.core.parts import Modality
+from polymeter.core.registry import missing_package
+from polymeter.core.request import Ask, Error, GenerateImage, Output, Request, Response
+from polymeter.models.diffusers.draw import Artist, Drawn
+from polymeter.models.diffusers.index import Role, kind_of, read_index
+from polymeter.models.diffusers.load import Loaded, check_places, load_pipelines
+from polymeter.models.diffusers.naming import check_names, ignored
+from polymeter.models.diffusers.quiet import quiet
+from polymeter.models.diffusers.rows import Row, call_key, rows_of
+from polymeter.models.diffusers.settings import DTYPES, OFFLOADS, DiffusersSettings
+from polymeter.models.hf.digest import folder_digest, package_version
+from polymeter.models.hf.memory import free_memory
+from polymeter.models.hf.settings import amount, as_mapping, flag, one_of
+
+_PACKAGES = ("diffusers", "torch", "transformers")
+
+
+class DiffusersModel(BatchModel):
+    """A pipeline that draws images from text, or from text and images.
+
+    A checkpoint whose parts make both kinds of pipeline (Stable Diffusion, FLUX, …) is used as the one for requests
+    that show an image and as the other for the rest. Settings that no request names are the pipeline's own.
+
+    Args:
+        name: Folder or hub id; it holds a ``model_index.json``.
+        dtype: ``auto`` (that of the denoiser's weights), ``float32``, ``float16`` or ``bfloat16``.
+        device: A torch device (``cuda:1``, ``cpu``); default: the first accelerator, else the CPU.
+        offload: ``model`` or ``sequential``: parts wait in the machine's memory until they are needed.
+        revision: Branch, tag or commit on the hub.
+        variant: Which of several sets of weights, such as ``fp16``.
+        pipeline: Class of the pipeline; default: the one that ``model_index.json`` names.
+        scheduler: Class of the scheduler; default: the pipeline's own.
+        scheduler_args: Settings of the scheduler that differ from the pipeline's own.
+        lora: Folder, file or hub id of LoRA weights.
+        images_per_call: How many images one call of the pipeline draws. It can change the last bit of a pixel; how
+            requests are batched cannot, because a call is always filled up.
+        trust_remote_code: Let Python files of the checkpoint run.
+
+    Raises:
+        PlanError: An argument is wrong, a package is not installed, or there is no such pipeline.
+    """
+
+    def __init__(  # noqa: PLR0913, PLR0917  # its parameters are what --model-args may set
+        self,
+        name: str,
+        dtype: str = "auto",
+        device: str = "",
+        offload: str = "none",
+        revision: str = "",
+        variant: str = "",
+        pipeline: str = "",
+        scheduler: str = "",
+        scheduler_args: Any = None,
+        lora: str = "",
+        images_per_call: int = 1,
+        trust_remote_code: bool = False,
+    ) -> None:
+        for package in _PACKAGES:
+            if find_spec(package) is None:
+                raise missing_package(package, "model 'diffusers'", "image-gen")
+        if offload != "none" and find_spec("accelerate") is None:
+            raise missing_package("accelerate", "offload", "image-gen")
+        if lora and find_spec("peft") is None:
+            raise missing_package("peft", "lora", "lora")
+        self._settings = DiffusersSettings(
+            name,
+            one_of(dtype.removeprefix("torch."), DTYPES, "dtype"),
+            str(device),
+            one_of(offload or "none", OFFLOADS, "offload"),
+            revision,
+            variant,
+            pipeline,
+            scheduler,
+            as_mapping(scheduler_args, "scheduler_args"),
+            lora,
+            int(amount(images_per_call, "images_per_call", least=1)),
+            flag(trust_remote_code, "trust_remote_code"),
+        )
+        with quiet():
+            index, self._commit = read_index(self._settings)
+            self._kind = kind_of(index, self._settings)
+            check_places(self._settings)
+        self.traits = self._traits(index)
+        self.batch_hint = self._settings.images_per_call
+        self._artists: dict[str, Artist] = {}
+
+    @cached_property
+    def identity(self) -> Mapping[str, Any]:
+        """The pipeline by content (a folder) or commit (the hub), how it is read, and the packages that read it."""
+        settings = self._settings
+        packages = [*_PACKAGES, *(["peft"] if settings.lora else [])]
+        return {
+            "backend": "diffusers",
+            "weights": _content(settings.name) or [settings.name, self._commit],
+            "dtype": settings.dtype,
+            "variant": settings.variant,
+            "pipeline": settings.pipeline,
+            "scheduler": settings.scheduler,
+            "scheduler_args": canonical(settings.scheduler_args),
+            "lora": _content(settings.lora) or settings.lora,
+            "images_per_call": settings.images_per_call,
+            "packages": {package: package_version(package) for package in packages},
+        }
+
+    def ignores(self, ask: Ask) -> Mapping[str, str]:
+        """Settings that this pipeline does not take, or that change nothing.
+
+        Raises:
+            PlanError: One has a name that no pipeline knows; the nearest is named.
+        """
+        if not isinstance(ask, GenerateImage) or self._kind is None:
+            return {}
+        check_names(ask, self._kind, PlanError)
+        return ignored(ask, self._kind)
+
+    def group_key(self, request: Request) -> Hashable:
+        """How many images are shown: those who show none are drawn by another pipeline."""
+        return sum(1 for _ in request.images())
+
+    def load(self) -> None:
+        """Read the weights."""
+        with quiet():
+            loaded = load_pipelines(self._settings, self._kind)
+        self._kind = loaded.kind
+        self._artists = _artists(loaded, self._settings.images_per_call)
+
+    def respond(self, requests: list[Request]) -> list[Response]:
+        """Draw a batch. Requests that cannot share a call of the pipeline are drawn apart."""
+        drawn: dict[int, list[Drawn]] = {}
+        shared: dict[Hashable, tuple[str, list[Row]]] = {}
+        for place, request in enumerate(requests):
+            try:
+                role, rows = self._read(request, place)
+            except PolymeterError as error:
+                drawn[place] = [ModelError(str(error), kind=getattr(error, "kind", "data"))]
+                continue
+            for number, row in enumerate(rows):
+                key = (role.name, call_key(role, row) or (place, number))
+                shared.setdefault(key, (role.name, []))[1].append(row)
+        with quiet():
+            for name, rows in shared.values():
+                for row, one in zip(rows, self._artists[name].draw(rows), strict=True):
+                    drawn.setdefault(row.place, []).append(one)
+        return [_response(drawn[place]) for place in range(len(requests))]
+
+    def relieve(self) -> None:
+        """Give back what nothing refers to any more."""
+        free_memory()
+
+    def close(self) -> None:
+        """Let go of the weights."""
+        if self._artists:
+            self._artists = {}
+            free_memory()
+
+    def _read(self, request: Request, place: int) -> tuple[Role, list[Row]]:
+        if not isinstance(request.ask, GenerateImage):
+            raise ModelError(f"The model {self._settings.name!r} cannot answer {request.ask.kind!r}; it draws.")
+        assert self._kind is not None
+        return rows_of(request, place, self._kind)
+
+    def _traits(self, index: Mapping[str, Any]) -> ModelTraits:
+        modalities: dict[Modality, bool] = {"text": True, "audio": False, "video": False}
+        if self._kind is not None:
+            modalities["image"] = self._kind.edit is not None
+            family = self._kind.roles[0].name
+        else:
+            family = str(index.get("_class_name"))
+        return ModelTraits(
+            family,
+            kind="simple",
+            asks={"generate": False, "loglikelihood": False, "generate_image": True},
+            modalities=modalities,
+        )
+
+
+def _artists(loaded: Loaded, n_rows: int) -> dict[str, Artist]:
+    pairs = ((loaded.kind.draw, loaded.draw), (loaded.kind.edit, loaded.edit))
+    return {role.name: Artist(pipeline, role, n_rows) for role, pipeline in pairs if role is not None}
+
+
+def _response(drawn: list[Drawn]) -> Response:
+    """The images of one request; where one of them failed, its error."""
+    failed = next((one for one in drawn if isinstance(one, ModelError)), None)
+    if failed is not None:
+        n_failed = sum(isinstance(one, ModelError) for one in drawn)
+        error = Error.from_exception(failed)
+        if n_failed < len(drawn):
+            what = f"{n_failed} of {len(drawn)} images failed: {error.message}"
+            error = Error(error.kind, what, error.retryable, error.retry_after_s)
+        return Response(error=error)
+    return Response(tuple(Output(images=images, finish_reason="stop") for images in drawn if isinstance(images, tuple)))
+
+
+def _content(name: str) -> str:
+    folder = Path(name)
+    return folder_digest(folder) if name and folder.is_dir() else ""

@@ -1,0 +1,111 @@
+"""Names of generation settings: which a pipeline takes, which it cannot honour, and which nobody knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from polymeter.core.errors import PolymeterError, did_you_mean
+from polymeter.core.request import GenerateImage
+from polymeter.models.diffusers.index import Kind, Role
+
+_OURS = frozenset(
+    {
+        "prompt",
+        "generator",
+        "height",
+        "width",
+        "num_images_per_prompt",
+        "output_type",
+        "return_dict",
+        "callback",
+        "callback_steps",
+        "callback_on_step_end",
+        "callback_on_step_end_tensor_inputs",
+    }
+)
+"""What a pipeline's call takes and the request, not a setting, says."""
+
+_OTHERS = frozenset(
+    {
+        "negative_prompt",
+        "num_inference_steps",
+        "guidance_scale",
+        "true_cfg_scale",
+        "image_guidance_scale",
+        "strength",
+        "eta",
+        "clip_skip",
+        "quality",
+        "style",
+        "background",
+        "moderation",
+        "output_format",
+        "output_compression",
+        "response_format",
+        "input_fidelity",
+        "temperature",
+        "top_p",
+        "top_k",
+        "do_sample",
+        "max_tokens",
+        "max_new_tokens",
+        "stream",
+    }
+)
+"""Names that mean something to other pipelines, to endpoints, or to models that write text."""
+
+
+def settings_of(ask: GenerateImage, role: Role) -> dict[str, Any]:
+    """The settings of an ask that a pipeline's call takes, and that say something."""
+    return {name: value for name, value in ask.extra.items() if value is not None and _is_taken(name, role)}
+
+
+def ignored(ask: GenerateImage, kind: Kind) -> dict[str, str]:
+    """Settings of an ask that change nothing, each with the reason."""
+    named = " and ".join(role.name for role in kind.roles)
+    found = {
+        name: f"It is no setting of {named}."
+        for name, value in ask.extra.items()
+        if value is not None and not any(_is_taken(name, role) for role in kind.roles)
+    }
+    if ask.extra.get("negative_prompt") and "negative_prompt" not in found:
+        scales = [name for role in kind.roles if (name := _unguided_by(ask.extra, role))]
+        if len(scales) == len(kind.roles):
+            found["negative_prompt"] = f"Without a {scales[0]} above 1 it is not heard by {named}."
+    if ask.size is not None and not any("height" in role.parameters or role.image_parameter for role in kind.roles):
+        found["size"] = f"One size is all that is drawn by {named}."
+    return found
+
+
+def check_names(ask: GenerateImage, kind: Kind, error_type: type[PolymeterError]) -> None:
+    """Refuse a setting that means nothing to anybody: it is a slip of the pen.
+
+    Raises:
+        PolymeterError: There is one, as an error of the type given; the nearest name is told.
+    """
+    known = {*_OTHERS, *(name for role in kind.roles for name in role.parameters)} - _OURS
+    for name, value in ask.extra.items():
+        if value is not None and name not in known:
+            raise error_type(
+                f"There is no generation setting {name!r}.",
+                where=" and ".join(role.name for role in kind.roles),
+                hint=did_you_mean(name, known) or f"It takes: {', '.join(_readable(kind))}.",
+            )
+
+
+def _is_taken(name: str, role: Role) -> bool:
+    return name in role.parameters and name not in _OURS and name != role.image_parameter
+
+
+def _readable(kind: Kind) -> list[str]:
+    """The settings that people write, of all that the calls take."""
+    names = {name for role in kind.roles for name in role.parameters if _is_taken(name, role)}
+    return sorted(name for name in names if not name.endswith(("_embeds", "_mask", "latents", "_kwargs")))
+
+
+def _unguided_by(extra: Mapping[str, Any], role: Role) -> str:
+    """The scale of guidance that is too small for a negative prompt to be heard; empty when it is heard."""
+    scale = next((name for name in ("true_cfg_scale", "guidance_scale") if name in role.parameters), "")
+    value = extra.get(scale, role.parameters.get(scale))
+    return scale if isinstance(value, (int, float)) and value <= 1 else ""

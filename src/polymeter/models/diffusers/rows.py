@@ -1,0 +1,156 @@
+"""From requests to rows: one image to draw each, with its prompt, what it is shown, and its own seed."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from polymeter.core.errors import ModelError
+from polymeter.core.identity import canonical
+from polymeter.core.parts import Image, Text
+from polymeter.core.request import GenerateImage, Request
+from polymeter.models.diffusers.index import Kind, Role
+from polymeter.models.diffusers.naming import check_names, settings_of
+from polymeter.models.hf.media import picture_of
+
+_ONE_EACH = frozenset(
+    {
+        "StableDiffusionImg2ImgPipeline",
+        "StableDiffusionXLImg2ImgPipeline",
+        "StableDiffusion3Img2ImgPipeline",
+        "StableDiffusionInstructPix2PixPipeline",
+        "LatentConsistencyModelImg2ImgPipeline",
+        "FluxImg2ImgPipeline",
+    }
+)
+"""Pipelines that take a list of images in step with a list of prompts. To others a list means several images for one
+prompt, or nothing, so they are called for one row at a time.
+"""
+
+_SEVERAL = frozenset(
+    {
+        "Flux2Pipeline",
+        "Flux2KleinPipeline",
+        "GlmImagePipeline",
+        "QwenImageEditPlusPipeline",
+        "ZImageOmniPipeline",
+    }
+)
+"""Pipelines with the parameter ``image`` that take several images for one prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One image to draw.
+
+    Attributes:
+        place: Of its request among the requests.
+        prompt: The text.
+        images: What is shown: RGB, in order.
+        seed: Of its own generator.
+        settings: What the pipeline's call takes besides.
+        size: Width and height in pixels; ``None``: the pipeline's own.
+    """
+
+    place: int
+    prompt: str
+    images: tuple[Any, ...]
+    seed: int
+    settings: dict[str, Any]
+    size: tuple[int, int] | None
+
+
+def rows_of(request: Request, place: int, kind: Kind) -> tuple[Role, list[Row]]:
+    """The rows of a request, one for each image it asks for, and the role that draws them.
+
+    Raises:
+        DataError: An image cannot be read.
+        ModelError: The checkpoint cannot draw this: it shows too many images, none where one is needed, something
+            that is neither text nor image, or asks with a setting that does not exist.
+    """
+    ask = request.ask
+    assert isinstance(ask, GenerateImage)
+    check_names(ask, kind, ModelError)
+    prompt, images = _content(request)
+    role = _role_for(len(images), kind)
+    pictures = tuple(_sized(picture_of(image), ask.size, role) for image in images)
+    settings = settings_of(ask, role)
+    seeds = [int(ask.seeds[number]) if number < len(ask.seeds) else number for number in range(ask.n)]
+    return role, [Row(place, prompt, pictures, seed, settings, ask.size) for seed in seeds]
+
+
+def call_key(role: Role, row: Row) -> tuple[Hashable, ...] | None:
+    """Rows of one role with equal keys may be drawn in one call; ``None``: the row has a call to itself."""
+    if row.images and role.name not in _ONE_EACH:
+        return None
+    return (row.size, tuple(image.size for image in row.images), repr(canonical(row.settings)))
+
+
+def call_arguments(role: Role, rows: Sequence[Row]) -> dict[str, Any]:
+    """What the pipeline is called with for rows that share a call; the caller adds generators."""
+    first = rows[0]
+    given: dict[str, Any] = dict(first.settings)
+    given["prompt"] = [row.prompt for row in rows]
+    if "negative_prompt" in given:
+        given["negative_prompt"] = [given["negative_prompt"]] * len(rows)
+    if first.size is not None and "height" in role.parameters:
+        given["width"], given["height"] = first.size
+    if first.images:
+        if role.name in _ONE_EACH:
+            given[role.image_parameter] = [row.images[0] for row in rows]
+        else:
+            given |= _alone(role, first)
+    return given
+
+
+def _alone(role: Role, row: Row) -> dict[str, Any]:
+    """Images of a row that has the call to itself."""
+    if role.name == "OmniGenPipeline":
+        marks = "".join(f"<img><|image_{number}|></img>" for number in range(1, len(row.images) + 1))
+        prompt = row.prompt if "<|image_1|>" in row.prompt else f"{marks} {row.prompt}"
+        return {"prompt": [prompt], role.image_parameter: [list(row.images)]}
+    is_list = role.image_parameter != "image" or len(row.images) > 1
+    changed: dict[str, Any] = {"prompt": row.prompt}
+    if "negative_prompt" in row.settings:
+        changed["negative_prompt"] = row.settings["negative_prompt"]
+    return changed | {role.image_parameter: list(row.images) if is_list else row.images[0]}
+
+
+def _content(request: Request) -> tuple[str, list[Image]]:
+    texts, images = [], []
+    for message in request.messages:
+        for part in message.parts:
+            if isinstance(part, Text):
+                texts.append(part.text)
+            elif isinstance(part, Image):
+                images.append(part)
+            else:
+                raise ModelError(f"A pipeline is shown text and images, and the request holds {part.modality}.")
+    prompt = "\n".join(text for text in texts if text)
+    if not prompt and not images:
+        raise ModelError("The request holds neither a prompt nor an image.")
+    return prompt, images
+
+
+def _role_for(n_images: int, kind: Kind) -> Role:
+    if not n_images:
+        if kind.draw is None:
+            name = kind.roles[0].name
+            raise ModelError(f"The pipeline {name} edits images, and the request shows none.")
+        return kind.draw
+    role = kind.edit
+    if role is None:
+        raise ModelError(f"The pipeline {kind.roles[0].name} draws from text alone, and the request shows an image.")
+    if n_images > 1 and role.image_parameter == "image" and role.name not in _SEVERAL:
+        raise ModelError(f"The pipeline {role.name} takes one image, and the request shows {n_images}.")
+    return role
+
+
+def _sized(picture: Any, size: tuple[int, int] | None, role: Role) -> Any:
+    """The image in the size that is asked for, where the pipeline draws in the size of what it is shown."""
+    if size is None or picture.size == size or "height" in role.parameters:
+        return picture
+    from PIL import Image as pil
+
+    return picture.resize(size, pil.Resampling.LANCZOS)

@@ -1,0 +1,5 @@
+"""Gemini models, and Imagen on Vertex AI, through Google's own SDK."""
+
+from polymeter.models.gemini.model import GeminiModel
+
+__all__ = ["GeminiModel"]

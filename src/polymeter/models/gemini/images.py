@@ -1,0 +1,116 @@
+"""Images from Google's models: what is known of them by their names, and how an ask for images is put.
+
+Gemini models with image output answer ``generateContent`` with text and images; Imagen has a call of its own, which the
+SDK offers on Vertex AI only.
+
+Protocol: https://ai.google.dev/gemini-api/docs/image-generation,
+https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/imagen-api
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Mapping
+from math import gcd
+from typing import Any, Literal
+
+from polymeter.core.errors import ModelError
+from polymeter.core.request import GenerateImage, Output, Request
+from polymeter.models.endpoint.pictures import picture_of
+
+Kind = Literal["text", "images", "imagen"]
+"""What a model answers with: text only, text and images, or images only."""
+
+MODALITIES = ("TEXT", "IMAGE")
+_WITH_IMAGES = re.compile(r"^gemini-.*image", re.IGNORECASE)
+_IMAGEN = re.compile(r"^(?:imagen|imagegeneration)", re.IGNORECASE)
+_SHAPES = ("1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9")
+_IMAGEN_SHAPES = ("1:1", "3:4", "4:3", "9:16", "16:9")
+_IN_CONFIG = {"aspect_ratio": "aspectRatio", "image_size": "imageSize"}
+IMAGE_SETTINGS = frozenset(_IN_CONFIG)
+IMAGEN_SETTINGS = frozenset(
+    {
+        "add_watermark", "aspect_ratio", "enhance_prompt", "guidance_scale", "image_size", "language",
+        "negative_prompt", "output_compression_quality", "output_mime_type", "person_generation",
+        "safety_filter_level",
+    }
+)  # fmt: skip
+
+
+def kind_of(name: str) -> Kind:
+    """What a model is known by its name to answer with; names may have a path before them."""
+    bare = name.rpartition("/")[2]
+    return "imagen" if _IMAGEN.search(bare) else "images" if _WITH_IMAGES.search(bare) else "text"
+
+
+def shape_of(size: tuple[int, int] | None, kind: Kind) -> str | None:
+    """The aspect ratio of a size (pixels) in the API's words, if it has one."""
+    if size is None or min(size) < 1:
+        return None
+    divisor = gcd(*size)
+    shape = f"{size[0] // divisor}:{size[1] // divisor}"
+    shape = {"7:3": "21:9"}.get(shape, shape)
+    return shape if shape in (_IMAGEN_SHAPES if kind == "imagen" else _SHAPES) else None
+
+
+def ignored_size(ask: GenerateImage, kind: Kind) -> dict[str, str]:
+    """Why the size of an ask is not honoured as it is."""
+    if ask.size is None:
+        return {}
+    shape = shape_of(ask.size, kind)
+    why = f"the API takes the shape ({shape}) and not the pixels" if shape else "the API has no such shape"
+    return {"size": why}
+
+
+def image_config(ask: GenerateImage) -> dict[str, Any]:
+    """The ``imageConfig`` of a Gemini request."""
+    shape = shape_of(ask.size, "images")
+    told = {_IN_CONFIG[name]: value for name, value in ask.extra.items() if name in _IN_CONFIG and value is not None}
+    return {**({"aspectRatio": shape} if shape else {}), **told}
+
+
+def imagen_calls(request: Request, ask: GenerateImage, *, where: str) -> list[dict[str, Any]]:
+    """The arguments of ``generate_images``, for each image of its own seed.
+
+    Raises:
+        ModelError: There is no prompt, or media that Imagen does not take.
+    """
+    if any(True for _ in request.media()):
+        raise ModelError("Imagen makes images of text only.", where=where)
+    if not request.text.strip():
+        raise ModelError("There is no prompt: the messages hold no text.", where=where)
+    config: dict[str, Any] = {"number_of_images": 1, "include_rai_reason": True}
+    shape = shape_of(ask.size, "imagen")
+    config |= {"aspect_ratio": shape} if shape else {}
+    config |= {name: value for name, value in ask.extra.items() if name in IMAGEN_SETTINGS and value is not None}
+    # The API takes a seed only for images without a watermark.
+    seeds = [{"seed": seed, "add_watermark": False} for seed in ask.seeds[: ask.n]]
+    seeds += [{}] * (ask.n - len(seeds))
+    return [{"prompt": request.text, "config": {**config, **seed}} for seed in seeds]
+
+
+async def ask_imagen(models: Any, name: str, call: Mapping[str, Any]) -> Any:
+    """Call ``generate_images`` of the SDK, which says of it that a later version will have it no more."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        asked = models.generate_images(model=name, **call)
+    return await asked
+
+
+async def read_imagen(answer: Any, *, where: str) -> Output:
+    """The output of an answer of the SDK.
+
+    Raises:
+        ModelError: The image was filtered out, or there is none.
+    """
+    made = list(answer.generated_images or ())
+    if not made:
+        raise ModelError("The filter left no image.", kind="refused", where=where)
+    first = made[0]
+    data = first.image.image_bytes if first.image is not None else None
+    if not data:
+        why = first.rai_filtered_reason or "no reason is told"
+        raise ModelError(f"The image was filtered out: {why}", kind="refused", where=where)
+    note = f"The endpoint drew another prompt: {first.enhanced_prompt}" if first.enhanced_prompt else None
+    return Output(images=(await picture_of(data, where=where),), finish_reason="stop", note=note)

@@ -1,0 +1,232 @@
+"""Images out of networks that write them as tokens: one batch whose requests differ in their seeds at most.
+
+The tokens of each row are drawn with noise of its own (``RowNoise``), and each row's tokens are made into pixels alone,
+because kernels round otherwise for another number of rows. So an image depends on its prompt and its seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
+
+from polymeter.core.errors import ModelError, PolymeterError, boundary, did_you_mean
+from polymeter.core.request import Error, Generate, GenerateImage, Output, Request, Response, Usage
+from polymeter.models.hf.decoding import RowNoise, decoding_of, warper_names
+from polymeter.models.hf.encode import Batch, Encoder
+from polymeter.models.hf.load import Loaded
+from polymeter.models.hf.memory import within_memory
+from polymeter.models.hf.prompts import Prompt
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as PILImage
+
+PAINTERS = {
+    "JanusForConditionalGeneration": "polymeter.models.hf.images_janus:Janus",
+    "Emu3ForConditionalGeneration": "polymeter.models.hf.images_emu3:Emu3",
+}
+"""Networks of Transformers that draw, and who knows how. Chameleon and others read images and write text alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """What an ask for images means.
+
+    Attributes:
+        size: Width and height in pixels; ``None``: the network's own.
+        guidance: How much further the scores are moved from those without the prompt to those with it; 1: to them.
+        warpers: Settings that shape the distribution that tokens are drawn from.
+        is_sampled: Whether they are drawn; else the likeliest is taken.
+        negative: What is drawn away from, in place of no prompt.
+    """
+
+    size: tuple[int, int] | None
+    guidance: float
+    warpers: Mapping[str, Any] = field(default_factory=dict)
+    is_sampled: bool = True
+    negative: str = ""
+
+
+class Painter(Protocol):
+    """How one architecture draws.
+
+    Attributes:
+        guidance: Where an ask names none: what its authors publish their pictures with.
+        sampling: Likewise, for what shapes the distribution.
+        takes_negative: Whether it can be told what to draw away from.
+    """
+
+    guidance: float
+    sampling: Mapping[str, Any]
+    takes_negative: bool
+
+    def __init__(self, loaded: Loaded) -> None: ...
+
+    @staticmethod
+    def size_of(config: Any) -> tuple[int, int] | None:
+        """Width and height of all that a checkpoint draws, in pixels; ``None``: any size may be asked for."""
+
+    def read(self, encoder: Encoder, request: Request) -> Prompt:
+        """A request's text and media."""
+
+    def n_tokens(self, drawing: Drawing) -> int:
+        """How many tokens an image has."""
+
+    def encode(self, encoder: Encoder, prompts: Sequence[Prompt], drawing: Drawing) -> Batch:
+        """The tensors of several prompts, open for an image."""
+
+    def tokens(self, batch: Batch, drawing: Drawing, noise: RowNoise | None) -> Any:
+        """One image for each row, as a tensor of shape ``(rows, tokens)``."""
+
+    def picture(self, tokens: Any, drawing: Drawing) -> PILImage:
+        """The image of one row's tokens, shape ``(1, tokens)``."""
+
+
+def can_draw(config: Any) -> bool:
+    """Whether the checkpoint that a configuration describes draws images in Transformers."""
+    return _name(config) in PAINTERS
+
+
+def ignored_image_settings(ask: GenerateImage, config: Any) -> dict[str, str]:
+    """Settings of an ask that change nothing for this checkpoint, each with the reason."""
+    if not can_draw(config):
+        return {}
+    painter = _painter(config)
+    known = {"guidance_scale", "do_sample", *warper_names(), *(["negative_prompt"] if painter.takes_negative else [])}
+    found = {
+        name: f"{painter.__name__} draws without such a setting. {did_you_mean(name, known)}".rstrip()
+        for name, value in ask.extra.items()
+        if value is not None and name not in known
+    }
+    size = painter.size_of(config)
+    if size is not None and ask.size not in (None, size):
+        found["size"] = f"{painter.__name__} draws images of {size[0]} x {size[1]} pixels."
+    return found
+
+
+def draw(loaded: Loaded, encoder: Encoder, requests: Sequence[Request]) -> list[Response]:
+    """Answer requests for images whose asks differ in nothing but seeds.
+
+    A request that cannot be read or is too long has an error of its own; its neighbours are answered.
+
+    Raises:
+        ModelError: Memory ran out, or the network failed; this concerns all of them.
+    """
+    painter = _painter(loaded.config)(loaded)
+    ask = requests[0].ask
+    assert isinstance(ask, GenerateImage)
+    responses: list[Response | None] = [None] * len(requests)
+    prompts: dict[int, Prompt] = {}
+    try:
+        drawing = drawing_of(ask, painter)
+        wanted = painter.n_tokens(drawing)
+    except PolymeterError as error:
+        return [Response.failed(error)] * len(requests)
+    for place, request in enumerate(requests):
+        try:
+            prompts[place] = painter.read(encoder, request)
+        except PolymeterError as error:
+            responses[place] = Response.failed(error, "data")
+    batch, places = _encoded(painter, loaded, encoder, prompts, drawing, wanted, responses)
+    if batch is not None:
+        drawn = _draw(painter, loaded, batch, drawing, [_seeds(requests[place]) for place in places])
+        for place, outputs in zip(places, drawn, strict=True):
+            responses[place] = Response(tuple(outputs))
+    return [response for response in responses if response is not None]
+
+
+def drawing_of(ask: GenerateImage, painter: Painter) -> Drawing:
+    """What an ask means: tokens are sampled, unless it says ``do_sample=false`` or names a temperature of 0.
+
+    Raises:
+        ModelError: A setting is not of its type.
+    """
+    told = {**painter.sampling, **{name: value for name, value in ask.extra.items() if value is not None}}
+    sampling = {name: told[name] for name in ("do_sample", *warper_names()) if name in told}
+    with boundary(ModelError, "Reading the generation settings"):
+        decoding = decoding_of(
+            Generate(
+                temperature=float(sampling.pop("temperature", 1.0)),
+                top_p=sampling.pop("top_p", None),
+                extra={"do_sample": True, **sampling},
+            )
+        )
+        guidance = float(told.get("guidance_scale", painter.guidance))
+    negative = str(told.get("negative_prompt", "")) if painter.takes_negative else ""
+    return Drawing(ask.size, guidance, decoding.warpers, decoding.is_sampled, negative)
+
+
+def guided(scores: Any, guidance: float) -> Any:
+    """Scores of rows with their prompts, and behind them those of the same rows without, made into one for each row:
+    classifier-free guidance (Ho and Salimans, 2022).
+    """
+    with_prompt, without = scores.chunk(2)
+    return without + guidance * (with_prompt - without)
+
+
+def _encoded(
+    painter: Painter,
+    loaded: Loaded,
+    encoder: Encoder,
+    prompts: Mapping[int, Prompt],
+    drawing: Drawing,
+    wanted: int,
+    responses: list[Response | None],
+) -> tuple[Batch | None, list[int]]:
+    """The tensors of all prompts that leave room for an image; the others' responses are filled in."""
+    if not prompts:
+        return None, []
+    batch = within_memory(lambda: painter.encode(encoder, list(prompts.values()), drawing))
+    room = loaded.max_length
+    fitting = {}
+    for place, n_tokens in zip(prompts, batch.n_tokens, strict=True):
+        if room and n_tokens + wanted > room:
+            what = f"The prompt has {n_tokens} tokens, and the image has {wanted}: together more than {room}."
+            responses[place] = Response(error=Error("permanent", what))
+        else:
+            fitting[place] = prompts[place]
+    if len(fitting) == len(prompts):
+        return batch, list(prompts)
+    return _encoded(painter, loaded, encoder, fitting, drawing, wanted, responses)
+
+
+def _draw(
+    painter: Painter, loaded: Loaded, batch: Batch, drawing: Drawing, seeds: Sequence[Sequence[int]]
+) -> list[list[Output]]:
+    """For each row its ``n`` images. Each further image is another pass over the same tensors, so that the batch stays
+    as large as it was planned.
+    """
+    passes = [_pass(painter, loaded, batch, drawing, [own[number] for own in seeds]) for number in range(len(seeds[0]))]
+    return [[outputs[row] for outputs in passes] for row in range(len(seeds))]
+
+
+def _pass(painter: Painter, loaded: Loaded, batch: Batch, drawing: Drawing, seeds: Sequence[int]) -> list[Output]:
+    """One image for each row."""
+    import torch
+
+    with boundary(ModelError, "The generation settings"):
+        noise = RowNoise(drawing.warpers, seeds, loaded.device) if drawing.is_sampled else None
+    with boundary(ModelError, "Drawing"), torch.inference_mode():
+        tokens = within_memory(lambda: painter.tokens(batch, drawing, noise))
+        pictures = within_memory(lambda: [painter.picture(row, drawing) for row in tokens.split(1)])
+    return [
+        Output(images=(picture,), finish_reason="stop", usage=Usage(n_input, int(tokens.shape[1])))
+        for picture, n_input in zip(pictures, batch.n_tokens, strict=True)
+    ]
+
+
+def _name(config: Any) -> str:
+    return next(iter(getattr(config, "architectures", None) or ()), "")
+
+
+def _painter(config: Any) -> type[Painter]:
+    module, _, name = PAINTERS[_name(config)].partition(":")
+    found: type[Painter] = getattr(import_module(module), name)
+    return found
+
+
+def _seeds(request: Request) -> list[int]:
+    ask = request.ask
+    assert isinstance(ask, GenerateImage)
+    return [int(ask.seeds[number]) if number < len(ask.seeds) else number for number in range(ask.n)]

@@ -1,0 +1,70 @@
+"""Which models of OpenAI-compatible endpoints make images, and how their settings are put."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from polymeter.core.request import GenerateImage
+from polymeter.models.openai.settings import Settings
+
+_MAKERS = re.compile(
+    r"""(?:^|[/:_-])(?:dall-?e|(?:chat)?gpt-image|flux|stable-?diffusion|sdxl|sd3(?:\.5)?|qwen-?image|z-image|imagen|hidream
+    |sana|pixart|kolors|playground-v|hunyuan-?image|kandinsky|omnigen|seedream|recraft)(?:$|[./:_-]|\d)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_WITHOUT_INPUT = re.compile(r"(?:^|/)dall-?e-?3", re.IGNORECASE)
+_ONE_FORMAT = re.compile(r"gpt-image", re.IGNORECASE)
+_OF_TEXT = frozenset(
+    {"do_sample", "max_new_tokens", "max_tokens", "num_beams", "stop", "temperature", "top_k", "top_p"}
+)
+_HOSTED = frozenset(
+    {
+        "background", "input_fidelity", "moderation", "output_compression", "output_format", "quality",
+        "response_format", "size", "style", "user",
+    }
+)  # fmt: skip
+"""What OpenAI's own endpoint knows beside prompt, model and number; it refuses everything else."""
+
+_IN_CHAT = "a chat has no name for the size of an image; say it as the server wants it with extra_body"
+
+
+def makes_images(name: str) -> bool:
+    """Whether a model is known by its name to make images and nothing else."""
+    return bool(_MAKERS.search(name))
+
+
+def takes_images(name: str) -> bool | None:
+    """Whether an image model is known by its name to edit images; ``None``: it is not."""
+    return False if _WITHOUT_INPUT.search(name) else None
+
+
+def ignored_settings(settings: Settings, ask: GenerateImage) -> dict[str, str]:
+    """Settings of an ask that are not sent, each with the reason."""
+    wanted = {"size": ask.size, **ask.extra}
+    found: dict[str, str] = {}
+    for name, value in wanted.items():
+        if value is None:
+            continue
+        if name in settings.omit:
+            found[name] = "omit= leaves it out"
+        elif name in _OF_TEXT:
+            found[name] = "it is a setting of text"
+        elif settings.draws_in_chat and name == "size":
+            found[name] = _IN_CHAT
+        elif settings.is_hosted and not settings.draws_in_chat and name not in _HOSTED:
+            found[name] = "this endpoint does not know it"
+    return found
+
+
+def image_settings(settings: Settings, ask: GenerateImage) -> dict[str, Any]:
+    """The settings of an ask by the names that endpoints know; number and seeds apart."""
+    ignored = ignored_settings(settings, ask)
+    body = {name: value for name, value in ask.extra.items() if value is not None and name not in ignored}
+    if settings.draws_in_chat:
+        return {"modalities": ["image", "text"], **body}
+    if ask.size is not None and "size" not in ignored:
+        body["size"] = f"{ask.size[0]}x{ask.size[1]}"
+    if not _ONE_FORMAT.search(settings.name) and "response_format" not in settings.omit:
+        body.setdefault("response_format", "b64_json")
+    return body

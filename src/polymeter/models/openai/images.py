@@ -1,0 +1,238 @@
+"""Images from an OpenAI-compatible endpoint: made from a prompt, made of other images, or as part of a chat.
+
+Every image is a request of its own where the server takes seeds, because each has its own; where it does not, several
+are asked for at once until the server says that it makes one at a time. What a request has brought is kept until all of
+it is there, so that nothing is paid for twice: an image that cannot be fetched is fetched again and not made again.
+
+Protocol: https://platform.openai.com/docs/api-reference/images; images in chats: https://openrouter.ai/docs
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import urljoin
+
+from polymeter.core.errors import DataError, ModelError
+from polymeter.core.parts import Image
+from polymeter.core.request import GenerateImage, Output, Request
+from polymeter.core.sources import from_data_url, is_elsewhere
+from polymeter.models.endpoint.errors import EndpointError, gravest
+from polymeter.models.endpoint.forms import File
+from polymeter.models.endpoint.media import MediaEncoder
+from polymeter.models.endpoint.pictures import picture_of
+from polymeter.models.openai.answers import choices_of, read_outputs, usage_of
+from polymeter.models.openai.client import Client
+from polymeter.models.openai.content import ContentWriter, dumps
+from polymeter.models.openai.image_settings import image_settings
+from polymeter.models.openai.quirks import refuses_several
+from polymeter.models.openai.settings import Settings
+
+_SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """An image as it was answered: its base64 text or its address, and what was said with it."""
+
+    encoded: str = ""
+    url: str = ""
+    said: Output = field(default_factory=Output)
+
+
+@dataclass(slots=True)
+class Drawing:
+    """A request for images, ready to be sent, and what earlier tries brought.
+
+    Attributes:
+        settings: Its settings, number and seeds apart.
+        prompt: What to draw.
+        files: The images that it is made of; those that lie elsewhere by their address until they are fetched.
+        messages: The messages as a JSON list, where images are asked for in a chat.
+        drawn: Answers by number.
+        done: Decoded ones.
+    """
+
+    settings: Mapping[str, Any]
+    prompt: str = ""
+    files: list[File | str] = field(default_factory=list)
+    messages: bytes = b""
+    drawn: dict[int, Drawn] = field(default_factory=dict)
+    done: dict[int, Output] = field(default_factory=dict)
+
+
+class ImageMaker:
+    """Asks one endpoint for images.
+
+    Args:
+        client: Asks it.
+        settings: The model's name, and how images are asked for.
+        writer: Writes chats.
+        media: Encodes the images that others are made of.
+    """
+
+    def __init__(self, client: Client, settings: Settings, writer: ContentWriter, media: MediaEncoder) -> None:
+        self._client = client
+        self._settings = settings
+        self._writer = writer
+        self._media = media
+
+    def prepare(self, request: Request, ask: GenerateImage) -> Drawing:
+        """Encode the images and write down the prompt.
+
+        Raises:
+            DataError: An image is missing or broken.
+            ModelError: There is no prompt, or a sound or video in it.
+        """
+        settings = image_settings(self._settings, ask)
+        if self._settings.draws_in_chat:
+            return Drawing(settings, messages=self._writer.messages(request.messages))
+        if not request.text.strip():
+            raise ModelError("There is no prompt: the messages hold no text.", where=self._where)
+        return Drawing(settings, request.text, list(self._files(request)))
+
+    async def answer(self, ask: GenerateImage, drawing: Drawing) -> tuple[Output, ...]:
+        """All images of a request, one in each output.
+
+        Raises:
+            ModelError: One of them cannot be had; the others are kept for the next try.
+        """
+        await self._fetch_inputs(drawing)
+        if ask.n > 1 and not self._sends_seeds(ask) and self._client.quirks.takes_n and not drawing.drawn:
+            several = await self._at_once(ask.n, drawing)
+            drawing.drawn.update(enumerate(several[: ask.n]))
+        wanted = [number for number in range(ask.n) if number not in drawing.done]
+        ended = await asyncio.gather(*(self._one(n, ask, drawing) for n in wanted), return_exceptions=True)
+        failures = [failure for failure in ended if failure is not None]
+        if failures:
+            raise gravest(failures)
+        return tuple(drawing.done[number] for number in range(ask.n))
+
+    @property
+    def _where(self) -> str:
+        return self._client.address.where
+
+    def _sends_seeds(self, ask: GenerateImage) -> bool:
+        return bool(ask.seeds) and "seed" not in self._settings.omit and self._client.quirks.takes_seeds
+
+    def _files(self, request: Request) -> Iterator[File | str]:
+        images = list(request.images())
+        for number, medium in enumerate(request.media()):
+            if not isinstance(medium, Image):
+                raise ModelError(f"Images cannot be made of {medium.modality}.", where=self._where)
+            if is_elsewhere(medium.source):
+                yield medium.source
+            else:
+                yield self._file(medium, number, len(images))
+
+    def _file(self, image: Image, number: int, count: int) -> File:
+        encoded = self._media.image(image)
+        name = f"image-{number + 1}.{encoded.format}"
+        return File(_field(count), name, encoded.mime, base64.b64decode(encoded.base64))
+
+    async def _fetch_inputs(self, drawing: Drawing) -> None:
+        for number, file in enumerate(drawing.files):
+            if isinstance(file, str):
+                image = Image(await self._client.fetch(file))
+                made = await asyncio.to_thread(self._file, image, number, len(drawing.files))
+                drawing.files[number] = made
+
+    async def _at_once(self, n: int, drawing: Drawing) -> list[Drawn]:
+        """Several images of one request; fewer, or none, from servers that make one at a time."""
+        if self._settings.draws_in_chat:
+            return []
+        try:
+            drawn = await self._ask({**drawing.settings, "n": n}, drawing)
+        except EndpointError as error:
+            if not refuses_several(error):
+                raise
+            drawn = []
+        self._client.quirks.takes_n = len(drawn) >= n
+        return drawn
+
+    async def _one(self, number: int, ask: GenerateImage, drawing: Drawing) -> None:
+        """One image with its own seed, asked for unless it was, and decoded."""
+        if number not in drawing.drawn:
+            settings = dict(drawing.settings)
+            if number < len(ask.seeds) and "seed" not in self._settings.omit:
+                settings["seed"] = ask.seeds[number]
+            drawing.drawn[number] = (await self._ask(settings, drawing))[0]
+        drawn = drawing.drawn[number]
+        picture = await picture_of(drawn.encoded or await self._bytes_at(drawn.url), where=self._where)
+        drawing.done[number] = replace(drawn.said, images=(picture,))
+
+    async def _bytes_at(self, url: str) -> bytes:
+        if url.startswith("data:"):
+            try:
+                return from_data_url(url)
+            except DataError as error:
+                raise ModelError(error.what, kind="transient", where=self._where) from None
+        return await self._client.fetch(urljoin(f"{self._client.address.base_url}/", url))
+
+    async def _ask(self, settings: Mapping[str, Any], drawing: Drawing) -> list[Drawn]:
+        if self._settings.draws_in_chat:
+            return read_chat(await self._client.chat(drawing.messages, settings), where=self._where)
+        files = [file for file in drawing.files if isinstance(file, File)]
+        if files:
+            answer = await self._client.edit(drawing.prompt, files, settings)
+        else:
+            answer = await self._client.generation(dumps(drawing.prompt), settings)
+        return read_images(answer, where=self._where)
+
+
+def read_images(payload: Mapping[str, Any], *, where: str) -> list[Drawn]:
+    """The images of an answer; the first bears the usage of all.
+
+    Raises:
+        ModelError: There are none, which may pass.
+    """
+    data = payload.get("data")
+    found = [one for one in data if isinstance(one, dict)] if isinstance(data, list) else []
+    drawn = [_drawn(one) for one in found if one.get("b64_json") or one.get("url")]
+    if not drawn:
+        raise ModelError("The endpoint's answer has no images.", kind="transient", where=where)
+    first = drawn[0]
+    return [Drawn(first.encoded, first.url, replace(first.said, usage=usage_of(payload))), *drawn[1:]]
+
+
+def read_chat(payload: Mapping[str, Any], *, where: str) -> list[Drawn]:
+    """The image of a chat's answer: in ``images`` beside the text, or among the parts of the content.
+
+    Raises:
+        ModelError: It was declined, or there is none.
+    """
+    said = read_outputs(payload, where=where)[0]
+    message = choices_of(payload, where=where)[0].get("message")
+    parts = _parts(message.get("images"), message.get("content")) if isinstance(message, dict) else []
+    urls = [url for part in parts if (url := _url(part))]
+    if not urls:
+        text = " ".join((said.text or "").split())[:_SHOWN]
+        raise ModelError(f"The model answered without an image: {text!r}", where=where)
+    return [Drawn(url=urls[0], said=said)]
+
+
+def _drawn(one: Mapping[str, Any]) -> Drawn:
+    revised = one.get("revised_prompt")
+    note = f"The endpoint drew another prompt: {revised}" if isinstance(revised, str) and revised else None
+    encoded, url = (str(one.get(name) or "") for name in ("b64_json", "url"))
+    if encoded.startswith("data:"):
+        encoded, url = "", encoded
+    return Drawn(encoded, url, Output(finish_reason="stop", note=note))
+
+
+def _parts(*lists: Any) -> list[Mapping[str, Any]]:
+    return [part for parts in lists if isinstance(parts, Sequence) for part in parts if isinstance(part, Mapping)]
+
+
+def _url(part: Mapping[str, Any]) -> str:
+    told = part.get("image_url")
+    url = told.get("url") if isinstance(told, Mapping) else told
+    return url if isinstance(url, str) else ""
+
+
+def _field(count: int) -> str:
+    """What the field of an image is called: a list when there are several."""
+    return "image" if count == 1 else "image[]"

@@ -1,0 +1,207 @@
+"""Changing a picture of shapes: it is taken apart into layers, the layers are changed, and it is put together again.
+
+What is in the picture is found on its pixels, whoever drew it. A layer is a colour and how far it covers each pixel, so
+smooth edges stay smooth and what is not changed stays exactly as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymeter.core.errors import ModelError
+from polymeter.core.registry import missing_package
+from polymeter.models.shapes.drawing import mask
+from polymeter.models.shapes.layout import Thing
+from polymeter.models.shapes.reading import Edit, EditKind, Group
+from polymeter.models.shapes.words import PALETTE, PLACES, SIZES, Rgb
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as PILImage
+
+_EDGE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A shape in a picture.
+
+    Attributes:
+        shape: What it is.
+        colour: The name of its colour.
+        ink: Its colour.
+        cover: How far it covers each pixel, shape ``(height, width)``, from 0 to 1.
+        centre: The middle of its box, in pixels.
+    """
+
+    shape: str
+    colour: str
+    ink: Rgb
+    cover: NDArray[np.float64]
+    centre: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """A picture taken apart: the colour behind, and the shapes from the back to the front."""
+
+    background: Rgb
+    shapes: tuple[Layer, ...]
+
+    def picture(self, height: int, width: int) -> PILImage:
+        """The picture put together."""
+        from PIL import Image as pil
+
+        pixels = np.tile(np.asarray(self.background, dtype=np.float64), (height, width, 1))
+        for layer in self.shapes:
+            pixels += layer.cover[..., None] * (np.asarray(layer.ink) - pixels)
+        return pil.fromarray(np.rint(pixels).clip(0, 255).astype(np.uint8))
+
+
+def edited(image: PILImage, edit: Edit) -> PILImage:
+    """The picture with a change made.
+
+    Raises:
+        ModelError: What should be changed is not in the picture.
+        PlanError: OpenCV, with which pictures are looked at, is not installed.
+    """
+    pixels = np.asarray(image.convert("RGB"))
+    layers = taken_apart(pixels)
+    return _CHANGES[edit.kind](layers, edit, pixels.shape[:2]).picture(*pixels.shape[:2])
+
+
+def taken_apart(pixels: NDArray[np.uint8]) -> Layers:
+    """The layers of a picture, RGB of shape ``(height, width, 3)``.
+
+    Raises:
+        PlanError: OpenCV is not installed.
+    """
+    try:
+        import cv2
+
+        from polymeter.metrics.drawn_shapes import find_shapes
+
+        drawing = find_shapes(pixels)
+    except ModuleNotFoundError as error:
+        raise missing_package("opencv-python-headless", "editing by the model 'shapes'", "image-metrics") from error
+    behind = np.asarray(drawing.background, dtype=np.float64)
+    masks = [np.asarray(shape.mask) for shape in drawing.shapes]
+    kernel = np.ones((2 * _EDGE + 1, 2 * _EDGE + 1), np.uint8)
+    layers = []
+    for number, shape in enumerate(drawing.shapes):
+        others = [other for place, other in enumerate(masks) if place != number]
+        near = cv2.dilate(masks[number], kernel) > 0
+        for other in others:
+            near &= other == 0
+        # Along the line from the background's colour to the ink, 1 where the ink is pure.
+        line = np.asarray(shape.rgb) - behind
+        share = ((pixels - behind) @ line / max(1.0, float(line @ line))).clip(0, 1)
+        left, top, right, bottom = shape.box
+        centre = ((left + right) / 2, (top + bottom) / 2)
+        layers.append(Layer(shape.label, shape.colour, shape.rgb, np.where(near, share, 0.0), centre))
+    layers.sort(key=lambda layer: -layer.cover.sum())
+    return Layers(drawing.background, tuple(layers))
+
+
+_Size = tuple[int, ...]
+
+
+def _recoloured(layers: Layers, edit: Edit, size: _Size) -> Layers:
+    chosen = _chosen(layers, edit.target)
+    ink = PALETTE[edit.colour]
+    return _with(layers, {number: replace(layers.shapes[number], ink=ink) for number in chosen})
+
+
+def _removed(layers: Layers, edit: Edit, size: _Size) -> Layers:
+    chosen = _chosen(layers, edit.target)
+    return replace(layers, shapes=tuple(layer for number, layer in enumerate(layers.shapes) if number not in chosen))
+
+
+def _added(layers: Layers, edit: Edit, size: _Size) -> Layers:
+    assert edit.target is not None
+    height, width = size
+    layer = new_layer(edit.target, edit.place, width, height)
+    return replace(layers, shapes=(*layers.shapes, layer))
+
+
+def new_layer(group: Group, place: str, width: int, height: int) -> Layer:
+    """A shape at a named place of a picture; without a word for its size the middle one, without a colour red."""
+    x, y = PLACES[place]
+    shorter = min(width, height)
+    least, most = SIZES[group.size or "medium"]
+    colour = group.colour or "red"
+    thing = Thing(group.shape, PALETTE[colour], x * width / shorter, y * height / shorter, (least + most) / 2)
+    cover = np.asarray(mask(thing, width, height), dtype=np.float64) / 255
+    return Layer(group.shape, colour, thing.ink, cover, (x * width, y * height))
+
+
+def _moved(layers: Layers, edit: Edit, size: _Size) -> Layers:
+    height, width = size
+    x, y = PLACES[edit.place]
+    changed = {number: _at(layers.shapes[number], (x * width, y * height)) for number in _chosen(layers, edit.target)}
+    return _with(layers, changed)
+
+
+def _swapped(layers: Layers, edit: Edit, size: _Size) -> Layers:
+    first, second = (layers.shapes[_chosen(layers, group)[0]] for group in (edit.target, edit.other))
+    places = {id(first): _at(first, second.centre), id(second): _at(second, first.centre)}
+    return replace(layers, shapes=tuple(places.get(id(layer), layer) for layer in layers.shapes))
+
+
+def _swapped_colours(layers: Layers, edit: Edit, size: _Size) -> Layers:
+    first, second = _chosen(layers, edit.target), _chosen(layers, edit.other)
+    inks = layers.shapes[first[0]].ink, layers.shapes[second[0]].ink
+    changed = {number: replace(layers.shapes[number], ink=inks[1]) for number in first}
+    return _with(layers, changed | {number: replace(layers.shapes[number], ink=inks[0]) for number in second})
+
+
+def _on_another_background(layers: Layers, edit: Edit, size: _Size) -> Layers:
+    return replace(layers, background=PALETTE[edit.colour])
+
+
+_CHANGES: Mapping[EditKind, Callable[[Layers, Edit, _Size], Layers]] = {
+    "recolour": _recoloured,
+    "remove": _removed,
+    "add": _added,
+    "move": _moved,
+    "swap": _swapped,
+    "swap colours": _swapped_colours,
+    "background": _on_another_background,
+}
+
+
+def _chosen(layers: Layers, group: Group | None) -> list[int]:
+    """The shapes that a prompt means.
+
+    Raises:
+        ModelError: There is none.
+    """
+    assert group is not None
+    found = [
+        number
+        for number, layer in enumerate(layers.shapes)
+        if layer.shape == group.shape and group.colour in ("", layer.colour)
+    ]
+    if not found:
+        seen = ", ".join(f"{layer.colour} {layer.shape}" for layer in layers.shapes) or "nothing"
+        named = f"{group.colour} {group.shape}".strip()
+        raise ModelError(f"The model 'shapes' sees no {named} in the picture, but {seen}.")
+    return found
+
+
+def _with(layers: Layers, changed: Mapping[int, Layer]) -> Layers:
+    return replace(layers, shapes=tuple(changed.get(number, layer) for number, layer in enumerate(layers.shapes)))
+
+
+def _at(layer: Layer, centre: tuple[float, float]) -> Layer:
+    """A layer moved by whole pixels; what leaves the picture is lost."""
+    x, y = (round(new - old) for new, old in zip(centre, layer.centre, strict=True))
+    height, width = layer.cover.shape
+    cover: NDArray[Any] = np.zeros_like(layer.cover)
+    top, bottom, left, right = max(0, y), min(height, height + y), max(0, x), min(width, width + x)
+    cover[top:bottom, left:right] = layer.cover[top - y : bottom - y, left - x : right - x]
+    return replace(layer, cover=cover, centre=(layer.centre[0] + x, layer.centre[1] + y))

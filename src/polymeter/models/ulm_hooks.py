@@ -1,0 +1,139 @@
+"""The hooks of a wrapper that is written for ULMEvalKit: which of them its author wrote, and how they are called.
+
+A wrapper has one or more of ``generate_inner(message, dataset=None)``, which gives one image, and
+``batch_generate_inner(message, dataset, num_generations)``, which gives that many. ULMEvalKit's guide calls the second
+one ``batch_generation_inner`` and its code calls the first name; both are honoured.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import random
+import time
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from polymeter.core.errors import ModelError, PolymeterError, boundary
+
+_LOG = logging.getLogger("polymeter")
+BATCH_HOOKS = ("batch_generate_inner", "batch_generation_inner")
+HOOKS = ("generate_inner", *BATCH_HOOKS)
+_OURS = ("BaseModel", "BaseAPI", "_Prompting")
+_NONE: Mapping[str, Any] = MappingProxyType({})
+
+
+def is_written(cls: type, name: str) -> bool:
+    """Whether a class has a method that is not that of our base classes, nor of a stand-in for them."""
+    owner = next((base for base in cls.__mro__ if name in vars(base)), None)
+    return owner is not None and not (owner.__module__.startswith("polymeter.") and owner.__name__ in _OURS)
+
+
+def own_hook(wrapper: Any, name: str) -> Callable[..., Any] | None:
+    """A method that a wrapper's author wrote, or set on the object; ``None`` when there is none."""
+    if name in getattr(wrapper, "__dict__", {}) or is_written(type(wrapper), name):
+        found = getattr(wrapper, name, None)
+        return found if callable(found) else None
+    return None
+
+
+def own_batch_hook(wrapper: Any) -> Callable[..., Any] | None:
+    """The batch hook that a wrapper's author wrote, under either name."""
+    return next((hook for name in BATCH_HOOKS if (hook := own_hook(wrapper, name)) is not None), None)
+
+
+def with_known(function: Callable[..., Any], message: Any, extra: Mapping[str, Any] = _NONE, **known: Any) -> Any:
+    """Call a hook with a message, and with those of the ``known`` arguments that it takes.
+
+    Args:
+        function: The hook.
+        message: Its first argument.
+        extra: Further arguments that it gets whether it names them or not.
+        **known: ``dataset``, ``num_generations``, settings: handed over by name where the hook names them or takes
+            any; one that its author calls differently and needs, by position.
+    """
+    try:
+        parameters = list(inspect.signature(function).parameters.values())[1:]
+    except (TypeError, ValueError):
+        return function(message, **known, **extra)
+    by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    takes_any = any(one.kind is one.VAR_KEYWORD for one in parameters)
+    names = {one.name for one in parameters}
+    named = {name: value for name, value in known.items() if takes_any or name in names}
+    rest = [value for name, value in known.items() if name not in named]
+    unknown = [one for one in parameters if one.kind in by_position and one.name not in {**named, **extra}]
+    needed = [one for one in unknown if one.default is one.empty]
+    by_place = {one.name: value for one, value in zip(needed, rest, strict=False)}
+    return function(message, **by_place, **named, **extra)
+
+
+def tried(
+    wrapper: Any, hook: Callable[..., Any], items: Any, kwargs: Mapping[str, Any], **known: Any
+) -> tuple[int, Any, Any]:
+    """``(code, answer, log)`` of an endpoint's wrapper: its hook is tried until it succeeds, or as often as its
+    ``retry`` says.
+
+    A success is the code 0 with an answer. The code of a failure is never 0.
+    """
+    code, answer, log = -1, None, None
+    for number in range(max(int(getattr(wrapper, "retry", 1) or 1), 1)):
+        if number:
+            pause(wrapper)
+        try:
+            with boundary(ModelError, f"generate_inner of {type(wrapper).__name__}"):
+                given = with_known(hook, [dict(item) for item in items], kwargs, **known)
+                code, answer, log = given if is_coded(given) else (0, given, None)
+        except PolymeterError as error:  # whatever its client raises may pass
+            code, answer, log = -1, None, error
+        if code == 0 and answer is not None and not (isinstance(answer, str) and not answer):
+            return code, answer, log
+        if getattr(wrapper, "verbose", False):
+            _LOG.info("%s, try %d: code %s, %s", type(wrapper).__name__, number + 1, code, log)
+    return code or -1, answer, log
+
+
+def is_coded(given: Any) -> bool:
+    """Whether a result is ``(code, answer, log)``."""
+    return isinstance(given, tuple) and len(given) == 3 and isinstance(given[0], int)
+
+
+def pause(wrapper: Any) -> None:
+    """Wait before another try: at random, about ``wait`` seconds. Nobody's seeds are touched."""
+    time.sleep(random.SystemRandom().random() * float(getattr(wrapper, "wait", 0) or 0) * 2)
+
+
+def takes(function: Callable[..., Any], name: str) -> bool:
+    """Whether a hook names an argument."""
+    try:
+        return name in inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
+
+
+def checked_list(function: Callable[..., Any], given: Any, n: int) -> list[Any]:
+    """What a batch hook gave, if it is a list of as many as were asked for.
+
+    Raises:
+        ModelError: It is none.
+    """
+    name = getattr(function, "__name__", "generate")
+    if not isinstance(given, (list, tuple)):
+        raise ModelError(
+            f"{name} gave {described(given)} where a list of {n} was asked for.", hint="Return one item for each."
+        )
+    if len(given) != n:
+        asked = f"{n} was" if n == 1 else f"{n} were"
+        raise ModelError(f"{name} gave {len(given)} images where {asked} asked for.", hint="Return one for each.")
+    return list(given)
+
+
+def described(value: Any) -> str:
+    """What came, for messages."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, str):
+        return f"the text {value[:80]!r}"
+    kind = type(value).__name__
+    article = "an" if kind[0] in "AEIOUaeiou" else "a"
+    return f"{article} {kind} of {len(value)}" if isinstance(value, (list, tuple)) else f"{article} {kind}"

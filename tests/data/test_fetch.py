@@ -1,0 +1,185 @@
+"""Single files from URLs: verified after the download, bounded, whole or not at all."""
+
+import hashlib
+import io
+import logging
+from threading import Thread
+
+import pytest
+from PIL import Image as pil
+
+from polymeter.core.errors import DataError
+from polymeter.data import fetch
+from polymeter.data.fetch import download, fetched_image, md5_of
+from tests.helpers.file_server import Reply, serve
+
+TABLE = b"index\tprompt\n1\ta cat\n"
+MD5 = hashlib.md5(TABLE).hexdigest()
+OTHER = "0" * 32
+
+
+@pytest.fixture(autouse=True)
+def online(monkeypatch):
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setattr(fetch, "_WAIT_S", 0)
+
+
+@pytest.fixture
+def server():
+    with serve({"/t.tsv": Reply(TABLE)}) as running:
+        yield running
+
+
+def encoded(kind="PNG", size=(6, 4)):
+    buffer = io.BytesIO()
+    pil.new("RGB", size, (10, 20, 30)).save(buffer, kind)
+    return buffer.getvalue()
+
+
+def files(folder):
+    return sorted(path.name for path in folder.rglob("*") if path.is_file())
+
+
+def test_a_file_is_fetched_and_verified(server, tmp_path):
+    target = tmp_path / "deep" / "t.tsv"
+    assert download(f"{server.url}/t.tsv", target, md5=MD5.upper()) == target
+    assert target.read_bytes() == TABLE
+    assert files(tmp_path) == ["t.tsv"]
+
+
+def test_a_wrong_md5_after_the_download_leaves_nothing(server, tmp_path):
+    with pytest.raises(DataError, match=rf"has MD5 {MD5}, not {OTHER}; it was thrown away"):
+        download(f"{server.url}/t.tsv", tmp_path / "t.tsv", md5=OTHER)
+    assert files(tmp_path) == []
+
+
+def test_a_wrong_md5_leaves_the_former_file_as_it_was(server, tmp_path):
+    (tmp_path / "t.tsv").write_text("mine")
+    with pytest.raises(DataError, match="not " + OTHER):
+        download(f"{server.url}/t.tsv", tmp_path / "t.tsv", md5=OTHER)
+    assert (tmp_path / "t.tsv").read_text() == "mine"
+    assert files(tmp_path) == ["t.tsv"]
+
+
+def test_what_is_there_with_the_right_md5_is_not_fetched(server, tmp_path):
+    (tmp_path / "t.tsv").write_bytes(TABLE)
+    download(f"{server.url}/t.tsv", tmp_path / "t.tsv", md5=MD5)
+    assert not server.asked
+
+
+@pytest.mark.parametrize("promised", [None, -1])
+def test_a_file_that_is_too_large_is_refused_however_it_comes(server, tmp_path, promised):
+    server.replies["/t.tsv"] = Reply(b"x" * 5000, promised=promised)
+    with pytest.raises(DataError, match=r"t\.tsv gives \d+ bytes or more; 4000 are the most"):
+        download(f"{server.url}/t.tsv", tmp_path / "t.tsv", md5=MD5, max_bytes=4000)
+    assert files(tmp_path) == []
+
+
+def test_a_file_that_is_cut_off_is_an_error_after_a_second_try(server, tmp_path):
+    server.replies["/t.tsv"] = Reply(TABLE, promised=len(TABLE) + 10)
+    with pytest.raises(DataError, match=r"Fetching http.*raised RemoteProtocolError"):
+        download(f"{server.url}/t.tsv", tmp_path / "t.tsv", md5=None)
+    assert server.asked["/t.tsv"] == 2
+    assert files(tmp_path) == []
+
+
+def test_a_failing_server_is_asked_again(server, tmp_path):
+    replies = iter([Reply(status=503), Reply(TABLE)])
+    server.replies["/t.tsv"] = lambda: next(replies)
+    assert download(f"{server.url}/t.tsv", tmp_path / "t.tsv", md5=MD5).read_bytes() == TABLE
+
+
+def test_a_refusal_is_final(server, tmp_path):
+    with pytest.raises(DataError, match=r"/no\.tsv answers 404 Not Found"):
+        download(f"{server.url}/no.tsv", tmp_path / "t.tsv", md5=None)
+    assert server.asked["/no.tsv"] == 1
+    assert files(tmp_path) == []
+
+
+def test_redirects_are_followed(server, tmp_path):
+    server.replies["/old"] = Reply(status=302, headers={"Location": "/t.tsv"})
+    assert download(f"{server.url}/old", tmp_path / "t.tsv", md5=MD5).read_bytes() == TABLE
+
+
+def test_plain_http_warns_only_without_an_md5(server, tmp_path, caplog):
+    with caplog.at_level(logging.WARNING, "polymeter"):
+        download(f"{server.url}/t.tsv", tmp_path / "a", md5=MD5)
+        assert "nothing proves" not in caplog.text
+        download(f"{server.url}/t.tsv", tmp_path / "b", md5=None)
+    assert "not fetched over TLS and has no MD5" in caplog.text
+
+
+def test_a_file_url_is_copied_also_offline(tmp_path):
+    source = tmp_path / "a b.tsv"
+    source.write_bytes(TABLE)
+    target = tmp_path / "there" / "t.tsv"
+    assert download(source.as_uri(), target, md5=MD5, is_offline=True).read_bytes() == TABLE
+    with pytest.raises(DataError, match="there is no such file"):
+        download((tmp_path / "no").as_uri(), tmp_path / "n", md5=MD5)
+    with pytest.raises(DataError, match=r"on another machine \(host\)"):
+        download("file://host/x", tmp_path / "n", md5=MD5)
+    with pytest.raises(DataError, match="10 are the most"):
+        download(source.as_uri(), tmp_path / "n", md5=MD5, max_bytes=10)
+
+
+def test_offline_refuses_by_option_and_by_environment(server, tmp_path, monkeypatch):
+    with pytest.raises(DataError, match="not fetched: the run is offline"):
+        download(f"{server.url}/t.tsv", tmp_path / "t.tsv", md5=MD5, is_offline=True)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(DataError, match="not fetched: the run is offline"):
+        fetched_image(f"{server.url}/t.png", tmp_path)
+    assert not server.asked
+
+
+@pytest.mark.parametrize("url", ["ftp://x/y", "t.tsv", "javascript:1"])
+def test_other_addresses_are_refused(url, tmp_path):
+    with pytest.raises(DataError, match="only https, http and file addresses"):
+        download(url, tmp_path / "t", md5=None)
+
+
+def test_a_server_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(DataError, match=r"Fetching http://127\.0\.0\.1:9/x raised ConnectError"):
+        download("http://127.0.0.1:9/x", tmp_path / "t", md5=None)
+
+
+def test_a_file_that_many_want_is_fetched_once(server, tmp_path):
+    wanting = [
+        Thread(target=download, args=(f"{server.url}/t.tsv", tmp_path / "t.tsv"), kwargs={"md5": MD5}) for _ in range(6)
+    ]
+    for thread in wanting:
+        thread.start()
+    for thread in wanting:
+        thread.join()
+    assert md5_of(tmp_path / "t.tsv") == MD5
+    assert files(tmp_path) == ["t.tsv"]
+    assert server.asked["/t.tsv"] <= 2
+
+
+@pytest.mark.parametrize(("kind", "suffix"), [("PNG", ".png"), ("JPEG", ".jpg"), ("WEBP", ".webp")])
+def test_an_image_is_fetched_once_and_kept_as_it_is(server, tmp_path, kind, suffix):
+    data = encoded(kind)
+    server.replies["/i?size=1"] = Reply(data)
+    first = fetched_image(f"{server.url}/i?size=1", tmp_path)
+    assert fetched_image(f"{server.url}/i?size=1", tmp_path, is_offline=True) == first
+    assert (first.read_bytes(), first.suffix) == (data, suffix)
+    assert server.asked["/i?size=1"] == 1
+
+
+@pytest.mark.parametrize("body", [b"<html>not here</html>", encoded()[:45], b""])
+def test_what_is_no_image_is_refused_and_not_kept(server, tmp_path, body):
+    server.replies["/i.png"] = Reply(body)
+    with pytest.raises(DataError, match=r"Decoding what http.*/i\.png gives as an image"):
+        fetched_image(f"{server.url}/i.png", tmp_path)
+    assert files(tmp_path) == []
+
+
+def test_an_image_is_bounded(server, tmp_path, monkeypatch):
+    monkeypatch.setattr(fetch, "MOST_IMAGE_BYTES", 50)
+    server.replies["/i.png"] = Reply(encoded(size=(200, 200)))
+    with pytest.raises(DataError, match="50 are the most"):
+        fetched_image(f"{server.url}/i.png", tmp_path)
+
+
+def test_only_http_addresses_name_images(tmp_path):
+    with pytest.raises(DataError, match="no address that an image can be fetched from"):
+        fetched_image("file:///etc/passwd", tmp_path)

@@ -1,0 +1,51 @@
+"""Tables as a user runs them: dropped into a folder, measured from the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.dialects.tsv.native.kit import write_table
+from tests.e2e.kit import polymeter
+
+
+def measured(folder: Path, *words: str) -> dict[str, Any]:
+    """Results by task, metric and subset."""
+    done = polymeter(
+        "run", "--model", "mock", "--include-path", "tables", "--output", "out", *words, cwd=folder
+    )
+    assert (folder / "out" / "results.json").is_file(), done.stderr
+    told = json.loads((folder / "out" / "results.json").read_text())
+    return {
+        "/".join([name, *item["subset"], item["metric"]]): item
+        for name, task in told["tasks"].items()
+        for item in task["results"]
+    }
+
+
+def choices(n: int) -> list[dict[str, Any]]:
+    options = {"A": "lion", "B": "mouse", "C": "whale"}
+    return [
+        {"index": number, "question": f"{number}?", **options, "answer": "A", "category": "ab"[number % 2]}
+        for number in range(n)
+    ]
+
+
+def test_both_protocols_of_multiple_choice(tmp_path: Path) -> None:
+    (tmp_path / "tables").mkdir()
+    write_table(tmp_path / "tables" / "zoo.tsv", choices(4))
+    found = measured(tmp_path, "--tasks", "zoo", "--model-args", "answer=A", "--dialect-option", "tsv.circular=true")
+    assert (found["zoo/acc"]["value"], found["zoo/acc"]["n"]) == (1, 4)
+    assert (found["zoo/circular_acc"]["value"], found["zoo/circular_acc"]["n"]) == (0, 4)
+    assert found["zoo/category/a/acc"]["n"] == 2
+
+
+def test_a_judge_reads_what_the_rules_cannot(tmp_path: Path) -> None:
+    (tmp_path / "tables").mkdir()
+    write_table(tmp_path / "tables" / "zoo.tsv", choices(2))
+    vague = ("--tasks", "zoo", "--model-args", "answer=the king of the animals")
+    alone = measured(tmp_path, *vague)
+    assert (alone["zoo/acc"]["value"], alone["zoo/unparsed"]["value"]) == (0, 1)
+    judged = measured(tmp_path, *vague, "--judge", "mock", "--judge-args", "answer=A", "--restart")
+    assert (judged["zoo/acc"]["value"], judged["zoo/unparsed"]["value"]) == (1, 0)

@@ -1,0 +1,180 @@
+"""Rubrics, checklists and scales: what the judge sees, how its verdict is read, and what is no verdict."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from PIL import Image as Pictures
+
+from polymeter.core.asker import asking_through
+from polymeter.core.errors import PlanError, UnscoredError
+from polymeter.core.parts import Image, Text
+from polymeter.core.request import PROMPT_VERSION, Error, Request, Response
+from polymeter.judge.rubrics import Criterion, checklist, scale, weighted_rubric
+
+PICTURE = Pictures.new("RGB", (1600, 900), "red")
+
+
+class Asker:
+    """Says one thing and notes what it was asked and told."""
+
+    def __init__(self, answer: Response) -> None:
+        self.answer = answer
+        self.asked: list[tuple[str, Request]] = []
+        self.refused: list[str] = []
+
+    def __call__(self, role: str, request: Request) -> Response:
+        self.asked.append((role, request))
+        return self.answer
+
+    def refuse(self, why: str) -> None:
+        self.refused.append(why)
+
+
+def judged(answer: Any, function: Any, *args: Any, **kwargs: Any) -> tuple[Any, Request]:
+    text = answer if isinstance(answer, str) else json.dumps(answer)
+    asker = Asker(Response.of_text(text))
+    with asking_through(asker):
+        found = function(*args, **kwargs)
+    ((role, request),) = asker.asked
+    assert role == "judge"
+    assert asker.refused == []
+    return found, request
+
+
+def refused(answer: Any, function: Any, *args: Any, **kwargs: Any) -> str:
+    """Why an answer is no verdict; the run is told, whoever swallows the error."""
+    asker = Asker(Response.of_text(answer if isinstance(answer, str) else json.dumps(answer)))
+    with asking_through(asker), pytest.raises(UnscoredError) as caught:
+        function(*args, **kwargs)
+    assert len(asker.refused) == 1
+    return str(caught.value)
+
+
+LEVELS = {"consistency": 2, "realism": 1, "aesthetic": 0, "reasons": "It is red."}
+
+
+def test_the_weights_of_wise() -> None:
+    found, _ = judged(LEVELS, weighted_rubric, "a red wall", PICTURE)
+    assert found.score == pytest.approx((0.7 * 2 + 0.2 * 1) / 2)
+    assert found.parts == {"consistency": 2, "realism": 1, "aesthetic": 0}
+    assert found.explanation == "It is red."
+    best, _ = judged({**LEVELS, "realism": 2, "aesthetic": 2}, weighted_rubric, "a red wall", PICTURE)
+    assert best.score == pytest.approx(1)
+
+
+def test_criteria_of_ones_own() -> None:
+    criteria = [Criterion("fidelity", "Is it the same?", 3, 5), Criterion("charm", "Is it nice?", 1, 1)]
+    found, request = judged({"fidelity": 4, "charm": 1, "reasons": ""}, weighted_rubric, "p", PICTURE, criteria)
+    assert found.score == pytest.approx((3 * 4 + 1) / (3 * 5 + 1))
+    assert "- fidelity (0 to 5): Is it the same?" in request.text
+
+
+def test_the_judge_sees_every_picture_at_full_size_behind_its_name() -> None:
+    given = Pictures.new("RGB", (700, 500))
+    _, request = judged(LEVELS, weighted_rubric, "make it red", [PICTURE, PICTURE], input_images=given)
+    shown = [image.open().size for image in request.images()]
+    assert shown == [(700, 500), (1600, 900), (1600, 900)]
+    parts = request.messages[0].parts
+    assert [part.text for part in parts if isinstance(part, Text)][:3] == [
+        "The input picture:\n",
+        "The picture to judge (1 of 2):\n",
+        "The picture to judge (2 of 2):\n",
+    ]
+    assert isinstance(parts[1], Image)
+    assert next(image.source for image in request.images()) is given, "as it is, not encoded again"
+
+
+def test_prompts_are_filled_in_once_and_have_versions() -> None:
+    _, request = judged(LEVELS, weighted_rubric, "a {knowledge} sign", PICTURE, knowledge="The sign says {prompt}.")
+    assert "a {knowledge} sign" in request.text
+    assert "The sign says {prompt}." in request.text
+    assert request.origin is not None
+    version = request.origin.metadata[PROMPT_VERSION]
+    _, other = judged("[[3]]", scale, "p", PICTURE)
+    assert other.origin is not None
+    assert len(version) == 12
+    assert other.origin.metadata[PROMPT_VERSION] != version
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I would give it full marks.",
+        {**LEVELS, "consistency": 3},
+        {**LEVELS, "consistency": "2"},
+        {"consistency": 2, "realism": 1, "reasons": ""},
+        "",
+    ],
+)
+def test_a_rubric_that_is_not_filled_in_is_no_verdict(answer: Any) -> None:
+    assert "The judge's answer does not show" in refused(answer, weighted_rubric, "p", PICTURE)
+
+
+def test_a_checklist_gives_the_share_and_whether_all_hold() -> None:
+    items = ["Is there a circle?", "Is it red?"]
+    answers = [{"item": 1, "holds": True, "why": "at the top"}, {"item": 2, "holds": False, "why": "it is blue"}]
+    found, request = judged({"answers": answers}, checklist, "a red circle", PICTURE, items)
+    assert (found.score, found.passed) == (0.5, False)
+    assert found.parts == {"Is there a circle?": 1, "Is it red?": 0}
+    assert found.explanation == "1: yes, at the top 2: no, it is blue"
+    assert "1. Is there a circle?\n2. Is it red?" in request.text
+    found, _ = judged({"answers": [answers[0]]}, checklist, "p", PICTURE, items[:1])
+    assert (found.score, found.passed) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [([1], "items 1 to 2 in order: 1"), ([2, 1], "in order: 2, 1"), ([1, 1], "in order: 1, 1"), ([], "in order: none")],
+)
+def test_a_checklist_with_gaps_is_no_verdict(numbers: list[int], message: str) -> None:
+    answers = [{"item": number, "holds": True, "why": ""} for number in numbers]
+    assert message in refused({"answers": answers}, checklist, "p", PICTURE, ["a", "b"])
+
+
+def test_yes_in_words_is_no_verdict() -> None:
+    assert "does not show" in refused("1. yes\n2. no", checklist, "p", PICTURE, ["a", "b"])
+
+
+def test_a_scale_runs_from_0_to_10() -> None:
+    found, request = judged("Good colours.\nRating: [[7.5]]", scale, "p", PICTURE)
+    assert found.score == 7.5
+    assert found.explanation == "Good colours.\nRating: [[7.5]]"
+    assert "from 0 (of no use) to 10 (could" in request.text
+    assert "Rating: [[5]]" in request.text
+    found, request = judged("[[4]]", scale, "p", PICTURE, "Is it sharp?", bounds=(1, 5))
+    assert (found.score, "Is it sharp?" in request.text) == (4, True)
+
+
+@pytest.mark.parametrize("answer", ["[[11]]", "[[-1]]", "7", "[[3]] or [[4]]", "ten"])
+def test_what_is_no_rating_is_no_verdict(answer: str) -> None:
+    assert "a rating from 0 to 10" in refused(answer, scale, "p", PICTURE)
+
+
+def test_a_judge_that_cannot_be_asked_leaves_no_score() -> None:
+    asker = Asker(Response(error=Error("permanent", "gone")))
+    with asking_through(asker), pytest.raises(UnscoredError, match="The judge could not be asked: gone"):
+        scale("p", PICTURE)
+
+
+def test_a_run_without_a_judge_says_so() -> None:
+    with pytest.raises(PlanError, match="No model has the role 'judge'"):
+        scale("p", PICTURE)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: scale("p", []), "There is no picture to judge"),
+        (lambda: checklist("p", PICTURE, []), "A checklist needs items"),
+        (lambda: weighted_rubric("p", PICTURE, []), "A rubric needs criteria"),
+        (lambda: weighted_rubric("p", PICTURE, [Criterion("a", "", 1)] * 2), r'different names.*\["a", "a"\]'),
+        (lambda: weighted_rubric("p", PICTURE, [Criterion("two words", "", 1)]), "a name of one word"),
+        (lambda: weighted_rubric("p", PICTURE, [Criterion("a", "", 0)]), "weigh nothing"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_before_it_is(call: Any, message: str) -> None:
+    with pytest.raises(PlanError, match=message):
+        call()

@@ -1,0 +1,96 @@
+"""Whole runs with small pipelines, as a user starts them."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PIL import Image as Pictures
+
+import polymeter
+from polymeter.cli.main import main
+from polymeter.core.errors import PlanError
+
+STEPS = {"num_inference_steps": 2}
+PROMPTS = ("a red circle", "two blue squares left of a triangle", "a star", "nothing at all", "a yellow square")
+
+
+def text_to_image(folder: Path) -> Path:
+    file = folder / "prompts.tsv"
+    rows = [f"{number}\t{prompt}" for number, prompt in enumerate(PROMPTS)]
+    file.write_text("\n".join(["index\tprompt", *rows]) + "\n")
+    return file
+
+
+def editing(folder: Path) -> Path:
+    file = folder / "edits.tsv"
+    rows = []
+    for number, prompt in enumerate(PROMPTS):
+        buffer = io.BytesIO()
+        Pictures.new("RGB", (32, 32), (40 * number, 100, 200)).save(buffer, "PNG")
+        rows.append(f"{number}\t{base64.b64encode(buffer.getvalue()).decode()}\t{prompt}")
+    file.write_text("\n".join(["index\timage\tprompt", *rows]) + "\n")
+    return file
+
+
+def drawn(folder: Path) -> dict[str, list[str]]:
+    """What each sample of a run got: the names of image files, which are digests of what is in them."""
+    rows = [json.loads(line) for file in (folder / "samples").glob("*.jsonl") for line in file.read_text().splitlines()]
+    assert {row["status"] for row in rows} == {"ok"}
+    return {
+        row["id"]: [
+            name
+            for exchange in row["exchanges"]
+            for output in exchange["response"]["outputs"]
+            for name in output["images"]
+        ]
+        for row in rows
+    }
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "task"), [("stable_diffusion", text_to_image), ("stable_diffusion", editing), ("pix2pix", editing)]
+)
+def test_batch_size_changes_no_image(
+    pipeline_folder: Callable[..., Path], tmp_path: Path, pipeline: str, task: Callable[[Path], Path]
+) -> None:
+    file = str(task(tmp_path))
+    found = {}
+    for size in (1, 4):
+        output = tmp_path / f"run{size}"
+        model = f"diffusers:{pipeline_folder(pipeline)}"
+        polymeter.evaluate(model, [file], generation=STEPS, batch_size=size, output=output)
+        found[size] = drawn(output)
+    assert found[1] == found[4]
+    assert len({name for names in found[1].values() for name in names}) == len(PROMPTS)
+
+
+def test_the_command_line_draws(pipeline_folder: Callable[..., Path], tmp_path: Path) -> None:
+    command = ["run", "--model", f"diffusers:{pipeline_folder('stable_diffusion')}"]
+    command += ["--tasks", str(text_to_image(tmp_path)), "--output", str(tmp_path / "run")]
+    assert main([*command, "--gen-kwargs", "num_inference_steps=2,negative_prompt=blue,n=2"]) == 0
+    assert [len(set(names)) for names in drawn(tmp_path / "run").values()] == [2] * len(PROMPTS)
+
+
+def test_a_slip_of_the_pen_is_found_before_anything_is_spent(
+    pipeline_folder: Callable[..., Path], tmp_path: Path
+) -> None:
+    with pytest.raises(PlanError, match="Did you mean 'num_inference_steps'"):
+        polymeter.evaluate(
+            f"diffusers:{pipeline_folder('stable_diffusion')}",
+            [str(text_to_image(tmp_path))],
+            generation={"num_inferense_steps": 2},
+            output=tmp_path / "run",
+        )
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_pipeline_is_not_asked_for_text(pipeline_folder: Callable[..., Path], tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="asks for 'generate', which model .* cannot do"):
+        polymeter.evaluate(
+            f"diffusers:{pipeline_folder('stable_diffusion')}", ["demo_signs"], output=tmp_path / "run", limit=1
+        )
