@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from polymeter.api.catalog.hiding import Hider
 from polymeter.api.catalog.judging import judge_need
 from polymeter.api.catalog.markdown import code, escape, fence, paragraphs, table
-from polymeter.api.catalog.offline import offline
+from polymeter.api.offline import offline
 from polymeter.api.catalog.words import CHROME, LANGUAGES
 from polymeter.api.catalog.writing import file_names, write_pages
 from polymeter.core.errors import PlanError

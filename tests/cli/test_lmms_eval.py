@@ -230,7 +230,7 @@ def test_show_config_shows_the_tasks(recorder, capsys):
     [
         (["tasks"], "demo"),
         (["tasks", "list"], "demo"),
-        (["tasks", "subtasks"], "demo_page"),
+        (["tasks", "subtasks"], "demo_edit"),
         (["tasks", "list_groups"], "demo"),
         (["--tasks", "list_groups"], "demo"),
         (["--tasks", "list"], "demo"),

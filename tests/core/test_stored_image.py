@@ -33,7 +33,13 @@ def stored(path):
 
 def test_it_is_an_image_that_knows_its_size_without_decoding(stored):
     assert isinstance(stored, pil.Image)
-    assert (stored.size, stored.width, stored.height, stored.mode, stored.getbands()) == ((20, 12), 20, 12, "RGB", (*"RGB",))
+    assert (stored.size, stored.width, stored.height, stored.mode, stored.getbands()) == (
+        (20, 12),
+        20,
+        12,
+        "RGB",
+        (*"RGB",),
+    )
     assert not stored.is_decoded
 
 

@@ -96,6 +96,13 @@ def test_a_refusal_is_final(server, tmp_path):
     assert files(tmp_path) == []
 
 
+def test_no_token_is_in_a_message_or_log(server, tmp_path, caplog):
+    url = f"{server.url.replace('//', '//user:hunter2@')}/no.tsv?token=hunter2"
+    with caplog.at_level(logging.DEBUG, "polymeter"), pytest.raises(DataError, match=r"answers 404") as raised:
+        download(url, tmp_path / "t.tsv", md5=None)
+    assert "hunter2" not in str(raised.value) + caplog.text
+
+
 def test_redirects_are_followed(server, tmp_path):
     server.replies["/old"] = Reply(status=302, headers={"Location": "/t.tsv"})
     assert download(f"{server.url}/old", tmp_path / "t.tsv", md5=MD5).read_bytes() == TABLE
@@ -140,6 +147,12 @@ def test_other_addresses_are_refused(url, tmp_path):
 def test_a_server_that_is_not_there_is_named(tmp_path):
     with pytest.raises(DataError, match=r"Fetching http://127\.0\.0\.1:9/x raised ConnectError"):
         download("http://127.0.0.1:9/x", tmp_path / "t", md5=None)
+
+
+def test_a_folder_that_cannot_be_written_is_named(server, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match=r"Putting http.* at .*file/t\.tsv raised"):
+        download(f"{server.url}/t.tsv", tmp_path / "file" / "t.tsv", md5=MD5)
 
 
 def test_a_file_that_many_want_is_fetched_once(server, tmp_path):

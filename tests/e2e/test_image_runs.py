@@ -7,6 +7,7 @@ import io
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections import Counter
@@ -22,6 +23,7 @@ from polymeter.core.request import Output, Response
 from polymeter.core.stored_image import StoredImage
 from polymeter.models.mock import MockBatch
 from polymeter.store.export import read_samples
+from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal
 from polymeter.store.media import media_path
 from tests.e2e.kit import polymeter as command
@@ -48,6 +50,36 @@ class Drawn(TextBaseDataset):
         return {'right': all(number[0] == wanted for number in numbers), 'shade': float(np.mean(numbers))}
 """
 
+ADAPTER = """
+from PIL import Image
+from evalscope.benchmarks import Benchmark, DataAdapter
+from evalscope.constants import OutputType
+
+
+@Benchmark.register(
+    name='drawn',
+    dataset_id='example/drawn',
+    model_adapter=OutputType.IMAGE_GENERATION,
+    output_types=[OutputType.IMAGE_GENERATION],
+    metric_list=['AverageAccuracy'],
+    eval_split='test',
+)
+class DrawnAdapter(DataAdapter):
+
+    def load(self, **kwargs):
+        return {'default': {'test': [{'prompt': f'picture number {n}'} for n in range(12)]}}
+
+    def gen_prompt(self, input_d, subset_name, few_shot_list, **kwargs):
+        return self.gen_prompt_data(input_d['prompt'])
+
+    def get_gold_answer(self, input_d):
+        return input_d['prompt']
+
+    def match(self, gold, pred):
+        with Image.open(pred) as picture:
+            return float(picture.getpixel((0, 0))[0] == int(gold.rsplit(' ', 1)[1]))
+"""
+
 
 def table(folder: Path, n_rows: int = N_ROWS) -> Path:
     """A TSV of prompts that end in their numbers."""
@@ -63,12 +95,9 @@ def benchmark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("benchmark")
     table(folder / "LMUData")
     (folder / "drawn.py").write_text(DATASET_CLASS)
-    before = os.environ.get("LMUData")
-    os.environ["LMUData"] = str(folder / "LMUData")
-    yield folder / "drawn.py"
-    os.environ.pop("LMUData")
-    if before is not None:
-        os.environ["LMUData"] = before
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LMUData", str(folder / "LMUData"))
+        yield folder / "drawn.py"
 
 
 def run_child(file: Path, run: Path, log: Path, instant: str = "none", occurrence: int = 1) -> int:
@@ -144,8 +173,24 @@ def test_killed_and_resumed(benchmark: Path, whole: Path, tmp_path: Path, instan
         assert media_path(run / "media", file).read_bytes() == media_path(whole / "media", file).read_bytes()
 
 
+@pytest.mark.parametrize(("instant", "occurrence"), [("after_media", 5), ("after_answers", 2), ("mid_transaction", 9)])
+def test_an_adapters_run_is_killed_and_resumed(tmp_path: Path, instant: str, occurrence: int) -> None:
+    file = tmp_path / "drawn_adapter.py"
+    file.write_text(ADAPTER)
+    run, log, whole = tmp_path / "run", tmp_path / "log", tmp_path / "whole"
+    assert run_child(file, whole, tmp_path / "other") == 0
+    assert run_child(file, run, log, instant, occurrence) == -signal.SIGKILL
+    known = answered(run)
+    log.unlink()
+    assert run_child(file, run, log) == 0
+    assert not known.keys() & drawn(log).keys()
+    assert (run / "results.json").read_bytes() == (whole / "results.json").read_bytes()
+    assert json.loads((run / "results.json").read_text())["tasks"]["drawn"]["results"][0]["value"] == 1
+    assert answered(run) == answered(whole)
+
+
 def test_every_image_stands_with_its_prompt_seed_and_settings(whole: Path) -> None:
-    samples = list(read_samples(polymeter.open_run(whole).folder, "drawn"))
+    samples = list(read_samples(RunFolder(whole), "drawn"))
     assert len(samples) == N_ROWS
     for number, sample in enumerate(samples):
         (exchange,) = sample["exchanges"]
@@ -161,16 +206,21 @@ def test_every_image_stands_with_its_prompt_seed_and_settings(whole: Path) -> No
     assert "data:image" in (whole / "report.html").read_text()
 
 
-def test_an_image_that_was_deleted_is_drawn_again(benchmark: Path, tmp_path: Path) -> None:
+def test_an_image_that_was_deleted_is_drawn_again_where_it_is_needed(benchmark: Path, tmp_path: Path) -> None:
     run, log = tmp_path / "run", tmp_path / "log"
-    assert run_child(benchmark, run, log, "before_end", 1) == -signal.SIGKILL
+    assert run_child(benchmark, run, log) == 0
+    results = (run / "results.json").read_bytes()
     name, (file,) = next(iter(answered(run).items()))
     media_path(run / "media", file).unlink()
+    with sqlite3.connect(run / "journal.db") as journal:  # as if it had been killed before this sample ended
+        journal.execute("DELETE FROM samples WHERE sample=0")
     log.unlink()
     assert run_child(benchmark, run, log) == 0
     assert drawn(log)[name] == 1
+    assert len(drawn(log)) == 2, "the two images of one sample, and no others"
     assert media_path(run / "media", file).is_file()
-    samples = list(read_samples(polymeter.open_run(run).folder, "drawn"))
+    assert (run / "results.json").read_bytes() == results
+    samples = list(read_samples(RunFolder(run), "drawn"))
     assert all(len(sample["exchanges"]) == 1 for sample in samples)
 
 
@@ -225,9 +275,9 @@ def test_an_endpoint_with_a_bad_day_draws_every_image(tmp_path: Path) -> None:
         model = ("--model", "openai:fault", "--model-args", f"base_url={server.base_url},api=images")
         done = command("run", *model, "--tasks", "drawn.tsv", "--output", "run", "--seed", "3", cwd=tmp_path)
         stormy = dict(server.stats.faults)
-    assert done.returncode == 1, "without a judge there is no score"
+    assert done.returncode < 2, done.stderr
     assert stormy
-    samples = list(read_samples(polymeter.open_run(tmp_path / "run").folder, "drawn"))
+    samples = list(read_samples(RunFolder(tmp_path / "run"), "drawn"))
     asked = [exchange for sample in samples for exchange in sample["exchanges"]]
     assert len(asked) == N_ROWS
     assert len({exchange["response"]["outputs"][0]["images"][0] for exchange in asked}) == N_ROWS
@@ -239,8 +289,8 @@ def test_a_tsv_of_edits_shows_input_and_output(tmp_path: Path) -> None:
     cell = base64.b64encode(buffer.getvalue()).decode()
     (tmp_path / "edits.tsv").write_text(f"index\timage\tprompt\n0\t{cell}\tmake it blue\n")
     done = command("run", "--model", "mock", "--tasks", "edits.tsv", "--output", "run", cwd=tmp_path)
-    assert done.returncode == 1, done.stderr
-    (sample,) = read_samples(polymeter.open_run(tmp_path / "run").folder, "edits")
+    assert done.returncode < 2, done.stderr
+    (sample,) = read_samples(RunFolder(tmp_path / "run"), "edits")
     (exchange,) = sample["exchanges"]
     kinds = [next(iter(part)) for part in exchange["request"]["messages"][0]["parts"]]
     assert sorted(kinds) == ["image", "text"]

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -50,10 +50,8 @@ def serve(replies=None) -> Iterator[Server]:
             if reply.promised != -1:
                 self.send_header("Content-Length", str(len(reply.body) if reply.promised is None else reply.promised))
             self.end_headers()
-            try:
+            with suppress(ConnectionError):  # the client may have had enough
                 self.wfile.write(reply.body)
-            except ConnectionError:
-                pass  # the client had enough
 
         def log_message(self, *args):
             pass

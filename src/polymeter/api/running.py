@@ -5,11 +5,13 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.api.imports import import_file
+from polymeter.api.offline import without_hub
 from polymeter.api.settings import read_settings
 from polymeter.core.model import Model, ModelSpec
 from polymeter.core.options import RunOptions
@@ -142,7 +144,8 @@ def resume(path: Path | str, *, progress: Progress | None = None) -> RunResult:
 
 
 def _run(request: RunRequest, progress: Progress) -> RunResult:
-    return carried_out(lambda: run(request, progress))
+    with without_hub() if request.options.is_offline else nullcontext():
+        return carried_out(lambda: run(request, progress))
 
 
 def carried_out(evaluation: Callable[[], RunOutcome]) -> RunResult:

@@ -82,6 +82,9 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
         list[str] | None,
         _option("--weights", help="Local files in place of a model id.", panel=_WHAT, metavar="ID=PATH"),
     ] = None,
+    offline: Annotated[
+        bool, _option("--offline", help="Fetch nothing for data or weights; endpoints are asked.", panel=_WHAT)
+    ] = False,
     limit: Annotated[
         float | None,
         _option("--limit", help="At most so many samples of each task; below 1: this share.", panel=_HOW, metavar="N"),
@@ -196,6 +199,7 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
         "media": media.value if media else None,
         "journal_dir": journal_dir,
         "cache_dir": cache_dir,
+        "is_offline": offline or None,
         "is_restart": restart or None,
     }
     options = {name: value for name, value in told.items() if value not in (None, (), {})}

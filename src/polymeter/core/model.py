@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 ALL_READY: Final = "all_ready"
 """Batch hint of a wrapper with a scheduler of its own: it wants everything that is ready."""
 
-PromptOverride = Callable[[Mapping[str, Any], str], Any]
+PromptOverride = Callable[..., Any]
+"""``(row, dataset, dump_image) → message``. The row is a mapping or a ``pandas.Series``, ``dataset`` the name of the
+benchmark, and ``dump_image``, which may be left out, a function from the row to the paths of its images. It gives
+messages, items ``{"type": …, "value": …}``, or ``None`` where the benchmark's own prompt is to be used.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,7 @@ class ModelTraits:
         is_completion: Whether it continues text and does not follow a chat template, so that injected stop strings
             matter to it.
         is_foreign: Whether its outputs are used as they are (stop strings are not applied unless the plan asks).
-        prompt_override: ``(row, dataset) → messages``, for models that bring their own prompts.
+        prompt_override: A ``PromptOverride``, for models that bring their own prompts.
     """
 
     family: str

@@ -108,6 +108,9 @@ class RunOptions(Options):
     cache_dir: Path | None = runtime(
         None, "Where prepared data and indexes are kept; default: the user's cache folder."
     )
+    is_offline: bool = runtime(
+        False, "Fetch nothing for data or weights; what is not on this machine is missing. Endpoints are asked."
+    )
     is_restart: bool = runtime(False, "Throw away what the run folder holds.")
 
     def identity(self) -> dict[str, Any]:

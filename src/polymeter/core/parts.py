@@ -301,6 +301,11 @@ class Video(_Carried):
         return digest(f"{media_hash(self.source)}:{self.start_s}:{self.end_s}".encode())
 
 
+def is_picture(value: Any) -> bool:
+    """Whether a value is a picture: an ``Image`` part or a Pillow image."""
+    return isinstance(value, Image) or is_pil(value)
+
+
 Media = Image | Audio | Video
 Part = Text | Image | Audio | Video
 

@@ -136,7 +136,8 @@ class Score:
         target: What was expected, as text, for people.
         answer: What was scored, after filters, as text, for people.
         explanation: Why, for people.
-        log: Further values that the task reports of the sample; kept, never aggregated.
+        log: Further values that the task reports of the sample; kept, never aggregated. Of pictures (Pillow images or
+            ``Image`` parts) previews are kept, and the page shows them beside the answer.
         judge_calls: Fingerprints of the judge's answers it rests on. Filled by the engine.
     """
 

@@ -20,6 +20,7 @@ from urllib.parse import unquote, urlsplit
 
 from polymeter.core.errors import DataError, boundary
 from polymeter.core.files import replacing
+from polymeter.core.secrets import hide_secrets
 from polymeter.core.sources import digest
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ _SWITCH = "HF_HUB_OFFLINE"
 _ON = ("1", "true", "yes", "on")
 _TRIES = 2
 _WAIT_S = 0.5
-_SERVER_ERROR = 500
 _HERE = ("", "localhost")
 
 
@@ -66,18 +66,18 @@ def download(
         DataError: The file cannot be had, is too large, or has another MD5. Nothing is left behind then, and a file
             that was there is unchanged.
     """
-    target = Path(target)
+    target, shown = Path(target), hide_secrets(url)
     if not md5 and not url.lower().startswith("https://"):
-        log.warning("%s is not fetched over TLS and has no MD5: nothing proves what it is", url)
+        log.warning("%s is not fetched over TLS and has no MD5: nothing proves what it is", shown)
     was_there = target.exists()
-    with _locked(target):
+    with boundary(DataError, f"Putting {shown} at {target}"), _locked(target):
         if target.exists() and (md5_of(target) == md5.lower() if md5 else not was_there):
             return target  # another process fetched it meanwhile
         with replacing(target, binary=True) as file:
             found = _fetch(url, file, max_bytes=max_bytes, timeout_s=timeout_s, is_offline=is_offline)
             if md5 and found != md5.lower():
                 raise DataError(
-                    f"What {url} gives has MD5 {found}, not {md5.lower()}; it was thrown away.",
+                    f"What {shown} gives has MD5 {found}, not {md5.lower()}; it was thrown away.",
                     where=str(target),
                     hint="The file at that address has changed, or the MD5 in DATASET_MD5 is wrong.",
                 )
@@ -101,7 +101,7 @@ def fetched_image(url: str, folder: Path, *, is_offline: bool = False) -> Path:
         return known
     if not url.lower().startswith(("http://", "https://")):
         raise DataError(f"{url[:120]!r} is no address that an image can be fetched from.", hint="Give an http(s) URL.")
-    with _locked(folder / name):
+    with boundary(DataError, f"Putting {hide_secrets(url)} into {folder}"), _locked(folder / name):
         known = _known(folder, name)
         if known is not None:
             return known
@@ -135,7 +135,7 @@ def _image_suffix(data: bytes, url: str) -> str:
     """The suffix of an image's format. Decodes the image: what is cut off is no image."""
     from PIL import Image as pil
 
-    with boundary(DataError, f"Decoding what {url} gives as an image"):
+    with boundary(DataError, f"Decoding what {hide_secrets(url)} gives as an image"):
         picture = pil.open(io.BytesIO(data))
         picture.load()
     return f".{(picture.format or 'png').lower()}".replace("jpeg", "jpg")
@@ -143,21 +143,19 @@ def _image_suffix(data: bytes, url: str) -> str:
 
 def _fetch(url: str, file: IO[bytes], *, max_bytes: int, timeout_s: float, is_offline: bool) -> str:
     """Write what a URL gives; its hex MD5."""
-    parts = urlsplit(url)
+    parts, shown = urlsplit(url), hide_secrets(url)
     scheme = parts.scheme.lower()
     if scheme == "file":
         return _copy(url, Path(unquote(parts.path)), parts.netloc, file, max_bytes)
     if scheme not in ("http", "https"):
-        raise DataError(f"{url!r} cannot be fetched: only https, http and file addresses can.")
+        raise DataError(f"{shown!r} cannot be fetched: only https, http and file addresses can.")
     if is_offline_now(is_offline):
-        raise DataError(
-            f"{url} is not fetched: the run is offline.",
-            hint=f"Unset {_SWITCH} and leave out --offline, or put the file in its place.",
-        )
+        hint = f"Allow the network (unset {_SWITCH}), or put the file in its place."
+        raise DataError(f"{shown} is not fetched: the run is offline.", hint=hint)
     for tries_left in reversed(range(_TRIES)):
-        sink = _Sink(file, url, max_bytes)
+        sink = _Sink(file, shown, max_bytes)
         try:
-            with boundary(DataError, f"Fetching {url}", hint="Check the address and the connection."):
+            with boundary(DataError, f"Fetching {shown}", hint="Check the address and the connection."):
                 _stream(url, sink, timeout_s)
         except DataError as error:
             if not tries_left or not _is_passing(error):
@@ -195,8 +193,8 @@ class _Sink:
         return self._file.write(block)
 
 
-class _RefusedError(DataError):
-    """A server said no."""
+class _ServerError(DataError):
+    """A server failed, which may pass."""
 
 
 def _stream(url: str, sink: _Sink, timeout_s: float) -> None:
@@ -214,17 +212,19 @@ def _stream(url: str, sink: _Sink, timeout_s: float) -> None:
 
 def _check(url: str, response: httpx.Response) -> None:
     if response.is_error:
-        what = f"{url} answers {response.status_code} {response.reason_phrase}."
-        raise DataError(what) if response.status_code >= _SERVER_ERROR else _RefusedError(what)
+        what = f"{hide_secrets(url)} answers {response.status_code} {response.reason_phrase}."
+        raise _ServerError(what) if response.is_server_error else DataError(what)
     if url.lower().startswith("https:") and response.url.scheme != "https":
-        raise _RefusedError(f"{url} leads to {response.url}, which is not verified by TLS.")
+        raise DataError(
+            f"{hide_secrets(url)} leads to {response.url.host} over plain http, which is not verified by TLS."
+        )
 
 
 def _is_passing(error: DataError) -> bool:
     """Whether trying again may help: the connection failed, or the server did."""
     import httpx
 
-    return isinstance(error.__cause__, httpx.TransportError) or " answers 5" in error.what
+    return isinstance(error, _ServerError) or isinstance(error.__cause__, httpx.TransportError)
 
 
 def _copy(url: str, source: Path, host: str, file: IO[bytes], max_bytes: int) -> str:

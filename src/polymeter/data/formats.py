@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 from polymeter.core.errors import DataError, boundary, did_you_mean
 from polymeter.core.files import replacing
 from polymeter.core.registry import missing_package
+from polymeter.core.secrets import hide_secrets
 from polymeter.core.sources import digest, is_elsewhere
 from polymeter.data.fetch import download
 from polymeter.data.pickles import read_pickle, write_pickle
@@ -80,9 +81,11 @@ def _kind(f: str | Path, fmt: str | None, known: Iterable[str]) -> str:
 
 def _local(url: str, kind: str, folder: Path | None) -> Path:
     if kind == "pkl":
-        raise DataError(f"{url} is a pickle: those are only read from this machine.", hint="Fetch it if you trust it.")
+        raise DataError(
+            f"{hide_secrets(url)} is a pickle: those are only read from this machine.", hint="Fetch it if you trust it."
+        )
     if folder is None:
-        raise DataError(f"{url} is no local file.", hint="Fetch it first.")
+        raise DataError(f"{hide_secrets(url)} is no local file.", hint="Fetch it first.")
     target = folder / f"{digest(url.encode())[:12]}-{Path(url).name}"
     return target if target.is_file() else download(url, target, md5=None)
 

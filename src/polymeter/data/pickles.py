@@ -38,13 +38,14 @@ _PLAIN = {
     "pandas._libs.internals": "_unpickle_block",
     "pandas._libs.interval": "__pyx_unpickle_IntervalMixin",
     "pandas._libs.missing": "NA",
-    "pandas._libs.tslibs.nattype": "_nat_unpickle",
+    "pandas._libs.tslibs.nattype": "_nat_unpickle __nat_unpickle",
     "pandas._libs.tslibs.timedeltas": "_timedelta_unpickle",
     "pandas._libs.tslibs.timestamps": "_unpickle_timestamp",
     "pandas.core.indexes.base": "_new_Index",
     "pandas.core.indexes.datetimes": "_new_DatetimeIndex",
     "pandas.core.internals.blocks": "new_block",
     "pyarrow.lib": "py_buffer type_for_alias chunked_array",
+    "pytz": "_UTC _p",
 }
 _ALLOWED = frozenset((module, name) for module, names in _PLAIN.items() for name in names.split())
 _RENAMED = {"__builtin__": "builtins", "copy_reg": "copyreg", "pathlib._local": "pathlib"}

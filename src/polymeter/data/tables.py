@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 IMAGE_COLUMNS = ("image", "image_path")
 _MOST_NAMED = 5
+_LONGEST_LINE = 1 << 20
 
 
 def columns_of(path: Path) -> tuple[str, ...]:
@@ -25,15 +26,16 @@ def columns_of(path: Path) -> tuple[str, ...]:
     """
     path = Path(path)
     with boundary(DataError, f"Reading the header of {path}"), path.open(encoding="utf-8-sig", newline="") as file:
-        header = next(csv.reader(file, delimiter="\t"), None)
+        lines = iter(lambda: file.readline(_LONGEST_LINE), "")  # a file without line breaks is no table
+        header = next(csv.reader(lines, delimiter="\t"), None)
     if not header:
         raise DataError(f"The table {path} is empty.")
     return tuple(header)
 
 
 def read_tsv(path: Path | str) -> pd.DataFrame:
-    """A TSV as pandas' ``read_csv`` gives it, but for the columns of images, whose cells stay the texts that
-    they are (or NaN where they are empty), also where all of them look like numbers.
+    """A TSV as pandas' ``read_csv`` gives it, but for the columns of images, whose cells stay the texts that they are
+    (or NaN where they are empty), also where all of them look like numbers.
 
     Raises:
         DataError: There is no such file, or it is not a table of text in UTF-8.
@@ -42,7 +44,7 @@ def read_tsv(path: Path | str) -> pd.DataFrame:
 
 
 def read_words(path: Path | str) -> pd.DataFrame:
-    """A TSV as ``read_tsv`` gives it, but for words such as "None" and "NA", which stay words: only empty cells are NaN.
+    """A TSV as ``read_tsv`` gives it, but words such as "None" and "NA" stay words: only empty cells are NaN.
 
     Raises:
         DataError: There is no such file, or it is not a table of text in UTF-8.

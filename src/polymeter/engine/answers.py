@@ -53,6 +53,10 @@ def _check(request: Request, response: Any) -> None:
     if not outputs or not all(isinstance(output, Output) for output in outputs):
         raise ModelError("The model gave a Response without outputs and without an error.")
     is_single = request.origin is None or request.origin.protocol == "single"
+    for output in outputs:
+        _check_output(output)
+        if is_single:
+            _check_kind(ask, output)
     if isinstance(ask, Loglikelihood):
         if len(outputs[0].logprobs) != len(ask.continuations):
             given = len(outputs[0].logprobs)
@@ -60,16 +64,12 @@ def _check(request: Request, response: Any) -> None:
     elif is_single and len(outputs) != ask.n:
         asked = f"{ask.n} image(s)" if isinstance(ask, GenerateImage) else str(ask.n)
         raise ModelError(f"The model gave {len(outputs)} outputs where {asked} were asked for.")
-    for output in outputs:
-        if output.text is not None and not isinstance(output.text, str):
-            raise ModelError(f"The model gave a {type(output.text).__name__} in place of text.")
-        _check_images(output)
-        if is_single:
-            _check_kind(ask, output)
 
 
-def _check_images(output: Output) -> None:
-    images = output.images
+def _check_output(output: Output) -> None:
+    text, images = output.text, output.images
+    if text is not None and not isinstance(text, str):
+        raise ModelError(f"The model gave a {type(text).__name__} in place of text.")
     if not isinstance(images, (tuple, list)):
         raise ModelError(
             f"The model gave a {type(images).__name__} in place of the images of an output.",

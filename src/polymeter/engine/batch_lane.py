@@ -72,6 +72,7 @@ class BatchLane:
         self._is_loaded = False
         self._in_model: int | None = None
         self._thread = Pool("model", 1)
+        self._out = Pool("answers", 1)
 
     @property
     def keeps_busy(self) -> int:
@@ -140,6 +141,10 @@ class BatchLane:
         # One long call into foreign code hears of no interrupt; waiting for it could take minutes.
         done.wait(timeout=_LEAVE_S if is_computing else CLOSE_S)
         self._thread.close()
+        written = threading.Event()
+        self._out.submit(written.set)  # behind the answers that are still being written down
+        written.wait(timeout=CLOSE_S)
+        self._out.close()
 
     def _largest(self) -> int | None:
         scale = self._sizes.scale
@@ -206,7 +211,14 @@ class BatchLane:
         with self._lock:
             self._is_computing = False
             self._start()
-        self._listener.done([one for one in batch if one.response is not None])
+        self._hand_on([one for one in batch if one.response is not None])
+
+    def _hand_on(self, answered: list[Asked]) -> None:
+        """Give answers to the listener, which writes them down. Images are encoded for that, beside the next batch."""
+        if any(output.images for one in answered if one.response is not None for output in one.response.outputs):
+            self._out.submit(lambda: self._listener.done(answered))
+        else:
+            self._listener.done(answered)
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:

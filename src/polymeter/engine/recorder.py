@@ -5,14 +5,17 @@ then ends.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from polymeter.core.codec import NotExactError, encode, jsonable
-from polymeter.core.errors import ModelError, PolymeterError, boundary
+from polymeter.core.errors import DataError, ModelError, PolymeterError, boundary
+from polymeter.core.parts import Image, is_picture
 from polymeter.core.request import Error, Response
 from polymeter.core.status import SampleStatus
+from polymeter.core.task import Score
 from polymeter.engine.player import Asked, Ended
 from polymeter.store.journal import STALE, JournalWriter
 from polymeter.store.media import MediaStore
@@ -67,6 +70,17 @@ class Recorder:
         )
         return replace(response, outputs=tuple(outputs))
 
+    def _with_previews(self, score: Score) -> Score:
+        """The score with previews in place of the pictures in its log (a reference that an image was compared to)."""
+        kept = {name: {"image": self._preview(value)} for name, value in score.log.items() if is_picture(value)}
+        return replace(score, log={**score.log, **kept}) if kept else score
+
+    def _preview(self, picture: Any) -> Mapping[str, Any]:
+        image = picture if isinstance(picture, Image) else Image(picture)
+        with suppress(DataError):  # what is said of it then is where it came from
+            self._media.keep_preview(image)
+        return self._media.describe(image)
+
     def ends(self, ended: Sequence[Ended]) -> None:
         """Journal the ends of samples, with their scores. Only what is settled is sealed: a failure is tried again on
         resume.
@@ -78,7 +92,7 @@ class Recorder:
                 where = (key.role, key.model, key.fingerprint, key.occurrence)
                 turns.append((end.play.used.get(key, STALE), task.number, sample.index, *where))
             if end.score is not None:
-                written = write_score(end.score)
+                written = write_score(self._with_previews(end.score))
                 scores.append((task.number, sample.index, task.task.score_digest, int(written.is_exact), written.body))
             samples.append(
                 (

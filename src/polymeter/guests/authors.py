@@ -1,4 +1,6 @@
-"""Calling authors' code before anything is asked: its failures become plan errors that say what to do."""
+"""Calling the code of benchmarks and wrappers before anything is asked: its failures become errors that say where they
+came from and what to do.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +9,14 @@ from contextlib import contextmanager
 
 from polymeter.core.errors import PlanError, PolymeterError, blame, boundary
 from polymeter.core.registry import missing_package
+from polymeter.guests.imports import PREFIX
 
 _FOREIGN = ("evalscope", "lmms_eval", "lm_eval", "ulmeval", "vlmeval")
 
 
 @contextmanager
 def authors_code(error_type: type[PolymeterError], doing: str) -> Iterator[None]:
-    """Call a benchmark's own code inside this, before anything is asked.
+    """Call a benchmark's or wrapper's own code inside this, before anything is asked.
 
     Args:
         error_type: What its failures become.
@@ -22,12 +25,12 @@ def authors_code(error_type: type[PolymeterError], doing: str) -> Iterator[None]
     Raises:
         PlanError: It needs a package that is not installed.
     """
-    with boundary(error_type, doing, hint="Fix the benchmark's code."):
+    with boundary(error_type, doing, hint="Fix the code there."):
         try:
             yield
         except ModuleNotFoundError as error:
             missing = error.name or "?"
-            if missing.partition(".")[0] in _FOREIGN:
+            if missing.partition(".")[0] in _FOREIGN or missing.startswith((".", PREFIX)):
                 raise
             plain = missing_package(missing, doing[0].lower() + doing[1:])
             raise PlanError(plain.what, where=blame(error), hint=plain.hint) from error

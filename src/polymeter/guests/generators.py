@@ -72,6 +72,11 @@ def own_generators(seed: int) -> Iterator[None]:
         _mine.generators, _mine.spare = before, own
 
 
+def has_own_generators() -> bool:
+    """Whether this thread draws from generators of its own, which were seeded for what it does."""
+    return getattr(_mine, "generators", None) is not None
+
+
 def _new_numpy() -> Any:
     import numpy as np
 

@@ -54,7 +54,7 @@ def load_kit_file(file: Path, supplied: Mapping[str, Any] | None = None) -> Modu
         switch_on_facades()
         names = supplied_names() if supplied is None else supplied
         with authors_code(PlanError, f"Loading {file.name}"):
-            return load_file(file, names, _places(file.resolve().parent))
+            return load_file(file, names, _places(file.resolve()))
 
 
 def is_kit_file(file: Path) -> bool:
@@ -74,9 +74,12 @@ def supplied_names() -> dict[str, Any]:
     return names
 
 
-def _places(folder: Path) -> tuple[str, ...]:
-    """The packages that a folder may stand for, the likeliest first."""
-    kits = sorted(KITS, key=lambda kit: (kit not in folder.parts, kit))
+def _places(file: Path) -> tuple[str, ...]:
+    """The packages that a file's folder may stand for, the likeliest first: told by the folders that it lies in, then
+    by what it names.
+    """
+    folder, source = file.parent, file.read_bytes()
+    kits = sorted(KITS, key=lambda kit: (kit not in folder.parts, kit.encode() not in source, kit))
     trees = [f"{kit}.{part}" for kit in kits for part in KITS[kit]]
     trees.sort(key=lambda tree: tree.rpartition(".")[2] != folder.name)
     return (*trees, *(f"{tree}.{folder.name}" for tree in trees))

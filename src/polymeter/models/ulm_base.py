@@ -9,15 +9,17 @@ from __future__ import annotations
 import logging
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
 from polymeter.core.errors import ModelError, PolymeterError, boundary
 from polymeter.guests.contain import seeded
-from polymeter.guests.generators import torch_seeded
+from polymeter.guests.generators import has_own_generators, torch_seeded
 from polymeter.guests.items import Item, as_items
-from polymeter.models.ulm_hooks import checked_list, own_batch_hook, pause, tried, with_known
+from polymeter.guests.loggers import guest_logger
+from polymeter.models.ulm_hooks import checked_list, own_batch_hook, pause, tried, with_known, without_gradients
 
 _LOG = logging.getLogger("polymeter")
 _SEED = 42
@@ -138,7 +140,8 @@ class BaseModel(_Prompting):
         """Images (or texts) for a message in any form.
 
         Python's, NumPy's and torch's generators are seeded with the environment's ``SEED`` (default 42) for the call,
-        and left as they were. Relative paths are looked for from the working directory.
+        and left as they were; in a run they are seeded for the sample already. Relative paths are looked for from the
+        working directory.
 
         Args:
             message: A text, an item, a list of texts or a list of items.
@@ -153,8 +156,7 @@ class BaseModel(_Prompting):
             ModelError: The model takes no such content, or its hook gave another number than was asked for.
         """
         items = self._items(message)
-        seed = environment_seed()
-        with seeded(seed % 2**32), torch_seeded(seed):
+        with _seeded(), without_gradients():
             given = self.batch_generate_inner(items, dataset, num_generations)
         return checked_list(self.batch_generate_inner, given, num_generations)
 
@@ -210,7 +212,7 @@ class BaseAPI(_Prompting):
     ) -> None:
         self.retry, self.wait, self.system_prompt = retry, wait, system_prompt
         self.verbose, self.fail_msg, self.default_kwargs = verbose, fail_msg, kwargs
-        self.logger = logging.getLogger("polymeter.ulm")
+        self.logger = guest_logger("ChatAPI")
 
     def generate_inner(self, inputs: list[Item], **kwargs: Any) -> tuple[int, Any, Any]:
         """``(code, answer, log)`` for a message."""
@@ -281,12 +283,17 @@ def _later(turns: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return next((turns[place:] for place in range(1, len(turns)) if turns[place]["role"] == "user"), [])
 
 
-def environment_seed() -> int:
-    """The seed of calls outside of runs: the environment's ``SEED``, else 42.
+@contextmanager
+def _seeded() -> Iterator[None]:
+    if has_own_generators():
+        yield
+        return
+    seed = _environment_seed()
+    with seeded(seed % 2**32), torch_seeded(seed):
+        yield
 
-    Raises:
-        ModelError: It is no number.
-    """
+
+def _environment_seed() -> int:
     text = os.environ.get("SEED", "").strip()
     if not text:
         return _SEED

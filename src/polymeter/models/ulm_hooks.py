@@ -10,8 +10,10 @@ from __future__ import annotations
 import inspect
 import logging
 import random
+import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
 
@@ -109,6 +111,17 @@ def takes(function: Callable[..., Any], name: str) -> bool:
         return name in inspect.signature(function).parameters
     except (TypeError, ValueError):
         return False
+
+
+@contextmanager
+def without_gradients() -> Iterator[None]:
+    """Call a hook inside this: ULMEvalKit switches torch's gradients off, and its wrappers count on that."""
+    torch = sys.modules.get("torch")
+    if torch is None or not hasattr(torch, "no_grad"):
+        yield
+        return
+    with torch.no_grad():
+        yield
 
 
 def checked_list(function: Callable[..., Any], given: Any, n: int) -> list[Any]:

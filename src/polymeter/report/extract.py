@@ -63,6 +63,10 @@ def pictures_of(sample: Mapping[str, Any]) -> Iterator[str]:
                     yield image["file"]
         for output in _objects((exchange.get("response") or {}).get("outputs")):
             yield from (name for name in output.get("images") or () if isinstance(name, str))
+    for value in (sample.get("log") or {}).values():
+        image = value.get("image") if isinstance(value, Mapping) else None
+        if isinstance(image, Mapping) and isinstance(image.get("file"), str):
+            yield image["file"]
 
 
 def script_json(value: Any) -> str:

@@ -30,7 +30,7 @@ SAMPLES_PER_TASK = 100
 MAX_BYTES = 6_000_000
 _TEXT_SHARE = 0.5
 _STYLES = ("base.css", "table.css", "samples.css", "detail.css")
-_SCRIPTS = ("dom.js", "diff.js", "exchange.js", "detail.js", "samples.js")
+_SCRIPTS = ("dom.js", "diff.js", "exchange.js", "drawn.js", "detail.js", "samples.js")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,19 @@ _TAKE = """
 INSERT OR IGNORE INTO main.requests SELECT fingerprint, body FROM taken.requests;
 INSERT OR IGNORE INTO main.responses
     SELECT here.id, r.sample, r.role, r.model, r.fingerprint, r.occurrence, r.turn, r.body
-    FROM taken.responses r JOIN taken.tasks there ON there.id = r.task JOIN main.tasks here ON here.name = there.name;
+    FROM taken.responses r JOIN taken.tasks there ON there.id = r.task JOIN main.tasks here ON here.name = there.name
+    WHERE {which};
 """
 
 
-def take_answers(source: RunFolder, target: RunFolder) -> None:
+def take_answers(source: RunFolder, target: RunFolder, *, with_judges: bool = True) -> None:
     """Take over every answer that ``target`` does not have yet, of models and of judges, and the media they rest on.
     Scores and seals are not taken. The source may be in use; it is not changed.
+
+    Args:
+        source: The run that has answers.
+        target: The one that gets them.
+        with_judges: Whether answers of judges, and of models in other further roles, are taken too.
 
     Raises:
         PlanError: The source has no journal, or one of another version.
@@ -37,7 +43,8 @@ def take_answers(source: RunFolder, target: RunFolder) -> None:
     JournalWriter(target.journal, names).close()
     with closing(connect(target.journal)) as db:
         db.execute("ATTACH DATABASE ? AS taken", (str(source.journal),))
-        db.executescript(f"BEGIN;{_TAKE}COMMIT;")
+        taking = _TAKE.format(which="TRUE" if with_judges else "r.role = 'model'")
+        db.executescript(f"BEGIN;{taking}COMMIT;")
         db.execute("DETACH DATABASE taken")
 
 

@@ -167,7 +167,7 @@ def _pixel_digest(picture: PILImage) -> str:
 
 def _png(picture: PILImage) -> bytes:
     buffer = io.BytesIO()
-    picture.save(buffer, format="PNG", compress_level=3)
+    picture.save(buffer, format="PNG", compress_level=1)
     return buffer.getvalue()
 
 

@@ -81,6 +81,29 @@ def test_base_of_an_endpoint_and_base_of_a_model_are_told_by_what_is_imported(tm
     assert load_kit_file(tmp_path / "b.py").BaseModel is BaseModel
 
 
+def test_a_file_of_the_older_package_is_told_by_what_it_names(tmp_path: Path) -> None:
+    from polymeter.compat.vlmeval.vlm.base import BaseModel as Older
+
+    write(
+        tmp_path,
+        {"a.py": "from .base import BaseModel\nfrom vlmeval.smp import listinstr\nfrom ..smp.vlm import isimg\n"},
+    )
+    write(tmp_path / "vlmeval" / "vlm", {"b.py": "from .base import BaseModel\nfrom ..smp import *\nused = md5('')\n"})
+    assert load_kit_file(tmp_path / "a.py").BaseModel is Older
+    assert load_kit_file(tmp_path / "vlmeval" / "vlm" / "b.py").BaseModel is Older
+
+
+def test_a_model_of_the_older_package_answers_with_one_text() -> None:
+    from polymeter.compat.vlmeval.vlm.base import BaseModel as Older
+
+    class Mine(Older):
+        def generate_inner(self, message: list[dict[str, str]], dataset: str | None = None) -> str:
+            return message[0]["value"].upper()
+
+    assert Mine().generate("yes") == "YES"
+    assert Mine().generate("yes", num_generations=2) == ["YES", "YES"]
+
+
 def test_neighbours_win(tmp_path: Path) -> None:
     files = {
         "mine.py": """
@@ -138,7 +161,7 @@ def test_in_a_checkout_the_stand_ins_come_before_the_files_that_they_replace(tmp
         "ulmeval/dataset/utils/__init__.py": "from .judge_util import build_judge\nfrom .mplug import MPLUGModel\n",
         "ulmeval/dataset/utils/judge_util.py": refused,
         "ulmeval/dataset/utils/mplug.py": refused,
-        "ulmeval/dataset/utils/score.py": "from ...smp import np\nfrom ulmeval.smp import load\nhalf = np.float64(0.5)\n",
+        "ulmeval/dataset/utils/score.py": "from ...smp import np\nfrom ulmeval.smp import load\nhalf = np.float64(0.5)",
         "ulmeval/dataset/small.py": DATASET + "        from .utils.score import half\n",
     }
     module = load_kit_file(write(tmp_path, files) / "ulmeval" / "dataset" / "small.py")

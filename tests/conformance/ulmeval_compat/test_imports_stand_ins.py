@@ -20,9 +20,9 @@ FILES = "load dump LMUDataRoot download_file md5 parse_file file_size ls mrlines
 MISC = "listinstr istype toliststr splitlen get_rank_and_world_size proxy_set load_env d2df timestr githash"
 RULES = "can_infer can_infer_option can_infer_text can_infer_sequence can_infer_lego"
 MODULES = (
-    "os osp sys io json csv pickle hashlib time datetime string base64 mimetypes np pd mp cp rd warnings logging shutil "
-    "subprocess argparse abc requests tqdm tabulate OrderedDict defaultdict Pool Path Image uuid4 plt validators "
-    "fg bg ef rs"
+    "os osp sys io json csv pickle hashlib time datetime string base64 mimetypes np pd mp cp rd warnings logging "
+    "shutil subprocess argparse abc requests tqdm tabulate OrderedDict defaultdict Pool Path Image uuid4 plt "
+    "validators fg bg ef rs"
 )
 SURFACE = {
     "ulmeval.smp": f"{FILES} {MISC} {CODECS} concat_images_ulmeval get_logger {MODULES}",
@@ -36,9 +36,9 @@ SURFACE = {
     "ulmeval.dataset.image_base": "ImageBaseDataset img_root_map",
     "ulmeval.dataset.utils": "build_judge DEBUG_MESSAGE MMDetModel OpenCLIPModel MPLUGModel",
     "ulmeval.dataset.utils.judge_util": "build_judge DEBUG_MESSAGE",
-    "ulmeval.ulm": "BaseModel",
+    "ulmeval.ulm": "BaseModel JanusPro Flux QwenImage",
     "ulmeval.ulm.base": "BaseModel",
-    "ulmeval.api": "BaseAPI OpenAIWrapper",
+    "ulmeval.api": "BaseAPI OpenAIWrapper GPTIMAGE1 Imagen",
     "ulmeval.api.base": "BaseAPI",
     "ulmeval.api.gpt": "OpenAIWrapper GPT4V",
     "ulmeval.config": "supported_ULM",
@@ -161,7 +161,6 @@ def test_a_missing_module_says_where_files_of_others_belong() -> None:
         ("ulmeval.dataset.utils", "MMDetModel", "make_detector"),
         ("ulmeval.dataset.utils", "OpenCLIPModel", "open_clip"),
         ("ulmeval.dataset.utils", "MPLUGModel", "--judge"),
-        ("ulmeval.api", "GPTIMAGE1", "openai:gpt-image-1"),
         ("vlmeval.dataset.video_base", "VideoBaseDataset", "task YAML"),
         ("ulmeval.smp", "prepare_reuse_files", "polymeter resume"),
     ],
@@ -169,6 +168,13 @@ def test_a_missing_module_says_where_files_of_others_belong() -> None:
 def test_what_is_not_provided_says_what_it_needs(module: str, name: str, words: str) -> None:
     with pytest.raises(PlanError, match=words):
         getattr(importlib.import_module(module), name)("x")
+
+
+def test_classes_of_models_make_the_models_that_are_here() -> None:
+    with pytest.raises(PlanError, match="Model 'Show-o' needs"):
+        importlib.import_module("ulmeval.ulm").Showo()
+    with pytest.raises(AttributeError, match="no attribute 'Nobody'"):
+        importlib.import_module("ulmeval.ulm").Nobody  # noqa: B018
 
 
 def test_a_class_that_is_not_provided_can_be_subclassed() -> None:

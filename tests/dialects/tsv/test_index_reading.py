@@ -71,7 +71,8 @@ def test_computed_names_are_not_known(tmp_path: Path, body: str) -> None:
 def test_names_are_inherited_within_a_file_and_belong_to_the_most_derived_class(tmp_path: Path) -> None:
     found = read(
         tmp_path,
-        "class Base(ImageBaseDataset):\n    TYPE = 'T2I'\n    DATASET_URL = {'A': 'a'}\n    def evaluate(self, f): pass\n"
+        "class Base(ImageBaseDataset):\n    TYPE = 'T2I'\n    DATASET_URL = {'A': 'a'}\n"
+        "    def evaluate(self, f): pass\n"
         "class Mine(Base):\n    NUM_GENERATIONS = 2\n"
         "class Other(Base):\n    DATASET_URL = {**Base.DATASET_URL, 'C': 'c'}\n",
     )

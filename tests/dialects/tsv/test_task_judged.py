@@ -26,7 +26,8 @@ def evaluate(self, eval_file, **judge_kwargs):
         return judge.generate([dict(type='image', value=path), dict(type='text', value=f'Rate: {prompt}')])
     tups = [(prompt, cell[0]) for prompt, cell in zip(data['prompt'], data['prediction'])]
     answers = track_progress_rich(rate, tups, nproc=nproc)
-    return {'score': np.mean([float(answer) for answer in answers]), 'named': {'model': int(judge_kwargs['model'] == 'x-1')}}
+    is_named = int(judge_kwargs['model'] == 'x-1')
+    return {'score': np.mean([float(answer) for answer in answers]), 'named': {'model': is_named}}
 """
 
 

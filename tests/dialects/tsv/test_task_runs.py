@@ -372,7 +372,7 @@ def test_local_tables_in_place_of_a_datasets_own(tmp_path: Path) -> None:
     file = write_class(tmp_path / "lib", COUNTS)
     mine = write_table(tmp_path / "mine.tsv", {"index": [0], "prompt": ["only one"]})
     assert values(run_toy(file, tmp_path / "a", data={"Toy": str(mine)}))["rows"] == 1
-    with pytest.raises(DataError, match="--data Toy=.*there is no"):
+    with pytest.raises(DataError, match=r"--data Toy=.*there is no"):
         run_toy(file, tmp_path / "b", data={"Toy": str(tmp_path / "none.tsv")})
     own = "def __init__(self, dataset, **kw):\n    self.data = pd.DataFrame({'index': [0], 'prompt': ['a']})\n"
     with pytest.raises(PlanError, match="by other ways than load_data"):
@@ -433,3 +433,26 @@ def test_unknown_settings_name_the_nearest(tmp_path: Path, option: str, message:
     file = write_class(tmp_path / "lib", COUNTS)
     with pytest.raises(PlanError, match=message):
         run_toy(file, tmp_path / "run", dialect_options={"tsv": {option: "x"}})
+
+
+def test_several_texts_are_scored_one_by_one(tmp_path: Path) -> None:
+    body = """
+    def evaluate_sample(self, line, prediction, **judge_kwargs):
+        return {'right': prediction == str(line['answer']), 'answer': prediction}
+    """
+    columns = {"index": [0], "question": ["How many?"], "answer": [0]}
+    file = write_class(tmp_path / "lib", body, columns=columns, type_="VQA")
+    texts = MockBatch(lambda request: ["0", "1"], identity={"backend": "texts"})
+    run = run_toy(file, tmp_path / "run", model=texts, generation={"n": 2})
+    assert values(run) == {"right": 0.5}
+    (sample,) = samples_of(run)
+    assert sample["answer"] == "1. 0\n2. 1"
+    assert sample["target"] == "0"
+
+
+def test_what_metrics_must_be(tmp_path: Path) -> None:
+    body = "METRICS = ['acc']\n"
+    scored = body + "def evaluate_sample(self, line, prediction, **kw):\n    return {'acc': 1}\n"
+    with pytest.raises(PlanError, match="METRICS of ToyDataset"):
+        run_toy(write_class(tmp_path / "lib", scored), tmp_path / "run")
+    assert values(run_toy(write_class(tmp_path / "other", body + COUNTS), tmp_path / "b"))["rows"] == 3

@@ -90,7 +90,7 @@ def test_a_slip_of_the_pen_is_found_before_anything_is_spent(
 
 
 def test_a_pipeline_is_not_asked_for_text(pipeline_folder: Callable[..., Path], tmp_path: Path) -> None:
-    with pytest.raises(PlanError, match="asks for 'generate', which model .* cannot do"):
+    with pytest.raises(PlanError, match=r"asks for 'generate', which model .* cannot do"):
         polymeter.evaluate(
             f"diffusers:{pipeline_folder('stable_diffusion')}", ["demo_signs"], output=tmp_path / "run", limit=1
         )

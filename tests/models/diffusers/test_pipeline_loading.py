@@ -38,6 +38,13 @@ def test_one_that_only_draws_takes_no_image(tmp_path: Path) -> None:
     assert model.traits.modalities["image"] is False
 
 
+def test_one_class_may_draw_and_edit(tmp_path: Path) -> None:
+    model = DiffusersModel(str(index_of(tmp_path / "kontext", "FluxKontextPipeline")))
+    assert model.traits.modalities["image"] is True
+    told = model.ignores(GenerateImage(extra={"style": "vivid"}))
+    assert told == {"style": "It is no setting of FluxKontextPipeline."}
+
+
 def test_a_class_may_be_named(pipeline_folder: Callable[..., Path]) -> None:
     folder = str(pipeline_folder("stable_diffusion"))
     model = DiffusersModel(folder, pipeline="StableDiffusionImg2ImgPipeline")
@@ -51,6 +58,8 @@ def test_a_class_may_be_named(pipeline_folder: Callable[..., Path]) -> None:
     [
         ("WanPipeline", "makes videos"),
         ("StableAudioPipeline", "makes sounds"),
+        ("ShapEPipeline", "makes bodies in space"),
+        ("LLaDA2Pipeline", "writes text"),
         ("StableDiffusionInpaintPipeline", "paints into a mask"),
         ("DiTPipeline", "draws classes by number"),
         ("DDPMPipeline", "takes no prompt"),

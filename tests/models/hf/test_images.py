@@ -210,6 +210,25 @@ def test_others_draw_nothing(model: Callable[..., HfModel]) -> None:
     assert "cannot answer 'generate_image'" in response.error.message
 
 
+def test_batch_size_changes_no_image_of_a_run(tmp_path: Path) -> None:
+    import json
+
+    import polymeter
+
+    task = tmp_path / "prompts.tsv"
+    task.write_text("\n".join(["index\tprompt", *(f"{number}\t{text}" for number, text in enumerate(PROMPTS))]))
+    model = f"hf:{make_unified('janus', tmp_path / 'janus')}"
+    found = []
+    for size in (1, 4):
+        output = tmp_path / f"run{size}"
+        polymeter.evaluate(model, [str(task)], output=output, batch_size=size, generation={"n": 2})
+        rows = [json.loads(line) for line in (output / "samples" / "prompts.jsonl").read_text().splitlines()]
+        found.append([row["exchanges"][0]["response"]["outputs"] for row in rows])
+    names = [[output["images"] for output in outputs] for outputs in found[0]]
+    assert names == [[output["images"] for output in outputs] for outputs in found[1]]
+    assert len({name for sample in names for images in sample for name in images}) == 2 * len(PROMPTS)
+
+
 def test_memory_that_runs_out_is_told_apart(unified: Callable[[str], HfModel], monkeypatch: pytest.MonkeyPatch) -> None:
     from polymeter.core.errors import ModelError
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,7 +51,7 @@ def written(folder: Path, text: str, name: str = "mine.py") -> str:
     return str(folder / name)
 
 
-def made(name: str, path: str, **arguments: object) -> object:
+def made(name: str, path: str, **arguments: Any) -> Any:
     model = UlmModel(name, path, **arguments)
     model.load()
     return model._wrapper
@@ -133,6 +134,13 @@ def test_a_constructor_runs_once_and_not_before_it_is_needed(tmp_path: Path) -> 
     assert good._wrapper is wrapper
 
 
+def test_what_a_constructor_draws_is_the_same_in_every_run(tmp_path: Path) -> None:
+    body = "from random import random\n" + ONE.replace("= model_path, steps", "= random(), np.random.rand()")
+    path = written(tmp_path, body)
+    first, second = made("Mine", path), made("Mine", path)
+    assert (first.model_path, first.steps) == (second.model_path, second.steps)
+
+
 def test_local_files_stand_for_ids_also_in_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path, ONE)
     with weights_from({"org/mine": "/here", "org/other": "/there"}):
@@ -156,6 +164,8 @@ def test_names_that_a_file_adds_are_found_with_their_arguments(tmp_path: Path) -
     try:
         assert (made("Mine-Fast", path).steps, made("Mine-Fast", path, steps=2).steps) == (1, 2)
         assert (made("Mine-Slow", path).model_path, made("Mine-Slow", str(tmp_path)).steps) == ("elsewhere", 99)
+        with weights_from({"org/mine": "/here", "elsewhere": "/there"}):
+            assert made("Mine-Slow", path).model_path == "/there"
         assert made("Mine-Made", path).steps == 7
         assert made("Mine", path).steps == 4
         fast, slow = (UlmModel(name, path).identity for name in ("Mine-Fast", "Mine-Slow"))

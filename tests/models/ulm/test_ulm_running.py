@@ -179,6 +179,21 @@ def test_torch_is_seeded_and_kept() -> None:
     assert torch.rand(4).tolist() == expected
 
 
+def test_gradients_are_off_as_wrappers_expect() -> None:
+    torch = pytest.importorskip("torch")
+
+    class Network(BaseModel):
+        def __init__(self) -> None:
+            self.layer = torch.nn.Linear(2, 2)
+
+        def generate_inner(self, message: Any, dataset: Any = None) -> Any:
+            return Pictures.new("L", (1, 1), int(self.layer(torch.ones(2)).abs().numpy()[0]))
+
+    assert len(pixels(answered(Network(), request())[0])) == 1
+    assert len(Network().generate("a")) == 1
+    assert torch.is_grad_enabled()
+
+
 # --- what comes back -------------------------------------------------------------------------------------------------
 
 
@@ -296,6 +311,16 @@ def test_a_subclass_that_replaces_generate_is_called_by_it() -> None:
     assert pixels(answered(Own(), request(ask=drawing(2)))[0]) == [(0, 0, 255)] * 2
 
 
+def test_a_generate_that_calls_ours_keeps_the_samples_seed() -> None:
+    class Own(Painter):
+        def generate(self, message: Any, dataset: Any = None, num_generations: int = 1) -> Any:
+            return super().generate(message, dataset, num_generations)
+
+    first, other = answered(Own(), request(ask=drawing(1, 1)), request(ask=drawing(1, 2)))
+    assert pixels(first) == pixels(answered(Painter(), request(ask=drawing(1, 1)))[0])
+    assert pixels(first) != pixels(other)
+
+
 def test_a_wrapper_without_hooks_says_what_to_write() -> None:
     assert "BaseModel has neither generate_inner nor batch_generate_inner. Write one of them." in problem(BaseModel())
 
@@ -375,11 +400,18 @@ def test_a_wrappers_own_prompt_replaces_the_benchmarks(tmp_path: Path) -> None:
     expected = [{"type": "image", "value": str(tmp_path / "red.png")}, {"type": "text", "value": "Mine: what?"}]
     assert override(row, "Mine", dump) == expected
     assert override(pd.Series(row), "Mine", dump) == expected
-    assert override(row, "Mine") == expected
+    from_row = override({**row, "picture": [RED]}, "Mine")
+    assert Pictures.open(from_row[0]["value"]).getpixel((0, 0)) == (255, 0, 0)
+    assert override(row, "Mine") == expected[1:]
 
 
 def test_a_wrapper_without_prompts_of_its_own_has_no_override() -> None:
-    assert UlmModel.around(Painter()).traits.prompt_override is None
+    painter = Painter()
+    assert UlmModel.around(painter).traits.prompt_override is None
+    painter.use_custom_prompt = lambda dataset: False  # type: ignore[method-assign]
+    override = UlmModel.around(painter).traits.prompt_override
+    assert override is not None
+    assert override({}, "D") is None
 
 
 def test_a_wrapper_without_set_dump_image_gets_the_function(tmp_path: Path) -> None:

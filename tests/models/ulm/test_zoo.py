@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ from polymeter.core.request import GenerateImage, Message, Request
 from polymeter.core.weights import weights_from
 from polymeter.models.hf import HfModel
 from polymeter.models.ulm import UlmModel, ulm_model
-from polymeter.models.ulm.zoo import ENTRIES, Zoo, supported_ULM
+from polymeter.models.ulm.zoo import CLASSES, ENTRIES, Zoo, supported_ULM
 from polymeter.models.ulm_base import BaseModel
 from tests.helpers.janus import JANUS_SIZE, make_unified
 from tests.helpers.openai_stub import OpenAIStub, failure, images, png
@@ -31,8 +33,19 @@ ABSENT = sorted(name for name, entry in ENTRIES.items() if not entry.backend)
 
 
 @pytest.fixture(scope="module")
-def janus(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(make_unified("janus", tmp_path_factory.mktemp("janus")))
+def janus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    pytest.importorskip("transformers")
+    torch = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)  # tiny matrices are slower on several
+    yield str(make_unified("janus", tmp_path_factory.mktemp("janus")))
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def face(janus: str) -> Any:
+    """A model of the list, made once."""
+    return supported_ULM["Janus-Pro-1B"](model_path=janus)
 
 
 @pytest.fixture
@@ -78,6 +91,14 @@ def test_ours_can_be_replaced() -> None:
     assert (zoo.built_in("Show-o"), zoo.built_in("show_o_512x512"), zoo.built_in("Mine")) == ("", "Show-o-512x512", "")
 
 
+def test_classes_by_the_names_of_configuration_files(janus: str) -> None:
+    assert set(CLASSES.values()) <= NAMES
+    model = supported_ULM.of_class("JanusPro")(model_path=janus)
+    assert isinstance(model.backend, HfModel)
+    with pytest.raises(KeyError, match=r"ULMEvalKit has no class 'JanusPor'\. Did you mean 'JanusPro'"):
+        supported_ULM.of_class("JanusPor")
+
+
 def test_the_guides_examples(placed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     model = supported_ULM["Janus-Pro-1B"]()
@@ -92,11 +113,10 @@ def test_the_guides_examples(placed: str, tmp_path: Path, monkeypatch: pytest.Mo
     model.close()
 
 
-def test_settings_and_files_may_be_given(placed: str, tmp_path: Path) -> None:
-    usual = supported_ULM["Janus-Pro-1B"]()
-    other = supported_ULM["Janus-Pro-1B"](model_path=placed, cfg_weight=1, dtype="float32")
+def test_settings_and_files_may_be_given(face: Any, janus: str, tmp_path: Path) -> None:
+    other = supported_ULM["Janus-Pro-1B"](model_path=janus, cfg_weight=1, dtype="float32")
     assert other.backend.identity["dtype"] == "float32"
-    assert not np.array_equal(usual.generate("a star")[0], other.generate("a star")[0])
+    assert not np.array_equal(face.generate("a star")[0], other.generate("a star")[0])
     with pytest.raises(PlanError, match="gone"):
         supported_ULM["Janus-Pro-1B"](model_path=str(tmp_path / "gone"))
 
@@ -106,13 +126,13 @@ def test_the_backend_itself_runs_in_an_evaluation(janus: str) -> None:
         model = ulm_model("Janus-Pro-1B")
         with pytest.raises(PlanError, match=r"Model 'Janus-Pro-1B' has no argument 'dtpe'\..* Did you mean 'dtype'"):
             ulm_model("Janus-Pro-1B", dtpe="float32")
+    assert ulm_model("Janus-Pro-7B", model_path=janus).identity == model.identity
     assert isinstance(model, HfModel)
     assert model.traits.asks["generate_image"] is True
 
 
-def test_its_face_can_be_measured_as_a_wrapper_too(placed: str) -> None:
-    face = supported_ULM["Janus-Pro-1B"]()
-    asks = (GenerateImage(2, seeds=(1, 2)), GenerateImage(2, seeds=(5, 6)))
+def test_its_face_can_be_measured_as_a_wrapper_too(face: Any) -> None:
+    asks = (GenerateImage(2, seeds=(1, 2)), GenerateImage(seeds=(5,)))
     requests = [Request((Message("user", (Text("a star"),)),), ask) for ask in asks]
     response, other = UlmModel.around(face).respond(requests)
     assert not np.array_equal(response.outputs[0].images[0], other.outputs[0].images[0])
@@ -120,21 +140,22 @@ def test_its_face_can_be_measured_as_a_wrapper_too(placed: str) -> None:
     assert isinstance(response.outputs[0].images[0], Image.Image)
 
 
-def test_names_of_endpoints_ask_the_endpoint() -> None:
-    replies = iter([failure(503, "busy"), *[images(png("red"))] * 2])
+def test_names_of_endpoints_ask_the_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("polymeter.models.ulm.native.sleep", lambda seconds: None)
+    replies = iter([failure("busy", 503), *[images(png("red"))] * 2])
     with OpenAIStub(lambda _: next(replies)) as stub:
         model = supported_ULM["gpt-image-1"](base_url=stub.base_url, retry=10, img_size=-1, quality="low", wait=0)
         (picture,) = model.generate(["a red square"])
         (edited,) = model.generate([{"type": "image", "value": picture}, {"type": "text", "value": "bluer"}])
-        paths, bodies = [one.path for one in stub.received], [one.body for one in stub.received]
+        paths, sent = [one.path for one in stub.received], stub.received[0].body
     assert picture.convert("RGB").getpixel((0, 0)) == edited.convert("RGB").getpixel((0, 0)) == (255, 0, 0)
     assert paths == ["/v1/images/generations", "/v1/images/generations", "/v1/images/edits"]
-    assert (bodies[0]["model"], bodies[0]["prompt"], bodies[0]["quality"]) == ("gpt-image-1", "a red square", "low")
-    assert "img_size" not in bodies[0]
+    assert (sent["model"], sent["prompt"], sent["quality"]) == ("gpt-image-1", "a red square", "low")
+    assert "img_size" not in sent
 
 
 def test_what_an_endpoint_refuses_is_an_error() -> None:
-    with OpenAIStub(lambda _: failure(400, "no such style")) as stub:
+    with OpenAIStub(lambda _: failure("no such style", 400)) as stub:
         model = supported_ULM["gpt-image-1"](base_url=stub.base_url)
         with pytest.raises(ModelError, match="no such style"):
             model.generate("a red square")

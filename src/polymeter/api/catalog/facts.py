@@ -87,6 +87,12 @@ class _Keys:
 
 _KEYS: Mapping[str, _Keys] = {
     "adapter": _Keys(default_output="generation"),
+    "tsv": _Keys(
+        dataset="url",
+        outputs=("TYPE",),
+        settings=("MODALITY", "NUM_GENERATIONS", "METRICS", "md5", "columns"),
+        prompts=(),
+    ),
     "task_yaml": _Keys(
         description="",  # there it is a part of the prompt
         tags="tag",
@@ -118,6 +124,11 @@ _ASKS: Mapping[str, str] = {
     "multiple_choice_logits": "loglikelihood",
     "continuous_logits": "loglikelihood",
     "image_generation": "generate_image",
+    "T2I": "generate_image",
+    "IT2I": "generate_image",
+    "MCQ": "generate",
+    "VQA": "generate",
+    "Y/N": "generate",
 }
 
 
@@ -143,6 +154,8 @@ class FactReader:
             self.catalog.get(entry.name)
             dialect = plan.dialect_of(entry)
             written = {key: value for key, value, _ in dialect.describe(entry, self.catalog)}
+            if entry.kind == "group" and not entry.members:  # only running its code would tell what is in it
+                return Facts(entry, place, title, tags=entry.tags)
             loaded = dialect.load(entry, self.catalog)
         except PolymeterError as error:
             return Facts(entry, place, title, tags=entry.tags, problem=self.problem_of(error))

@@ -12,6 +12,7 @@ _FLAG = "llm_as_a_judge"
 _OWN_METHOD = "llm_match"
 _MODULES = frozenset({"judge", "llm_judge"})
 _NAMES = frozenset({"LLMJudge"})
+_MAKER = "build_judge"
 
 
 def judge_need(name: str, config: Mapping[str, Any], sources: Iterable[Path]) -> JudgeNeed:
@@ -72,6 +73,8 @@ def _raises_flag(node: ast.AST) -> bool:
 def _can_ask(node: ast.AST) -> bool:
     if isinstance(node, ast.FunctionDef):
         return node.name == _OWN_METHOD
+    if isinstance(node, ast.Name):
+        return node.id == _MAKER
     if isinstance(node, ast.ImportFrom):
         named = {alias.name for alias in node.names}
         return bool(_NAMES & named or _MODULES & set((node.module or "").split(".")) or _MODULES & named)

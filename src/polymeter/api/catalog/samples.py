@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from polymeter.api.catalog.offline import offline
+from polymeter.api.offline import offline
 from polymeter.api.trying import ShownPrompt, ask_in_words, first_prompt, open_spec
 from polymeter.core.errors import DataError, PolymeterError
 from polymeter.core.parts import Image, Part, Text

@@ -1,37 +1,10 @@
-"""Names that can be imported and that cannot be used: whoever calls one learns what to do instead."""
+"""Names of EvalScope that can be imported and that cannot be used."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from functools import partial
 
-from polymeter.core.errors import PlanError
+from polymeter.compat import _absent
 
-
-def absent_class(name: str, instead: str) -> type:
-    """A class that can be named and subclassed; making an instance is refused.
-
-    Args:
-        name: Its name.
-        instead: What to do in its place.
-    """
-
-    def refuse(self: object, *args: Any, **kwargs: Any) -> None:
-        raise _refusal(name, instead)
-
-    return type(name, (), {"__init__": refuse, "__doc__": f"Not provided. {instead}"})
-
-
-def absent_function(name: str, instead: str) -> Callable[..., Any]:
-    """A function that refuses to be called; see ``absent_class``."""
-
-    def refuse(*args: Any, **kwargs: Any) -> Any:
-        raise _refusal(name, instead)
-
-    refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__ = f"Not provided. {instead}"
-    return refuse
-
-
-def _refusal(name: str, instead: str) -> PlanError:
-    return PlanError(f"{name} of EvalScope is not provided.", where=f"evalscope {name}", hint=instead)
+absent_class = partial(_absent.absent_class, kit="EvalScope")
+absent_function = partial(_absent.absent_function, kit="EvalScope")

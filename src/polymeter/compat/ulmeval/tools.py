@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from polymeter.compat.ulmeval._refusals import absent_function
+from polymeter.compat.ulmeval._absent import absent_function
 from polymeter.dialects.tsv.localising import localised
 from polymeter.dialects.tsv.roots import image_root
 

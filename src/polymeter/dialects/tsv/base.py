@@ -43,6 +43,7 @@ class _TableDataset:
     data: pd.DataFrame
     data_path = ""
     _is_localised = False
+    _is_offline = False
 
     @cached_property
     def dataset_name(self) -> str:
@@ -84,6 +85,7 @@ class _TableDataset:
         """
         path = table_file(self.dataset_name, url or "", file_md5)
         self.data_path = str(path)
+        self._is_offline = is_offline_here()  # for images that are fetched later, perhaps in another thread
         self._is_localised = is_to_be_localised(path)
         table = self.read_table(localised(path, image_root(self.dataset_name)) if self._is_localised else path)
         require_index(table, str(path))
@@ -284,7 +286,8 @@ class ImageBaseDataset(_TableDataset):
 
     def _fetched(self, url: str, row: Any, column: str) -> str:
         try:
-            return str(fetched_image(url, Path(self.img_root, "fetched"), is_offline=is_offline_here()))
+            is_offline = self._is_offline or is_offline_here()
+            return str(fetched_image(url, Path(self.img_root, "fetched"), is_offline=is_offline))
         except DataError as error:
             raise DataError(
                 f"The image in {place(_index_of(row), column)} cannot be had: {error.what}",

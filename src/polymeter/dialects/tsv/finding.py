@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from polymeter.core.errors import DataError
+from polymeter.core.secrets import hide_secrets
 from polymeter.data.fetch import download, md5_of
 from polymeter.dialects.tsv.roots import LMUDataRoot, is_offline_here, placed, table_names
 
@@ -46,7 +47,7 @@ def table_file(name: str, url: str, md5: str | None) -> Path:
     if "://" not in url:
         raise _missing(name, places, found, md5)
     if not found:
-        log.info("fetching %s for dataset %s", url, name)
+        log.info("fetching %s for dataset %s", hide_secrets(url), name)
         return download(url, places[0], md5=md5, is_offline=is_offline_here())
     return _replaced(url, places[0], found, str(md5))
 
@@ -54,7 +55,7 @@ def table_file(name: str, url: str, md5: str | None) -> Path:
 def _replaced(url: str, target: Path, found: dict[Path, str | None], md5: str) -> Path:
     """A verified download in the place of files that have another MD5."""
     path, value = next(iter(found.items()))
-    log.warning("%s has MD5 %s, not %s: fetching %s", path, value, md5, url)
+    log.warning("%s has MD5 %s, not %s: fetching %s", path, value, md5, hide_secrets(url))
     try:
         with _set_aside(target, found.get(target)):
             return download(url, target, md5=md5, is_offline=is_offline_here())

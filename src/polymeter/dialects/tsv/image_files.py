@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.errors import DataError
+from polymeter.core.errors import DataError, boundary
 from polymeter.core.files import replacing
 from polymeter.core.sources import digest, is_elsewhere
 from polymeter.data.tables import is_nothing
@@ -89,7 +89,8 @@ def _keep(path: Path, data: bytes) -> Path:
     if path.exists() and not _holds(path, data):
         path = path.with_name(f"{path.stem}-{digest(data)[:12]}{path.suffix}")
     if not _holds(path, data):
-        with replacing(path, binary=True, is_synced=False) as file:
+        doing = f"Writing the image {path}"
+        with boundary(DataError, doing), replacing(path, binary=True, is_synced=False) as file:
             file.write(data)
     return path
 

@@ -112,7 +112,7 @@ def _add_table(catalog: Catalog, path: Path, root: Root, owned: Iterable[str]) -
     entry = _entry(path, columns, is_user=root.is_user)
     if entry is not None:
         catalog.add(entry)
-    else:
+    elif root.is_user:
         catalog.problems.append(Problem(f"{path}:1", _why_not(columns)))
 
 

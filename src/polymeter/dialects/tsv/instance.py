@@ -10,7 +10,9 @@ from polymeter.core.dialect import OpenContext
 from polymeter.core.errors import DataError, PlanError
 from polymeter.core.request import AskKind
 from polymeter.core.task import TaskSpec
+from polymeter.dialects.tsv.constructors import check_arguments
 from polymeter.dialects.tsv.guest import is_of_vlm_kit, load_class
+from polymeter.dialects.tsv.live import note_open
 from polymeter.dialects.tsv.options import TsvRunOptions
 from polymeter.dialects.tsv.roots import data_places
 from polymeter.dialects.tsv.scoring import built_in
@@ -33,6 +35,7 @@ def make_instance(spec: TaskSpec, told: TsvRunOptions, context: OpenContext) -> 
         DataError: Its data cannot be had or read.
     """
     found = load_class(spec)
+    check_arguments(found, told.arguments)
     with (
         GUEST_LOCK,
         contained(),
@@ -40,12 +43,13 @@ def make_instance(spec: TaskSpec, told: TsvRunOptions, context: OpenContext) -> 
         data_places(_places(spec, context)),
         authors_code(DataError, f"Loading the data of benchmark {spec.name!r}"),
     ):
-        dataset: Any = found(dataset=spec.name)
+        dataset: Any = found(dataset=spec.name, **told.arguments)
     _check_used(spec, dataset, context)
     if told.circular and (expand := built_in(dataset, "expand")) is not None:
         dataset.data = expand(dataset.data)
     if told.detector:
         dataset.detector = told.detector
+    note_open(spec.name, dataset)
     return dataset
 
 

@@ -58,8 +58,10 @@ def open_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> TsvT
         told.judge_args,
         told.failed_as_text,
         told.model_id,
+        told.keep_predictions,
     )
     settings = [_VERSION, told.judge_args, told.circular, told.detector, told.predict_only, told.failed_as_text]
+    settings += [told.arguments] if told.arguments else []
     return TsvTask(
         spec,
         Needs(frozenset({kind}), _modalities(asking, table, context)),

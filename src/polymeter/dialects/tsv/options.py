@@ -21,6 +21,10 @@ class TsvRunOptions(Options):
     detector: str = identity("", "Who looks for objects in images: shapes, or hf:PATH_OR_ID.")
     predict_only: bool = identity(False, "Keep the answers and score nothing.")
     num_generations: int | None = identity(None, "How many images for each prompt, in place of the benchmark's.", ge=1)
+    arguments: dict[str, Any] = identity(dict, "Further arguments of the dataset class's constructor.")
+    keep_predictions: bool = runtime(
+        False, "Write the prediction file also where nothing evaluates it, or where it is not scored yet."
+    )
     model_id: str = runtime("", "The model's name in the prediction file; default: the last part of its own.")
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError, PolymeterError, ScoreError, boundary
@@ -48,6 +49,7 @@ class Reduction:
         judge_args: What ``evaluate`` is given besides the judge.
         failed_as_text: Whether failed samples are in the prediction file, as text.
         model_id: The model's name in the prediction file; empty: the last part of its own.
+        keeps_predictions: Whether the prediction file is written also where nothing evaluates it.
     """
 
     dataset: Any
@@ -59,6 +61,7 @@ class Reduction:
     judge_args: Mapping[str, Any]
     failed_as_text: bool = False
     model_id: str = ""
+    keeps_predictions: bool = False
 
     def reduce(self, rows: Iterable[Row], context: ReduceContext) -> list[Result]:
         """Results of the samples' own scores, then those of ``evaluate``, which is called once.
@@ -68,6 +71,8 @@ class Reduction:
         """
         results = self._of_samples(rows, context) if self.has_sample_scores else []
         if not self.has_evaluate:
+            if self.keeps_predictions:
+                self._write_predictions(rows, context)
             return results
         try:
             return [*results, *self._of_file(rows, context, {(item.metric, item.filter) for item in results})]
@@ -91,8 +96,7 @@ class Reduction:
     def _of_file(self, rows: Iterable[Row], context: ReduceContext, taken: set[MetricKey]) -> list[Result]:
         """The results of ``evaluate``. Nothing is known of single samples, so none of them has an interval."""
         name = self.asking.name
-        path = prediction_path(context.output_dir, self.model_id or model_name(context.model), name)
-        n = write_predictions(path, self.table, self.asking, rows, failed_as_text=self.failed_as_text)
+        path, n = self._write_predictions(rows, context)
         if not n:
             return []
         author = type(self.dataset).__name__
@@ -120,6 +124,11 @@ class Reduction:
             for place, (metric, value) in enumerate(found.items())
         ]
 
+    def _write_predictions(self, rows: Iterable[Row], context: ReduceContext) -> tuple[Path, int]:
+        """The prediction file, and how many rows it has."""
+        path = prediction_path(context.output_dir, self.model_id or model_name(context.model), self.asking.name)
+        return path, write_predictions(path, self.table, self.asking, rows, failed_as_text=self.failed_as_text)
+
     def _direction(self, metric: str) -> bool | None:
         """Whether higher is better, for a metric or the column of a table that the class names."""
         return self.metrics.get(metric, self.metrics.get(metric.rpartition("/")[2]))
@@ -140,9 +149,12 @@ def metrics_of(dataset: Any) -> dict[str, bool]:
     """What a class's ``METRICS`` says: of each metric whether higher is better.
 
     Raises:
-        PlanError: It is no mapping of names to truth values.
+        PlanError: It is no mapping of names to truth values, in a class that scores samples by themselves. In another
+            it means something else.
     """
     told = getattr(dataset, "METRICS", None) or {}
+    if not isinstance(told, Mapping) and not hasattr(dataset, "evaluate_sample"):
+        return {}
     if not isinstance(told, Mapping) or not all(isinstance(value, bool) for value in told.values()):
         raise PlanError(
             f"METRICS of {type(dataset).__name__} is {str(told)[:80]!r}.",

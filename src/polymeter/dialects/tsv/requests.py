@@ -53,7 +53,8 @@ class Asking:
                 f"build_prompt of {type(self.dataset).__name__} returned nothing.",
                 hint="It must return a list of {'type': …, 'value': …}.",
             )
-        made = as_messages(as_items(prompt))
+        is_made = isinstance(prompt, (list, tuple)) and prompt and isinstance(prompt[0], Message)
+        made = tuple(prompt) if is_made else as_messages(as_items(prompt))
         needs_system = self.system_prompt and not any(message.role == "system" for message in made)
         return (Message("system", (Text(self.system_prompt),)), *made) if needs_system else made
 
@@ -101,7 +102,7 @@ class Asking:
         hooks = GuestHooks(
             doc_to_visual=lambda doc: [image.open() for image in images],
             doc_to_text=lambda doc, *_: text,
-            doc_to_target=lambda doc: str(doc.get("answer") or ""),
+            doc_to_target=answer_of,
             full_doc=sample.full_doc,
             doc_to_choice=(lambda doc: list(choices)) if choices else None,
         )
@@ -113,6 +114,12 @@ class Asking:
             "prompt": text,
         }
         return Origin(self.name, sample.id, "", sample.index, metadata=metadata, hooks=hooks)
+
+
+def answer_of(doc: Mapping[str, Any]) -> str:
+    """What a row says is right; empty where it says nothing."""
+    answer = doc.get("answer")
+    return "" if answer is None else str(answer)
 
 
 def _choices(doc: Mapping[str, Any]) -> list[str]:

@@ -10,6 +10,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import ScoreError
+from polymeter.core.parts import is_picture
 from polymeter.core.task import Score
 
 if TYPE_CHECKING:
@@ -59,11 +60,16 @@ def built_in(dataset: Any, name: str) -> Callable[..., Any] | None:
     return method
 
 
+def is_built_in(found: type) -> bool:
+    """Whether a class is one of our own."""
+    return found.__module__.startswith(_OURS)
+
+
 def is_thread_safe(found: type) -> bool:
     """Whether a class declares that its methods may run at the same time; one that inherits this has code of its own
     that does not.
     """
-    is_own = found.__module__.startswith(_OURS) or "is_thread_safe" in vars(found)
+    is_own = is_built_in(found) or "is_thread_safe" in vars(found)
     return is_own and bool(getattr(found, "is_thread_safe", False))
 
 
@@ -85,10 +91,11 @@ def sample_score(dataset: Any, line: Series[Any], prediction: Any, judge: Mappin
         _checked(dataset, dataset.evaluate_sample(line, item, **judge))
         for item in (prediction if several else [prediction])
     ]
-    names = dict.fromkeys(name for one in found for name in one if name not in _FOR_PEOPLE)
+    pictures = {name: value for one in found for name, value in one.items() if is_picture(value)}
+    names = dict.fromkeys(name for one in found for name in one if name not in _FOR_PEOPLE and name not in pictures)
     values = {(name, NO_FILTER): _mean([one[name] for one in found if name in one]) for name in names}
     told = {name: _text([one.get(name) for one in found]) for name in _FOR_PEOPLE}
-    return Score(values, target or None, told["answer"], told["explanation"])
+    return Score(values, target or None, told["answer"], told["explanation"], pictures)
 
 
 def _definer(found: type, name: str) -> type | None:
@@ -109,7 +116,7 @@ def _checked(dataset: Any, given: Any) -> dict[str, Any]:
         )
     checked = {str(name): value for name, value in given.items()}
     for name, value in checked.items():
-        if name not in _FOR_PEOPLE:
+        if name not in _FOR_PEOPLE and not is_picture(value):
             checked[name] = _number(value, name, author)
     return checked
 

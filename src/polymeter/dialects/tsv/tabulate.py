@@ -60,7 +60,7 @@ def as_json(returned: Any) -> Any:
     from polymeter.core.codec import jsonable
 
     if is_table(returned):
-        columns: dict[str, Any] = {str(name): jsonable(returned[name].tolist()) for name in _unique(returned)}
+        columns: dict[str, Any] = {name: jsonable(values) for name, values in _columns(returned).items()}
         return columns if _labels(returned) is None else {"index": _labels(returned), **columns}
     if isinstance(returned, Mapping):
         return {str(key): as_json(value) for key, value in returned.items()}
@@ -69,8 +69,7 @@ def as_json(returned: Any) -> Any:
 
 def _walk(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], float]]:
     if is_table(value):
-        names = _unique(value)
-        yield from _cells(path, {str(name): value[name].tolist() for name in names}, _labels(value))
+        yield from _cells(path, _columns(value), _labels(value))
     elif isinstance(value, Mapping):
         lists = {str(key): item for key, item in value.items() if _is_list(item)}
         if lists and len(lists) == len(value) and len({len(item) for item in lists.values()}) == 1:
@@ -110,8 +109,13 @@ def _row_names(columns: Mapping[str, Sequence[Any]], n_rows: int) -> list[str]:
 
 def _labels(table: DataFrame) -> list[str] | None:
     """The labels of the rows, where somebody has given them any."""
-    labels = [_JOINT.join(map(str, label)) if isinstance(label, tuple) else str(label) for label in table.index]
+    labels = [_label(label) for label in table.index]
     return None if labels == [str(place) for place in range(len(labels))] else _numbered(labels)
+
+
+def _label(label: Any) -> str:
+    """A label of a row or column as text; one of several levels is a path."""
+    return _JOINT.join(map(str, label)) if isinstance(label, tuple) else str(label)
 
 
 def _numbered(names: list[str]) -> list[str]:
@@ -129,8 +133,9 @@ def _unused(name: str, taken: Mapping[str, Any]) -> str:
     return free
 
 
-def _unique(table: DataFrame) -> list[Any]:
-    return [name for place, name in enumerate(table.columns) if name not in list(table.columns[:place])]
+def _columns(table: DataFrame) -> dict[str, list[Any]]:
+    names = _numbered([_label(name) for name in table.columns])
+    return {name: table.iloc[:, place].tolist() for place, name in enumerate(names)}
 
 
 def _is_list(value: Any) -> bool:

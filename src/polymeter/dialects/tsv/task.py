@@ -12,9 +12,9 @@ from polymeter.core.identity import seed_for
 from polymeter.core.request import Ask
 from polymeter.core.task import Needs, Play, Played, ReduceContext, Result, Row, Sample, Score, TaskSpec
 from polymeter.dialects.tsv.reduction import Reduction
-from polymeter.dialects.tsv.requests import Asking
+from polymeter.dialects.tsv.requests import Asking, answer_of
 from polymeter.dialects.tsv.rows import Table, TableSamples
-from polymeter.dialects.tsv.scoring import built_in, is_thread_safe, sample_score
+from polymeter.dialects.tsv.scoring import built_in, is_built_in, is_thread_safe, sample_score
 
 
 @dataclass(eq=False)
@@ -50,11 +50,12 @@ class TsvTask:
     reduction: Reduction = field(repr=False)
     judge: Mapping[str, Any] | None
     seed: int
-    is_guest: bool = True
     num_fewshot: int = 0
 
     def __post_init__(self) -> None:
-        self.is_thread_safe = is_thread_safe(type(self.dataset))
+        found = type(self.dataset)
+        self.is_thread_safe = is_thread_safe(found)
+        self.is_guest = not (self.is_thread_safe and is_built_in(found))
 
     @property
     def samples(self) -> TableSamples:
@@ -80,7 +81,7 @@ class TsvTask:
             UnscoredError: A judge's verdict could not be had or used.
         """
         prediction = self.asking.prediction(played.responses)
-        target = str(sample.doc.get("answer") or "")
+        target = answer_of(sample.doc)
         if self.judge is None:
             return Score({}, target or None)
         return sample_score(self.dataset, self.table.line(sample.index), prediction, self.judge, target)

@@ -14,13 +14,24 @@ from polymeter.models.diffusers.settings import DiffusersSettings
 INDEX = "model_index.json"
 _IMAGE_PARAMETERS = ("image", "input_images", "images")
 _ELSEWHERE = {
-    "num_frames": "makes videos",
-    "audio_length_in_s": "makes sounds",
-    "audio_end_in_s": "makes sounds",
-    "audio_duration": "makes sounds",
+    **dict.fromkeys(("num_frames", "num_videos_per_prompt", "video_length", "video", "pose_video"), "makes videos"),
+    **dict.fromkeys(
+        ("num_waveforms_per_prompt", "audio_length_in_s", "audio_end_in_s", "audio_duration", "audio_duration_s"),
+        "makes sounds",
+    ),
+    "frame_size": "makes bodies in space",
+    "gen_length": "writes text",
     "mask_image": "paints into a mask, which no request holds",
     "class_labels": "draws classes by number, not prompts",
 }
+"""What a pipeline does whose call takes a parameter of that name."""
+_IMAGE_IS_OPTIONAL = (
+    "BriaFibo2Pipeline",
+    "DreamLiteMobilePipeline",
+    "DreamLitePipeline",
+    "Flux2KleinKVPipeline",
+)
+"""Pipelines that draw from text alone too, and that Diffusers does not list among those that do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +69,8 @@ class Kind:
     @property
     def roles(self) -> tuple[Role, ...]:
         """Its one or two uses."""
-        return tuple(role for role in (self.draw, self.edit) if role is not None)
+        both = [role for role in (self.draw, self.edit) if role is not None]
+        return tuple(both[:1] if self.draw == self.edit else both)
 
 
 def read_index(settings: DiffusersSettings) -> tuple[Mapping[str, Any], str]:
@@ -151,8 +163,8 @@ def _role(made_by: type) -> Role:
 
 
 def _draws_from_text(role: Role, drawing: Mapping[str, type]) -> bool:
-    """Those that are named for drawing, or take images in a list that may be empty, can be shown none."""
-    return not role.image_parameter or role.image_parameter != "image" or role.made_by in drawing.values()
+    """Those that are listed for drawing, or take images in a list that may be empty, can be shown none."""
+    return role.image_parameter != "image" or role.made_by in drawing.values() or role.name in _IMAGE_IS_OPTIONAL
 
 
 def _sibling(made_by: type, own: Mapping[str, type], other: Mapping[str, type]) -> Role | None:

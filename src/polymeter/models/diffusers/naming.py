@@ -26,6 +26,7 @@ _OURS = frozenset(
 )
 """What a pipeline's call takes and the request, not a setting, says."""
 
+_TENSORS = ("_embeds", "_mask", "latents", "_kwargs")
 _OTHERS = frozenset(
     {
         "negative_prompt",
@@ -101,7 +102,7 @@ def _is_taken(name: str, role: Role) -> bool:
 def _readable(kind: Kind) -> list[str]:
     """The settings that people write, of all that the calls take."""
     names = {name for role in kind.roles for name in role.parameters if _is_taken(name, role)}
-    return sorted(name for name in names if not name.endswith(("_embeds", "_mask", "latents", "_kwargs")))
+    return sorted(name for name in names if name[0] != "_" and not name.endswith(_TENSORS))
 
 
 def _unguided_by(extra: Mapping[str, Any], role: Role) -> str:

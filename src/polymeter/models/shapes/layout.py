@@ -98,7 +98,9 @@ def _somewhere(
         axis = 0 if order.relation in ("left of", "right of") else 1
         is_early = (number < order.split) == (order.relation in ("left of", "above"))
         middle, across = size[axis] / 2, spans[1 - axis]
-        spans[axis][1 if is_early else 0] = max(edge, middle - edge) if is_early else min(size[axis] - edge, middle + edge)
+        spans[axis][1 if is_early else 0] = (
+            max(edge, middle - edge) if is_early else min(size[axis] - edge, middle + edge)
+        )
         slack = (across[1] - across[0]) * (1 - spread) / 2
         spans[1 - axis] = [across[0] + slack, across[1] - slack]
     return rng.uniform(*spans[0]), rng.uniform(*spans[1]), radius

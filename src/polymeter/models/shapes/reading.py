@@ -173,7 +173,7 @@ def _group(text: str, prompt: str) -> Group:
             colour = known
         elif known in SIZES and not size:
             size = known
-        elif word not in {"all", "of"}:
+        elif word not in {"the", "all", "of"}:
             raise _lost(repr(word), prompt)
     return Group(shape, count, colour, size)
 

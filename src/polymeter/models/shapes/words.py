@@ -40,7 +40,6 @@ PLACES: Mapping[str, tuple[float, float]] = {
 NUMBERS: Mapping[str, int] = {
     "a": 1,
     "an": 1,
-    "the": 1,
     "one": 1,
     "two": 2,
     "three": 3,

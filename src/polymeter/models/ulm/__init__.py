@@ -23,10 +23,13 @@ def ulm_model(name: str = "", path: str = "", **arguments: Any) -> Model:
     Args:
         name: A class's name, or a name of ``supported_ULM``.
         path: ``--model-path``: a file, a folder of files, or a module's dotted name.
-        **arguments: Arguments of the wrapper's constructor, or of the backend.
+        **arguments: Arguments of the wrapper's constructor, or of the backend (and ``model_path``, other weights).
 
     Raises:
         PlanError: It cannot be found, loaded or run, or does not take these arguments.
     """
     known = "" if path else supported_ULM.built_in(name)
-    return native_backend(known, arguments) if known else UlmModel(name, path, **arguments)
+    if not known:
+        return UlmModel(name, path, **arguments)
+    model_path = str(arguments.pop("model_path", ""))
+    return native_backend(known, arguments, model_path)

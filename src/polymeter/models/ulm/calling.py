@@ -23,6 +23,7 @@ from polymeter.models.ulm_hooks import (
     takes,
     tried,
     with_known,
+    without_gradients,
 )
 
 _WHY = "the wrapper's hooks have no argument of that name."
@@ -56,13 +57,22 @@ def results(wrapper: Any, request: Request, folder: Path) -> Iterator[Any]:
     settings = {name: value for name, value in settings_of(ask).items() if takes(hook, name)}
     if not makes_all:
         for seed in _seeds(ask):
-            with _seeded(seed):
+            with seeded(seed):
                 given = with_known(hook, _copied(items), settings, dataset=dataset)
             yield _single(hook, given)
         return
-    with _seeded(_seeds(ask)[0]):
+    with seeded(_seeds(ask)[0]):
         given = with_known(hook, _copied(items), settings, dataset=dataset, num_generations=ask.n)
     yield from checked_list(hook, _answer_of(hook, given), ask.n)
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Call a wrapper inside this. Generators are this thread's own: hooks of benchmarks draw from the process's at the
+    same time.
+    """
+    with dispatched(), own_generators(seed % 2**32), torch_seeded(seed), without_gradients():
+        yield
 
 
 def settings_of(ask: Ask) -> dict[str, Any]:
@@ -170,13 +180,6 @@ def _coded_error(hook: Callable[..., Any], code: Any, answer: Any, log: Any) -> 
 
 def _seeds(ask: Generate | GenerateImage) -> list[int]:
     return [ask.seeds[place] if place < len(ask.seeds) else place for place in range(ask.n)]
-
-
-@contextmanager
-def _seeded(seed: int) -> Iterator[None]:
-    """Generators of this thread's own: hooks of benchmarks draw from the process's at the same time."""
-    with dispatched(), own_generators(seed % 2**32), torch_seeded(seed):
-        yield
 
 
 def _copied(items: list[Item]) -> list[Item]:

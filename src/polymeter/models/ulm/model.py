@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,20 +24,20 @@ from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.parts import Modality
 from polymeter.core.registry import missing_package
 from polymeter.core.request import Ask, Request, Response
+from polymeter.core.sources import is_pil
 from polymeter.core.weights import weights_place
-from polymeter.guests import contained
 from polymeter.guests.contain import without_chatter
-from polymeter.guests.generators import dispatched
 from polymeter.guests.items import Item, as_items
 from polymeter.models.constructors import check_arguments, parameters, plain
 from polymeter.models.ulm.answers import outputs
-from polymeter.models.ulm.calling import ignored_settings, results
+from polymeter.models.ulm.calling import ignored_settings, results, seeded
 from polymeter.models.ulm.loading import Found, find_wrapper, found_class
 from polymeter.models.ulm_hooks import is_written
 
 _RUNTIME = ("device", "verbose", "retry", "wait")
 _USES_TORCH = re.compile(rb"^\s*(?:import|from)\s+(?:torch|diffusers|transformers)\b", re.MULTILINE)
 _USUAL_CONCURRENCY = 16
+_CONSTRUCTION_SEED = 42
 
 
 class UlmModel(BatchModel):
@@ -68,11 +69,13 @@ class UlmModel(BatchModel):
         model = cls.__new__(cls)
         model._set_up(found_class(type(wrapper)), {})
         model._wrapper = wrapper
+        if callable(vars(wrapper).get("use_custom_prompt")):
+            model.traits = replace(model.traits, prompt_override=model._own_prompt)
         return model
 
     def _set_up(self, found: Found, given: Mapping[str, Any]) -> None:
         self._found = found
-        self._arguments = {**_local_defaults(found.cls), **{name: _local(value) for name, value in given.items()}}
+        self._arguments = {**_local_defaults(found), **{name: _local(value) for name, value in given.items()}}
         self._lock = threading.RLock()
         self._wrapper: Any = None
         self._folder: Path | None = None
@@ -174,9 +177,14 @@ class UlmModel(BatchModel):
             with boundary(ModelError, f"The prompt of {type(wrapper).__name__}"):
                 if not wrapper.use_custom_prompt(dataset):
                     return None
-                if dump_image is not None:
-                    _set_dump_image(wrapper, dump_image)
+                _set_dump_image(wrapper, dump_image or self._dump_row)
                 return as_items(wrapper.build_prompt(_line(row), dataset=dataset))
+
+    def _dump_row(self, row: Any) -> list[str]:
+        """Files of the pictures in a row, for benchmarks that have no way of their own to write them."""
+        cells = [cell for value in dict(row).values() for cell in (value if isinstance(value, list) else [value])]
+        pictures = [{"type": "image", "value": cell} for cell in cells if is_pil(cell)]
+        return [item["value"] for item in as_items(pictures, folder=self._media())] if pictures else []
 
 
 def _traits(found: Found, own_prompt: Callable[..., Any]) -> ModelTraits:
@@ -200,9 +208,10 @@ def _traits(found: Found, own_prompt: Callable[..., Any]) -> ModelTraits:
 
 def _construct(found: Found, arguments: Mapping[str, Any]) -> Any:
     doing = f"Making the wrapper {found.name!r}"
-    with contained(), dispatched(), boundary(PlanError, doing):
+    # Weights that a constructor draws at random are the same in every run.
+    with seeded(_CONSTRUCTION_SEED), boundary(PlanError, doing):
         try:
-            wrapper = found.make(*found.args, **arguments)
+            wrapper = found.make(*map(_local, found.args), **arguments)
         except ModuleNotFoundError as error:
             raise missing_package(error.name or "?", f"the wrapper {found.name!r}") from error
     if wrapper is None:
@@ -210,9 +219,9 @@ def _construct(found: Found, arguments: Mapping[str, Any]) -> Any:
     return wrapper
 
 
-def _local_defaults(cls: type | None) -> dict[str, str]:
+def _local_defaults(found: Found) -> dict[str, str]:
     """The constructor's defaults that name weights which lie here."""
-    named = parameters(cls)[0] if cls is not None else {}
+    named = parameters(found.cls)[0] if found.cls is not None and not found.args else {}
     texts = {name: one.default for name, one in named.items() if isinstance(one.default, str)}
     return {name: place for name, text in texts.items() if (place := weights_place(text)) != text}
 

@@ -44,12 +44,9 @@ class NativeModel(BaseModel):
 
     def __init__(self, name: str, model_path: str, **arguments: Any) -> None:
         super().__init__()
-        told = {_OTHER_NAMES.get(key, key): value for key, value in arguments.items() if value is not None}
-        known = backend_arguments(name)
-        own = {key: value for key, value in told.items() if key in known}
-        self.kwargs = {key: value for key, value in told.items() if key not in known | _NO_SETTINGS}
-        self.model_path = model_path
-        self._backend = native_backend(name, own, model_path)
+        other_path, own, self.kwargs = sort_arguments(name, arguments)
+        self.model_path = other_path or model_path
+        self._backend = native_backend(name, own, self.model_path)
         self._ask = image_ask(self.kwargs, defaults=ENTRIES[name].settings)
         self._lock = threading.Lock()
         self._is_loaded = False
@@ -94,6 +91,26 @@ class NativeModel(BaseModel):
         # A thread of its own: the caller may have an event loop running, as notebooks do.
         with ThreadPoolExecutor(1, thread_name_prefix="polymeter-ulm") as pool:
             return pool.submit(_ask_endpoint, self._backend, request).result()
+
+
+def sort_arguments(name: str, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """Arguments of one of ULMEvalKit's constructors by what they mean here.
+
+    Args:
+        name: The model's name in ``supported_ULM``.
+        arguments: As they are written for ULMEvalKit, or under the backend's own names.
+
+    Returns:
+        Files or an id in place of the model's own (empty: none), arguments of the backend, generation settings.
+    """
+    said = {key: value for key, value in arguments.items() if value is not None}
+    if "model_path" in said:
+        said.pop("model", None)
+    told = {_OTHER_NAMES.get(key, key): value for key, value in said.items()}
+    model_path = str(told.pop("model_path", ""))
+    known = backend_arguments(name)
+    own = {key: value for key, value in told.items() if key in known}
+    return model_path, own, {key: value for key, value in told.items() if key not in known | _NO_SETTINGS}
 
 
 def _ask_endpoint(backend: AsyncModel, request: Request) -> Response:

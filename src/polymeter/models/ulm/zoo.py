@@ -107,6 +107,30 @@ ENTRIES: Mapping[str, Entry] = {
     ),
 }
 
+CLASSES: Mapping[str, str] = {
+    "GPTIMAGE1": "gpt-image-1",
+    "GeminiFlashGeneration": "GeminiFlashPreviewImageGeneration2-0",
+    "Imagen": "Imagen4",
+    "Bagel": "BAGEL-7B-MoT",
+    "JanusGeneration": "Janus-1.3B",
+    "JanusPro": "Janus-Pro-1B",
+    "JanusFlow": "JanusFlow-1.3B",
+    "Showo": "Show-o",
+    "OmniGen2": "OmniGen2",
+    "Flux": "FLUX.1-dev",
+    "FluxKontext": "FLUX.1-Kontext-dev",
+    "T2IR1": "T2IR1",
+    "NextStep1": "NextStep-1-Large",
+    "Emu3Gen": "Emu3-Gen",
+    "QwenImage": "Qwen-Image",
+    "Sana15_1_6B": "SANA1.5-1.6B",
+    "Sana15_4_8B": "SANA1.5-4.8B",
+    "HiDreamImageFull": "HiDream-Full",
+    "HiDreamImageDev": "HiDream-Dev",
+    "HiDreamImageFast": "HiDream-Fast",
+}
+"""ULMEvalKit's classes, as its configuration files name them, and the model that each makes where no other is named."""
+
 
 class Zoo(dict[str, Callable[..., Any]]):
     """Names of models, each with what makes the model: ``supported_ULM["Janus-Pro-1B"]()``. Punctuation and case of a
@@ -121,6 +145,16 @@ class Zoo(dict[str, Callable[..., Any]]):
     def added(self) -> dict[str, Callable[..., Any]]:
         """What users' files have put in."""
         return {name: make for name, make in self.items() if self._built_in.get(name) is not make}
+
+    def of_class(self, name: str) -> Callable[..., Any]:
+        """What makes the models of one of ULMEvalKit's classes: ``of_class("Flux")(model_path="…")``.
+
+        Raises:
+            KeyError: It has no such class.
+        """
+        if name not in CLASSES:
+            raise KeyError(f"ULMEvalKit has no class {name!r}. {did_you_mean(name, CLASSES)}".rstrip())
+        return self._built_in[CLASSES[name]]
 
     def built_in(self, name: str) -> str:
         """The name of one of our own models as it stands here; empty where it is none, or has been replaced."""

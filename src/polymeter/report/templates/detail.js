@@ -15,12 +15,6 @@ function answerOf(sample) {
   return null;
 }
 
-function generatedPictures(sample) {
-  return (sample.exchanges || [])
-    .filter((exchange) => (exchange.role || "model") === "model")
-    .flatMap((exchange) => ((exchange.response || {}).outputs || []).flatMap((output) => output.images || []));
-}
-
 function scoreNode([name, text, value]) {
   const isShare = typeof value === "number" && value >= 0 && value <= 1;
   return el("div", {}, el("dt", {}, name), el("dd", {}, text, isShare ? gauge(value, 56) : null));
@@ -67,8 +61,6 @@ function errorBlock(sample) {
 function detailNodes(sample, place, count, actions) {
   const task = DATA.tasks[sample.task];
   const messages = promptOf(sample);
-  const shown = messages.flatMap((message) => (message.parts || []).filter((part) => part.image).map((part) => part.image));
-  const made = generatedPictures(sample);
   const about = [task.title, ...(sample.subset || []), typeof sample.index === "number" && String(sample.index) !== sample.id ? `#${sample.index}` : null].filter(Boolean).join(" · ");
   const exchanges = sample.exchanges || [];
   const head = el("header", { class: "detail-head" },
@@ -78,18 +70,26 @@ function detailNodes(sample, place, count, actions) {
       el("span", { class: "aside" }, `${place + 1} of ${count}`),
       el("button", { type: "button", id: "previous", "aria-keyshortcuts": "ArrowLeft k", title: "Previous (← or k)", disabled: place <= 0, onclick: () => actions.step(-1) }, "Previous"),
       el("button", { type: "button", id: "next", "aria-keyshortcuts": "ArrowRight j", title: "Next (→ or j)", disabled: place >= count - 1, onclick: () => actions.step(1) }, "Next")));
-  const pictures = [...shown.map((note) => picture(note, false)), ...made.map((file) => picture({ file }, false))];
+  const scores = sample.scores ? el("dl", { class: "scores" }, sample.scores.map(scoreNode)) : null;
+  const why = sample.explanation ? block("Why this score", "", el("pre", { class: "text" }, sample.explanation)) : null;
+  const pictures = galleryNodes(sample);
+  const log = logWithoutPictures(sample);
+  const isDrawn = drawings(sample).length > 0;
+  const isGallery = isDrawn && pictures.length > 1;
+  const texts = isDrawn
+    ? [errorBlock(sample), isGallery ? null : promptBlock(messages), scores, why, answerOf(sample) ? textBlocks(sample) : null]
+    : [errorBlock(sample), promptBlock(messages), textBlocks(sample), why];
   return [
     head,
-    sample.scores ? el("dl", { class: "scores" }, sample.scores.map(scoreNode)) : null,
-    el("div", { class: pictures.length ? "body with-pictures" : "body" },
-      pictures.length ? el("div", { class: "pictures" }, pictures) : null,
-      el("div", { class: "texts" }, errorBlock(sample), promptBlock(messages), textBlocks(sample),
-        sample.explanation ? block("Why this score", "", el("pre", { class: "text" }, sample.explanation)) : null)),
+    isDrawn ? null : scores,
+    isGallery ? el("div", { class: "texts before-gallery" }, promptBlock(messages)) : null,
+    el("div", { class: isGallery || !pictures.length ? "body" : isDrawn ? "body with-pictures with-drawn" : "body with-pictures" },
+      pictures.length ? el("div", { class: isGallery ? "gallery" : isDrawn ? "pictures drawn" : "pictures" }, pictures) : null,
+      el("div", { class: "texts" }, texts)),
     exchanges.length ? fold(`${plural(exchanges.length + (sample.more || 0), "exchange")} in full`, false,
       exchanges.map((exchange, number) => exchangeNode(exchange, number, exchanges.length)),
       sample.more ? el("p", { class: "aside" }, `${plural(sample.more, "more exchange")} in samples/*.jsonl`) : null) : null,
     sample.doc ? fold("Row of the dataset", false, el("pre", {}, JSON.stringify(sample.doc, null, 2))) : null,
-    sample.log ? fold("Log", false, el("pre", {}, JSON.stringify(sample.log, null, 2))) : null,
+    log ? fold("Log", false, el("pre", {}, JSON.stringify(log, null, 2))) : null,
   ].filter(Boolean);
 }

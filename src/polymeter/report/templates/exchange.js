@@ -1,20 +1,23 @@
 // Exchanges: what was asked and what was answered, with every setting, and the pictures among it.
-function picture(note, isSmall) {
-  const size = note.width ? `${note.width} × ${note.height}` : "";
+function picture(note, isSmall, { label = "", facts = [], kind = "" } = {}) {
+  const size = note.width ? `${note.width} × ${note.height} px` : "";
   const uri = note.file ? PICTURES[note.file] : null;
+  const style = ["picture", isSmall ? "small" : "", kind].filter(Boolean).join(" ");
+  const said = [label ? el("strong", {}, label) : null, ...[size, ...facts].filter(Boolean).map((fact) => el("span", {}, fact))].filter(Boolean);
   if (!uri) {
     const why = note.file ? "left out of this page; the file is in media/" : note.source ? String(note.source) : "no preview was kept";
-    return el("figure", { class: "picture absent" }, el("figcaption", {}, size ? `Picture, ${size} px` : "Picture", el("br"), why));
+    return el("figure", { class: `${style} absent` }, el("figcaption", {}, said.length ? said : "Picture", el("br"), why));
   }
-  const image = el("img", { src: uri, alt: size ? `Picture of ${size} pixels` : "Picture", loading: "lazy", decoding: "async" });
-  const button = el("button", { type: "button", class: "picture-button", title: "Show at full size", onclick: () => zoom(uri, size) }, image);
-  return el("figure", { class: isSmall ? "picture small" : "picture" }, button, size ? el("figcaption", {}, `${size} px`) : null);
+  const alt = [label || "Picture", size ? `of ${size}` : ""].filter(Boolean).join(" ");
+  const image = el("img", { src: uri, alt, loading: "lazy", decoding: "async" });
+  const button = el("button", { type: "button", class: "picture-button", title: "Show at full size", onclick: () => zoom(uri, [label, size, ...facts].filter(Boolean).join(" · ")) }, image);
+  return el("figure", { class: style }, button, said.length ? el("figcaption", {}, said) : null);
 }
 
-function zoom(uri, size) {
+function zoom(uri, said) {
   const dialog = document.getElementById("zoom");
   const close = el("button", { type: "button", class: "plain", onclick: () => dialog.close() }, "Close");
-  dialog.replaceChildren(el("p", {}, size ? `${size} px` : "", close), el("img", { src: uri, alt: "Picture at full size" }));
+  dialog.replaceChildren(el("p", {}, el("span", {}, said), close), el("img", { src: uri, alt: "Picture at full size" }));
   dialog.showModal();
 }
 

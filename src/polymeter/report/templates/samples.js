@@ -38,10 +38,10 @@ function rowNode(sample) {
   const answer = answerOf(sample);
   const isOk = sample.status === "ok";
   const thumb = promptOf(sample).flatMap((message) => message.parts || []).find((part) => part.image && PICTURES[part.image.file]);
-  const made = generatedPictures(sample).find((file) => PICTURES[file]);
-  const uri = made ? PICTURES[made] : thumb ? PICTURES[thumb.image.file] : null;
-  const gist = isOk ? answer || (made ? "picture" : "empty answer") : (sample.error || {}).message || sample.status;
-  const button = el("button", { type: "button", "aria-current": sample === current ? "true" : null, onclick: () => open(sample, true) },
+  const made = drawings(sample).find(({ file }) => PICTURES[file]);
+  const uri = made ? PICTURES[made.file] : thumb ? PICTURES[thumb.image.file] : null;
+  const gist = !isOk ? (sample.error || {}).message || sample.status : made ? promptText(sample) || "picture" : answer || "empty answer";
+  const button = el("button", { type: "button", class: made ? "drawn" : null, "aria-current": sample === current ? "true" : null, onclick: () => open(sample, true) },
     uri ? el("img", { src: uri, alt: "", loading: "lazy", decoding: "async" }) : el("span", { class: "no-thumb" }),
     el("span", { class: "gist" }, el("span", { class: "first" }, gist), el("span", { class: "aside" }, `${DATA.tasks[sample.task].title} · ${sample.id}`)),
     isOk

@@ -37,7 +37,14 @@ def test_each_rotation_moves_options_and_answer_alike() -> None:
     ]
 
 
-@given(st.lists(st.sampled_from(["lion", "mouse", "whale", "crab", "yak"]), min_size=2, max_size=5, unique=True), st.data())
+def test_an_answer_in_small_letters_or_as_text_stays_right() -> None:
+    assert rotated(questions(1, answer=" b"))["answer"].tolist() == [" b", "C", "A"]
+    assert rotated(questions(1, answer="mouse"))["answer"].tolist() == ["mouse"] * 3
+
+
+@given(
+    st.lists(st.sampled_from(["lion", "mouse", "whale", "crab", "yak"]), min_size=2, max_size=5, unique=True), st.data()
+)
 def test_the_right_option_is_the_same_text_in_every_rotation(texts: list[str], data: st.DataObject) -> None:
     gold = data.draw(st.integers(0, len(texts) - 1))
     row = {"index": 7, "question": "?", **dict(zip("ABCDE", texts, strict=False)), "answer": "ABCDE"[gold]}

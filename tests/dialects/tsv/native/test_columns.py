@@ -32,7 +32,7 @@ def test_the_columns_say_what_a_table_measures(columns: str, kind: str, served_b
     assert native.type_of(columns.split()) == kind
     found = native.class_for(columns.split())
     assert found.__name__ == served_by
-    assert found.TYPE == kind
+    assert kind == found.TYPE
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,14 @@ def test_editing_shows_the_picture_first(root: Path) -> None:
     assert (image["type"], text) == ("image", {"type": "text", "value": "make it blue"})
 
 
+def test_a_row_without_a_picture_to_edit_is_that_rows_error(root: Path) -> None:
+    rows = [{"index": 0, "prompt": "a", "image": ""}, {"index": 1, "prompt": "b", "image": encoded(circles("red"))}]
+    dataset = served(root, rows)
+    with pytest.raises(DataError, match=r"This row has no image to edit.*row '?0'?, column 'image'"):
+        dataset.build_prompt(0)
+    assert len(dataset.build_prompt(1)) == 2
+
+
 def test_a_scene_is_looked_for_in_the_pixels(root: Path, tmp_path: Path) -> None:
     rows = [
         {"index": 0, "prompt": "a red circle", "scene": scene(1, "red"), "tag": "colors"},
@@ -144,6 +152,7 @@ def test_a_checklist_is_gone_through_by_the_judge(root: Path, tmp_path: Path) ->
     with asking_through(judge):
         scored = played(dataset, [[circles("red")]])
     found = results(dataset, scored, tmp_path)
+    assert dataset.notes() == ("Its checklists are gone through only where the run has a judge.",)
     assert (found["checklist"].value, found["checklist_all"].value) == (0.5, 0)
     assert [image.open().size for image in judge.asked[0].images()] == [(128, 128)]
     told = dataset.evaluate_sample(dataset.data.iloc[0], [circles("red")])
@@ -157,7 +166,7 @@ def test_without_scoring_columns_a_judge_gives_a_number(root: Path, tmp_path: Pa
     with asking_through(judge):
         scored = played(dataset, [[circles("blue")]])
     assert results(dataset, scored, tmp_path)["judge_score"].value == 7
-    assert len(judge.asked[0].images()) == 2
+    assert len(list(judge.asked[0].images())) == 2
     with asking_through(Judge("Lovely!")), pytest.raises(UnscoredError):
         dataset.evaluate_sample(dataset.data.iloc[0], [circles("blue")])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import io
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pandas as pd
 import pytest
@@ -63,6 +63,15 @@ def test_images_come_first(root: Path) -> None:
     assert second["value"].startswith("Question: ")
 
 
+def test_rows_without_an_image_are_asked_without_one(root: Path) -> None:
+    first, second = animals(2)
+    dataset = served(root, [{**first, "image": picture()}, {**second, "image": ""}])
+    assert [[item["type"] for item in dataset.build_prompt(place)] for place in range(2)] == [
+        ["image", "text"],
+        ["text"],
+    ]
+
+
 def test_gold_answers_have_full_marks_and_empty_ones_none(root: Path, tmp_path: Path) -> None:
     dataset = served(root, animals())
     gold = results(dataset, played(dataset, list(dataset.data["answer"])), tmp_path)
@@ -112,7 +121,9 @@ def test_the_answer_may_be_written_as_the_options_text(root: Path) -> None:
 
 def test_an_answer_that_is_no_option_is_that_rows_error(root: Path) -> None:
     dataset = served(root, [{**animals(1)[0], "answer": "E"}, *animals(2)[1:]])
-    with pytest.raises(DataError, match=r"The answer 'E' is none of the options A, B, C\. \[row '?0'?, column 'answer'\]"):
+    with pytest.raises(
+        DataError, match=r"The answer 'E' is none of the options A, B, C\. \[row '?0'?, column 'answer'\]"
+    ):
         dataset.evaluate_sample(dataset.data.iloc[0], "A")
     assert dataset.evaluate_sample(dataset.data.iloc[1], "B")["acc"] == 1
 
@@ -143,7 +154,13 @@ def test_a_question_without_text_is_that_rows_error(root: Path) -> None:
 class OwnChoices(TextMCQDataset):
     """As somebody writes it over a table of his own."""
 
-    DATASET_URL = {"own_choices": ""}
+    DATASET_URL: ClassVar = {"own_choices": ""}
+
+
+def test_only_our_own_classes_may_be_scored_in_parallel(root: Path) -> None:
+    write_table(root / "own_choices.tsv", animals())
+    assert not OwnChoices(dataset="own_choices").is_thread_safe
+    assert TextMCQDataset(dataset="own_choices").is_thread_safe
 
 
 def predictions(folder: Path, rows: list[dict[str, Any]], answers: list[Any]) -> str:

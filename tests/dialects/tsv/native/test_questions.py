@@ -19,7 +19,9 @@ from tests.dialects.tsv.native.kit import Judge, played, results, served, write_
 
 
 def rows(*answers: str, **more: Any) -> list[dict[str, Any]]:
-    return [{"index": place, "question": f"What {place}?", "answer": text, **more} for place, text in enumerate(answers)]
+    return [
+        {"index": place, "question": f"What {place}?", "answer": text, **more} for place, text in enumerate(answers)
+    ]
 
 
 def test_the_prompt_is_the_question_alone(root: Path) -> None:

@@ -12,9 +12,7 @@ from tests.e2e.kit import polymeter
 
 def measured(folder: Path, *words: str) -> dict[str, Any]:
     """Results by task, metric and subset."""
-    done = polymeter(
-        "run", "--model", "mock", "--include-path", "tables", "--output", "out", *words, cwd=folder
-    )
+    done = polymeter("run", "--model", "mock", "--include-path", "tables", "--output", "out", *words, cwd=folder)
     assert (folder / "out" / "results.json").is_file(), done.stderr
     told = json.loads((folder / "out" / "results.json").read_text())
     return {

@@ -1,18 +1,19 @@
-"""Stand-in for ``ulmeval.api``: wrappers of endpoints."""
+"""Stand-in for ``ulmeval.api``: the base class of wrappers of endpoints, the judge, and models that draw."""
 
-from polymeter.compat.ulmeval._refusals import absent_class
+from __future__ import annotations
+
+from typing import Any
+
 from polymeter.compat.ulmeval.api.base import BaseAPI
 from polymeter.compat.ulmeval.api.gpt import GPT4V, OpenAIWrapper
+from polymeter.models.ulm.zoo import supported_ULM
 
-__all__ = ["GPT4V", "GPTIMAGE1", "BaseAPI", "GeminiFlashGeneration", "Imagen", "OpenAIWrapper"]
+_MODELS = ("GPTIMAGE1", "GeminiFlashGeneration", "Imagen")
 
-_INSTEAD = "Use the model by its own name: supported_ULM[{name!r}](), or --model {model} on the command line."
+__all__ = ["GPT4V", "BaseAPI", "OpenAIWrapper", *_MODELS]  # noqa: PLE0604
 
-GPTIMAGE1 = absent_class("GPTIMAGE1", _INSTEAD.format(name="gpt-image-1", model="openai:gpt-image-1"))
-GeminiFlashGeneration = absent_class(
-    "GeminiFlashGeneration",
-    _INSTEAD.format(
-        name="GeminiFlashPreviewImageGeneration2-0", model="gemini:gemini-2.0-flash-preview-image-generation"
-    ),
-)
-Imagen = absent_class("Imagen", _INSTEAD.format(name="Imagen4", model="gemini:imagen-4.0-generate-preview-06-06"))
+
+def __getattr__(name: str) -> Any:
+    if name in _MODELS:
+        return supported_ULM.of_class(name)
+    raise AttributeError(f"module 'ulmeval.api' has no attribute {name!r}")

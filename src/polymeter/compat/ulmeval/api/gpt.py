@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from polymeter.compat.ulmeval.smp.log import get_logger
 from polymeter.core.asker import current_asker, refuse_verdict
 from polymeter.core.parts import Image, Part, Text
 from polymeter.core.request import Generate, Message, Request
 from polymeter.core.sources import from_data_url
 from polymeter.guests.items import as_items, as_messages
+from polymeter.guests.loggers import guest_logger
 from polymeter.judge import ROLE
 from polymeter.models.ulm_base import BaseAPI
 
@@ -24,7 +24,7 @@ __all__ = ["APIBASES", "GPT4V", "OpenAIWrapper"]
 
 APIBASES = {"OFFICIAL": "https://api.openai.com/v1/chat/completions"}
 
-_LOG = get_logger("judge")
+_LOG = guest_logger("judge")
 _USED = ("temperature", "max_tokens", "max_new_tokens", "top_p")
 _SETTINGS = frozenset(
     {
@@ -109,9 +109,10 @@ class OpenAIWrapper(BaseAPI):
         answer = (response.outputs[0].text or "").strip() if response.outputs else ""
         if response.error is None and answer:
             return 0, answer, response
-        why = response.error.message if response.error is not None else "it said nothing"
-        refuse_verdict(f"The judge could not be asked: {why}")
-        return 1, self.fail_msg, why
+        if response.error is not None:  # which the run has noted, and forgets if the same question is answered later
+            return 1, self.fail_msg, response.error.message
+        refuse_verdict("The judge said nothing.")
+        return 1, self.fail_msg, "it said nothing"
 
     def chat(self, messages: Sequence[Any], **kwargs: Any) -> Any:
         """What the judge says at the end of a conversation: turns with ``role`` and ``content``."""

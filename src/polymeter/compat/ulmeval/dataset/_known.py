@@ -6,10 +6,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from polymeter.dialects.tsv.base import ImageBaseDataset, TextBaseDataset
+from polymeter.dialects.tsv.live import open_dataset
 
+if TYPE_CHECKING:
+    from polymeter.core.catalog import Catalog
+
+_DIALECT = "tsv"
 IMAGE_DATASET: list[type] = []
 TEXT_DATASET: list[type] = []
 DATASET_CLASSES: list[type] = []
@@ -32,7 +39,7 @@ def build_dataset(dataset_name: str, **kwargs: Any) -> Any:
 
 def DATASET_TYPE(dataset: str, *, default: str = "MCQ") -> str:
     """The type of a dataset: what its class says, else ``VQA`` for an open-ended one, else a default."""
-    found = getattr(_class_of(dataset), "TYPE", None)
+    found = getattr(_of(dataset), "TYPE", None)
     if found is not None:
         return str(found)
     return "VQA" if "openended" in dataset.lower() else default
@@ -40,7 +47,7 @@ def DATASET_TYPE(dataset: str, *, default: str = "MCQ") -> str:
 
 def DATASET_MODALITY(dataset: str | None, *, default: str = "IMAGE") -> str:
     """What a dataset's prompts are made of: ``TEXT`` or ``IMAGE``."""
-    found = getattr(_class_of(dataset), "MODALITY", None) if dataset is not None else None
+    found = getattr(_of(dataset), "MODALITY", None) if dataset is not None else None
     return default if found is None else str(found)
 
 
@@ -53,6 +60,12 @@ def supported_datasets() -> list[str]:
     """The names of all datasets that can be built."""
     names = [name for found in _classes() for name in _names(found)]
     return list(dict.fromkeys([*names, *_entries()]))
+
+
+def _of(name: str) -> Any:
+    """The dataset of a name if it is open, else its class."""
+    dataset = open_dataset(name)
+    return _class_of(name) if dataset is None else dataset
 
 
 def _class_of(name: str) -> Any:
@@ -74,19 +87,29 @@ def _names(found: Any) -> list[str]:
     return list(tell()) if callable(tell) else list(getattr(found, "DATASET_URL", ()))
 
 
-def _entries() -> dict[str, Any]:
-    from polymeter.api import build_catalog
-
-    return {entry.name: entry for entry in build_catalog() if entry.dialect == "tsv" and entry.kind == "task"}
+def _entries() -> list[str]:
+    return [entry.name for entry in _catalog() if entry.dialect == _DIALECT and entry.kind == "task"]
 
 
 def _listed(name: str) -> Any:
     """The class behind a benchmark of the user's folders. Runs its file."""
-    from polymeter.api import build_catalog
     from polymeter.core.registries import DIALECTS
     from polymeter.dialects.tsv.guest import load_class
 
-    entry = _entries().get(name)
-    if entry is None:
-        return None
-    return load_class(DIALECTS.get("tsv").load(entry, build_catalog()).tasks[0])
+    catalog = _catalog()
+    entry = next((entry for entry in catalog if entry.name == name and entry.dialect == _DIALECT), None)
+    return None if entry is None else load_class(DIALECTS.get(_DIALECT).load(entry, catalog).tasks[0])
+
+
+def _catalog() -> Catalog:
+    """Of the folders that the user's settings name; read once, as wrappers ask for a type with every message."""
+    from polymeter.api.settings import read_settings
+
+    return _catalog_of(tuple(read_settings().include_paths))
+
+
+@lru_cache(maxsize=4)
+def _catalog_of(places: tuple[Path, ...]) -> Catalog:
+    from polymeter.api import build_catalog
+
+    return build_catalog()

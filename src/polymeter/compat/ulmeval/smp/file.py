@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polymeter.compat.ulmeval._refusals import absent_function
+from polymeter.compat.ulmeval._absent import absent_function
 from polymeter.core.sources import is_elsewhere
 from polymeter.data import formats
 from polymeter.data.base64_images import decode_base64_to_image_file
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "INFER_FAIL_MSG",
     "HFCacheRoot",
     "LMUDataRoot",
     "MMBenchOfficialServer",
@@ -40,6 +41,7 @@ __all__ = [
     "get_file_extension",
     "get_intermediate_file_path",
     "get_pred_file_format",
+    "get_pred_file_path",
     "last_modified",
     "load",
     "localize_df",
@@ -52,6 +54,7 @@ __all__ = [
     "prepare_reuse_files",
 ]
 
+INFER_FAIL_MSG = "Failed to obtain answer via API."
 _UNITS = {"GB": 2**30, "MB": 2**20, "KB": 2**10}
 _FORMATS = {
     ("_tmp", "_response", "_processed"): "pkl",
@@ -188,6 +191,11 @@ def get_file_extension(file_path: str) -> str:
 def get_pred_file_format() -> str:
     """The format of prediction files: ``pkl``, which keeps images and long texts as they are."""
     return "pkl"
+
+
+def get_pred_file_path(work_dir: str, model_name: str, dataset_name: str, use_env_format: bool = True) -> str:
+    """The path of a prediction file."""
+    return os.path.join(work_dir, f"{model_name}_{dataset_name}.{get_pred_file_format()}")
 
 
 def get_eval_file_format() -> str:

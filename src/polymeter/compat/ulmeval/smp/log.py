@@ -3,39 +3,14 @@
 from __future__ import annotations
 
 import logging
-import os
-import re
 
-from polymeter.core.secrets import HIDDEN, hide_secrets, is_secret_name
+from polymeter.guests.loggers import guest_logger
 
 __all__ = ["get_logger"]
-
-_HOME = "polymeter.guests"
-_SHORTEST_KEY = 8
-_KEY = re.compile(r"\bsk-[\w-]{8,}")
 
 
 def get_logger(
     name: str, log_file: str | None = None, log_level: int = logging.INFO, file_mode: str = "w"
 ) -> logging.Logger:
-    """The logger of a name. Where its records go is the run's business: a file that is named is not written. Keys do
-    not get into it.
-    """
-    logger = logging.getLogger(f"{_HOME}.{name}")
-    if not any(isinstance(item, _WithoutKeys) for item in logger.filters):
-        logger.addFilter(_WithoutKeys())
-    return logger
-
-
-class _WithoutKeys(logging.Filter):
-    """Takes keys out of what is told to a logger: what looks like one, and what the environment holds under the name
-    of one.
-    """
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        text = _KEY.sub(HIDDEN, hide_secrets(record.getMessage()))
-        for name, value in os.environ.items():
-            if len(value) >= _SHORTEST_KEY and value in text and is_secret_name(name):
-                text = text.replace(value, HIDDEN)
-        record.msg, record.args = text, None
-        return True
+    """The logger of a name. A file that is named is not written, and keys do not get into it."""
+    return guest_logger(name)

@@ -23,6 +23,7 @@ __all__ = [
     "apiok",
     "build_option_str",
     "concat_images_ulmeval",
+    "concat_images_vlmeval",
     "decode_base64_to_image",
     "decode_base64_to_image_file",
     "encode_image_file_to_base64",
@@ -68,7 +69,7 @@ def concat_images_ulmeval(
         mode: ``h`` or ``v``.
         return_image: Return the image; otherwise the path of a file that it is put into, without loss.
     """
-    opened: list[Image.Image] = [Image.open(path) for path in images]
+    opened = [_opened(path) for path in images]
     is_row = mode == "h"
     if target_size != -1:
         opened = [rescale_img(image, (-1, target_size) if is_row else (target_size, -1)) for image in opened]
@@ -86,6 +87,9 @@ def concat_images_ulmeval(
     target.parent.mkdir(parents=True, exist_ok=True)
     sheet.save(target)
     return str(target)
+
+
+concat_images_vlmeval = concat_images_ulmeval
 
 
 def mmqa_display(question: Mapping[str, Any], target_size: int = -1) -> None:
@@ -142,3 +146,9 @@ def gpt_key_set() -> bool:
 def apiok(wrapper: Any) -> bool:
     """Whether a model at an endpoint answers."""
     return wrapper.fail_msg not in wrapper.generate("Hello!")
+
+
+def _opened(path: str) -> Image.Image:
+    with Image.open(path) as image:
+        picture: Image.Image = image.convert("RGB")
+    return picture

@@ -20,7 +20,12 @@ from polymeter.compat.vlmeval.dataset.image_mcq import CustomMCQDataset, ImageMC
 from polymeter.compat.vlmeval.dataset.image_vqa import CustomVQADataset, ImageVQADataset
 from polymeter.compat.vlmeval.dataset.image_yorn import ImageYORNDataset
 from polymeter.compat.vlmeval.dataset.text_mcq import CustomTextMCQDataset, TextMCQDataset
-from polymeter.compat.vlmeval.dataset.utils import DEBUG_MESSAGE, build_judge
+from polymeter.compat.vlmeval.dataset.utils import (
+    DEBUG_MESSAGE,
+    build_judge,
+    extract_answer_from_item,
+    prefetch_answer,
+)
 from polymeter.compat.vlmeval.dataset.video_base import VideoBaseDataset
 
 __all__ = [
@@ -43,8 +48,10 @@ __all__ = [
     "VideoBaseDataset",
     "build_dataset",
     "build_judge",
+    "extract_answer_from_item",
     "img_root_map",
     "infer_dataset_basename",
+    "prefetch_answer",
 ]
 
 

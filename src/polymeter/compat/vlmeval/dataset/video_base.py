@@ -1,6 +1,6 @@
 """Stand-in for ``vlmeval.dataset.video_base``: its classes can be named and not used."""
 
-from polymeter.compat.ulmeval._refusals import absent_class
+from polymeter.compat._absent import absent_class
 
 __all__ = ["VideoBaseDataset"]
 

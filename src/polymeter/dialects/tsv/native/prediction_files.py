@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 FAILED = "Failed to obtain answer"
 _THREADS = 4
 _PERCENT = 100
+_COLUMN = {"answer": "extracted", "explanation": "log"}
 
 ScoreRow = Callable[["pd.Series[Any]", str], Mapping[str, Any]]
 
@@ -30,7 +31,8 @@ def scored(eval_file: str | Path, score: ScoreRow, nproc: int | None = None) -> 
 
     Args:
         eval_file: The file, with ``prediction`` and all columns of the benchmark.
-        score: Row and answer → metric → number, and texts such as ``explanation``.
+        score: Row and answer → metric → number, and the texts ``answer`` and ``explanation``, whose columns are called
+            ``extracted`` and ``log``.
         nproc: How many rows are scored at a time; 4 unless given.
 
     Raises:
@@ -58,7 +60,7 @@ def scored(eval_file: str | Path, score: ScoreRow, nproc: int | None = None) -> 
         waiting = [pool.submit(copy_context().run, one, line) for line in lines]
         found = [dict(item.result()) for item in waiting]
     names = dict.fromkeys(name for item in found for name in item)
-    return data.assign(**{name: [item.get(name, math.nan) for item in found] for name in names})
+    return data.assign(**{_COLUMN.get(name, name): [item.get(name, math.nan) for item in found] for name in names})
 
 
 def side_file(eval_file: str | Path, ending: str) -> str:

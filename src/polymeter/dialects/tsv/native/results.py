@@ -37,7 +37,7 @@ def sorted_results(
     found = reduce_rows(light, plans, context)
     for column in GROUP_COLUMNS:
         if column in data.columns:
-            names = {row.index: text_of(data[column].iloc[row.index]) for row in light}
+            names = [text_of(cell) for cell in data[column]]
             named = [replace(row, subset=(column, names[row.index])) for row in light if names[row.index]]
             told = [plan for plan in plans if plan.name not in {UNPARSED, ROTATION}]
             found += [result for result in reduce_rows(named, told, context) if result.subset]

@@ -1,6 +1,6 @@
 """Stand-in for ``ulmeval.dataset.utils.mmdet_model``: the detector that GenEval counts objects with."""
 
-from polymeter.compat.ulmeval._refusals import absent_class
+from polymeter.compat.ulmeval._absent import absent_class
 
 __all__ = ["MMDetModel"]
 

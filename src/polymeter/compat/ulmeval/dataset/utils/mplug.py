@@ -1,6 +1,6 @@
 """Stand-in for ``ulmeval.dataset.utils.mplug``: the model that DPG-Bench asks about pictures."""
 
-from polymeter.compat.ulmeval._refusals import absent_class
+from polymeter.compat.ulmeval._absent import absent_class
 
 __all__ = ["MPLUGModel"]
 

@@ -1,6 +1,6 @@
 """Stand-in for ``ulmeval.dataset.utils.openclip``: the classifier that GenEval tells colours with."""
 
-from polymeter.compat.ulmeval._refusals import absent_class
+from polymeter.compat.ulmeval._absent import absent_class
 
 __all__ = ["OpenCLIPModel"]
 

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from polymeter.core.asker import has_role
+from polymeter.core.errors import DataError
 from polymeter.core.task import ReduceContext, Result, Row
-from polymeter.dialects.tsv.base import ImageBaseDataset, TextBaseDataset
-from polymeter.dialects.tsv.native.base import BuiltIn
-from polymeter.dialects.tsv.native.cells import column, is_empty, number_of, required
+from polymeter.dialects.tsv.base import TextBaseDataset
+from polymeter.dialects.tsv.native.base import BuiltIn, EveryRow
+from polymeter.dialects.tsv.native.cells import column, is_empty, number_of, place_of, required
 from polymeter.dialects.tsv.native.images.pictures import picture_in
 from polymeter.dialects.tsv.native.images.scoring import (
     CHECKLIST,
@@ -97,7 +98,10 @@ class GeneratedImages(BuiltIn):
             }
             return joined([made[way]() for way in chosen])
 
-        return mean_over(images, score)
+        found = mean_over(images, score)
+        if REFERENCE in chosen:  # the report shows it beside the picture
+            found["reference"] = picture_in(line, REFERENCE, self._folders())
+        return found
 
     def results(self, rows: Iterable[Row], context: ReduceContext) -> list[Result]:
         """The metrics over all rows and by ``category``, ``tag`` and the like, without those that no row has."""
@@ -107,13 +111,13 @@ class GeneratedImages(BuiltIn):
 
     def notes(self) -> tuple[str, ...]:
         """What a user should know of how the table is scored."""
-        columns = self.data.columns
-        if any(name in columns and not self.data[name].map(is_empty).all() for name in SCORED_BY):
-            return ()
-        return (
-            "No column says how its pictures are scored (scene, reference, checklist): they have a score only where "
-            "the run has a judge.",
-        )
+        filled = {name for name in SCORED_BY if name in self.data.columns and not self.data[name].map(is_empty).all()}
+        if not filled:
+            return (
+                "No column says how its pictures are scored (scene, reference, checklist): they have a score only "
+                "where the run has a judge.",
+            )
+        return ("Its checklists are gone through only where the run has a judge.",) if CHECKLIST in filled else ()
 
     def _inputs(self, line: Mapping[str, Any]) -> Sequence[str]:
         """The pictures that the model was given."""
@@ -140,7 +144,7 @@ class TextToImageDataset(GeneratedImages, TextBaseDataset):
         return [{"type": "text", "value": required(row, "prompt")}]
 
 
-class ImageEditingDataset(GeneratedImages, ImageBaseDataset):
+class ImageEditingDataset(GeneratedImages, EveryRow):
     """Pictures changed by a prompt."""
 
     TYPE = "IT2I"
@@ -150,9 +154,15 @@ class ImageEditingDataset(GeneratedImages, ImageBaseDataset):
 
         Args:
             line: A row, or its position.
+
+        Raises:
+            DataError: It has no picture, or no prompt.
         """
         row = self._row(line)
-        return [*self.images_of(row), {"type": "text", "value": required(row, "prompt")}]
+        images = self.images_of(row)
+        if not images:
+            raise DataError("This row has no image to edit.", where=place_of(row, "image"))
+        return [*images, {"type": "text", "value": required(row, "prompt")}]
 
     def _inputs(self, line: Mapping[str, Any]) -> Sequence[str]:
         return [str(path) for path in self.dump_image(line)]

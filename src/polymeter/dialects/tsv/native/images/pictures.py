@@ -29,7 +29,7 @@ def picture_in(line: Mapping[str, Any], name: str, folders: Sequence[Path]) -> I
     if len(text) <= _LONGEST_PATH and not text.startswith("data:"):
         for folder in (*folders, Path()):
             path = (folder / text).expanduser()
-            if path.is_file():
+            if _is_file(path):
                 return Image(path)
     try:
         return Image(image_in(text, line.get("index"), name)[0])
@@ -41,3 +41,10 @@ def picture_in(line: Mapping[str, Any], name: str, folders: Sequence[Path]) -> I
             where=place_of(line, name),
             hint="Paths are relative to the table's folder.",
         ) from error
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # base64 of a small picture is short enough for a path, and too long for a name
+        return False

@@ -36,7 +36,7 @@ def has_rotations(data: pd.DataFrame) -> bool:
 
 def group_of(line: Mapping[str, Any]) -> int | None:
     """The index of the question that a row asks in some rotation; ``None`` for an index that is no whole number."""
-    if GROUP in line:
+    if not is_empty(line.get(GROUP)):
         return int(line[GROUP])
     numbers = _numbers([line["index"]])
     return numbers[0] % STEP if numbers else None
@@ -46,6 +46,13 @@ def is_original(line: Mapping[str, Any]) -> bool:
     """Whether a row asks its question with the options in their original order."""
     group = group_of(line)
     return group is None or str(line["index"]) == str(group)
+
+
+def groups_of(data: pd.DataFrame) -> list[tuple[int, bool]]:
+    """Of each row of a table the index of its question, and whether it has the options in their original order."""
+    own = data[GROUP] if GROUP in data.columns else [None] * len(data)
+    lines = [{"index": index, GROUP: group} for index, group in zip(data["index"], own, strict=True)]
+    return [(group_of(line) or 0, is_original(line)) for line in lines]
 
 
 def with_rotations(data: pd.DataFrame, letters: Sequence[str]) -> pd.DataFrame:
@@ -107,7 +114,7 @@ def _rotations(row: dict[str, Any], letters: Sequence[str]) -> Iterable[dict[str
     for turn in range(1, len(moved)):
         places = {letter: moved[(place + turn) % len(moved)] for place, letter in enumerate(moved)}
         options = {places[letter]: row[letter] for letter in moved}
-        yield {**row, **options, "answer": places.get(row["answer"], row["answer"])}
+        yield {**row, **options, "answer": places.get(str(row["answer"]).strip().upper(), row["answer"])}
 
 
 def _speaks_of_others(option: str, others: Sequence[str]) -> bool:

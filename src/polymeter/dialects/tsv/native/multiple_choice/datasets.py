@@ -12,7 +12,7 @@ from polymeter.core.errors import DataError
 from polymeter.core.status import SampleStatus
 from polymeter.core.task import ReduceContext, Result, Row, Score
 from polymeter.dialects.tsv.base import ImageBaseDataset, TextBaseDataset
-from polymeter.dialects.tsv.native.base import BuiltIn
+from polymeter.dialects.tsv.native.base import BuiltIn, EveryRow
 from polymeter.dialects.tsv.native.cells import column, is_empty, options_of, place_of, required
 from polymeter.dialects.tsv.native.columns import OPTION_COLUMNS
 from polymeter.dialects.tsv.native.multiple_choice import circular
@@ -41,7 +41,6 @@ class MultipleChoice(BuiltIn):
     """
 
     TYPE = "MCQ"
-    is_thread_safe = True
     METRICS: ClassVar[dict[str, bool]] = {ACC: True, CIRCULAR: True, ROTATION: True, UNPARSED: False}
 
     def build_prompt(self, line: Any) -> list[dict[str, str]]:
@@ -81,8 +80,8 @@ class MultipleChoice(BuiltIn):
             DataError: The row's ``answer`` is none of its options.
             UnscoredError: The judge gave no verdict.
         """
-        gold, is_judged = gold_of(line), may_ask(judge_kwargs)
-        reading = _read(line, str(prediction), is_judged=is_judged)
+        gold = gold_of(line)
+        reading = _read(line, str(prediction), is_judged=gold is not None and may_ask(judge_kwargs))
         if gold is None:
             return {"answer": reading.option or "", "explanation": "This row has no 'answer' to compare with."}
         hit = float(reading.option == gold)
@@ -142,16 +141,15 @@ class MultipleChoice(BuiltIn):
         """One row per question, with whether all its rotations were answered right. It stands where the question does
         in its original order.
         """
-        lines = {row.index: self.data.iloc[row.index] for row in rows}
-        groups = {index: circular.group_of(line) or 0 for index, line in lines.items()}
+        places = circular.groups_of(self.data)
         label = next((key[1] for row in rows if row.score for key in row.score.values), "none")
         hits = [
-            (groups[row.index], float(row.score.values[ROTATION, label]))
+            (places[row.index][0], float(row.score.values[ROTATION, label]))
             for row in rows
             if row.score is not None and (ROTATION, label) in row.score.values
         ]
-        verdicts = circular.all_right(hits, _sizes(self.data))
-        originals = {groups[index]: index for index, line in lines.items() if circular.is_original(line)}
+        verdicts = circular.all_right(hits, Counter(group for group, _ in places))
+        originals = {group: index for index, (group, is_original) in enumerate(places) if is_original}
         return [
             Row(str(group), originals[group], (), None, SampleStatus.OK, Score({(CIRCULAR, label): verdict}))
             for group, verdict in verdicts.items()
@@ -167,7 +165,7 @@ class TextMCQDataset(MultipleChoice, TextBaseDataset):
     """Multiple choice without images."""
 
 
-class CustomMCQDataset(ImageMCQDataset):
+class CustomMCQDataset(ImageMCQDataset, EveryRow):
     """Multiple choice over images, of a table without a URL."""
 
 
@@ -225,23 +223,14 @@ def _explained(reading: Reading, gold: str) -> str:
     return f"how read: {reading.how}; chosen: {reading.option or 'no option'}; right: {gold}"
 
 
-def _sizes(data: pd.DataFrame) -> Counter[int]:
-    """How many rotations each question has."""
-    return Counter(circular.group_of(data.iloc[place]) or 0 for place in range(len(data)))
-
-
 def _circular_table(data: pd.DataFrame) -> pd.DataFrame:
     """Accuracies by both protocols, the circular one first."""
     import pandas as pd
 
-    lines = [data.iloc[place] for place in range(len(data))]
-    groups = [circular.group_of(line) or 0 for line in lines]
-    hits = [(group, hit) for group, hit in zip(groups, data[HIT], strict=True) if not math.isnan(hit)]
-    verdicts = circular.all_right(hits, Counter(groups))
-    is_original = [circular.is_original(line) for line in lines]
-    plain = data[is_original]
-    whole = plain.assign(
-        **{HIT: [verdicts.get(group, math.nan) for group, first in zip(groups, is_original, strict=True) if first]}
-    )
+    places = circular.groups_of(data)
+    hits = [(group, hit) for (group, _), hit in zip(places, data[HIT], strict=True) if not math.isnan(hit)]
+    verdicts = circular.all_right(hits, Counter(group for group, _ in places))
+    plain = data[[is_original for _, is_original in places]]
+    whole = plain.assign(**{HIT: [verdicts.get(group, math.nan) for group, is_original in places if is_original]})
     tables = {"circular": accuracy_table(whole), "plain": accuracy_table(plain)}
     return pd.concat([table.assign(protocol=name) for name, table in tables.items()], ignore_index=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from polymeter.core.task import ReduceContext, Result, Row
 from polymeter.dialects.tsv.base import ImageBaseDataset, TextBaseDataset
-from polymeter.dialects.tsv.native.base import BuiltIn
+from polymeter.dialects.tsv.native.base import BuiltIn, EveryRow
 from polymeter.dialects.tsv.native.cells import column, list_of, required
 from polymeter.dialects.tsv.native.multiple_choice.reading import may_ask
 from polymeter.dialects.tsv.native.prediction_files import percentages, scored, side_file
@@ -46,7 +46,6 @@ class OpenQuestions(BuiltIn):
     """
 
     TYPE = "VQA"
-    is_thread_safe = True
     METRICS: ClassVar[dict[str, bool]] = {
         **dict.fromkeys((EXACT, ACCURACY, RELAXED, VQA, ANLS, JUDGED, ACC), True),
         UNPARSED: False,
@@ -140,7 +139,7 @@ class OpenQuestions(BuiltIn):
         return {**values, "explanation": f"how compared: {how}; right: {' or '.join(dict.fromkeys(golds))}"}
 
 
-class CustomVQADataset(OpenQuestions, ImageBaseDataset):
+class CustomVQADataset(OpenQuestions, EveryRow):
     """Questions about images, of a table without a URL."""
 
 
@@ -148,7 +147,7 @@ class TextQADataset(OpenQuestions, TextBaseDataset):
     """Questions without images."""
 
 
-class ImageVQADataset(CustomVQADataset):
+class ImageVQADataset(OpenQuestions, ImageBaseDataset):
     """Questions about images that ask for short answers."""
 
     def build_prompt(self, line: Any) -> list[dict[str, str]]:
@@ -157,7 +156,7 @@ class ImageVQADataset(CustomVQADataset):
         return [*others, {**question, "value": question["value"] + _SHORT}]
 
 
-class ImageYORNDataset(CustomVQADataset):
+class ImageYORNDataset(OpenQuestions, ImageBaseDataset):
     """Questions about images whose answers are yes or no."""
 
     TYPE = "Y/N"

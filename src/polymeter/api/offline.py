@@ -1,4 +1,4 @@
-"""No network for a while: what is not on this machine is missing, whichever library asks for it."""
+"""No hub, or no network at all, for a while: what is not on this machine is missing, whichever library asks for it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,23 @@ _WHY = "documentation pages are made without the network"
 
 
 @contextmanager
+def without_hub() -> Iterator[None]:
+    """Nothing is fetched for data or weights inside this: libraries that know the word are told not to try. Endpoints
+    can still be asked.
+    """
+    before = {name: os.environ.get(name) for name in _VARIABLES}
+    with ExitStack() as stack:
+        stack.callback(_put_back, before, [module for module in _SWITCHES if module not in sys.modules])
+        os.environ.update(dict.fromkeys(_VARIABLES, "1"))
+        for module in _SWITCHES:
+            if module in sys.modules:
+                stack.enter_context(_replaced(sys.modules[module], _SWITCH, True))
+        yield
+
+
+@contextmanager
 def offline() -> Iterator[None]:
     """Refuse every connection of this process inside this, and tell libraries that know the word not to try."""
-    before = {name: os.environ.get(name) for name in _VARIABLES}
     connect = socket.socket.connect
 
     def refuse(self: socket.socket, address: Any) -> Any:
@@ -29,12 +43,7 @@ def offline() -> Iterator[None]:
             return connect(self, address)  # between processes of this machine
         raise OSError(errno.ENETUNREACH, _WHY)
 
-    with ExitStack() as stack:
-        stack.callback(_put_back, before, [module for module in _SWITCHES if module not in sys.modules])
-        os.environ.update(dict.fromkeys(_VARIABLES, "1"))
-        for module in _SWITCHES:
-            if module in sys.modules:
-                stack.enter_context(_replaced(sys.modules[module], _SWITCH, True))
+    with without_hub(), ExitStack() as stack:
         stack.enter_context(_replaced(socket.socket, "connect", refuse))
         stack.enter_context(_replaced(socket.socket, "connect_ex", refuse))
         stack.enter_context(_replaced(socket, "getaddrinfo", _refuse_name))

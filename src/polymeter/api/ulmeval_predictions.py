@@ -1,0 +1,100 @@
+"""Somebody's prediction file in the place of a model: its answers are taken as they stand, and scored like any."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from polymeter.core.errors import DataError, ModelError
+from polymeter.core.model import BatchModel, ModelTraits
+from polymeter.core.request import Ask, GenerateImage, Output, Request, Response
+from polymeter.core.sources import digest, is_pil
+from polymeter.data.formats import load
+
+_INDEX, _PREDICTION = "index", "prediction"
+_FAILED = "Failed to obtain answer"
+
+
+class Predictions(BatchModel):
+    """The answers of a prediction file. A row without one, and a row that the file has not, are failures.
+
+    Args:
+        file: ``{model}_{dataset}.pkl``, or another format that ``load`` reads. Only data is read of a pickle.
+        name: The model that answered.
+
+    Raises:
+        DataError: The file is missing, is no table with ``index`` and ``prediction``, or has an index twice.
+    """
+
+    def __init__(self, file: Path, name: str) -> None:
+        self.display_name = name
+        self.traits = ModelTraits(
+            name,
+            asks={"generate": True, "generate_image": True, "loglikelihood": False},
+            modalities={"text": True, "image": True, "audio": True, "video": True},
+        )
+        self._answers = _answers(file)
+        self._identity = {"backend": "predictions", "name": name, "content": digest(file.read_bytes())}
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """The file's content."""
+        return self._identity
+
+    @property
+    def count(self) -> int | None:
+        """How many answers most rows have; ``None`` where rows are no lists."""
+        counts = [len(answer) for answer in self._answers.values() if isinstance(answer, list)]
+        return max(counts, key=counts.count) if counts else None
+
+    def respond(self, requests: list[Request]) -> list[Response]:
+        """What the file has for each request."""
+        return [self._respond(request) for request in requests]
+
+    def _respond(self, request: Request) -> Response:
+        sample = request.origin.sample if request.origin is not None else ""
+        if sample not in self._answers:
+            return _failed(f"The prediction file has no row with the index {sample!r}.")
+        answer = self._answers[sample]
+        items = answer if isinstance(answer, list) else [answer]
+        outputs = [_output(request.ask, item) for item in items]
+        if not outputs or None in outputs:
+            return _failed(f"The prediction file has no answer for the index {sample!r}: {_shown(items)}.")
+        return Response(tuple(output for output in outputs if output is not None))
+
+
+def _answers(file: Path) -> dict[str, Any]:
+    table = load(file)
+    columns = getattr(table, "columns", ())
+    for name in (_INDEX, _PREDICTION):
+        if name not in columns:
+            raise DataError(
+                f"{file.name} is no prediction file: it has no column {name!r}.",
+                where=str(file),
+                hint="It must hold a DataFrame with the columns 'index' and 'prediction'.",
+            )
+    names = [str(value) for value in table[_INDEX]]
+    twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
+    if twice is not None:
+        raise DataError(f"{file.name} has the index {twice!r} more than once.", where=str(file))
+    return dict(zip(names, (_plain(value) for value in table[_PREDICTION]), strict=True))
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, (list, tuple)) else value
+
+
+def _output(ask: Ask, item: Any) -> Output | None:
+    """An answer of the kind that is asked for; ``None`` where it is none."""
+    if isinstance(ask, GenerateImage):
+        return Output(images=(item,)) if is_pil(item) else None
+    return Output(item) if isinstance(item, str) and not item.startswith(_FAILED) else None
+
+
+def _failed(what: str) -> Response:
+    return Response.failed(ModelError(what, kind="permanent"))
+
+
+def _shown(items: list[Any]) -> str:
+    return str(items[0])[:80] if items else "an empty list"

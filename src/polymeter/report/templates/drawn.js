@@ -1,0 +1,39 @@
+// Generated pictures: what went in, what came out of which seed, what it was compared to.
+function promptText(sample) {
+  return promptOf(sample).flatMap((message) => (message.parts || []).filter((part) => typeof part.text === "string").map((part) => part.text)).join("\n");
+}
+
+function drawings(sample) {
+  return (sample.exchanges || [])
+    .filter((exchange) => (exchange.role || "model") === "model")
+    .flatMap((exchange) => {
+      const seeds = ((exchange.request || {}).ask || {}).seeds || [];
+      return ((exchange.response || {}).outputs || []).flatMap((output, j) =>
+        (output.images || []).map((file) => ({ file, seed: seeds[j], note: output.note })));
+    });
+}
+
+function comparedTo(sample) {
+  return Object.entries(sample.log || {}).filter(([, value]) => value && typeof value === "object" && value.image);
+}
+
+function logWithoutPictures(sample) {
+  const pictures = new Set(comparedTo(sample).map(([name]) => name));
+  const rest = Object.entries(sample.log || {}).filter(([name]) => !pictures.has(name));
+  return rest.length ? Object.fromEntries(rest) : null;
+}
+
+function galleryNodes(sample) {
+  const inputs = promptOf(sample).flatMap((message) => (message.parts || []).filter((part) => part.image).map((part) => part.image));
+  const made = drawings(sample);
+  const numbered = (word, number, count) => (count > 1 ? `${word} ${number + 1}` : word);
+  return [
+    ...inputs.map((note, i) => picture(note, false, { label: numbered("Input", i, inputs.length) })),
+    ...made.map(({ file, seed, note }, i) => picture({ file }, false, {
+      label: numbered(inputs.length ? "Output" : "Picture", i, made.length),
+      facts: [seed === undefined ? null : `seed ${seed}`, note].filter(Boolean),
+      kind: "made",
+    })),
+    ...comparedTo(sample).map(([name, value]) => picture(value.image, false, { label: name.charAt(0).toUpperCase() + name.slice(1), kind: "compared" })),
+  ];
+}

@@ -1,0 +1,115 @@
+"""The whole image path: the shapes model on its benchmarks is right as often as it says, and only if every prompt meets
+its own picture.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from polymeter.api import RunResult, evaluate
+from polymeter.core.model import BatchModel, ModelTraits
+from polymeter.core.request import Output, Request, Response
+from polymeter.models.shapes import ShapesModel
+
+pytest.importorskip("cv2")
+pytest.importorskip("skimage")
+
+ASPECTS = {"correct": 100, "count": 100, "colour": 65, "position": 25}
+"""How many prompts ask for each."""
+
+
+class Other(BatchModel):
+    """A model made of functions."""
+
+    def __init__(self, name: str, respond: Any) -> None:
+        self.traits: ModelTraits = ShapesModel(0).traits
+        self.batch_hint = ShapesModel.batch_hint
+        self._name, self._respond = name, respond
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        return {"backend": self._name}
+
+    def respond(self, requests: list[Request]) -> list[Response]:
+        return self._respond(requests)  # type: ignore[no-any-return]
+
+
+def run(folder: Path, model: Any, task: str, **options: Any) -> RunResult:
+    result = evaluate(model, task, output=folder, **options)
+    assert result.status == "complete"
+    assert result.n_failed == 0
+    return result
+
+
+def pictures(result: RunResult, task: str) -> list[Any]:
+    """Names of the stored pictures, sample by sample; they are named by content."""
+    rows = [json.loads(line) for line in (result.folder.path / "samples" / f"{task}.jsonl").read_text().splitlines()]
+    return [[exchange["response"]["outputs"] for exchange in row["exchanges"]] for row in rows]
+
+
+def test_without_mistakes_every_picture_is_right(tmp_path: Path) -> None:
+    result = run(tmp_path / "run", ShapesModel(0), "demo_t2i")
+    for metric, n in ASPECTS.items():
+        assert (result.value("demo_t2i", metric), result.result("demo_t2i", metric).n) == (1.0, n)
+
+
+def test_an_empty_canvas_is_wrong_in_everything(tmp_path: Path) -> None:
+    blank = Other("blank", lambda rs: [Response((Output(images=(Image.new("RGB", (64, 64)),)),)) for _ in rs])
+    result = run(tmp_path / "run", blank, "demo_t2i")
+    assert [result.value("demo_t2i", metric) for metric in ASPECTS] == [0.0] * 4
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.3])
+def test_the_stated_rate_is_the_score(tmp_path: Path, rate: float) -> None:
+    result = run(tmp_path / "run", ShapesModel(rate), "demo_t2i")
+    for metric, n in ASPECTS.items():
+        if metric != "correct":
+            assert abs(result.value("demo_t2i", metric) - (1 - rate)) <= 3 * math.sqrt(rate * (1 - rate) / n), metric
+    # 35 prompts ask for a count alone, 40 for a colour as well, 25 for all three.
+    expected = (35 * (1 - rate) + 40 * (1 - rate) ** 2 + 25 * (1 - rate) ** 3) / 100
+    bound = 3 * math.sqrt(expected * (1 - expected) / 100)
+    assert abs(result.value("demo_t2i", "correct") - expected) <= bound
+
+
+def test_with_pictures_of_other_prompts_it_falls_to_about_nothing(tmp_path: Path) -> None:
+    perfect = ShapesModel(0)
+
+    def mixed(requests: list[Request]) -> list[Response]:
+        made = perfect.respond(requests)
+        return made[1:] + made[:1]
+
+    result = run(tmp_path / "run", Other("mixed", mixed), "demo_t2i")
+    assert result.value("demo_t2i", "correct") <= 0.1
+
+
+def test_pictures_do_not_depend_on_the_batch_or_the_threads(tmp_path: Path) -> None:
+    one = run(tmp_path / "one", "shapes", "demo_t2i", batch_size=1)
+    many = run(tmp_path / "many", "shapes", "demo_t2i", batch_size=32)
+    assert pictures(one, "demo_t2i") == pictures(many, "demo_t2i")
+    assert one.value("demo_t2i", "correct") == many.value("demo_t2i", "correct")
+
+
+def test_edits_are_near_their_references_and_unchanged_pictures_are_not(tmp_path: Path) -> None:
+    perfect = run(tmp_path / "perfect", ShapesModel(0), "demo_edit")
+    unchanged = Other("same", lambda rs: [Response((Output(images=(next(r.images()).open(),)),)) for r in rs])
+    same = run(tmp_path / "same", unchanged, "demo_edit")
+    assert perfect.result("demo_edit", "psnr").n == 60
+    assert perfect.value("demo_edit", "psnr") > 60
+    assert perfect.value("demo_edit", "ssim") > 0.998
+    assert same.value("demo_edit", "psnr") == pytest.approx(19.5, abs=0.1)
+    assert same.value("demo_edit", "ssim") == pytest.approx(0.879, abs=0.002)
+
+
+def test_edits_go_wrong_at_the_stated_rate(tmp_path: Path) -> None:
+    result = run(tmp_path / "run", ShapesModel(0.3), "demo_edit")
+    rows = [json.loads(line) for line in (result.folder.path / "samples" / "demo_edit.jsonl").read_text().splitlines()]
+    values = [score["value"] for row in rows for score in row["scores"] if score["metric"] == "psnr"]
+    wrong = sum(value < 26 for value in values) / 60
+    assert abs(wrong - 0.3) <= 3 * math.sqrt(0.3 * 0.7 / 60)
