@@ -7,13 +7,16 @@ PYTEST_ARGS ?= -n auto --maxprocesses 8 --dist worksteal
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench format clean
+.PHONY: help demo demo-t2i test check bench format clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: .venv/.installed-demo ## evaluate the embedded model on the demo benchmark
 	$(BIN)/polymeter run --model ocr --tasks demo --output runs/demo
+
+demo-t2i: .venv/.installed-demo-t2i ## draw pictures from prompts, edit pictures, and measure both
+	$(BIN)/polymeter run --model shapes --tasks demo_t2i,demo_edit --output runs/demo-t2i
 
 test: .venv/.installed ## run all tests
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
@@ -43,8 +46,12 @@ clean: ## remove caches and build output; keep .venv and runs/
 .venv/.installed: pyproject.toml constraints.txt | .venv/bin/pip
 	$(BIN)/python -m pip install --quiet $(TORCH)
 	$(BIN)/python -m pip install --quiet --editable '.[ocr,hf,lora,image-gen,image-metrics,excel,anthropic,gemini,math,chinese,video,audio,dev]' --constraint constraints.txt
-	@touch .venv/.installed .venv/.installed-demo
+	@touch .venv/.installed .venv/.installed-demo .venv/.installed-demo-t2i
 
 .venv/.installed-demo: pyproject.toml constraints.txt | .venv/bin/pip
 	$(BIN)/python -m pip install --quiet --editable '.[ocr]' --constraint constraints.txt
+	@touch $@
+
+.venv/.installed-demo-t2i: pyproject.toml constraints.txt | .venv/bin/pip
+	$(BIN)/python -m pip install --quiet --editable '.[image-metrics]' --constraint constraints.txt
 	@touch $@

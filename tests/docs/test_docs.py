@@ -23,7 +23,16 @@ from polymeter.dialects.task_yaml.config import TaskConfig
 from polymeter.metrics.defaults import DEFAULT_METRICS, VALUES
 
 DOCS = Path(__file__).parents[2] / "docs"
-GUIDES = ("tasks.md", "adapters.md", "models.md", "judges.md", "settings.md", "python.md", "../README.md")
+GUIDES = (
+    "tasks.md",
+    "adapters.md",
+    "image-generation.md",
+    "models.md",
+    "judges.md",
+    "settings.md",
+    "python.md",
+    "../README.md",
+)
 
 _FENCE = re.compile(
     r"^```(?P<language>\w+)?(?:[ ]+title=\"(?P<title>[^\"]+)\")?[ ]*\n(?P<body>.*?)^```[ ]*$", re.M | re.S

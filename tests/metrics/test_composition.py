@@ -69,7 +69,7 @@ def test_each_aspect_is_looked_at_by_itself(
 def test_the_explanation_says_what_was_expected_and_what_was_found() -> None:
     wrong = check_scene(TWO_RED_LEFT_OF_BLUE, [thing("square", "blue"), thing("circle", "green", x=100)])
     assert wrong.explanation == (
-        "Expected 2 circle, found 1. Expected circle in red, found green. "
+        "Expected 2 × circle, found 1. Expected circle in red, found green. "
         "Expected circle left of square, found right of. Found 1 × blue square, 1 × green circle."
     )
     assert check_scene(TWO_RED_LEFT_OF_BLUE, []).explanation.endswith("Found nothing.")

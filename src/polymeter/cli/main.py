@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from polymeter import __version__
-from polymeter.cli import agree, check, docs, evalscope, lmms_eval, models, python, resume, run, score, tasks
+from polymeter.cli import agree, check, docs, evalscope, lmms_eval, models, python, resume, run, score, tasks, ulmeval
 from polymeter.cli.state import State, set_debug
 from polymeter.core.errors import PolymeterError
 
@@ -47,6 +47,7 @@ def build_app() -> typer.Typer:
     app.command("docs")(docs.docs)
     app.command("lmms-eval", context_settings=lmms_eval.SETTINGS)(lmms_eval.lmms_eval)
     app.command("evalscope", context_settings=evalscope.SETTINGS)(evalscope.evalscope)
+    app.command("ulmeval", context_settings=ulmeval.SETTINGS)(ulmeval.ulmeval)
     app.command("python", context_settings=python.SETTINGS)(python.python)
     return app
 

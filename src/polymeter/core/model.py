@@ -31,6 +31,7 @@ class ModelTraits:
         kind: ``chat`` models take messages; ``simple`` ones a text and the media.
         asks: For each ask whether the model answers it; absent: unknown, settled by a probe.
         modalities: For each modality whether the model takes it; absent: unknown.
+        requires: Modalities that every request must show it: a model that only edits needs an image.
         drives_rounds: Whether it runs multi-round protocols itself.
         drives_stages: Whether it runs the stages of a visual chain of thought itself.
         is_endpoint: Whether it answers from elsewhere; dialects may have other defaults for such models.
@@ -44,6 +45,7 @@ class ModelTraits:
     kind: Literal["chat", "simple"] = "chat"
     asks: Mapping[AskKind, bool] = field(default_factory=dict)
     modalities: Mapping[Modality, bool] = field(default_factory=dict)
+    requires: tuple[Modality, ...] = ()
     drives_rounds: bool = False
     drives_stages: bool = False
     is_endpoint: bool = False

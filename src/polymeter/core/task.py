@@ -274,16 +274,26 @@ def unknown_needs(needs: Needs, traits: ModelTraits) -> list[str]:
 
 
 def ignored_settings(tasks: Iterable[Task], model: Model, name: str) -> list[str]:
-    """What to tell the user of settings that tasks ask for and a model cannot honour: a sentence for each setting."""
+    """What to tell the user of settings that tasks ask for and a model cannot honour: a sentence for all settings that
+    the same tasks set and that are not honoured for the same reason.
+    """
     ignored: dict[tuple[str, str], dict[str, None]] = {}
     for task in tasks:
         for ask in task.asks:
             for setting, reason in model.ignores(ask).items():
                 ignored.setdefault((setting, reason), {})[task.spec.name] = None
+    alike: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (setting, reason), names in sorted(ignored.items()):
+        alike.setdefault((reason, tuple(names)), []).append(setting)
     return [
-        f"Model {name!r} cannot honour {setting!r}, which {_named(list(names))}: {reason}"
-        for (setting, reason), names in sorted(ignored.items())
+        f"Model {name!r} cannot honour {_listed(settings)}, which {_named(names)}: {reason}"
+        for (reason, names), settings in alike.items()
     ]
+
+
+def _listed(settings: Sequence[str]) -> str:
+    *others, last = map(repr, settings)
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _named(tasks: Sequence[str]) -> str:
@@ -296,7 +306,8 @@ def check_needs(needs: Needs, traits: ModelTraits, *, task: str, model: str, rol
     """Refuse a pair of task and model that cannot work.
 
     Raises:
-        PlanError: The model is known not to answer an ask or take a modality, or a role is not filled.
+        PlanError: The model is known not to answer an ask or take a modality, needs one that the task does not show,
+            or a role is not filled.
     """
     for ask in sorted(needs.asks):
         if traits.asks.get(ask) is False:
@@ -308,6 +319,12 @@ def check_needs(needs: Needs, traits: ModelTraits, *, task: str, model: str, rol
         if traits.modalities.get(modality) is False:
             raise PlanError(
                 f"Task {task!r} shows {modality} to the model, which {model!r} cannot take.",
+                hint="Choose another model or task.",
+            )
+    for modality in traits.requires:
+        if modality not in needs.modalities:
+            raise PlanError(
+                f"Task {task!r} shows no {modality} to the model, and {model!r} needs one.",
                 hint="Choose another model or task.",
             )
     missing = sorted(needs.roles - set(roles))

@@ -25,6 +25,8 @@ from polymeter.engine.prefetch import Prefetcher
 _PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 30.0
 _LEAVE_S = 5
+_WRITTEN_BESIDE = 2
+"""So many batches of images may be on their way to files while the model goes on."""
 _LOG = logging.getLogger("polymeter")
 
 
@@ -73,6 +75,7 @@ class BatchLane:
         self._in_model: int | None = None
         self._thread = Pool("model", 1)
         self._out = Pool("answers", 1)
+        self._may_write = threading.Semaphore(_WRITTEN_BESIDE)
 
     @property
     def keeps_busy(self) -> int:
@@ -214,11 +217,22 @@ class BatchLane:
         self._hand_on([one for one in batch if one.response is not None])
 
     def _hand_on(self, answered: list[Asked]) -> None:
-        """Give answers to the listener, which writes them down. Images are encoded for that, beside the next batch."""
-        if any(output.images for one in answered if one.response is not None for output in one.response.outputs):
-            self._out.submit(lambda: self._listener.done(answered))
-        else:
+        """Give answers to the listener, which writes them down. Images are encoded for that, beside the next batch; a
+        model that is faster waits, so that what is not written yet is bounded.
+        """
+        if not any(output.images for one in answered if one.response is not None for output in one.response.outputs):
             self._listener.done(answered)
+            return
+
+        def write() -> None:
+            try:
+                self._listener.done(answered)
+            finally:
+                self._may_write.release()
+
+        self._may_write.acquire()
+        self._out.submit(write)
+        self._listener.done([])  # so that the next batch is chosen meanwhile
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:

@@ -236,14 +236,14 @@ def _count_faults(
 ) -> Iterator[Clause]:
     for clause, group in zip(scene.include, groups, strict=True):
         if len(group) < clause.count:
-            faults.append(f"Expected {clause.count} {clause.label}, found {len(group)}.")
+            faults.append(f"Expected {clause.count} × {clause.label}, found {len(group)}.")
             yield clause
     for clause in scene.exclude:
         same = [thing for thing in ordered if _folded(thing.label) == _folded(clause.label)]
         n = sum(clause.colour is None or _has(thing, clause) for thing in same)
         if n >= clause.count:
             named = f"{clause.colour} {clause.label}" if clause.colour else clause.label
-            faults.append(f"Expected fewer than {clause.count} {named}, found {n}.")
+            faults.append(f"Expected fewer than {clause.count} × {named}, found {n}.")
             yield clause
 
 

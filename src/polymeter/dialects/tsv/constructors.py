@@ -37,7 +37,9 @@ def _named(found: type) -> list[str]:
         if base is object or "__init__" not in vars(base):
             continue
         own = list(inspect.signature(vars(base)["__init__"]).parameters.values())[1:]
-        names.update(dict.fromkeys(one.name for one in own if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)))
+        names.update(
+            dict.fromkeys(one.name for one in own if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY))
+        )
         if not any(one.kind is one.VAR_KEYWORD for one in own):
             break
     names.pop(_GIVEN, None)

@@ -26,7 +26,7 @@ from polymeter.models.ulm_hooks import (
     without_gradients,
 )
 
-_WHY = "the wrapper's hooks have no argument of that name."
+_WHY = "of settings, a wrapper's hook is handed those that it has an argument for."
 
 
 def results(wrapper: Any, request: Request, folder: Path) -> Iterator[Any]:

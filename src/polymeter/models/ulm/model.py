@@ -32,7 +32,7 @@ from polymeter.models.constructors import check_arguments, parameters, plain
 from polymeter.models.ulm.answers import outputs
 from polymeter.models.ulm.calling import ignored_settings, results, seeded
 from polymeter.models.ulm.loading import Found, find_wrapper, found_class
-from polymeter.models.ulm_hooks import is_written
+from polymeter.models.ulm_hooks import is_written, own_hook
 
 _RUNTIME = ("device", "verbose", "retry", "wait")
 _USES_TORCH = re.compile(rb"^\s*(?:import|from)\s+(?:torch|diffusers|transformers)\b", re.MULTILINE)
@@ -69,7 +69,7 @@ class UlmModel(BatchModel):
         model = cls.__new__(cls)
         model._set_up(found_class(type(wrapper)), {})
         model._wrapper = wrapper
-        if callable(vars(wrapper).get("use_custom_prompt")):
+        if own_hook(wrapper, "use_custom_prompt") is not None:
             model.traits = replace(model.traits, prompt_override=model._own_prompt)
         return model
 
@@ -175,7 +175,7 @@ class UlmModel(BatchModel):
         with self._lock:  # what dumps images is set on the wrapper, and belongs to one call
             wrapper = self._ready()
             with boundary(ModelError, f"The prompt of {type(wrapper).__name__}"):
-                if not wrapper.use_custom_prompt(dataset):
+                if own_hook(wrapper, "use_custom_prompt") is None or not wrapper.use_custom_prompt(dataset):
                     return None
                 _set_dump_image(wrapper, dump_image or self._dump_row)
                 return as_items(wrapper.build_prompt(_line(row), dataset=dataset))
@@ -202,7 +202,8 @@ def _traits(found: Found, own_prompt: Callable[..., Any]) -> ModelTraits:
         modalities=modalities,
         is_endpoint=bool(getattr(cls, "is_api", False)),
         is_foreign=True,
-        prompt_override=own_prompt if cls is not None and is_written(cls, "use_custom_prompt") else None,
+        # What a function makes shows only when it is made, which a benchmark's first prompt does.
+        prompt_override=own_prompt if cls is None or is_written(cls, "use_custom_prompt") else None,
     )
 
 

@@ -1,0 +1,223 @@
+"""Evaluating as ULMEvalKit's ``run.py`` and ``evaluate.py`` do: several models on several datasets, each pair a run of
+its own, with prediction files where ULMEvalKit has them.
+
+A pair that fails does not stop the others. Names, judges and models are checked before anything is spent.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from polymeter.api.environment import environment_set
+from polymeter.api.running import RunResult
+from polymeter.api.settings import read_settings
+from polymeter.api.ulmeval_config import Named, UlmevalConfig, dataset_of, refuse_world
+from polymeter.api.ulmeval_layout import show_files, today
+from polymeter.api.ulmeval_models import Chosen, choose_judge, choose_model, file_name
+from polymeter.api.ulmeval_pairs import EvalPair, FilePair, Pair, RunPair
+from polymeter.core.errors import PlanError, PolymeterError, did_you_mean
+from polymeter.core.progress import Progress, Silence
+from polymeter.core.task import TaskSpec
+from polymeter.dialects.tsv.prediction_file import prediction_path
+
+_INTERRUPTED, _FAILED = 130, 1
+_RETURNED = "evaluate.json"
+_TSV = "tsv"
+Watch = Callable[[], AbstractContextManager[Progress]]
+
+
+@dataclass(frozen=True, slots=True)
+class PairResult:
+    """What came of one model on one dataset.
+
+    Attributes:
+        model: What the model is called in files.
+        dataset: What the dataset is called there.
+        run: The run; ``None`` when it could not be done.
+        error: Why it could not.
+        returned: What ``evaluate`` of the dataset's class returned, as plain data; a DataFrame as lists by column.
+        files: The prediction file and what stands beside it, as links in the folder of the day.
+        notes: What the user should know.
+    """
+
+    model: str
+    dataset: str
+    run: RunResult | None = None
+    error: PolymeterError | None = None
+    returned: Any = None
+    files: tuple[Path, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """0: all samples scored; 1: some were not, or nothing could be done; 130: interrupted."""
+        return _FAILED if self.run is None else self.run.exit_code
+
+
+@dataclass(frozen=True, slots=True)
+class UlmevalResult:
+    """A finished command.
+
+    Attributes:
+        pairs: In the order of the models, then of the datasets. Those behind an interruption are missing.
+    """
+
+    pairs: tuple[PairResult, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """0: all samples of all pairs are scored; 1: some are not; 130: interrupted, and can be gone on with."""
+        return max((pair.exit_code for pair in self.pairs), default=0)
+
+
+def evaluate_ulmeval(
+    config: UlmevalConfig,
+    *,
+    watch: Watch | None = None,
+    ended: Callable[[PairResult], None] = lambda pair: None,
+    command: str = "",
+    day: str = "",
+) -> UlmevalResult:
+    """Measure every model of a command on every dataset.
+
+    Args:
+        config: The command.
+        watch: Gives who watches a pair.
+        ended: Told of each pair when it has ended.
+        command: What the user typed, for the record.
+        day: The day in names of folders; default: today.
+
+    Raises:
+        PlanError: A name means nothing, a judge is missing, or the command says what cannot be; nothing was spent. Also
+            what is wrong with the only pair.
+        DataError: The only pair's data cannot be opened.
+    """
+    refuse_world()
+    job = _Job(config.settled(), command, day or today())
+    jobs = list(job.pairs())
+    found: list[PairResult] = []
+    for pair in jobs:
+        try:
+            with environment_set(pair.keys), (watch or _silently)() as progress:
+                found.append(_shown(pair, pair.run(progress)))
+        except PolymeterError as error:
+            if len(jobs) == 1:
+                raise
+            found.append(PairResult(pair.model, pair.label, error=error, notes=tuple(pair.notes)))
+        ended(found[-1])
+        if found[-1].exit_code == _INTERRUPTED:
+            break
+    return UlmevalResult(tuple(found))
+
+
+@dataclass(frozen=True, slots=True)
+class _Dataset:
+    """A dataset of a command.
+
+    Attributes:
+        label: What it is called in files.
+        spec: What runs.
+        arguments: Further arguments of its constructor.
+    """
+
+    label: str
+    spec: TaskSpec
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A command, being made into pairs."""
+
+    config: UlmevalConfig
+    command: str
+    day: str
+
+    def pairs(self) -> Iterator[Pair]:
+        """All pairs, checked."""
+        config = self.config
+        datasets = self._datasets()
+        is_scored = config.mode != "infer"
+        judges = {item.label: choose_judge(config, item.spec.name) if is_scored else None for item in datasets}
+        names = [file_name(model.name) for model in config.models]
+        for place, name in enumerate(names):
+            if name in names[:place]:
+                raise PlanError(
+                    f"Two models are called {name!r} in names of files.",
+                    where="--model",
+                    hint="Run them apart, or name them in a file for --config.",
+                )
+        chosen = (
+            None if config.mode == "eval" or config.result_files else [choose_model(m, config) for m in config.models]
+        )
+        for place, model in enumerate(config.models):
+            for item in datasets:
+                yield self._pair(place, names[place], model, item, judges[item.label], chosen)
+
+    def _pair(
+        self,
+        place: int,
+        name: str,
+        model: Named,
+        item: _Dataset,
+        judge: Chosen | None,
+        chosen: list[Chosen] | None,
+    ) -> Pair:
+        whole = (self.config, name, item.label, item.spec, item.arguments, judge, self.day, self.command)
+        if self.config.result_files:
+            return FilePair(*whole, file=self.config.result_files[place])
+        if chosen is None:
+            return EvalPair(*whole)
+        return RunPair(*whole, chosen=chosen[place])
+
+    def _datasets(self) -> list[_Dataset]:
+        from polymeter.engine.plan import build_catalog, select
+
+        config, settings = self.config, read_settings()
+        files = [Path(named.name) for named in config.datasets if Path(named.name).is_file()]
+        catalog = build_catalog((*settings.include_paths, *config.include_paths, *files), settings.cache_dir)
+        found = []
+        for named in config.datasets:
+            wanted, arguments = dataset_of(named)
+            specs = select([str(Path(wanted).resolve()) if Path(wanted).is_file() else wanted], catalog).tasks
+            for spec in specs:
+                _check_class(named, spec)
+                if arguments and spec.dialect != _TSV:
+                    raise PlanError(
+                        f"Benchmark {spec.name!r} is no dataset class and takes no arguments.", where="--config"
+                    )
+                is_own = len(specs) == 1 and wanted == spec.name
+                found.append(_Dataset(named.name if is_own else spec.name, spec, arguments))
+        return found
+
+
+def _check_class(named: Named, spec: TaskSpec) -> None:
+    own = str(spec.config.get("class") or "")
+    if named.class_name and named.class_name != own:
+        hint = did_you_mean(named.class_name, [own]) or (f"It is one of {own}." if own else "It needs no class.")
+        raise PlanError(
+            f"{spec.name!r} is no dataset of the class {named.class_name!r}.",
+            where=f"--config data {named.name}",
+            hint=hint,
+        )
+
+
+def _shown(pair: Pair, run: RunResult) -> PairResult:
+    """The result of a pair whose run has ended, its files linked to where ULMEvalKit has them."""
+    files: list[Path] = []
+    returned = None
+    if run.status == "complete":
+        files, notes = show_files(run.folder, pair.place.folder, pair.model, pair.spec.name, pair.label)
+        pair.notes.extend(notes)
+        path = prediction_path(run.folder.artifacts, pair.model, pair.spec.name).with_name(_RETURNED)
+        returned = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+    return PairResult(pair.model, pair.label, run, None, returned, tuple(files), tuple(dict.fromkeys(pair.notes)))
+
+
+def _silently() -> AbstractContextManager[Progress]:
+    return nullcontext(Silence())
