@@ -6,6 +6,7 @@ import contextlib
 import datetime
 import os
 import pickle
+import sys
 import uuid
 from decimal import Decimal
 from pathlib import Path
@@ -179,6 +180,7 @@ CRAFTED = {
         ),
         "sets attributes of 'stored_image'",
     ),
+    "a program among NumPy's modules": (b"cnumpy.f2py.__main__\nmain\n.", "is not data"),
     "an object outside": (b"\x80\x04\x8c\x01xQ.", "refers to objects outside"),
     "an extension": (b"\x80\x04\x82\x01.", "asks for extension 1"),
 }
@@ -190,6 +192,7 @@ def test_crafted_programs_are_refused(name):
     with pytest.raises(DataError, match=why):
         read_pickle(program)
     assert callable(pd.DataFrame.merge)
+    assert "numpy.f2py.__main__" not in sys.modules
 
 
 @pytest.mark.parametrize(

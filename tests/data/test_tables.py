@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from polymeter.core.errors import DataError
-from polymeter.data.tables import columns_of, is_nothing, read_tsv, require_index
+from polymeter.data.tables import columns_of, is_nothing, read_texts, read_tsv, require_index, whole_numbers
 
 
 def write(path, text, encoding="utf-8"):
@@ -25,6 +25,28 @@ def test_image_cells_stay_text_also_where_all_are_numbers(tmp_path):
     assert table["image"][0] == "007"
     assert table["image_path"].tolist() == ["1.50", "3"]
     assert is_nothing(table["image"][1])
+
+
+@pytest.mark.parametrize("end", ["", "x"])
+def test_rows_that_all_have_a_cell_too_many_are_no_shifted_table(tmp_path, end):
+    path = write(tmp_path / "t.tsv", f"index\tprompt\n1\ta\t{end}\n2\tb\t{end}\n")
+    for read in (read_tsv, read_texts):
+        with pytest.raises(DataError, match=r"more cells than it has columns \(index, prompt\).*t\.tsv.*the tab at"):
+            read(path)
+
+
+def test_texts_are_what_is_written(tmp_path):
+    table = read_texts(write(tmp_path / "t.tsv", "index\tA\tB\tC\n01\t1.50\tTRUE\tNone\n2\t2.00\tFALSE\t\n"))
+    assert table.iloc[0].tolist() == ["01", "1.50", "TRUE", "None"]
+    assert is_nothing(table["C"][1])
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [([], []), (["0", 7, "-3"], [0, 7, -3]), (["1_0"], None), (["007"], None), (["１"], None), (["²"], None), ([1.0], None)],  # noqa: RUF001
+)
+def test_whole_numbers_are_those_written_as_one(values, expected):
+    assert whole_numbers(values) == expected
 
 
 def test_the_header_alone(tmp_path):

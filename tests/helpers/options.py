@@ -32,5 +32,6 @@ OTHER_VALUES: dict[str, Any] = {
     "media": "none",
     "journal_dir": Path("/local"),
     "cache_dir": Path("/cache"),
+    "is_offline": True,
     "is_restart": True,
 }

@@ -64,6 +64,18 @@ def test_the_mode_respects_the_umask(tmp_path: Path) -> None:
     assert os.umask(0o027) == 0o027, "and the umask is as it was"
 
 
+def test_the_umask_stays_as_it_is_whoever_writes_at_the_same_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "umask", lambda mask: pytest.fail("the umask is that of all threads"))
+    write_text(tmp_path / "a", "x")
+
+
+def test_a_name_as_long_as_a_folder_takes_can_be_written(tmp_path: Path) -> None:
+    write_text(tmp_path / ("a" * 250), "x")
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["x"]
+
+
 def test_bytes_are_written_as_they_are(tmp_path: Path) -> None:
     with replacing(tmp_path / "b", binary=True) as file:
         file.write(b"\r\n\xff")

@@ -17,17 +17,21 @@ from polymeter.api.environment import environment_set
 from polymeter.api.running import RunResult
 from polymeter.api.settings import read_settings
 from polymeter.api.ulmeval_config import Named, UlmevalConfig, dataset_of, refuse_world
-from polymeter.api.ulmeval_layout import show_files, today
+from polymeter.api.ulmeval_layout import INFER, show_files, today
 from polymeter.api.ulmeval_models import Chosen, choose_judge, choose_model, file_name
 from polymeter.api.ulmeval_pairs import EvalPair, FilePair, Pair, RunPair
+from polymeter.core.catalog import Catalog
 from polymeter.core.errors import PlanError, PolymeterError, did_you_mean
 from polymeter.core.progress import Progress, Silence
 from polymeter.core.task import TaskSpec
+from polymeter.dialects.tsv.constructors import check_arguments
+from polymeter.dialects.tsv.guest import load_class
 from polymeter.dialects.tsv.prediction_file import prediction_path
 
 _INTERRUPTED, _FAILED = 130, 1
 _RETURNED = "evaluate.json"
 _TSV = "tsv"
+_OPTION = "--data"
 Watch = Callable[[], AbstractContextManager[Progress]]
 
 
@@ -40,6 +44,7 @@ class PairResult:
         dataset: What the dataset is called there.
         run: The run; ``None`` when it could not be done.
         error: Why it could not.
+        is_scored: Whether it was to be scored.
         returned: What ``evaluate`` of the dataset's class returned, as plain data; a DataFrame as lists by column.
         files: The prediction file and what stands beside it, as links in the folder of the day.
         notes: What the user should know.
@@ -49,6 +54,7 @@ class PairResult:
     dataset: str
     run: RunResult | None = None
     error: PolymeterError | None = None
+    is_scored: bool = True
     returned: Any = None
     files: tuple[Path, ...] = ()
     notes: tuple[str, ...] = ()
@@ -142,7 +148,7 @@ class _Job:
         """All pairs, checked."""
         config = self.config
         datasets = self._datasets()
-        is_scored = config.mode != "infer"
+        is_scored = config.mode != INFER
         judges = {item.label: choose_judge(config, item.spec.name) if is_scored else None for item in datasets}
         names = [file_name(model.name) for model in config.models]
         for place, name in enumerate(names):
@@ -176,35 +182,58 @@ class _Job:
         return RunPair(*whole, chosen=chosen[place])
 
     def _datasets(self) -> list[_Dataset]:
-        from polymeter.engine.plan import build_catalog, select
+        from polymeter.engine.plan import build_catalog
 
         config, settings = self.config, read_settings()
         files = [Path(named.name) for named in config.datasets if Path(named.name).is_file()]
         catalog = build_catalog((*settings.include_paths, *config.include_paths, *files), settings.cache_dir)
-        found = []
+        found: list[_Dataset] = []
         for named in config.datasets:
             wanted, arguments = dataset_of(named)
-            specs = select([str(Path(wanted).resolve()) if Path(wanted).is_file() else wanted], catalog).tasks
+            specs = _specs(wanted, catalog)
             for spec in specs:
-                _check_class(named, spec)
-                if arguments and spec.dialect != _TSV:
-                    raise PlanError(
-                        f"Benchmark {spec.name!r} is no dataset class and takes no arguments.", where="--config"
-                    )
+                _check(named, spec, arguments)
                 is_own = len(specs) == 1 and wanted == spec.name
-                found.append(_Dataset(named.name if is_own else spec.name, spec, arguments))
+                label = named.name if is_own else spec.name
+                if any(other.label == label for other in found):
+                    raise PlanError(f"Dataset {label!r} is named twice.", where=_OPTION)
+                found.append(_Dataset(label, spec, arguments))
         return found
 
 
-def _check_class(named: Named, spec: TaskSpec) -> None:
-    own = str(spec.config.get("class") or "")
+def _specs(wanted: str, catalog: Catalog) -> tuple[TaskSpec, ...]:
+    """What a name, or a file, stands for.
+
+    Raises:
+        PlanError: Nothing, or its file is broken.
+    """
+    from polymeter.engine.plan import select
+
+    try:
+        return select([str(Path(wanted).resolve()) if Path(wanted).is_file() else wanted], catalog).tasks
+    except PlanError as error:
+        where = _OPTION if error.where == "--tasks" else error.where
+        raise PlanError(error.what, where=where, hint=error.hint) from error
+
+
+def _check(named: Named, spec: TaskSpec, arguments: Mapping[str, Any]) -> None:
+    """Refuse another class than the dataset's, and arguments that its constructor does not take.
+
+    Raises:
+        PlanError: Which.
+    """
+    own, where = str(spec.config.get("class") or ""), f"--config data {named.name}"
     if named.class_name and named.class_name != own:
-        hint = did_you_mean(named.class_name, [own]) or (f"It is one of {own}." if own else "It needs no class.")
-        raise PlanError(
-            f"{spec.name!r} is no dataset of the class {named.class_name!r}.",
-            where=f"--config data {named.name}",
-            hint=hint,
-        )
+        hint = did_you_mean(named.class_name, [own]) or (f"Its class is {own}." if own else "It has no class.")
+        raise PlanError(f"{spec.name!r} is no dataset of the class {named.class_name!r}.", where=where, hint=hint)
+    if not arguments:
+        return
+    if spec.dialect != _TSV:
+        raise PlanError(f"Benchmark {spec.name!r} is no dataset class and takes no arguments.", where=where)
+    try:
+        check_arguments(load_class(spec), arguments)
+    except PlanError as error:
+        raise PlanError(error.what, where=error.where or where, hint=error.hint) from error
 
 
 def _shown(pair: Pair, run: RunResult) -> PairResult:
@@ -212,11 +241,13 @@ def _shown(pair: Pair, run: RunResult) -> PairResult:
     files: list[Path] = []
     returned = None
     if run.status == "complete":
-        files, notes = show_files(run.folder, pair.place.folder, pair.model, pair.spec.name, pair.label)
-        pair.notes.extend(notes)
+        files, unlinked = show_files(run.folder, pair.place.folder, pair.model, pair.spec.name, pair.label)
+        pair.notes.extend(unlinked)
         path = prediction_path(run.folder.artifacts, pair.model, pair.spec.name).with_name(_RETURNED)
         returned = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
-    return PairResult(pair.model, pair.label, run, None, returned, tuple(files), tuple(dict.fromkeys(pair.notes)))
+    notes = list(dict.fromkeys(pair.notes))
+    is_scored = pair.config.mode != INFER
+    return PairResult(pair.model, pair.label, run, None, is_scored, returned, tuple(files), tuple(notes))
 
 
 def _silently() -> AbstractContextManager[Progress]:

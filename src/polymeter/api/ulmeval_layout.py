@@ -13,10 +13,11 @@ what is asked.
 
 from __future__ import annotations
 
+import glob
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -112,6 +113,10 @@ def show_files(run: RunFolder, place: Path, model: str, dataset: str, label: str
                 notes.append(f"{link} is a file of its own and was left as it is; the new one is {to}.")
                 break
         made.append(place / name)
+    for folder in (place, place.parent):
+        for link in folder.glob(f"{glob.escape(target.stem)}*") if folder.is_dir() else ():
+            if link.is_symlink() and not link.exists():
+                link.unlink()  # of a file that an earlier scoring wrote and this one did not
     return made, notes
 
 
@@ -125,8 +130,10 @@ def _link(link: Path, target: Path) -> bool:
     except FileExistsError:
         return False
     except OSError:
-        copy: Callable[..., object] = shutil.copytree if target.is_dir() else shutil.copy2
-        copy(target, link)
+        if target.is_dir():
+            shutil.copytree(target, link, dirs_exist_ok=True)
+        else:
+            shutil.copy2(target, link)
     return True
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.api.ulmeval_config import Named, UlmevalConfig
+from polymeter.api.ulmeval_layout import plain_name
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.model import ModelSpec
 from polymeter.core.registries import MODELS
@@ -45,8 +46,9 @@ def file_name(name: str) -> str:
     """A model's name in names of files: itself, or the last part of a spec of Polymeter."""
     from polymeter.dialects.tsv.prediction_file import model_name
 
-    backend, colon, _ = name.partition(":")
-    return model_name(name) if colon and backend in MODELS else name.replace("/", "_").replace("\\", "_")
+    backend, colon, rest = name.partition(":")
+    is_spec = bool(colon) and backend in MODELS
+    return plain_name((model_name(name) if rest else backend) if is_spec else name)
 
 
 def choose_model(named: Named, config: UlmevalConfig) -> Chosen:

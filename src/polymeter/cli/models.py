@@ -66,18 +66,33 @@ def _describe(name: str) -> list[str]:
     lines = _listed(name, target)
     n_lines = len(lines)
     for parameter in _parameters(make):
-        label = parameter.name + (f"={parameter.default!r}" if parameter.default is not inspect.Parameter.empty else "")
-        lines.append(f"  {label}")
+        lines.append(f"  {_label(parameter)}")
         if said.get(parameter.name):
             lines.append(f"      {typer.style(said[parameter.name].replace('``', ''), dim=True)}")
     if len(lines) == n_lines:
         lines.append("  takes no arguments")
+    lines.extend(f"  {known}\n      {typer.style(told, dim=True)}" for known, told in _names_of(name).items())
     return [*lines, "", f"Give them as: --model {name} --model-args name=value,…"]
 
 
 def _parameters(make: Callable[..., Any]) -> list[inspect.Parameter]:
-    kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return [parameter for parameter in inspect.signature(make).parameters.values() if parameter.kind not in kinds]
+    known = inspect.signature(make).parameters.values()
+    return [parameter for parameter in known if parameter.kind is not parameter.VAR_POSITIONAL]
+
+
+def _label(parameter: inspect.Parameter) -> str:
+    if parameter.kind is parameter.VAR_KEYWORD:
+        return "…"
+    return parameter.name + (f"={parameter.default!r}" if parameter.default is not parameter.empty else "")
+
+
+def _names_of(name: str) -> dict[str, str]:
+    """Models that a backend knows by names of its own (``--model BACKEND:NAME``), each with what runs it."""
+    if name != "ulm":
+        return {}
+    from polymeter.models.ulm.zoo import told_names
+
+    return {f"{name}:{known}": told for known, told in told_names().items()}
 
 
 def _documented(make: Callable[..., Any]) -> dict[str, str]:

@@ -2,7 +2,8 @@
 it is.
 
 What it imports from ``lmms_eval``, ``evalscope``, ``ulmeval`` or ``vlmeval`` is Polymeter's. ``-m lmms_eval`` and
-``-m lm_eval`` are lmms-eval's command line, ``-m evalscope.run`` is EvalScope's.
+``-m lm_eval`` are lmms-eval's command line, ``-m evalscope.run`` is EvalScope's, ``-m ulmeval.run`` and
+``-m ulmeval.evaluate`` are ULMEvalKit's ``run.py`` and ``evaluate.py``.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 
 import typer
 
-from polymeter.cli import evalscope
+from polymeter.cli import evalscope, ulmeval
 from polymeter.cli.lmms_eval import run_words
 from polymeter.cli.pairs import parse_places
 from polymeter.cli.state import State, state_of
@@ -34,13 +35,21 @@ SETTINGS = {
 
 _FACADES = ("lmms_eval", "lm_eval")
 _EVALSCOPE = ("evalscope", "evalscope.run", "evalscope.cli.cli")
+_SCRIPTS = ("run.py", "evaluate.py")
+_ULMEVAL = {
+    "ulmeval": "run",
+    "ulmeval.run": "run",
+    "ulmeval.evaluate": "evaluate",
+}
+"""Modules that stand for ULMEvalKit's ``run.py`` and ``evaluate.py``."""
 _OPTIONS = ("--model-path", "--include-path", "--data", "--weights")
 _HELP = """\
 Usage: polymeter python [OPTIONS]... (SCRIPT | -m MODULE) [ARGUMENTS]...
 
 Run a script that was written for lmms-eval, EvalScope, ULMEvalKit or VLMEvalKit: what it imports from them is
 Polymeter's.
--m lmms_eval and -m lm_eval take lmms-eval's own command line, -m evalscope.run takes EvalScope's.
+-m lmms_eval and -m lm_eval take lmms-eval's own command line, -m evalscope.run takes EvalScope's, -m ulmeval.run and
+-m ulmeval.evaluate take that of ULMEvalKit's run.py and evaluate.py.
 
   --model-path FILE      a file or package with model wrappers, whose names the script may use
   --include-path FOLDER  a folder of benchmarks
@@ -64,6 +73,8 @@ def python(context: typer.Context) -> int:
                 return run_words(state_of(context), [*rest[2:], *flags])
         if rest[1].removesuffix(".__main__") in _EVALSCOPE:
             return _run_evalscope(state_of(context), rest, told)
+        if rest[1].removesuffix(".__main__") in _ULMEVAL:
+            return _run_ulmeval(state_of(context), rest, told)
     if not rest:
         raise PlanError("Which script?", where="polymeter python", hint="polymeter python --help explains.")
     return _run(state_of(context), rest, told)
@@ -97,6 +108,15 @@ def _run_evalscope(state: State, rest: list[str], told: dict[str, list[str]]) ->
         return evalscope.run_words(state, words)
 
 
+def _run_ulmeval(state: State, rest: list[str], told: dict[str, list[str]]) -> int:
+    paths = told.pop("--model-path")
+    command = _ULMEVAL[rest[1].removesuffix(".__main__")]
+    with _places(told):
+        return ulmeval.run_words(
+            state, [command, *rest[2:], *(word for path in paths for word in ("--model-path", path))]
+        )
+
+
 def _as_flags(told: dict[str, list[str]]) -> list[str]:
     flags: list[str] = []
     for option, values in told.items():
@@ -112,7 +132,8 @@ def _run(state: State, words: list[str], told: dict[str, list[str]]) -> int:
     is_module = words[0] == "-m"
     target, arguments = (words[1], words[2:]) if is_module else (words[0], words[1:])
     if not is_module and not Path(target).is_file():
-        raise PlanError(f"There is no script {target!r}.", where="polymeter python")
+        hint = f"'polymeter ulmeval' takes the options of {target}." if target in _SCRIPTS else ""
+        raise PlanError(f"There is no script {target!r}.", where="polymeter python", hint=hint)
     switch_on_facades()
     with _as_python(target, arguments, is_module=is_module), _places(told):
         _load_wrappers(told["--model-path"])

@@ -54,6 +54,8 @@ _OURS: Mapping[str, tuple[str, str]] = {
 }
 _TYPES: Mapping[str, type] = {_TEXT: str, _INT: int, _NUMBER: float, _JSON: str}
 _SHOWN_CHARACTERS = 60
+_AS_USUAL = -1
+"""What ``--num-generations`` is where the benchmark says it."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -151,6 +153,8 @@ def _config(given: Mapping[str, Any]) -> UlmevalConfig:
         models, datasets = read_config(given["config"])
     else:
         models, datasets = (tuple(map(Named, given.get(key, ()))) for key in ("model", "data"))
+    if given.get("num_generations") == _AS_USUAL:
+        given = {key: value for key, value in given.items() if key != "num_generations"}
     limit = given.get("limit")
     told: dict[str, Any] = {
         "models": models,

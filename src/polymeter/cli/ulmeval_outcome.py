@@ -11,6 +11,7 @@ import typer
 from polymeter.report.words import count
 
 if TYPE_CHECKING:
+    from polymeter.api.running import RunResult
     from polymeter.api.ulmeval import PairResult, UlmevalResult
 
 _INTERRUPTED = 130
@@ -30,11 +31,15 @@ def show_pair(pair: PairResult) -> None:
         return
     if pair.returned is not None:
         typer.echo(shown(pair.returned))
-    from polymeter.cli.outcome import show
+    if pair.is_scored or pair.run.status != "complete":
+        from polymeter.cli.outcome import show
 
-    show(pair.run)
-    for file in pair.files[:1]:
-        typer.echo(f"file     {file}")
+        show(pair.run)
+    else:
+        _show_answers(pair.run)
+    for file in pair.files:
+        if file.name == f"{pair.model}_{pair.dataset}.pkl":
+            typer.echo(f"file     {file}")
 
 
 def show_summary(result: UlmevalResult) -> None:
@@ -44,6 +49,15 @@ def show_summary(result: UlmevalResult) -> None:
     typer.echo("")
     for pair in result.pairs:
         typer.echo(f"{_state(pair):<12} {pair.model} on {pair.dataset}")
+
+
+def _show_answers(run: RunResult) -> None:
+    """What was answered, of a run that scores nothing."""
+    tasks = run.results["tasks"].values()
+    planned = sum(task["n_samples"] for task in tasks)
+    answered = sum(task["statuses"].get("ok", 0) for task in tasks)
+    typer.echo(f"answered {answered:,} of {count(planned, 'sample')}; nothing is scored")
+    typer.echo(f"report   {run.report}")
 
 
 def shown(returned: Any) -> str:

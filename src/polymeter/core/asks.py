@@ -20,6 +20,7 @@ _TEXT_ALIASES = {
     "stop_sequences": "stop",
 }
 _IMAGE_ALIASES = {**_COUNTS, "steps": "num_inference_steps"}
+_SIDES = ("width", "height")
 _SIZE = re.compile(r"\s*(\d+)\s*[xX×*]\s*(\d+)\s*")
 
 
@@ -70,9 +71,17 @@ def image_ask(plan: Mapping[str, Any], n_default: int = 1, defaults: Mapping[str
 
 def _settings(plan: Mapping[str, Any], defaults: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:
     """All settings under one name each. Seeds are left out: every answer has one of its own, from the run's."""
-    told = {**_named(defaults, aliases), **_named(plan, aliases)}
+    wanted = _named(plan, aliases)
+    given = _named(defaults, aliases)
+    if _says(wanted, "size"):
+        given = {name: value for name, value in given.items() if name not in _SIDES}
+    told = {**given, **wanted}
     told.pop("seed", None)
     return told
+
+
+def _says(settings: Mapping[str, Any], name: str) -> bool:
+    return settings.get(name) not in (None, "")
 
 
 def _named(settings: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:
@@ -84,7 +93,7 @@ def _named(settings: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str,
 def _size(told: dict[str, Any]) -> tuple[int, int] | None:
     """Width and height in pixels, taken out of the settings. They win over ``size``."""
     size = told.pop("size", None)
-    width, height = (_number(told.pop(name, None), int, name) for name in ("width", "height"))
+    width, height = (_number(told.pop(name, None), int, name) for name in _SIDES)
     if width or height:
         return (width or height, height or width)
     if size in (None, ""):

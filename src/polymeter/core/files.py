@@ -8,11 +8,13 @@ version may come back, which every reader can live with.
 from __future__ import annotations
 
 import os
-import tempfile
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
+
+_LONGEST_STEM = 60
 
 
 @contextmanager
@@ -25,24 +27,17 @@ def replacing(path: Path, *, binary: bool = False, is_synced: bool = True) -> It
         is_synced: Whether to wait for the disk. Leave it out for what can be made again, and is checked before use.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    temporary = Path(name)
+    # Made by open, so that the process's umask holds: to read it is to set it, for all threads.
+    temporary = path.with_name(f".{path.name[:_LONGEST_STEM]}.{uuid.uuid4().hex[:12]}")
     try:
         # Half a character, as cut answers may end in, is written as its JSON escape; UTF-8 has no bytes for it.
         encoding, errors = (None, None) if binary else ("utf-8", "backslashreplace")
-        with os.fdopen(handle, "wb" if binary else "w", encoding=encoding, errors=errors) as file:
+        with temporary.open("xb" if binary else "x", encoding=encoding, errors=errors) as file:
             yield file
             file.flush()
             if is_synced:
                 os.fsync(file.fileno())
-        temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from polymeter.core.parts import Modality
+
 Uncertainty = Literal["mean", "bootstrap", "none"]
 
 
@@ -40,6 +42,11 @@ class Metric:
             through.
         output_types: The asks it makes sense for.
         version: Changes whenever its numbers may.
+        reference: Of which modality its references are, where a target may hold several; ``None``: of any.
+        of_sets: ``(images, references, **kwargs) → number`` of all pictures and all their references, each an iterable
+            that is drawn from once, for a metric that has no value of one sample; ``None`` for all others.
+        check: Called with the metric's keyword arguments before anything is asked; raises PlanError where weights or
+            packages that it needs are missing.
     """
 
     name: str
@@ -48,3 +55,6 @@ class Metric:
     score: Callable[..., Any] | None = None
     output_types: tuple[str, ...] = ("generate_until",)
     version: str = "1"
+    reference: Modality | None = None
+    of_sets: Callable[..., float] | None = None
+    check: Callable[..., None] | None = None

@@ -19,6 +19,10 @@ from polymeter.core.errors import DataError, boundary
 _DECODED = frozenset(vars(pil.Image())) - {"_size", "_mode"}
 """The attributes that Pillow's base class keeps pixels and their description in, whatever its version calls them."""
 
+_PARTS = 3
+"""How many parts of a stored image's path lie in the folder of its run: ``media/ab/abcd….png``."""
+_MOST_LEVELS = 4
+
 
 class StoredImage(pil.Image):
     """An image in a file.
@@ -104,6 +108,25 @@ class StoredImage(pil.Image):
 def stored_image(path: Path | str, size: tuple[int, int], mode: str) -> StoredImage:
     """The image in a file whose size (pixels) and mode are known. Nothing is read."""
     return StoredImage(Path(path).absolute(), (int(size[0]), int(size[1])), mode)
+
+
+def stored_near(folder: Path, path: Path | str, size: tuple[int, int], mode: str) -> StoredImage:
+    """The image that a file in a folder refers to. Files that were moved together find each other: an image that is not
+    in its place is looked for below the folders around the one that refers to it, under the last parts of its path.
+    Stored images are named by their content, so another one of that name is the same.
+
+    Args:
+        folder: Where the file that holds the reference lies.
+        path: Where the image was.
+        size: Width and height in pixels.
+        mode: Pillow's name of the pixel format.
+    """
+    place = Path(path)
+    if not place.is_file():
+        around = (folder, *folder.parents)[:_MOST_LEVELS]
+        moved = (ancestor.joinpath(*place.parts[-_PARTS:]) for ancestor in around)
+        place = next((candidate for candidate in moved if candidate.is_file()), place)
+    return stored_image(place, size, mode)
 
 
 def open_stored(path: Path | str) -> StoredImage:

@@ -185,6 +185,7 @@ class Result:
         stderr_method: How it was had: ``mean``, ``clustered``, ``bootstrap``, ``pooled``.
         higher_is_better: ``None``: unknown.
         artifacts: Files written on the way, relative to the run folder.
+        n_planned: How many samples it would rest on if none had failed; ``None``: all of its task.
     """
 
     metric: str
@@ -197,6 +198,7 @@ class Result:
     stderr_method: str | None = None
     higher_is_better: bool | None = None
     artifacts: tuple[str, ...] = ()
+    n_planned: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

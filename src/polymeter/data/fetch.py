@@ -214,10 +214,9 @@ def _check(url: str, response: httpx.Response) -> None:
     if response.is_error:
         what = f"{hide_secrets(url)} answers {response.status_code} {response.reason_phrase}."
         raise _ServerError(what) if response.is_server_error else DataError(what)
-    if url.lower().startswith("https:") and response.url.scheme != "https":
-        raise DataError(
-            f"{hide_secrets(url)} leads to {response.url.host} over plain http, which is not verified by TLS."
-        )
+    plain = next((step.url for step in (*response.history, response) if step.url.scheme != "https"), None)
+    if url.lower().startswith("https:") and plain is not None:
+        raise DataError(f"{hide_secrets(url)} leads to {plain.host} over plain http, which is not verified by TLS.")
 
 
 def _is_passing(error: DataError) -> bool:

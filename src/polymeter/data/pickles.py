@@ -11,7 +11,8 @@ import importlib
 import importlib.util
 import io
 import pickle
-from functools import lru_cache
+import sys
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,6 +20,7 @@ from polymeter.core.errors import DataError, boundary
 from polymeter.core.files import replacing
 from polymeter.core.sources import is_pil
 
+_STORED = ("polymeter.core.stored_image", "stored_image")
 _PLAIN = {
     "builtins": "bool bytearray bytes complex dict float frozenset int list object range set slice str tuple",
     "collections": "Counter OrderedDict defaultdict deque",
@@ -27,7 +29,7 @@ _PLAIN = {
     "decimal": "Decimal",
     "fractions": "Fraction",
     "pathlib": "Path PosixPath PurePath PurePosixPath PureWindowsPath WindowsPath",
-    "polymeter.core.stored_image": "stored_image",
+    _STORED[0]: _STORED[1],
     "uuid": "SafeUUID UUID",
     "zoneinfo": "ZoneInfo",
     "numpy._core.multiarray": "_reconstruct scalar",
@@ -75,8 +77,9 @@ def read_pickle(source: Path | str | bytes) -> Any:
     """
     where = "these bytes" if isinstance(source, bytes) else str(source)
     data = source if isinstance(source, bytes) else _bytes_of(Path(source))
+    folder = None if isinstance(source, bytes) else Path(source).resolve().parent
     with boundary(DataError, f"Reading the pickle {where}", hint="It is cut off, damaged, or of another version."):
-        return _DataUnpickler(io.BytesIO(data), where).load()
+        return _DataUnpickler(io.BytesIO(data), where, folder).load()
 
 
 def write_pickle(value: Any, path: Path | str) -> None:
@@ -99,18 +102,24 @@ class _DataUnpickler(_Steps):  # type: ignore[misc]
     Args:
         file: The pickle.
         where: Its name, for messages.
+        folder: Where it lies; images that it refers to may have been moved with it.
     """
 
     dispatch: ClassVar[dict[int, Any]] = dict(_Steps.dispatch)
 
-    def __init__(self, file: io.BytesIO, where: str) -> None:
+    def __init__(self, file: io.BytesIO, where: str, folder: Path | None) -> None:
         super().__init__(file)
         self._where = where
+        self._folder = folder
 
     def find_class(self, module: str, name: str) -> Any:
         found = _find(_RENAMED.get(module, module), name)
         if found is None:
             raise self._refused(f"asks for {module}.{name}, which is not data")
+        if self._folder is not None and (module, name) == _STORED:
+            from polymeter.core.stored_image import stored_near
+
+            return partial(stored_near, self._folder)
         return found
 
     def persistent_load(self, pid: Any) -> Any:
@@ -180,10 +189,20 @@ def _find(module: str, name: str) -> Any:
         if root == "numpy" and module.startswith(core) and not _exists(module):
             module = module.replace(core, other, 1)
     is_listed = (module.replace("numpy.core", "numpy._core"), name) in _ALLOWED or f"{module}.{name}" in _IMAGE_TYPES
-    if "." in name or not (is_listed or root in ("numpy", "pandas")) or not _exists(module):
+    if "." in name or not (is_listed or _is_loaded(module, root)) or not _exists(module):
         return None
     found = getattr(importlib.import_module(module), name, None)
     return found if is_listed or _is_data_type(found, root) else None
+
+
+def _is_loaded(module: str, root: str) -> bool:
+    """Whether a module belongs to what NumPy and pandas load by themselves. Others do something when they are imported:
+    ``numpy.f2py.__main__`` is a program.
+    """
+    if root not in ("numpy", "pandas"):
+        return False
+    importlib.import_module(root)
+    return not {module, module.replace("numpy.core", "numpy._core")}.isdisjoint(sys.modules)
 
 
 def _exists(module: str) -> bool:

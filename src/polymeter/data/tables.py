@@ -52,6 +52,43 @@ def read_words(path: Path | str) -> pd.DataFrame:
     return _read(path, keep_default_na=False, na_values=[""])
 
 
+def read_texts(path: Path | str) -> pd.DataFrame:
+    """A TSV whose cells are the texts that they are, or NaN where they are empty: ``1.50`` and ``TRUE`` stay as they
+    are written, also where all of a column looks like numbers or truth values.
+
+    Raises:
+        DataError: There is no such file, or it is not a table of text in UTF-8.
+    """
+    return _read(path, keep_default_na=False, na_values=[""], dtype=object)
+
+
+def require_columns(table: pd.DataFrame, where: str) -> None:
+    """Check that a table that pandas read has no more cells in a row than column names. Pandas takes the first column
+    for labels where all rows have one more, and every name then stands over the wrong column.
+
+    Raises:
+        DataError: It has; ``where`` is its file.
+    """
+    import pandas as pd
+
+    if not isinstance(table.index, pd.RangeIndex):
+        raise DataError(
+            f"The rows of the table have more cells than it has columns ({', '.join(map(str, table.columns))}).",
+            where=where,
+            hint="Name each column, or take out the tab at the end of each row.",
+        )
+
+
+def whole_numbers(values: Iterable[Any]) -> list[int] | None:
+    """Values as whole numbers, if all of them are written as one: ``1_0`` and ``007`` are names."""
+    found = []
+    for text in map(str, values):
+        if not text.removeprefix("-").isdecimal() or str(int(text)) != text:
+            return None
+        found.append(int(text))
+    return found
+
+
 def require_index(table: pd.DataFrame, where: str) -> None:
     """Check that each row of a benchmark's table can be told from the others.
 
@@ -95,7 +132,9 @@ def _read(path: Path | str, **how: Any) -> pd.DataFrame:
         raise DataError(f"There is no file {place}.")
     hint = "A table has tabs between its cells, one line of column names, and is written in UTF-8."
     with boundary(DataError, f"Reading the table {place}", hint=hint):
-        return pd.read_csv(place, sep="\t", dtype=dict.fromkeys(IMAGE_COLUMNS, object), **how)
+        table: pd.DataFrame = pd.read_csv(place, sep="\t", **{"dtype": dict.fromkeys(IMAGE_COLUMNS, object), **how})
+    require_columns(table, str(place))
+    return table
 
 
 def _rows(numbers: Iterable[int]) -> str:

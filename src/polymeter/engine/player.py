@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from polymeter.core.asker import asking_through
-from polymeter.core.errors import DataError, PolymeterError, ScoreError, UnscoredError, boundary
+from polymeter.core.errors import DataError, ErrorKind, PolymeterError, ScoreError, UnscoredError, boundary
 from polymeter.core.identity import request_fingerprint
 from polymeter.core.request import Error, Request, Response
 from polymeter.core.status import SampleStatus
@@ -319,7 +319,8 @@ class Player:
             progressed.ended.append(self._end(play, stop.value))
             return
         except PolymeterError as error:
-            progressed.ended.append(Ended(play, SampleStatus.ERROR, error=Error.from_exception(error, "guest")))
+            kind: ErrorKind = "data" if isinstance(error, DataError) else "guest"
+            progressed.ended.append(Ended(play, SampleStatus.ERROR, error=Error.from_exception(error, kind)))
             return
         play.is_single = isinstance(requests, Request)
         try:
@@ -363,7 +364,8 @@ class Player:
         except PolymeterError as error:
             is_judged = not (play.failed_judgements or play.refused_verdicts)
             status = SampleStatus.ERROR if is_judged else SampleStatus.UNSCORED
-            return Ended(play, status, error=Error.from_exception(error, "score"), returned=returned)
+            kind: ErrorKind = "data" if isinstance(error, DataError) else "score"
+            return Ended(play, status, error=Error.from_exception(error, kind), returned=returned)
         return Ended(play, SampleStatus.OK, score, returned=returned)
 
     @contextmanager

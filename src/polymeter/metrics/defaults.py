@@ -14,9 +14,10 @@ DEFAULT_METRICS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "generate_until": ("exact_match",),
         "loglikelihood": ("perplexity", "acc"),
         "multiple_choice": ("acc", "acc_norm"),
+        "generate_image": (),
     }
 )
-"""Metrics of a task that names none."""
+"""Metrics of a task that names none. What a picture is compared with cannot be guessed, so such tasks name them."""
 
 _FAMILIES: Mapping[str, str] = MappingProxyType(
     {
@@ -26,6 +27,7 @@ _FAMILIES: Mapping[str, str] = MappingProxyType(
     }
 )
 
+_COMPARED = frozenset({"references", "predictions", "images"})
 _PAIR = "reference and prediction"
 _CHOICE_PAIR = "gold index and predicted index"
 
@@ -64,6 +66,8 @@ VALUES: Mapping[tuple[str, str], str] = MappingProxyType(
         ("ssim", "generate_image"): "structural similarity to the nearest reference",
         ("lpips", "generate_image"): "perceptual distance to the nearest reference",
         ("clip_score", "generate_image"): "cosine to the nearest text",
+        ("frechet_distance", "generate_image"): "none: a distance of all pictures from all references",
+        ("bypass", "generate_image"): "number of pictures",
     }
 )
 """What the value of one sample is, by metric and output type, where the task says nothing else. A pair that is
@@ -126,10 +130,11 @@ def check_kwargs(metric: Metric, kwargs: Iterable[str], where: str = "") -> None
 
 def _keywords(metric: Metric) -> list[str] | None:
     """The keyword arguments that a metric takes besides what it compares; ``None`` where it takes any."""
-    if metric.score is None:
+    function = metric.score or metric.of_sets
+    if function is None:
         return []
-    parameters = inspect.signature(metric.score).parameters.values()
+    parameters = inspect.signature(function).parameters.values()
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return None
     by_keyword = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return [p.name for p in parameters if p.kind in by_keyword and p.name not in {"references", "predictions"}]
+    return [p.name for p in parameters if p.kind in by_keyword and p.name not in _COMPARED]

@@ -21,8 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeter.core.errors import DataError, PlanError, ScoreError, boundary
+from polymeter.core.metric import Metric
 from polymeter.core.registry import missing_package
 from polymeter.metrics.image import as_rgb
+from polymeter.metrics.networks import check_network
 
 _EPS = 1e-6
 _BATCH = 16
@@ -227,3 +229,28 @@ def _root(matrix: Features) -> Any:
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", linalg.LinAlgWarning)  # a singular product is dealt with by whoever asks
         return linalg.sqrtm(matrix)
+
+
+def _between_sets(
+    images: Iterable[Any], references: Iterable[Any], extractor: str, allow_few: bool = False
+) -> float:
+    return frechet_distance(images, references, vision_extractor(extractor), allow_few=allow_few).distance
+
+
+def _check(extractor: str = "", allow_few: bool = False) -> None:
+    if not extractor:
+        raise PlanError(
+            "Metric 'frechet_distance' rests on a network, and none is named.",
+            hint="Name one that Transformers can read: extractor: PATH_OR_ID.",
+        )
+    check_network(extractor, "metric 'frechet_distance'", "extractor")
+
+
+FRECHET_DISTANCE = Metric(
+    "frechet_distance",
+    higher_is_better=False,
+    output_types=("generate_image",),
+    reference="image",
+    of_sets=_between_sets,
+    check=_check,
+)

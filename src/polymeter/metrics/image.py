@@ -20,6 +20,7 @@ from polymeter.core.metric import Metric
 from polymeter.core.parts import Image
 from polymeter.core.registry import missing_package
 from polymeter.metrics.golds import one_prediction
+from polymeter.metrics.networks import check_network
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
@@ -196,9 +197,32 @@ def _clip_score_of(references: Sequence[Any], predictions: Sequence[Any], weight
     return max(clip_score(image, str(text), weights) for text in references)
 
 
+def _check_skimage(**settings: Any) -> None:
+    _skimage_metrics("psnr")
+
+
+def _check_lpips(weights: str | None = None) -> None:
+    from polymeter.metrics.perceptual import read_perceptual
+
+    read_perceptual(weights)
+
+
+def _check_clip(weights: str = "") -> None:
+    from polymeter.metrics.image_text import SCORERS
+
+    check_network(weights or SCORERS["CLIPScore"].weights, "metric 'clip_score'", "weights")
+
+
 _IMAGES = ("generate_image",)
 
-PSNR = Metric("psnr", score=_psnr_of, output_types=_IMAGES)
-SSIM = Metric("ssim", score=_ssim_of, output_types=_IMAGES)
-LPIPS = Metric("lpips", higher_is_better=False, score=_lpips_of, output_types=_IMAGES)
-CLIP_SCORE = Metric("clip_score", score=_clip_score_of, output_types=_IMAGES)
+PSNR = Metric("psnr", score=_psnr_of, output_types=_IMAGES, reference="image", check=_check_skimage)
+SSIM = Metric("ssim", score=_ssim_of, output_types=_IMAGES, reference="image", check=_check_skimage)
+LPIPS = Metric(
+    "lpips",
+    higher_is_better=False,
+    score=_lpips_of,
+    output_types=_IMAGES,
+    reference="image",
+    check=_check_lpips,
+)
+CLIP_SCORE = Metric("clip_score", score=_clip_score_of, output_types=_IMAGES, reference="text", check=_check_clip)

@@ -138,5 +138,8 @@ ANLS = Metric("anls", score=anls)
 CER = Metric("cer", higher_is_better=False, score=character_error_rate)
 WER = Metric("wer", higher_is_better=False, score=word_error_rate)
 BYPASS = Metric(
-    "bypass", "bypass", score=answer_itself, output_types=("generate_until", "loglikelihood", "multiple_choice")
+    "bypass",
+    "bypass",
+    score=answer_itself,
+    output_types=("generate_until", "loglikelihood", "multiple_choice", "generate_image"),
 )

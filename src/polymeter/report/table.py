@@ -160,15 +160,17 @@ def _spread(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
 
 def _planned(results: Mapping[str, Any], kind: str, holder: Mapping[str, Any], result: Mapping[str, Any]) -> int:
     if kind == "task":
-        return int(holder.get("n_samples", 0))
+        return int(result.get("n_planned", holder.get("n_samples", 0)))
     leaves: dict[str, Mapping[str, Any]] = {}
     _collect_leaves(results, holder, leaves, set())
     key = (result["metric"], result.get("filter"))
-    return sum(
-        int(task.get("n_samples", 0))
-        for task in leaves.values()
-        if any((own["metric"], own.get("filter")) == key for own in task.get("results", ()))
-    )
+    return sum(_planned_of_leaf(task, key) for task in leaves.values())
+
+
+def _planned_of_leaf(task: Mapping[str, Any], key: tuple[Any, Any]) -> int:
+    own = [item for item in task.get("results", ()) if (item["metric"], item.get("filter")) == key]
+    whole = next((item for item in own if not item.get("subset")), {})
+    return int(whole.get("n_planned", task.get("n_samples", 0))) if own else 0
 
 
 def _collect_leaves(

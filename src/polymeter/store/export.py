@@ -179,4 +179,5 @@ def _result(result: Result) -> dict[str, Any]:
         "stderr_method": result.stderr_method,
         "higher_is_better": result.higher_is_better,
         "artifacts": list(result.artifacts),
+        **({} if result.n_planned is None else {"n_planned": result.n_planned}),
     }

@@ -13,8 +13,8 @@ from polymeter.store.export import read_samples
 from polymeter.store.folder import RunFolder
 
 HEADS = {
-    "dataset": "from .text_base import TextBaseDataset\nfrom .image_base import ImageBaseDataset\nfrom ..smp import *\n",
-    "model": "from .base import BaseModel\nfrom ..smp import *\n",
+    "dataset": "from .image_base import ImageBaseDataset\nfrom .text_base import TextBaseDataset\nfrom ..smp import *",
+    "model": "from .base import BaseModel\nfrom ..smp import *",
 }
 PAINTER = """
 class Painter(BaseModel):
@@ -33,7 +33,7 @@ def written(path: Path, text: str, kind: str = "") -> Path:
         kind: ``dataset`` or ``model``: begins with the imports of such a file of ULMEvalKit's own.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(HEADS.get(kind, "") + textwrap.dedent(text), encoding="utf-8")
+    path.write_text(f"{HEADS.get(kind, '')}\n{textwrap.dedent(text)}", encoding="utf-8")
     return path
 
 

@@ -12,10 +12,8 @@ from typing import Any
 import pytest
 from PIL import Image
 
-import polymeter
 from polymeter.core.errors import DataError
 from polymeter.data.formats import load
-from polymeter.data.pickles import write_pickle
 from polymeter.guests.kits import load_kit_file
 from polymeter.models.ulm.zoo import supported_ULM
 from polymeter.models.ulm_base import BaseModel
@@ -26,7 +24,6 @@ from tests.conformance.ulmeval.kit import (
     pictures,
     polymeter_run,
     results,
-    samples,
     written,
 )
 from tests.helpers.file_server import Reply, serve
@@ -412,8 +409,8 @@ def class_of_url(where: Path, url: str, md5s: dict[str, str | None]) -> Path:
     """A class whose table is at a URL; none lies in ``LMUData``."""
     body = f"DATASET_URL = {{'Toy': {url!r}}}\nDATASET_MD5 = {md5s!r}\n{COUNTS}"
     file = write_class(where / "lib", body)
-    (Path(os.environ["LMUData"]) / "Toy.tsv").unlink()
-    Path(os.environ["LMUData"]).rmdir()
+    (where / "LMUData/Toy.tsv").unlink()
+    (where / "LMUData").rmdir()
     return file
 
 
@@ -474,9 +471,9 @@ def test_a_local_file_is_found_under_both_names(tmp_path: Path, data_folder: Pat
 @pytest.mark.parametrize(
     "head",
     [
-        "from .text_base import TextBaseDataset\nfrom ..smp import *\nfrom .utils import build_judge, DEBUG_MESSAGE\n",
+        "from .text_base import TextBaseDataset\nfrom ..smp import *\nfrom .utils import build_judge\n",
         "from ulmeval.dataset.text_base import TextBaseDataset\nfrom ulmeval.smp import *\n",
-        "from ulmeval.dataset import TextBaseDataset\nfrom ulmeval.smp.file import load\nfrom ulmeval.smp.ulm import *\n",
+        "from ulmeval.dataset import TextBaseDataset\nfrom ulmeval.smp.file import *\n",
     ],
 )
 def test_a_file_as_if_it_stood_in_the_package(tmp_path: Path, data_folder: Path, head: str) -> None:

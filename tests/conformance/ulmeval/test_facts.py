@@ -182,11 +182,11 @@ def test_one_image_is_a_list_too_and_so_are_several(tmp_path: Path) -> None:
         cells = load(eval_file)['prediction']
         assert all(isinstance(x, list) for x in cells)
         assert all(isinstance(y, Image.Image) for x in cells for y in x)
-        return {'lengths': [len(x) for x in cells]}
+        return {'images': [len(x) for x in cells]}
     """
     for n in (1, 3):
         assert run(tmp_path, body, "--gen-kwargs", f"num_generations={n}", name=f"run{n}") == 0
-        assert results(tmp_path / f"run{n}", "Toy") == {"lengths/0": n, "lengths/1": n}
+        assert results(tmp_path / f"run{n}", "Toy") == {"0/images": n, "1/images": n}
 
 
 def test_predictions_are_pictures_in_every_respect(tmp_path: Path) -> None:
@@ -304,29 +304,45 @@ def test_a_run_with_failed_samples_says_so_by_its_exit_code(tmp_path: Path) -> N
     body = """
     class Painter(BaseModel):
         def generate_inner(self, msgs, dataset=None):
-            raise ValueError('no paint is left')
+            if 'blue' in msgs[0]['value']:
+                raise ValueError('no blue is left')
+            return Image.new('RGB', (4, 4))
     """
     file = write_class(tmp_path / "lib", COUNTS, columns=ROWS)
     path = written(tmp_path / "fails.py", body, "model")
     assert polymeter_run(tmp_path / "run", "ulm:Painter", "Toy", "--include-path", file, path=path) == 1
-    assert all("no paint is left" in message for message in messages_of(tmp_path / "run", "Toy"))
+    assert ["no blue is left" in message for message in messages_of(tmp_path / "run", "Toy")] == [False, True]
+
+
+def test_a_model_that_never_answers_is_refused_before_the_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body = "class Mine(BaseModel):\n    def generate_inner(self, msgs, dataset=None):\n        return 'a text'\n"
+    file = write_class(tmp_path / "lib", COUNTS, columns=ROWS)
+    path = written(tmp_path / "tells.py", body, "model")
+    assert polymeter_run(tmp_path / "run", "ulm:Mine", "Toy", "--include-path", file, path=path) == 2
+    assert "gave the text 'a text' where an image was asked for" in " ".join(capsys.readouterr().err.split())
 
 
 # --- names -----------------------------------------------------------------------------------------------------------
 
 
 def test_datasets_by_name(tmp_path: Path) -> None:
-    file = write_class(tmp_path / "lib", COUNTS, columns=ROWS)
+    file = write_class(tmp_path / "lib", COUNTS, columns=ROWS, name="Named")
     script = written(
         tmp_path / "script.py",
         """
         from ulmeval.dataset import DATASET_MODALITY, DATASET_TYPE, SUPPORTED_DATASETS, build_dataset
-        toy = build_dataset('Toy')
-        assert len(toy) == 2 and toy.build_prompt(1)[0]['value'] == 'paint blue'
-        assert (DATASET_TYPE('Toy'), DATASET_MODALITY('Toy')) == ('T2I', 'TEXT')
-        assert 'Toy' in SUPPORTED_DATASETS
+        named = build_dataset('Named')
+        assert len(named) == 2 and named.build_prompt(1)[0]['value'] == 'paint blue'
+        assert (DATASET_TYPE('Named'), DATASET_MODALITY('Named')) == ('T2I', 'TEXT')
+        assert 'Named' in SUPPORTED_DATASETS
         assert DATASET_TYPE('Nothing') == 'MCQ'
-        assert build_dataset('Nothing') is None
+        import warnings
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter('always')
+            assert build_dataset('Nothing') is None
+        assert "no dataset 'Nothing'" in str(said[0].message)
         """,
     )
     from polymeter.cli.main import main
@@ -347,7 +363,8 @@ def test_the_codecs_of_the_guide(tmp_path: Path) -> None:
         text = encode_image_file_to_base64('small.png', fmt='PNG')
         assert decode_base64_to_image(text).mode == 'RGB'
         decode_base64_to_image_file(text, 'deep/er/out.jpg')
-        assert Image.open('deep/er/out.jpg').format == 'JPEG'
+        with Image.open('deep/er/out.jpg') as picture:
+            assert picture.format == 'JPEG'
         assert decode_base64_to_image(encode_image_to_base64(Image.new('RGB', (400, 200))), 100).size == (100, 50)
         """,
     )
@@ -377,7 +394,7 @@ def test_modules_that_the_star_leaks(tmp_path: Path) -> None:
 def test_threads_of_an_evaluate(tmp_path: Path) -> None:
     body = """
     def evaluate(self, eval_file, **judge_kwargs):
-        from .utils import track_progress_rich
+        from ..utils import track_progress_rich
 
         def width(image, times):
             return image.size[0] * times

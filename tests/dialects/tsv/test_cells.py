@@ -59,6 +59,17 @@ def test_references_lead_to_the_other_rows_image_which_is_held_once():
     assert all(cell is found[0] for cell in found)
 
 
+def test_lists_may_hold_references_and_share_what_they_lead_to():
+    found = read_images([1, 2, 3], [LONG, str(["1", OTHER, "3"]), str([OTHER, "1"])])
+    assert found == [LONG, [LONG, OTHER, OTHER, "1"], [OTHER, LONG]]
+    assert found[1][0] is found[0]
+
+
+def test_what_is_no_image_is_said_without_the_names_of_objects():
+    with pytest.raises(DataError, match=r"^The base64 in row '1', column 'image' is no image\. Encode image"):
+        image_in(LONG, 1)
+
+
 def test_references_may_stand_before_what_they_name_and_name_lists():
     assert read_images([1, 2], ["2", repr([LONG, OTHER])]) == [[LONG, OTHER], [LONG, OTHER]]
 

@@ -25,6 +25,7 @@ def text(data):
 
 
 PNG, JPG = encoded((1, 2, 3)), encoded((4, 5, 6), "JPEG")
+TINY = b"GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x01D\x00;"
 
 
 @pytest.fixture(autouse=True)
@@ -89,10 +90,36 @@ def test_a_bad_cell_is_logged_and_an_error_of_its_row(root, monkeypatch, caplog)
         dataset = ImageBaseDataset("X")
     assert "The image in row '1', column 'image' cannot be decoded" in caplog.text
     assert len(dataset.build_prompt(0)) == 2
-    with pytest.raises(DataError, match=r"no image could be read in row 1.* in row '1', column 'image_path'"):
+    with pytest.raises(DataError, match=r"^The image in row '1', column 'image' cannot be decoded: '!.*not base64"):
         dataset.build_prompt(1)
-    with pytest.raises(DataError, match=r"no image in row 99.* in row '2', column 'image_path'"):
+    with pytest.raises(DataError, match=r"^The cell in row '2', column 'image' refers to row '99', which is missing"):
         dataset.build_prompt(2)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [text(PNG), str(["0", text(JPG), "2"]), str([text(JPG), text(PNG)]), "1", "0"],
+        [text(TINY), str([text(TINY), "0"])],
+        [text(PNG), "2", "0"],
+    ],
+)
+def test_lists_of_references_and_very_small_images_are_the_same_localised(root, monkeypatch, cells):
+    write(root, cells)
+    whole = asked(ImageBaseDataset("X"))
+    monkeypatch.setenv("FORCE_LOCAL", "1")
+    assert asked(ImageBaseDataset("X")) == whole
+
+
+@pytest.mark.parametrize("cell", ["[1, x]", "1", "3", str(["3"])])
+def test_the_reason_of_a_bad_cell_is_the_same_localised(root, monkeypatch, cell):
+    write(root, [text(PNG), cell, text(PNG), None])
+    with pytest.raises(DataError) as whole:
+        ImageBaseDataset("X", skip_noimg=False).build_prompt(1)
+    monkeypatch.setenv("FORCE_LOCAL", "1")
+    with pytest.raises(DataError) as local:
+        ImageBaseDataset("X", skip_noimg=False).build_prompt(1)
+    assert whole.value.what in local.value.what
 
 
 def test_a_table_without_images_is_read_as_it_is(root, monkeypatch):

@@ -128,7 +128,7 @@ def test_settings_reach_the_hooks_that_name_them() -> None:
     ask = GenerateImage(size=(3, 2), extra={"num_inference_steps": 5})
     (response,) = answered(Sized(), request(ask=ask))
     assert response.outputs[0].images[0].size == (3, 2)
-    why = "the wrapper's hooks have no argument of that name."
+    why = "the wrapper's hooks have no such argument."
     assert UlmModel.around(Sized()).ignores(ask) == {"num_inference_steps": why}
     assert UlmModel.around(Painter()).ignores(ask) == {"size": why, "num_inference_steps": why}
     assert UlmModel.around(Painter()).ignores(Generate(4, 0.0)) == {"max_new_tokens": why, "temperature": why}

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from polymeter.core.errors import DataError, ScoreError
 from polymeter.core.sources import is_elsewhere
 from polymeter.data.fetch import fetched_image
-from polymeter.data.tables import read_tsv, require_index
+from polymeter.data.tables import read_tsv, require_index, whole_numbers
 from polymeter.dialects.tsv.cells import place, read_images, read_paths
 from polymeter.dialects.tsv.finding import table_file
 from polymeter.dialects.tsv.image_files import is_empty, listed, write_images
-from polymeter.dialects.tsv.localising import is_to_be_localised, localised
+from polymeter.dialects.tsv.localising import UNREADABLE, is_to_be_localised, localised
 from polymeter.dialects.tsv.roots import image_root, is_offline_here
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class _TableDataset:
             DataError: There is no such table, its MD5 is wrong, it cannot be read, has no column ``index``, or an index
                 twice.
         """
-        path = table_file(self.dataset_name, url or "", file_md5)
+        path = table_file(self.dataset_name, url or "", file_md5, type(self).__name__)
         self.data_path = str(path)
         self._is_offline = is_offline_here()  # for images that are fetched later, perhaps in another thread
         self._is_localised = is_to_be_localised(path)
@@ -151,7 +151,7 @@ class _TableDataset:
         """Indices as whole numbers if all are, else as texts."""
         require_index(data, where)
         texts = [str(value) for value in data["index"]]
-        data["index"] = _as_numbers(texts) or texts
+        data["index"] = whole_numbers(texts) or texts
         return data
 
 
@@ -272,6 +272,8 @@ class ImageBaseDataset(_TableDataset):
         """The file that a path names: as it is, below ``img_root``, or beside the table."""
         if is_elsewhere(path):
             return self._fetched(path, row, "image_path")
+        if path.startswith(UNREADABLE):
+            raise DataError(path.removeprefix(UNREADABLE), where=self.data_path)
         beside = Path(self.data_path).parent if self.data_path else Path(self.img_root)
         tried = [Path(path).expanduser(), Path(self.img_root, path), beside / path]
         found = next((candidate for candidate in tried if candidate.is_file()), None)
@@ -312,14 +314,6 @@ def _with_images(data: pd.DataFrame, dataset: str, *, needed: str | None) -> pd.
             log.warning("%d of %d rows of %s have no image and are left out", (~kept).sum(), len(data), dataset)
             data = data[kept].copy()
     return data
-
-
-def _as_numbers(texts: list[str]) -> list[int] | None:
-    """Texts as whole numbers, if all of them are."""
-    try:
-        return [int(text) for text in texts]
-    except ValueError:
-        return None
 
 
 def _index_of(row: Any) -> Any:

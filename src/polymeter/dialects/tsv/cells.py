@@ -19,7 +19,7 @@ from polymeter.data.tables import is_nothing
 LONGEST_REFERENCE = 64
 """A cell of at most so many characters names another row."""
 _SUFFIX = {"JPEG": ".jpg", "MPO": ".jpg", "PNG": ".png", "TIFF": ".tiff", "WEBP": ".webp", "GIF": ".gif", "BMP": ".bmp"}
-_NOT_LITERAL = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
+NOT_LITERAL = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
 _MOST_SHOWN = 40
 
 
@@ -34,7 +34,7 @@ def toliststr(value: Any) -> list[str]:
             return [value]
         try:
             items = ast.literal_eval(value)
-        except _NOT_LITERAL as error:
+        except NOT_LITERAL as error:
             raise DataError(f"{_shown(value)} is in brackets, but is no printed list.") from error
         return [str(item) for item in items]
     if isinstance(value, (list, tuple)):
@@ -44,10 +44,11 @@ def toliststr(value: Any) -> list[str]:
 
 def read_images(indices: Sequence[Any], cells: Sequence[Any]) -> list[Any]:
     """The cells of a column ``image`` as authors know them: base64, or a list of it. References to other rows are
-    replaced by what they lead to, which is held once however often it is referred to; empty cells stay empty.
+    replaced by what they lead to, which is held once however often it is referred to; empty cells stay empty. A list
+    may hold references too: in place of one stand all images that it leads to.
     """
-    known = {str(index): cell for index, cell in zip(indices, cells, strict=True)}
-    return [read_paths(_followed(cell, known)) for cell in cells]
+    known = {str(index): read_paths(cell) for index, cell in zip(indices, cells, strict=True)}
+    return [_without_references(_followed(cell, known), known) for cell in known.values()]
 
 
 def read_paths(cell: Any) -> Any:
@@ -61,10 +62,23 @@ def read_paths(cell: Any) -> Any:
     return items[0] if len(items) == 1 else items
 
 
+def _without_references(cell: Any, known: Mapping[str, Any]) -> Any:
+    """A list with what its references lead to. One that leads to a list of further references is an error of its row:
+    followed all the way, a small table could name more images than any machine holds.
+    """
+    if not isinstance(cell, list):
+        return cell
+    found: list[Any] = []
+    for item in cell:
+        images = _followed(item, known)
+        found.extend(images if isinstance(images, list) else [images])
+    return found
+
+
 def _followed(cell: Any, known: Mapping[str, Any]) -> Any:
     """What a reference leads to, also over several rows; the cell itself where it leads nowhere."""
     start, seen = cell, set[str]()
-    while not is_nothing(cell) and _may_be_reference(str(cell)) and str(cell) in known:
+    while not (is_nothing(cell) or isinstance(cell, list)) and _may_be_reference(str(cell)) and str(cell) in known:
         if str(cell) in seen:
             return start
         seen.add(str(cell))
@@ -87,13 +101,12 @@ def image_in(cell: str, index: Any, column: str = "image") -> tuple[bytes, str]:
     Raises:
         DataError: The cell holds no base64, or it does not begin an image.
     """
-    from PIL import Image as pil
-
     where = place(index, column)
     data = _decoded(cell, where)
-    doing = f"The base64 in {where} is no image: opening it"
-    with boundary(DataError, doing, hint="Encode image files as they are."), pil.open(io.BytesIO(data)) as picture:
-        kind = picture.format or "PNG"
+    with boundary(DataError, f"Opening the image in {where}"):
+        kind = _format_of(data)
+    if kind is None:
+        raise DataError(f"The base64 in {where} is no image.", hint="Encode image files as they are.")
     return data, _SUFFIX.get(kind, f".{kind.lower()}")
 
 
@@ -111,20 +124,21 @@ def _decoded(cell: str, where: str) -> bytes:
             raise _lost_reference(cell, where) from error
         what = f"The image in {where} cannot be decoded: {error.what}"
         raise DataError(what, hint="Encode the image again.") from error
-    if is_short and not _begins_image(data):
+    if is_short and _format_of(data) is None:
         raise _lost_reference(cell, where)
     return data
 
 
-def _begins_image(data: bytes) -> bool:
+def _format_of(data: bytes) -> str | None:
+    """Pillow's name for the format of an image; ``None`` where the bytes begin none."""
     from PIL import Image as pil
     from PIL import UnidentifiedImageError
 
     try:
-        with pil.open(io.BytesIO(data)):
-            return True
+        with pil.open(io.BytesIO(data)) as picture:
+            return picture.format or "PNG"
     except UnidentifiedImageError:
-        return False
+        return None
 
 
 def _lost_reference(cell: str, where: str) -> DataError:

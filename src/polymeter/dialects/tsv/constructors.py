@@ -25,7 +25,7 @@ def check_arguments(found: type, arguments: Mapping[str, Any]) -> None:
     for name in arguments:
         if name not in known:
             hint = did_you_mean(name, known, n=1) or f"It takes: {', '.join(known) or 'none'}."
-            raise PlanError(f"The dataset class {found.__name__} has no argument {name!r}.", where=name, hint=hint)
+            raise PlanError(f"The dataset class {found.__name__} has no argument {name!r}.", hint=hint)
 
 
 def _named(found: type) -> list[str]:

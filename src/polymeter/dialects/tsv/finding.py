@@ -12,12 +12,13 @@ from pathlib import Path
 from polymeter.core.errors import DataError
 from polymeter.core.secrets import hide_secrets
 from polymeter.data.fetch import download, md5_of
+from polymeter.dialects.tsv.origin import note_origin
 from polymeter.dialects.tsv.roots import LMUDataRoot, is_offline_here, placed, table_names
 
 log = logging.getLogger(__name__)
 
 
-def table_file(name: str, url: str, md5: str | None) -> Path:
+def table_file(name: str, url: str, md5: str | None, owner: str = "") -> Path:
     """The local file of a dataset's table.
 
     In this order: the file that the run names; ``<dataset>.tsv`` in the folder of tables, then the last component of
@@ -28,6 +29,7 @@ def table_file(name: str, url: str, md5: str | None) -> Path:
         name: The dataset.
         url: Where its table is published; empty, or a local path, where it is not.
         md5: Hex MD5 of its table; ``None``: any.
+        owner: The class that asks; noted beside a table that is fetched for it.
 
     Raises:
         DataError: There is no such table, or its MD5 is wrong.
@@ -48,8 +50,12 @@ def table_file(name: str, url: str, md5: str | None) -> Path:
         raise _missing(name, places, found, md5)
     if not found:
         log.info("fetching %s for dataset %s", hide_secrets(url), name)
-        return download(url, places[0], md5=md5, is_offline=is_offline_here())
-    return _replaced(url, places[0], found, str(md5))
+        table = download(url, places[0], md5=md5, is_offline=is_offline_here())
+    else:
+        table = _replaced(url, places[0], found, str(md5))
+    if owner:
+        note_origin(table, owner, url)
+    return table
 
 
 def _replaced(url: str, target: Path, found: dict[Path, str | None], md5: str) -> Path:

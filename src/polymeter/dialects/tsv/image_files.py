@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from polymeter.core.sources import digest, is_elsewhere
 from polymeter.data.tables import is_nothing
 from polymeter.dialects.tsv.cells import image_in, place, toliststr
 from polymeter.dialects.tsv.roots import file_stem
+
+_WRITING = threading.Lock()  # two rows may be told the same name, and be asked for at the same time
 
 
 def write_images(index: Any, images: Any, paths: Any, root: Path) -> list[str]:
@@ -86,12 +89,15 @@ def _keep(path: Path, data: bytes) -> Path:
     """Write bytes, unless the file holds them already. A file with other bytes belongs to another row or another run,
     which may be reading it: it stays, and these bytes are given a name of their own.
     """
-    if path.exists() and not _holds(path, data):
-        path = path.with_name(f"{path.stem}-{digest(data)[:12]}{path.suffix}")
-    if not _holds(path, data):
-        doing = f"Writing the image {path}"
-        with boundary(DataError, doing), replacing(path, binary=True, is_synced=False) as file:
-            file.write(data)
+    if _holds(path, data):
+        return path
+    with _WRITING:
+        if path.exists() and not _holds(path, data):
+            path = path.with_name(f"{path.stem}-{digest(data)[:12]}{path.suffix}")
+        if not _holds(path, data):
+            doing = f"Writing the image {path}"
+            with boundary(DataError, doing), replacing(path, binary=True, is_synced=False) as file:
+                file.write(data)
     return path
 
 

@@ -138,10 +138,9 @@ def type_of_table(columns: Sequence[str]) -> str:
 def _why_not(columns: Sequence[str]) -> str:
     if "index" not in columns:
         return f"This table has no column 'index'; it has: {', '.join(columns[:12])}."
-    return (
-        f"Nothing can be asked with these columns: {', '.join(columns[:12])}. A benchmark has a prompt, or a question "
-        "with an answer or with the choices A, B, …"
-    )
+    from polymeter.dialects.tsv import native
+
+    return f"{native.why_not(columns)} {native.RULES}"
 
 
 def _data_files() -> Iterator[Path]:

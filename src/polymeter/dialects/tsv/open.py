@@ -15,6 +15,7 @@ from polymeter.core.request import AskKind, Generate, GenerateImage
 from polymeter.core.task import Needs, TaskSpec
 from polymeter.dialects.tsv.instance import ask_of, count_of, make_instance
 from polymeter.dialects.tsv.options import TsvRunOptions, read_run_options
+from polymeter.dialects.tsv.origin import origin_of
 from polymeter.dialects.tsv.reduction import Reduction, judge_kwargs, metrics_of
 from polymeter.dialects.tsv.requests import Asking
 from polymeter.dialects.tsv.rows import Table
@@ -106,6 +107,12 @@ def _modalities(asking: Asking, table: Table, context: OpenContext) -> frozenset
 def _notes(spec: TaskSpec, dataset: Any, scoring: Scoring, told: TsvRunOptions) -> Iterator[str]:
     if told.circular and built_in(dataset, "expand") is None:
         yield f"Benchmark {spec.name!r} is no multiple choice of Polymeter's own: circular changes nothing in it."
+    owner = origin_of(spec.file) if spec.file.suffix == ".tsv" else None
+    if owner is not None:
+        yield (
+            f"Benchmark {spec.name!r} is measured by its columns alone: its table was fetched for the dataset class "
+            f"{owner}, which is not included (--include-path), and its numbers are not those of that class."
+        )
     if told.predict_only:
         return
     own = built_in(dataset, "notes")

@@ -49,6 +49,7 @@ def write_predictions(path: Path, table: Table, asking: Asking, rows: Iterable[R
     Returns:
         How many rows it has.
     """
+    import numpy as np
     import pandas as pd
 
     places: list[int] = []
@@ -62,10 +63,10 @@ def write_predictions(path: Path, table: Table, asking: Asking, rows: Iterable[R
             continue
         places.append(row.index)
     frame = table.frame.iloc[places].reset_index(drop=True)
-    column = pd.Series([None] * len(places), dtype=object)
-    for place, prediction in enumerate(predictions):
-        column.iat[place] = prediction
-    frame[COLUMN] = column
+    column = np.empty(len(places), dtype=object)
+    for place, prediction in enumerate(predictions):  # a list of images is one cell
+        column[place] = prediction
+    frame[COLUMN] = pd.Series(column, dtype=object)
     shutil.rmtree(path.parent, ignore_errors=True)
     path.parent.mkdir(parents=True)
     write_pickle(frame, path)

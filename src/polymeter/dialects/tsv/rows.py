@@ -38,6 +38,7 @@ class Table:
         self.frame = _frame(name, dataset)
         self.ids = [str(value) for value in self.frame[INDEX]]
         self.frame[INDEX] = self._text_column()
+        self._columns = [(str(name), _cells_of(cells)) for name, cells in self.frame.items()]
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -46,14 +47,17 @@ class Table:
         """A row as authors are given it: its ``index`` is text."""
         return self.frame.iloc[number].copy()
 
+    def cells(self, number: int) -> dict[str, Any]:
+        """The same as a mapping, which costs a tenth of a Series to make and to read."""
+        return {name: cells[number] for name, cells in self._columns}
+
     def doc(self, number: int) -> dict[str, Any]:
         """A row as plain data, without its images."""
-        row = self.frame.iloc[number]
-        return {str(key): _plain(value) for key, value in row.items() if not holds_image(value)}
+        return {name: _plain(value) for name, value in self.cells(number).items() if not holds_image(value)}
 
     def whole(self, number: int) -> dict[str, Any]:
         """A row as a mapping, images as they are written in it."""
-        return {str(key): _plain(value) for key, value in self.frame.iloc[number].items()}
+        return {name: _plain(value) for name, value in self.cells(number).items()}
 
     def digest(self) -> str:
         """Hex digest of what is in the rows."""
@@ -96,7 +100,7 @@ class TableSamples:
         if isinstance(index, slice):
             return [self[place] for place in range(*index.indices(len(self)))]
         table = self._table
-        cluster = self._cluster(table.line(index)) if self._cluster is not None else None
+        cluster = self._cluster(table.cells(index)) if self._cluster is not None else None
         return Sample(
             self._task,
             table.ids[index],
@@ -131,6 +135,13 @@ def _frame(name: str, dataset: Any) -> DataFrame:
     if data.empty:
         raise DataError(f"The data of {name!r} has no rows.", where=where)
     return data
+
+
+def _cells_of(column: Series[Any]) -> Any:
+    """What gives a column's cells by their numbers; nothing is copied."""
+    import numpy as np
+
+    return column.to_numpy() if isinstance(column.dtype, np.dtype) else column.array
 
 
 def _plain(value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,9 @@ class TsvTask:
         found = type(self.dataset)
         self.is_thread_safe = is_thread_safe(found)
         self.is_guest = not (self.is_thread_safe and is_built_in(found))
+        # Authors are given a Series; our own classes read any mapping.
+        is_ours = is_built_in(found) and self.asking.override is None
+        self._line: Callable[[int], Any] = self.table.cells if is_ours else self.table.line
 
     @property
     def samples(self) -> TableSamples:
@@ -71,7 +74,7 @@ class TsvTask:
         """Ask about one row, in one step."""
         n = self.asking.ask.n
         seeds = [seed_for(self.seed, self.spec.name, sample.id, number) for number in range(n)]
-        yield self.asking.request(self.table.line(sample.index), sample, seeds)
+        yield self.asking.request(self._line(sample.index), sample, seeds)
 
     def score(self, sample: Sample, played: Played, ask: Asker) -> Score:
         """Score one row's answer; without ``evaluate_sample`` a score without values.
@@ -84,7 +87,7 @@ class TsvTask:
         target = answer_of(sample.doc)
         if self.judge is None:
             return Score({}, target or None)
-        return sample_score(self.dataset, self.table.line(sample.index), prediction, self.judge, target)
+        return sample_score(self.dataset, self._line(sample.index), prediction, self.judge, target)
 
     def reduce(self, rows: Iterable[Row], context: ReduceContext) -> list[Result]:
         """Results of the samples' scores, and those that the class computes of all predictions."""

@@ -3,6 +3,10 @@
 Kernels round otherwise for another number of rows, which moves a pixel by a level here and there. So every call has the
 same number of rows: what is missing is filled up with copies, whose images are thrown away.
 
+With that, rows that share a call leave each other alone, unless a pipeline pads the prompts of a call to the longest of
+them. This is tried out once, with a short prompt beside copies of itself and beside long ones: where the two images
+differ, every row has a call to itself.
+
 Every row has a generator of its own, on the CPU, as Diffusers advises for numbers that do not depend on the device.
 Some schedulers draw further noise from torch's global generator, for all rows at once. This shows in that generator's
 state after the call: such rows are drawn again, each in a call of its own that begins with the row's seed.
@@ -10,14 +14,20 @@ state after the call: such rows are drawn again, each in a call of its own that 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from polymeter.core.errors import ModelError, boundary
 from polymeter.models.diffusers.index import Role
 from polymeter.models.diffusers.rows import Row, call_arguments, call_key
 from polymeter.models.hf.memory import within_memory
+
+_LOG = logging.getLogger("polymeter")
+_SHORT = "a circle"
+_LONG = "two red circles, a blue square and a yellow star on a green table, seen from far above, " * 2
 
 Drawn = tuple[Any, ...] | ModelError
 """The images of one row (nearly always one), or why there are none."""
@@ -36,7 +46,8 @@ class Artist:
         self._pipeline = pipeline
         self._role = role
         self._n_rows = n_rows
-        self._shares_noise = False
+        self._is_alone = n_rows == 1
+        self._is_tried = n_rows == 1
 
     def draw(self, rows: Sequence[Row]) -> list[Drawn]:
         """Draw rows that may share a call.
@@ -46,7 +57,10 @@ class Artist:
         Raises:
             ModelError: Memory ran out (``out_of_memory``).
         """
-        step = 1 if self._shares_noise or call_key(self._role, rows[0]) is None else self._n_rows
+        may_share = call_key(self._role, rows[0]) is not None
+        if may_share and not self._is_tried:
+            self._try_sharing(rows[0])
+        step = self._n_rows if may_share and not self._is_alone else 1
         return [one for start in range(0, len(rows), step) for one in self._draw_call(rows[start : start + step])]
 
     def _draw_call(self, rows: Sequence[Row]) -> list[Drawn]:
@@ -56,8 +70,30 @@ class Artist:
             if error.kind == "out_of_memory":
                 raise
             return [error] if len(rows) == 1 else self._one_by_one(rows)
-        self._shares_noise = self._shares_noise or has_shared
-        return self._one_by_one(rows) if has_shared and len(rows) > 1 else drawn
+        if has_shared and not self._is_alone:
+            self._is_alone = True
+            return self._one_by_one(rows)
+        return drawn
+
+    def _try_sharing(self, row: Row) -> None:
+        """Find out whether an image changes with the prompts that are drawn beside it. Where the pipeline cannot draw
+        these, nothing is found out, and the rows themselves tell what is wrong.
+        """
+        one, other = replace(row, prompt=_SHORT, seed=0), replace(row, prompt=_LONG, seed=1)
+        try:
+            copies, has_shared = self._call([one] * self._n_rows)
+            mixed, _ = self._call([one, *[other] * (self._n_rows - 1)])
+        except ModelError as error:
+            if error.kind == "out_of_memory":
+                raise
+            return
+        self._is_tried = True
+        if has_shared or not _is_same(copies[0], mixed[0]):
+            self._is_alone = True
+            _LOG.warning(
+                "What %s draws depends on what is drawn with it: each image is drawn alone, on any images_per_call.",
+                self._role.name,
+            )
 
     def _one_by_one(self, rows: Sequence[Row]) -> list[Drawn]:
         return [one for row in rows for one in self._draw_call([row])]
@@ -66,7 +102,7 @@ class Artist:
         """The images of each row, and whether noise was drawn for all of them together."""
         import torch
 
-        n_fill = 0 if call_key(self._role, rows[0]) is None else self._n_rows - len(rows)
+        n_fill = 0 if self._is_alone or call_key(self._role, rows[0]) is None else self._n_rows - len(rows)
         filled = [*rows, *[rows[-1]] * n_fill]
         given = call_arguments(self._role, filled)
         generators = [torch.Generator("cpu").manual_seed(row.seed) for row in filled]
@@ -85,6 +121,13 @@ class Artist:
             else:
                 error.hint = "A smaller size needs less, and so does offload=model."
             raise
+
+
+def _is_same(one: Drawn, other: Drawn) -> bool:
+    """Whether two rows have the same pixels; what a safety checker blacked out has none."""
+    if isinstance(one, ModelError) or isinstance(other, ModelError):
+        return False
+    return [picture.tobytes() for picture in one] == [picture.tobytes() for picture in other]
 
 
 def _pictures(made: Any, n_rows: int, role: Role) -> list[Drawn]:

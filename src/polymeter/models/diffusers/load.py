@@ -9,6 +9,7 @@ from typing import Any
 
 from polymeter.core.errors import PlanError, boundary, did_you_mean
 from polymeter.models.diffusers.index import Kind, Role, kind_of_class
+from polymeter.models.diffusers.parts import missing_parts
 from polymeter.models.diffusers.settings import DiffusersSettings
 from polymeter.models.hf.load import best_device
 
@@ -79,6 +80,7 @@ def load_pipelines(settings: DiffusersSettings, kind: Kind | None) -> Loaded:
         given["variant"] = settings.variant
     if settings.trust_remote_code:
         given["trust_remote_code"] = True
+    given |= missing_parts(settings.parts, kind, folder, given["torch_dtype"])
     made_by = getattr(diffusers, settings.pipeline) if settings.pipeline else diffusers.DiffusionPipeline
     with boundary(PlanError, f"Reading the weights of {settings.name!r}"):
         pipeline = made_by.from_pretrained(str(folder), **given)

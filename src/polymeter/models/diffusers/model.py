@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Hashable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from polymeter.core.asks import image_ask
 from polymeter.core.errors import ModelError, PlanError, PolymeterError
 from polymeter.core.identity import canonical
 from polymeter.core.model import BatchModel, ModelTraits
@@ -18,6 +21,7 @@ from polymeter.models.diffusers.draw import Artist, Drawn
 from polymeter.models.diffusers.index import Role, kind_of, read_index
 from polymeter.models.diffusers.load import Loaded, check_places, load_pipelines
 from polymeter.models.diffusers.naming import check_names, ignored
+from polymeter.models.diffusers.parts import check_parts
 from polymeter.models.diffusers.quiet import quiet
 from polymeter.models.diffusers.rows import Row, call_key, rows_of
 from polymeter.models.diffusers.settings import DTYPES, OFFLOADS, DiffusersSettings
@@ -25,6 +29,7 @@ from polymeter.models.hf.digest import folder_digest, package_version
 from polymeter.models.hf.memory import free_memory
 from polymeter.models.hf.settings import amount, as_mapping, flag, one_of
 
+_LOG = logging.getLogger("polymeter")
 _PACKAGES = ("diffusers", "torch", "transformers")
 
 
@@ -33,6 +38,11 @@ class DiffusersModel(BatchModel):
 
     A checkpoint whose parts make both kinds of pipeline (Stable Diffusion, FLUX, …) is used as the one for requests
     that show an image and as the other for the rest. Settings that no request names are the pipeline's own.
+
+    An image depends on its prompt, its settings and its seed: a batch size changes no pixel. Kernels round otherwise for
+    another number of rows (in 16 bits by several levels of a pixel), so how many images a call draws is a property of
+    the model, ``images_per_call``, and not of the batch. A batch size alone hands over more requests at a time and
+    draws them one after the other; ``images_per_call=4`` draws four at a time, on any batch size.
 
     Args:
         name: Folder or hub id; it holds a ``model_index.json``.
@@ -45,8 +55,14 @@ class DiffusersModel(BatchModel):
         scheduler: Class of the scheduler; default: the pipeline's own.
         scheduler_args: Settings of the scheduler that differ from the pipeline's own.
         lora: Folder, file or hub id of LoRA weights.
-        images_per_call: How many images one call of the pipeline draws. It can change the last bit of a pixel; how
-            requests are batched cannot, because a call is always filled up.
+        parts: Parts that the checkpoint does not hold, by name, each a folder or hub id of a model of Transformers
+            (``{"text_encoder_4": "meta-llama/Llama-3.1-8B-Instruct"}``).
+        generation: Generation settings of requests that name none (``num_inference_steps``, ``guidance_scale``,
+            ``size``, …).
+        images_per_call: How many images one call of the pipeline draws: more are faster on an accelerator and need more
+            memory. It can change pixels, so it is recorded with the model; how requests are batched cannot, because a
+            call that lacks some is filled up with copies, which are thrown away. Where a pipeline draws a prompt
+            otherwise beside longer ones, which is tried out, each is drawn alone.
         trust_remote_code: Let Python files of the checkpoint run.
 
     Raises:
@@ -65,6 +81,8 @@ class DiffusersModel(BatchModel):
         scheduler: str = "",
         scheduler_args: Any = None,
         lora: str = "",
+        parts: Any = None,
+        generation: Any = None,
         images_per_call: int = 1,
         trust_remote_code: bool = False,
     ) -> None:
@@ -86,13 +104,19 @@ class DiffusersModel(BatchModel):
             scheduler,
             as_mapping(scheduler_args, "scheduler_args"),
             lora,
+            {key: str(place) for key, place in as_mapping(parts, "parts").items()},
+            as_mapping(generation, "generation"),
             int(amount(images_per_call, "images_per_call", least=1)),
             flag(trust_remote_code, "trust_remote_code"),
         )
+        self._usual = _usual_ask(self._settings.generation)
         with quiet():
             index, self._commit = read_index(self._settings)
             self._kind = kind_of(index, self._settings)
             check_places(self._settings)
+            check_parts(self._settings.parts, self._kind)
+        if self._kind is not None:
+            check_names(self._usual, self._kind, PlanError)
         self.traits = self._traits(index)
         self.batch_hint = self._settings.images_per_call
         self._artists: dict[str, Artist] = {}
@@ -111,6 +135,8 @@ class DiffusersModel(BatchModel):
             "scheduler": settings.scheduler,
             "scheduler_args": canonical(settings.scheduler_args),
             "lora": _content(settings.lora) or settings.lora,
+            "parts": {part: _content(place) or place for part, place in settings.parts.items()},
+            "generation": canonical(settings.generation),
             "images_per_call": settings.images_per_call,
             "packages": {package: package_version(package) for package in packages},
         }
@@ -124,7 +150,8 @@ class DiffusersModel(BatchModel):
         if not isinstance(ask, GenerateImage) or self._kind is None:
             return {}
         check_names(ask, self._kind, PlanError)
-        return ignored(ask, self._kind)
+        found = ignored(self._settled(ask), self._kind)
+        return {name: why for name, why in found.items() if name in ask.extra or (name == "size" and ask.size)}
 
     def group_key(self, request: Request) -> Hashable:
         """How many images are shown: those who show none are drawn by another pipeline."""
@@ -132,6 +159,7 @@ class DiffusersModel(BatchModel):
 
     def load(self) -> None:
         """Read the weights."""
+        self._compare_sizes()
         with quiet():
             loaded = load_pipelines(self._settings, self._kind)
         self._kind = loaded.kind
@@ -170,7 +198,30 @@ class DiffusersModel(BatchModel):
         if not isinstance(request.ask, GenerateImage):
             raise ModelError(f"The model {self._settings.name!r} cannot answer {request.ask.kind!r}; it draws.")
         assert self._kind is not None
-        return rows_of(request, place, self._kind)
+        return rows_of(replace(request, ask=self._settled(request.ask)), place, self._kind)
+
+    def _settled(self, ask: GenerateImage) -> GenerateImage:
+        """An ask with this model's usual settings where it names none."""
+        named = {name: value for name, value in ask.extra.items() if value is not None}
+        return replace(ask, size=ask.size or self._usual.size, extra={**self._usual.extra, **named})
+
+    def _compare_sizes(self) -> None:
+        """Tell of a batch size that does not do what its user may expect of it."""
+        size, n_rows = self.planned_batch_size or 0, self._settings.images_per_call
+        if n_rows == 1 < size:
+            _LOG.warning(
+                "%s draws one image per call on any batch size, so that batches change no pixel; "
+                "--model-args images_per_call=%d draws that many at a time.",
+                self._settings.name,
+                size,
+            )
+        elif 0 < size < n_rows:
+            _LOG.warning(
+                "Calls of %s draw %d images each: a batch size of %d is filled up with copies that are thrown away.",
+                self._settings.name,
+                n_rows,
+                size,
+            )
 
     def _traits(self, index: Mapping[str, Any]) -> ModelTraits:
         modalities: dict[Modality, bool] = {"text": True, "audio": False, "video": False}
@@ -184,7 +235,19 @@ class DiffusersModel(BatchModel):
             kind="simple",
             asks={"generate": False, "loglikelihood": False, "generate_image": True},
             modalities=modalities,
+            requires=("image",) if self._kind is not None and self._kind.draw is None else (),
         )
+
+
+def _usual_ask(generation: Mapping[str, Any]) -> GenerateImage:
+    ask = image_ask(generation)
+    if ask.n != 1:
+        raise PlanError(
+            "How many images are drawn for a prompt is no setting of a model.",
+            where="--model-args generation",
+            hint=f"Ask the benchmarks for them: --gen-kwargs n={ask.n}.",
+        )
+    return ask
 
 
 def _artists(loaded: Loaded, n_rows: int) -> dict[str, Artist]:

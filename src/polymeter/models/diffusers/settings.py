@@ -26,6 +26,8 @@ class DiffusersSettings:
         scheduler: Class of the scheduler, by name; empty: the pipeline's own.
         scheduler_args: Settings of the scheduler that differ from the pipeline's own.
         lora: Folder, file or hub id of LoRA weights.
+        parts: Folders or hub ids of parts that the checkpoint does not hold, by their names.
+        generation: Generation settings of requests that name none, by the names of the field.
         images_per_call: How many images one call of the pipeline draws.
         trust_remote_code: Whether Python files of the checkpoint may run.
     """
@@ -40,6 +42,8 @@ class DiffusersSettings:
     scheduler: str = ""
     scheduler_args: Mapping[str, Any] = field(default_factory=dict)
     lora: str = ""
+    parts: Mapping[str, str] = field(default_factory=dict)
+    generation: Mapping[str, Any] = field(default_factory=dict)
     images_per_call: int = 1
     trust_remote_code: bool = False
 

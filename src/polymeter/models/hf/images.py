@@ -55,11 +55,13 @@ class Painter(Protocol):
         guidance: Where an ask names none: what its authors publish their pictures with.
         sampling: Likewise, for what shapes the distribution.
         takes_negative: Whether it can be told what to draw away from.
+        negative: What is drawn away from where an ask does not say: likewise as its authors publish their pictures.
     """
 
     guidance: float
     sampling: Mapping[str, Any]
     takes_negative: bool
+    negative: str
 
     def __init__(self, loaded: Loaded) -> None: ...
 
@@ -153,7 +155,7 @@ def drawing_of(ask: GenerateImage, painter: Painter) -> Drawing:
             )
         )
         guidance = float(told.get("guidance_scale", painter.guidance))
-    negative = str(told.get("negative_prompt", "")) if painter.takes_negative else ""
+    negative = str(told.get("negative_prompt", painter.negative)) if painter.takes_negative else ""
     return Drawing(ask.size, guidance, decoding.warpers, decoding.is_sampled, negative)
 
 

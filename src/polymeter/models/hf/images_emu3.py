@@ -1,7 +1,8 @@
 """Emu3: a language model whose vocabulary holds the codebook of an image tokenizer, row by row of the image.
 
 The protocol is that of Wang et al. (2024), "Emu3", as its model card has it: guidance of 3 away from a negative prompt,
-the 2048 likeliest tokens, and each row of the image closed by a token of its own.
+the 2048 likeliest tokens, and each row of the image closed by a token of its own. The praise that the card adds to its
+prompts ("masterpiece, film grained, best quality.") is left out: a benchmark's prompt is asked as it is.
 """
 
 from __future__ import annotations
@@ -35,6 +36,10 @@ class Emu3:
     guidance = 3.0
     sampling: Mapping[str, Any] = {"top_k": 2048}
     takes_negative = True
+    negative = (
+        "lowres, bad anatomy, bad hands, text, error, missing fingers, extra digit, fewer digits, cropped, "
+        "worst quality, low quality, normal quality, jpeg artifacts, signature, watermark, username, blurry."
+    )
 
     def __init__(self, loaded: Loaded) -> None:
         self._loaded = loaded

@@ -33,6 +33,7 @@ class Janus:
     guidance = 5.0
     sampling: Mapping[str, Any] = {}
     takes_negative = False
+    negative = ""
 
     def __init__(self, loaded: Loaded) -> None:
         self._loaded = loaded

@@ -26,7 +26,7 @@ from polymeter.models.ulm_hooks import (
     without_gradients,
 )
 
-_WHY = "of settings, a wrapper's hook is handed those that it has an argument for."
+_WHY = "the wrapper's hooks have no such argument."
 
 
 def results(wrapper: Any, request: Request, folder: Path) -> Iterator[Any]:
@@ -90,9 +90,9 @@ def settings_of(ask: Ask) -> dict[str, Any]:
     return {name: value for name, value in told.items() if value is not None}
 
 
-def ignored_settings(cls: type | None, ask: Ask) -> Mapping[str, str]:
+def ignored_settings(cls: type, ask: Ask) -> Mapping[str, str]:
     """Settings of an ask that none of a wrapper's hooks names, each with the reason."""
-    hooks = [getattr(cls, name) for name in _hook_names(cls)] if cls is not None else []
+    hooks = [getattr(cls, name) for name in _hook_names(cls)]
     settings = settings_of(ask)
     taken = {name for name in settings if any(takes(hook, name) for hook in hooks)}
     if taken & {"size", "width", "height"}:

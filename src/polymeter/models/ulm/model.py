@@ -97,8 +97,11 @@ class UlmModel(BatchModel):
         return self._identity
 
     def ignores(self, ask: Ask) -> Mapping[str, str]:
-        """Settings that the wrapper's hooks do not name: ULMEvalKit hands over the message and the benchmark's name."""
-        return ignored_settings(self._found.cls, ask)
+        """Settings that the wrapper's hooks do not name: ULMEvalKit hands over the message and the benchmark's name.
+        What a function makes has no known hooks before it is made.
+        """
+        cls = self._found.cls if self._wrapper is None else type(self._wrapper)
+        return {} if cls is None else ignored_settings(cls, ask)
 
     def load(self) -> None:
         """Construct the wrapper, which reads its weights; it is constructed once, also when its own prompts needed it

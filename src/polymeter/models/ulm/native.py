@@ -22,7 +22,7 @@ from polymeter.models.ulm.zoo import ENTRIES, backend_arguments, native_backend
 from polymeter.models.ulm_base import BaseModel
 
 _OTHER_NAMES: Mapping[str, str] = {"cfg_weight": "guidance_scale", "model": "model_path"}
-_NO_SETTINGS = frozenset({"retry", "wait", "verbose", "img_size", "img_detail", "vq_path", "llama_id"})
+_NO_SETTINGS = frozenset({"retry", "wait", "verbose", "img_size", "img_detail", "vq_path"})
 """What ULMEvalKit's classes take that changes nothing here."""
 _TRIES = 4
 
@@ -110,6 +110,9 @@ def sort_arguments(name: str, arguments: Mapping[str, Any]) -> tuple[str, dict[s
     model_path = str(told.pop("model_path", ""))
     known = backend_arguments(name)
     own = {key: value for key, value in told.items() if key in known}
+    llama = told.pop("llama_id", None)
+    if llama is not None:
+        own["parts"] = dict.fromkeys(ENTRIES[name].parts, llama)
     return model_path, own, {key: value for key, value in told.items() if key not in known | _NO_SETTINGS}
 
 

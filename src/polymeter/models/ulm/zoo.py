@@ -29,9 +29,11 @@ class Entry:
     Attributes:
         model_path: Hub id, or the endpoint's model.
         backend: Which of Polymeter's backends runs it; empty: none does.
-        settings: Generation settings that ULMEvalKit draws with, by the names of the field.
+        settings: Generation settings that ULMEvalKit draws with, by the names of the field. Praise that it adds to
+            prompts ("Ultra HD, 4K", of Qwen-Image) is left out: a benchmark's prompt is asked as it is.
         needs: What it takes where no backend runs it, or where only files on this machine can be run.
         also: Other hub ids under which its files may be named with ``--weights``.
+        parts: Hub ids of parts that its files lack.
     """
 
     model_path: str
@@ -39,6 +41,7 @@ class Entry:
     settings: Mapping[str, Any] = field(default_factory=dict)
     needs: str = ""
     also: tuple[str, ...] = ()
+    parts: Mapping[str, str] = field(default_factory=dict)
 
     def place(self) -> str:
         """Its files on this machine if they are named, else its id."""
@@ -57,6 +60,7 @@ def _code_of(project: str) -> str:
 _CONVERTED = "its weights in the form of Transformers: convert them with Transformers' convert_janus_weights_to_hf.py"
 _SHOW_O = _code_of("https://github.com/showlab/Show-o")
 _JANUS = {"temperature": 1.0, "guidance_scale": 5.0}
+_LLAMA = dict.fromkeys(("text_encoder_4", "tokenizer_4"), "meta-llama/Llama-3.1-8B-Instruct")
 _SANA = _square(num_inference_steps=20, guidance_scale=4.5)
 
 ENTRIES: Mapping[str, Entry] = {
@@ -99,11 +103,22 @@ ENTRIES: Mapping[str, Entry] = {
     "SANA1.5-1.6B": Entry("Efficient-Large-Model/SANA1.5_1.6B_1024px_diffusers", "diffusers", _SANA),
     "SANA1.5-4.8B": Entry("Efficient-Large-Model/SANA1.5_4.8B_1024px_diffusers", "diffusers", _SANA),
     "HiDream-Full": Entry(
-        "HiDream-ai/HiDream-I1-Full", "diffusers", _square(num_inference_steps=50, guidance_scale=5.0)
+        "HiDream-ai/HiDream-I1-Full",
+        "diffusers",
+        _square(num_inference_steps=50, guidance_scale=5.0),
+        parts=_LLAMA,
     ),
-    "HiDream-Dev": Entry("HiDream-ai/HiDream-I1-Dev", "diffusers", _square(num_inference_steps=28, guidance_scale=0.0)),
+    "HiDream-Dev": Entry(
+        "HiDream-ai/HiDream-I1-Dev",
+        "diffusers",
+        _square(num_inference_steps=28, guidance_scale=0.0),
+        parts=_LLAMA,
+    ),
     "HiDream-Fast": Entry(
-        "HiDream-ai/HiDream-I1-Fast", "diffusers", _square(num_inference_steps=16, guidance_scale=0.0)
+        "HiDream-ai/HiDream-I1-Fast",
+        "diffusers",
+        _square(num_inference_steps=16, guidance_scale=0.0),
+        parts=_LLAMA,
     ),
 }
 
@@ -180,6 +195,12 @@ def native_backend(name: str, arguments: Mapping[str, Any], model_path: str = ""
         PlanError: No backend runs it; it says what it needs. Or the backend refuses the arguments.
     """
     entry = ENTRIES[name]
+    if entry.backend == "diffusers":
+        from polymeter.models.hf.settings import as_mapping
+
+        generation, parts = (as_mapping(arguments.get(key), key) for key in ("generation", "parts"))
+        places = {part: weights_place(str(place)) for part, place in {**entry.parts, **parts}.items()}
+        arguments = {**arguments, "generation": {**entry.settings, **generation}, "parts": places}
     place = weights_place(model_path) if model_path and model_path != entry.model_path else entry.place()
     if entry.needs and (not entry.backend or not Path(place).exists()):
         files = f" Name them with --weights {entry.model_path}=PATH." if entry.backend else f" {_WRAPPER}"
@@ -198,6 +219,16 @@ def backend_arguments(name: str) -> frozenset[str]:
     backend = ENTRIES[name].backend
     factory = MODELS.get(backend) if backend else None
     return frozenset(parameters(factory)[0]) if isinstance(factory, type) else frozenset()
+
+
+def told_names() -> dict[str, str]:
+    """Every name of ULMEvalKit's list, with the backend that runs it, or what it needs."""
+    return {
+        name: f"{entry.backend}:{entry.model_path}{f'; needs {entry.needs}' if entry.needs else ''}"
+        if entry.backend
+        else f"needs {entry.needs}"
+        for name, entry in ENTRIES.items()
+    }
 
 
 def _native(name: str, model_path: str, **arguments: Any) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from polymeter.core.parts import is_picture
 from polymeter.core.request import Error, Request, Response
 from polymeter.core.status import SampleStatus
 from polymeter.core.task import ReduceContext, Result, Row, Score
@@ -65,7 +66,9 @@ def played(dataset: Any, answers: Sequence[Any], **judge_kwargs: Any) -> list[Ro
             rows.append(Row(str(line["index"]), place, (), None, SampleStatus.ERROR, None))
             continue
         found = dataset.evaluate_sample(line, answer, **judge_kwargs)
-        values = {(key, "none"): value for key, value in found.items() if not isinstance(value, str)}
+        values = {
+            (key, "none"): value for key, value in found.items() if not isinstance(value, str) and not is_picture(value)
+        }
         tell = getattr(dataset, "cluster", None)
         cluster = tell(line) if tell else None
         rows.append(Row(str(line["index"]), place, (), cluster, SampleStatus.OK, Score(values)))

@@ -87,6 +87,7 @@ def test_both_scores_are_reported_under_their_protocols_names(root: Path, tmp_pa
     assert (found["acc"].value, found["acc"].n) == (1, 3)
     assert (found["circular_acc"].value, found["circular_acc"].n) == (pytest.approx(2 / 3), 3)
     assert (found["rotation_acc"].value, found["rotation_acc"].n) == (pytest.approx(8 / 9), 9)
+    assert (found["acc"].n_planned, found["circular_acc"].n_planned, found["rotation_acc"].n_planned) == (3, 3, None)
     assert found["circular_acc"].interval is not None
     assert found["rotation_acc"].stderr_method == "clustered"
 
@@ -103,6 +104,24 @@ def test_a_question_with_a_failed_rotation_is_left_out(root: Path, tmp_path: Pat
     dataset.data = dataset.expand(dataset.data)
     answers = [None, "wrong", *list(dataset.data["answer"])[2:]]
     found = results(dataset, played(dataset, answers), tmp_path)
+    assert (found["acc"].n, found["circular_acc"].n, found["circular_acc"].value) == (2, 2, 1)
+    assert (found["acc"].n_planned, found["circular_acc"].n_planned) == (3, 3)
+
+
+def test_questions_that_a_limit_cuts_are_not_missed(root: Path, tmp_path: Path) -> None:
+    dataset = served(root, questions())
+    dataset.data = dataset.expand(dataset.data)
+    found = results(dataset, played(dataset, ["B"] * 4), tmp_path)
+    assert (found["acc"].n, found["acc"].n_planned) == (2, 2)
+    assert (found["circular_acc"].n, found["circular_acc"].n_planned) == (1, 1)
+
+
+def test_groups_may_have_any_names(root: Path, tmp_path: Path) -> None:
+    rows = rotated(questions(2)).assign(g_index=["a"] * 3 + ["b"] * 3).to_dict("records")
+    for row in rows:
+        row["index"] = f"{row['g_index']}" if row["index"] < 2 else f"{row['g_index']}{row['index']}"
+    dataset = served(root, rows)
+    found = results(dataset, played(dataset, [row["answer"] for row in rows]), tmp_path)
     assert (found["acc"].n, found["circular_acc"].n, found["circular_acc"].value) == (2, 2, 1)
 
 

@@ -53,6 +53,13 @@ def test_a_setting_that_is_no_number_is_that_rows_error(root: Path) -> None:
         dataset.generation_settings(dataset.data.iloc[0])
 
 
+@pytest.mark.parametrize("width", ["64.5", "0", "inf", "-8"])
+def test_a_size_that_is_no_count_of_pixels_is_that_rows_error(root: Path, width: str) -> None:
+    dataset = served(root, [{"index": 0, "prompt": "a dog", "width": width}])
+    with pytest.raises(DataError, match=rf"'{width}' is no (whole )?number.*row '0', column 'width'"):
+        dataset.generation_settings(dataset.data.iloc[0])
+
+
 def test_editing_shows_the_picture_first(root: Path) -> None:
     dataset = served(root, [{"index": 0, "prompt": "make it blue", "image": encoded(circles("red"))}])
     image, text = dataset.build_prompt(0)

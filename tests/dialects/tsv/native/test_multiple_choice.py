@@ -54,6 +54,18 @@ def test_the_prompt_is_the_published_one(root: Path) -> None:
     ]
 
 
+def test_options_are_shown_as_they_are_written(root: Path) -> None:
+    options = {"A": "1.50", "B": "TRUE", "C": "007"}
+    rows = [{"index": number, "question": "Which?", **options, "answer": "A"} for number in range(2)]
+    assert "A. 1.50\nB. TRUE\nC. 007\n" in served(root, rows).build_prompt(0)[0]["value"]
+
+    class Theirs(TextMCQDataset):
+        pass
+
+    theirs = Theirs("mine").data
+    assert (theirs["A"][0], theirs["B"][0]) == (1.5, True), "code of others has what pandas gives it"
+
+
 def test_images_come_first(root: Path) -> None:
     dataset = served(root, [{**animals(1)[0], "image": picture()}])
     first, second = dataset.build_prompt(dataset.data.iloc[0])

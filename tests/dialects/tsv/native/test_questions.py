@@ -137,6 +137,7 @@ def test_the_named_classes(root: Path) -> None:
 def test_cells() -> None:
     assert list_of({"answer": "[not a list"}, "answer") == ["[not a list"]
     assert list_of({"answer": "[__import__('os')]"}, "answer") == ["[__import__('os')]"]
+    assert list_of({"answer": "[{[]: 1}]"}, "answer") == ["[{[]: 1}]"]
     assert list_of({"answer": 3.0}, "answer") == ["3"]
     assert list_of({"answer": "[1, 2.5, null]"}, "answer") == ["1", "2.5"]
     assert (text_of(float("nan")), text_of(None), text_of("  "), text_of(2.5)) == ("", "", "", "2.5")

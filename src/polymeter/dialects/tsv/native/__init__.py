@@ -5,6 +5,6 @@ on the same bases and by the same contract as the classes that people write. Som
 them, for files that derive from those.
 """
 
-from polymeter.dialects.tsv.native.columns import class_for, type_of
+from polymeter.dialects.tsv.native.columns import RULES, class_for, type_of, why_not
 
-__all__ = ["class_for", "type_of"]
+__all__ = ["RULES", "class_for", "type_of", "why_not"]

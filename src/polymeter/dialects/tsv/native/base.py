@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from polymeter.data.tables import read_words
+from polymeter.data.tables import read_texts, read_words
 from polymeter.dialects.tsv.base import ImageBaseDataset
 
 if TYPE_CHECKING:
@@ -32,15 +32,23 @@ class BuiltIn:
     @property
     def is_thread_safe(self) -> bool:
         """Whether rows may be scored at the same time: not where a class of somebody else derives from this one."""
-        return type(self).__module__.startswith(_HERE)
+        return self._is_own
 
     def read_table(self, path: Path | str) -> pd.DataFrame:
         """The table of a file. Only empty cells are empty: "None" and "NA" are answers and options like any other.
 
+        What is shown and compared is what is written: cells stay texts, so that ``1.50`` is not shown as ``1.5``. A
+        class of somebody else that derives from this one has numbers where it expects them.
+
         Raises:
             DataError: There is no such file, or it is not a table of text in UTF-8.
         """
-        return read_words(path)
+        return read_texts(path) if self._is_own else read_words(path)
+
+    @property
+    def _is_own(self) -> bool:
+        """Whether no code but Polymeter's looks at the table."""
+        return type(self).__module__.startswith(_HERE)
 
     def images_of(self, row: Any) -> list[dict[str, str]]:
         """The images of a row as the beginning of a message."""

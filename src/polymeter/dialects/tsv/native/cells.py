@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from polymeter.core.errors import DataError
 from polymeter.data.tables import is_nothing
-from polymeter.dialects.tsv.cells import place
+from polymeter.dialects.tsv.cells import NOT_LITERAL, place
 from polymeter.dialects.tsv.native.columns import OPTION_COLUMNS
 
 
@@ -32,7 +33,8 @@ def column(line: Mapping[str, Any], name: str) -> str:
 
 def options_of(line: Mapping[str, Any]) -> dict[str, str]:
     """The options of a row: letter → text, without the empty ones."""
-    return {letter: text_of(line.get(letter)) for letter in OPTION_COLUMNS if not is_empty(line.get(letter))}
+    cells = {letter: line[letter] for letter in OPTION_COLUMNS if letter in line}
+    return {letter: text_of(cell) for letter, cell in cells.items() if not is_empty(cell)}
 
 
 def list_of(line: Mapping[str, Any], name: str) -> list[str]:
@@ -47,7 +49,7 @@ def list_of(line: Mapping[str, Any], name: str) -> list[str]:
         for read in (json.loads, ast.literal_eval):
             try:
                 items = read(text)
-            except (ValueError, SyntaxError, MemoryError, RecursionError):
+            except NOT_LITERAL:
                 continue
             return [text_of(item) for item in items if not is_empty(item)]
     return [text]
@@ -63,9 +65,26 @@ def number_of(line: Mapping[str, Any], name: str) -> float | None:
     if not text:
         return None
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
-        raise DataError(f"{text[:80]!r} is no number.", where=place_of(line, name)) from None
+        number = math.nan
+    if not math.isfinite(number):
+        raise DataError(f"{text[:80]!r} is no number.", where=place_of(line, name))
+    return number
+
+
+def count_of(line: Mapping[str, Any], name: str) -> int | None:
+    """The whole number above zero in a cell; ``None`` where it is empty.
+
+    Raises:
+        DataError: It holds something else.
+    """
+    number = number_of(line, name)
+    if number is None:
+        return None
+    if not (number.is_integer() and number > 0):
+        raise DataError(f"{column(line, name)[:80]!r} is no whole number above zero.", where=place_of(line, name))
+    return int(number)
 
 
 def required(line: Mapping[str, Any], name: str) -> str:

@@ -51,13 +51,14 @@ def class_for(columns: Sequence[str], *, where: str = "") -> type[Any]:
     """
     kind = type_of(columns)
     if kind is None:
-        raise DataError(_why_not(columns), where=where, hint=RULES)
+        raise DataError(why_not(columns), where=where, hint=RULES)
     module, without_image, with_image = _CLASSES[kind]
     found: type[Any] = getattr(import_module(f"{_HERE}.{module}"), with_image if _has_image(columns) else without_image)
     return found
 
 
-def _why_not(columns: Sequence[str]) -> str:
+def why_not(columns: Sequence[str]) -> str:
+    """What is missing where no rule fits."""
     if "question" in columns:
         kind = "options" if {"A", "B"} & set(columns) else "a question"
         return f"This table has {kind} and no column 'answer', so nothing says which answers are right."

@@ -13,7 +13,7 @@ from polymeter.core.errors import DataError
 from polymeter.core.task import ReduceContext, Result, Row
 from polymeter.dialects.tsv.base import TextBaseDataset
 from polymeter.dialects.tsv.native.base import BuiltIn, EveryRow
-from polymeter.dialects.tsv.native.cells import column, is_empty, number_of, place_of, required
+from polymeter.dialects.tsv.native.cells import column, count_of, is_empty, number_of, place_of, required
 from polymeter.dialects.tsv.native.images.pictures import picture_in
 from polymeter.dialects.tsv.native.images.scoring import (
     CHECKLIST,
@@ -65,11 +65,8 @@ class GeneratedImages(BuiltIn):
         negative = column(line, "negative_prompt")
         if negative:
             settings["negative_prompt"] = negative
-        for name in (*_COUNTS, *_NUMBERS):
-            number = number_of(line, name)
-            if number is not None:
-                settings[name] = int(number) if name in _COUNTS else number
-        return settings
+        settings |= {name: count_of(line, name) for name in _COUNTS} | {name: number_of(line, name) for name in _NUMBERS}
+        return {name: value for name, value in settings.items() if value is not None}
 
     def evaluate_sample(self, line: Mapping[str, Any], prediction: Any, **judge_kwargs: Any) -> dict[str, Any]:
         """Score the pictures of one row; see the class for the metrics.
@@ -88,20 +85,20 @@ class GeneratedImages(BuiltIn):
         if not chosen:
             return {"explanation": _why_unscored(line)}
         prompt, inputs = column(line, "prompt"), self._inputs(line)
+        reference = picture_in(line, REFERENCE, self._folders()) if REFERENCE in chosen else None
 
         def score(image: Any) -> dict[str, Any]:
             made = {
                 SCENE: lambda: by_scene(line, image, self.detector),
-                REFERENCE: lambda: by_reference(image, picture_in(line, REFERENCE, self._folders())),
+                REFERENCE: lambda: by_reference(image, reference),
                 CHECKLIST: lambda: by_checklist(line, image, prompt, inputs),
                 "scale": lambda: by_scale(image, prompt, inputs),
             }
             return joined([made[way]() for way in chosen])
 
         found = mean_over(images, score)
-        if REFERENCE in chosen:  # the report shows it beside the picture
-            found["reference"] = picture_in(line, REFERENCE, self._folders())
-        return found
+        # The report shows the reference beside the picture.
+        return found if reference is None else {**found, "reference": reference}
 
     def results(self, rows: Iterable[Row], context: ReduceContext) -> list[Result]:
         """The metrics over all rows and by ``category``, ``tag`` and the like, without those that no row has."""

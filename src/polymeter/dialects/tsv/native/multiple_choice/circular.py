@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError
-from polymeter.dialects.tsv.native.cells import is_empty
+from polymeter.data.tables import whole_numbers
+from polymeter.dialects.tsv.native.cells import is_empty, text_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,32 +28,31 @@ def has_rotations(data: pd.DataFrame) -> bool:
     """Whether a table holds rotated copies of its questions, or says which rows belong together in ``g_index``."""
     if GROUP in data.columns:
         return True
-    indices = _numbers(data["index"])
+    indices = whole_numbers(data["index"])
     if indices is None:
         return False
     known = set(indices)
     return any(index >= STEP and index % STEP in known for index in indices)
 
 
-def group_of(line: Mapping[str, Any]) -> int | None:
-    """The index of the question that a row asks in some rotation; ``None`` for an index that is no whole number."""
+def group_of(line: Mapping[str, Any]) -> str:
+    """The index of the question that a row asks in some rotation; its own where that is no whole number."""
     if not is_empty(line.get(GROUP)):
-        return int(line[GROUP])
-    numbers = _numbers([line["index"]])
-    return numbers[0] % STEP if numbers else None
+        return text_of(line[GROUP])
+    numbers = whole_numbers([line["index"]])
+    return str(numbers[0] % STEP if numbers else line["index"])
 
 
 def is_original(line: Mapping[str, Any]) -> bool:
     """Whether a row asks its question with the options in their original order."""
-    group = group_of(line)
-    return group is None or str(line["index"]) == str(group)
+    return str(line["index"]) == group_of(line)
 
 
-def groups_of(data: pd.DataFrame) -> list[tuple[int, bool]]:
+def groups_of(data: pd.DataFrame) -> list[tuple[str, bool]]:
     """Of each row of a table the index of its question, and whether it has the options in their original order."""
     own = data[GROUP] if GROUP in data.columns else [None] * len(data)
     lines = [{"index": index, GROUP: group} for index, group in zip(data["index"], own, strict=True)]
-    return [(group_of(line) or 0, is_original(line)) for line in lines]
+    return [(group_of(line), is_original(line)) for line in lines]
 
 
 def with_rotations(data: pd.DataFrame, letters: Sequence[str]) -> pd.DataFrame:
@@ -69,7 +69,7 @@ def with_rotations(data: pd.DataFrame, letters: Sequence[str]) -> pd.DataFrame:
     """
     import pandas as pd
 
-    indices = _numbers(data["index"])
+    indices = whole_numbers(data["index"])
     if indices is None:
         raise DataError(
             "Circular evaluation numbers rotated copies by their index, and not every index is a whole number.",
@@ -88,7 +88,7 @@ def with_rotations(data: pd.DataFrame, letters: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*data.columns, GROUP])
 
 
-def all_right(hits: Iterable[tuple[int, float]], sizes: Mapping[int, int]) -> dict[int, float]:
+def all_right(hits: Iterable[tuple[str, float]], sizes: Mapping[str, int]) -> dict[str, float]:
     """Of each question, whether all its rotations were answered right.
 
     Args:
@@ -99,7 +99,7 @@ def all_right(hits: Iterable[tuple[int, float]], sizes: Mapping[int, int]) -> di
         1 or 0 per question. One of which a rotation has no score is left out, also when another is wrong: to count only
         those that failed would make the share too small.
     """
-    found: dict[int, list[float]] = {}
+    found: dict[str, list[float]] = {}
     for group, hit in hits:
         found.setdefault(group, []).append(hit)
     return {group: float(min(values) >= 1) for group, values in found.items() if len(values) == sizes.get(group)}
@@ -121,11 +121,3 @@ def _speaks_of_others(option: str, others: Sequence[str]) -> bool:
     words = _WORD.findall(option)
     named = sum(letter in words for letter in others)
     return bool(_SUMS_UP & {word.lower() for word in words}) or named > 1
-
-
-def _numbers(indices: Iterable[Any]) -> list[int] | None:
-    """Indices as whole numbers, unless one of them is none."""
-    try:
-        return [int(str(index)) for index in indices]
-    except ValueError:
-        return None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -71,7 +72,7 @@ class MultipleChoice(BuiltIn):
 
     def cluster(self, line: Mapping[str, Any]) -> str | None:
         """What the rotations of a question share; ``None`` where there are none."""
-        return str(circular.group_of(line)) if self._is_circular else None
+        return circular.group_of(line) if self._is_circular else None
 
     def evaluate_sample(self, line: Mapping[str, Any], prediction: Any, **judge_kwargs: Any) -> dict[str, Any]:
         """Score the answer to one row; see the class for the metrics.
@@ -98,7 +99,8 @@ class MultipleChoice(BuiltIn):
         if not self._is_circular:
             return found
         found += sorted_results(self._questions(kept), self.data, {CIRCULAR: True}, context)
-        order = [*self.METRICS]
+        order, planned = [*self.METRICS], self._planned(kept)
+        found = [replace(item, n_planned=None if item.subset else planned.get(item.metric)) for item in found]
         return sorted(found, key=lambda result: order.index(result.metric) if result.metric in order else len(order))
 
     def evaluate(self, eval_file: str, **judge_kwargs: Any) -> pd.DataFrame:
@@ -136,6 +138,15 @@ class MultipleChoice(BuiltIn):
             known = (self.data, circular.has_rotations(self.data))
             self.__dict__["_rotations_of"] = known
         return bool(known[1])
+
+    def _planned(self, rows: Sequence[Row]) -> dict[str, int]:
+        """How many questions each protocol would score if no sample had failed: those asked in their original order,
+        and those asked in every rotation.
+        """
+        places = circular.groups_of(self.data)
+        asked = Counter(places[row.index][0] for row in rows)
+        whole = sum(asked[group] == size for group, size in Counter(group for group, _ in places).items())
+        return {ACC: sum(places[row.index][1] for row in rows), CIRCULAR: whole}
 
     def _questions(self, rows: list[Row]) -> list[Row]:
         """One row per question, with whether all its rotations were answered right. It stands where the question does

@@ -1,0 +1,28 @@
+"""Networks that metrics read from a folder or from the Hugging Face hub."""
+
+from __future__ import annotations
+
+from polymeter.core.errors import PlanError, boundary
+from polymeter.core.registry import missing_package
+
+
+def check_network(place: str, wanted_by: str, argument: str) -> None:
+    """See whether a network of Transformers can be had, by its small configuration file alone.
+
+    Args:
+        place: Hub id or folder.
+        wanted_by: What needs it, for messages.
+        argument: The argument that names it, for messages.
+
+    Raises:
+        PlanError: torch or Transformers is not installed, or there is no such network.
+    """
+    try:
+        import torch  # noqa: F401
+        from transformers import AutoConfig
+    except ModuleNotFoundError as error:
+        raise missing_package(error.name or "transformers", wanted_by, "hf") from error
+    with boundary(
+        PlanError, f"Looking for the network {place!r} of {wanted_by}", hint=f"Name a folder that holds it: {argument}: PATH."
+    ):
+        AutoConfig.from_pretrained(place)

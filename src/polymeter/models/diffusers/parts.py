@@ -1,0 +1,71 @@
+"""Parts that a checkpoint lacks because they are published elsewhere, such as the Llama that HiDream reads prompts with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+from polymeter.core.errors import PlanError, boundary, did_you_mean
+from polymeter.models.diffusers.index import Kind
+
+_WHERE = "--model-args parts"
+
+
+def check_parts(parts: Mapping[str, str], kind: Kind | None) -> None:
+    """Look whether a pipeline has such parts.
+
+    Args:
+        parts: Names of parts, each with a folder or a hub id.
+        kind: What the pipeline can be used for; ``None``: its own code says.
+
+    Raises:
+        PlanError: It has not, or nobody can know.
+    """
+    if parts and kind is None:
+        raise PlanError("The parts of a pipeline with code of its own are not known.", where=_WHERE)
+    classes = _classes(kind) if kind is not None and parts else {}
+    for name in parts:
+        if name not in classes:
+            hint = did_you_mean(name, classes) or f"It has: {', '.join(classes)}."
+            raise PlanError(f"The pipeline has no part {name!r}.", where=_WHERE, hint=hint)
+
+
+def missing_parts(parts: Mapping[str, str], kind: Kind | None, folder: Path, dtype: Any) -> dict[str, Any]:
+    """Those of the parts that a checkpoint does not hold itself, read.
+
+    Args:
+        parts: As above, checked.
+        kind: As above.
+        folder: Where the checkpoint lies.
+        dtype: The type that weights are read in.
+
+    Raises:
+        PlanError: One cannot be read.
+    """
+    from transformers import AutoTokenizer, PreTrainedTokenizerBase
+
+    found: dict[str, Any] = {}
+    classes = _classes(kind) if kind is not None and parts else {}
+    for name, place in parts.items():
+        if (folder / name).is_dir():
+            continue
+        made_by = classes[name]
+        hint = "" if Path(place).is_dir() else f"Offline, name its files: --weights {place}=PATH."
+        with boundary(PlanError, f"Reading the part {name!r} from {place!r}", hint=hint):
+            if issubclass(made_by, PreTrainedTokenizerBase):
+                found[name] = AutoTokenizer.from_pretrained(place)
+            else:
+                found[name] = made_by.from_pretrained(place, torch_dtype=dtype)
+    return found
+
+
+def _classes(kind: Kind) -> dict[str, Any]:
+    """The parts of a pipeline that are read from files, each with its class."""
+    hints = get_type_hints(kind.roles[0].made_by.__init__)  # type: ignore[misc]
+    found = {}
+    for name, hint in hints.items():
+        every = [one for one in (hint, *get_args(hint)) if isinstance(one, type) and hasattr(one, "from_pretrained")]
+        if every:
+            found[name] = every[0]
+    return found
