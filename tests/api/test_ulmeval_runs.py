@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from polymeter.api.running import RunResult
 from polymeter.api.ulmeval import PairResult, UlmevalResult, evaluate_ulmeval
 from polymeter.api.ulmeval_config import Named, UlmevalConfig
+from polymeter.api.ulmeval_pairs import RunPair
 from polymeter.core.errors import DataError, PlanError
 from polymeter.data.formats import load
 from tests.helpers.openai_stub import OpenAIStub, chat
@@ -120,11 +122,15 @@ def test_infer_then_eval_needs_no_model(here: Path) -> None:
     assert not asked.is_scored
     assert len(linked("Painter_shades.pkl")) == 4
     (here / "painter.py").unlink()
-    scored = only(config(mode="eval", model_path=""), day="20260105")
+    (here / "out").rename(here / "moved")
+    (here / "bench").rename(here / "benchmarks")
+    elsewhere = {"work_dir": Path("moved"), "include_paths": (Path("benchmarks"),), "model_path": ""}
+    scored = only(config(mode="eval", **elsewhere), day="20260105")
     assert shade(scored) == 100
     assert any("runs/shades/infer" in note for note in scored.notes)
-    assert linked("Painter_shades_told.json")["tint"] == "none"
-    assert shade(only(config(mode="eval", model_path="", judge_args={"nproc": 2}))) == 100
+    assert load(here / "moved/Painter/Painter_shades_told.json")["nproc"] == 4
+    assert shade(only(config(mode="eval", judge_args={"nproc": 2}, **elsewhere))) == 100
+    assert load(here / "moved/Painter/Painter_shades_told.json")["nproc"] == 2
     assert sorted(drawn(here)) == sorted(PROMPTS)
 
 
@@ -205,6 +211,15 @@ def test_names_are_checked_before_anything_is_spent(told: UlmevalConfig, message
     assert not (here / "out").exists()
 
 
+def test_an_interruption_ends_the_command(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(pair: RunPair, progress: Any) -> RunResult:
+        return RunResult(pair.place.run("all"), "interrupted", {}, 0)
+
+    monkeypatch.setattr(RunPair, "run", interrupted)
+    result = run(config("shades", "shadesPP"))
+    assert ([pair.dataset for pair in result.pairs], result.exit_code) == (["shades"], 130)
+
+
 def test_a_dataset_that_is_not_there_is_told_at_its_option(here: Path) -> None:
     with pytest.raises(PlanError) as caught:
         run(config("shads"))
@@ -220,6 +235,23 @@ def test_a_file_names_variants_of_one_class(here: Path) -> None:
     assert [shade(pair) for pair in result.pairs] == [3, 3, 250, 250]
     assert json.loads((here / "out/light/light_red_told.json").read_text())["tint"] == "red"
     assert len(load(here / "out/dark/dark_red.pkl")) == 4
+
+
+def test_models_are_checked_before_anything_is_spent(here: Path) -> None:
+    for named, message in ((Named("T2IR1"), "needs the code of"), (Named("x", "Painter", {"shde": 1}), "shde")):
+        told = config(models=(Named("Painter"), named))
+        if named.class_name:
+            (here / "painter.py").write_text((here / "painter.py").read_text().replace(", **kwargs", ""))
+        with pytest.raises(PlanError, match=message):
+            run(told)
+    assert not drawn(here)
+
+
+def test_a_table_is_named_by_its_file(here: Path) -> None:
+    write_table(here / "drawings.tsv", {"index": range(2), "prompt": PROMPTS[:2]})
+    pair = only(config("drawings.tsv", include_paths=()))
+    assert (pair.exit_code, pair.dataset) == (0, "drawings")
+    assert len(linked("Painter_drawings.pkl")) == 2
 
 
 @pytest.mark.parametrize(

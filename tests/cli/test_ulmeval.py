@@ -24,6 +24,11 @@ EVALUATE = """
 --num-generations
 """
 KEY = "sk-do-not-tell"
+OPTIONS = """
+--data a b --model m --work-dir out --mode infer --api-nproc 2 --retry 1 --judge j --verbose --ignore --reuse
+--reuse-aux 0 --num-generations 3 --model-path f.py --include-path x --include-path y --local a=a.tsv --weights i=w
+--limit 2 --seed 5
+"""
 PAIR = ("--data", "shades", "--model", "Painter", *WORDS)
 
 
@@ -40,9 +45,7 @@ def test_every_option_of_upstream_is_known(command: str, options: str) -> None:
 
 
 def test_options_reach_the_command() -> None:
-    words = shlex.split("""--data a b --model m --work-dir out --mode infer --api-nproc 2 --retry 1 --judge j --verbose --ignore
-    --reuse --reuse-aux 0 --num-generations 3 --model-path f.py --include-path x --include-path y --data-file a=a.tsv
-    --weights i=w --limit 2 --seed 5""")
+    words = shlex.split(OPTIONS)
     config, notes = flags.parse("run", [*words, "--judge-args", '{"temperature": 0}'])
     assert ([item.name for item in config.datasets], [item.name for item in config.models]) == (["a", "b"], ["m"])
     assert (config.work_dir, config.mode, config.api_nproc, config.retry) == (Path("out"), "infer", 2, 1)
@@ -142,6 +145,16 @@ def test_a_prediction_file_is_scored(here: Path, capsys: pytest.CaptureFixture[s
     assert '"shade": 100.0' in capsys.readouterr().out
     assert main(["ulmeval", "evaluate", *words, "none.pkl"]) == 2
     assert "There is no file none.pkl" in capsys.readouterr().err
+
+
+def test_a_local_file_takes_the_place_of_a_table(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "data" / "shades.tsv").rename(here / "mine.tsv")
+    assert main(["ulmeval", *PAIR]) == 2
+    assert "--local shades=FILE" in capsys.readouterr().err
+    assert main(["ulmeval", "--data", "shades", "shadesPP", *PAIR[2:]]) == 1
+    assert "--local shades=FILE" in capsys.readouterr().err
+    assert main(["ulmeval", *PAIR, "--local", "shades=mine.tsv"]) == 0
+    assert '"images": 4' in capsys.readouterr().out
 
 
 def test_a_key_is_in_no_file(here: Path) -> None:

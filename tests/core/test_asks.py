@@ -27,6 +27,8 @@ def test_a_settings_own_name_wins_and_defaults_fill_what_is_left() -> None:
         ({"size": [640, 480]}, (640, 480)),
         ({"width": 512}, (512, 512)),
         ({"width": "512", "height": 256, "size": "1x1"}, (512, 256)),
+        ({"width": 512.0}, (512, 512)),
+        ({"size": "auto"}, None),
         ({}, None),
     ],
 )
@@ -50,6 +52,11 @@ def test_several_texts_are_sampled_and_greedy_ones_have_no_temperature() -> None
     [
         ({"n": "many"}, "'n' must be a number, not 'many'"),
         ({"n": -1}, "'n' must be 1 or more, not -1"),
+        ({"n": 0}, "'n' must be 1 or more, not 0"),
+        ({"n": 2.5}, "'n' must be a whole number, not 2.5"),
+        ({"n": float("inf")}, "'n' must be a whole number, not inf"),
+        ({"size": "0x0"}, "'size' must be 1 or more, not '0'"),
+        ({"width": 0}, "'width' must be 1 or more, not 0"),
         ({"size": "large"}, "width and height, not 'large'"),
         ({"size": [1, 2, 3]}, "width and height"),
         ({"width": "wide"}, "'width' must be a number"),
@@ -58,3 +65,10 @@ def test_several_texts_are_sampled_and_greedy_ones_have_no_temperature() -> None
 def test_settings_that_make_no_sense_are_refused(told: dict, message: str) -> None:
     with pytest.raises(PlanError, match=message):
         image_ask(told)
+
+
+@pytest.mark.parametrize("stop", [5, ["a", 5], {"a": 1}])
+def test_a_text_to_stop_at_is_a_text(stop: object) -> None:
+    with pytest.raises(PlanError, match="'stop' must be a text or a list of texts"):
+        text_ask({"stop": stop})
+    assert text_ask({"stop": ""}).stop == text_ask({"stop": ["", "b"]}).stop[1:] == ()

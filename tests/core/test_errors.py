@@ -89,6 +89,12 @@ def test_the_blame_of_an_exception_that_was_never_raised_is_empty() -> None:
     assert blame(ValueError("x")) == ""
 
 
+def test_a_message_does_not_say_where_in_memory_something_lay() -> None:
+    with pytest.raises(DataError) as caught, boundary(DataError, "Reading"):
+        raise ValueError("cannot read <_io.BytesIO object at 0x7fE5a9709530>")
+    assert caught.value.what == "Reading raised ValueError: cannot read <_io.BytesIO object>"
+
+
 def test_polymeters_own_errors_pass_unchanged() -> None:
     own = DataError("row 3 is broken", where="a.csv:3")
     with pytest.raises(DataError) as caught, boundary(ScoreError, "Scoring"):
@@ -176,6 +182,13 @@ def test_what_cannot_work_is_refused_with_its_reason(needs: Needs, message: str)
     with pytest.raises(PlanError) as caught:
         check_needs(needs, READER, task="mme", model="reader")
     assert str(caught.value).startswith(message)
+
+
+def test_a_model_that_must_be_shown_something_is_not_asked_without_it() -> None:
+    editor = ModelTraits("editor", requires=("image",))
+    check_needs(Needs(modalities=frozenset({"image", "text"})), editor, task="edits", model="editor")
+    with pytest.raises(PlanError, match=r"Task 'draws' shows no image to the model, and 'editor' needs one\."):
+        check_needs(Needs(modalities=frozenset({"text"})), editor, task="draws", model="editor")
 
 
 def test_a_role_that_is_filled_is_fine() -> None:

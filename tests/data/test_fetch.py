@@ -5,6 +5,7 @@ import io
 import logging
 from threading import Thread
 
+import httpx
 import pytest
 from PIL import Image as pil
 
@@ -106,6 +107,16 @@ def test_no_token_is_in_a_message_or_log(server, tmp_path, caplog):
 def test_redirects_are_followed(server, tmp_path):
     server.replies["/old"] = Reply(status=302, headers={"Location": "/t.tsv"})
     assert download(f"{server.url}/old", tmp_path / "t.tsv", md5=MD5).read_bytes() == TABLE
+
+
+@pytest.mark.parametrize("hops", [["https://a/1", "http://b/2", "https://c/3"], ["https://a/1", "http://b/2"]])
+def test_no_step_of_a_way_that_begins_verified_may_be_unverified(hops):
+    *passed, last = [httpx.Response(200, request=httpx.Request("GET", url)) for url in hops]
+    last.history = passed
+    with pytest.raises(DataError, match=r"https://a/1 leads to b over plain http"):
+        fetch._check("https://a/1", last)
+    last.history, last.request = passed[:1], httpx.Request("GET", "https://c/3")
+    fetch._check("https://a/1", last)
 
 
 def test_plain_http_warns_only_without_an_md5(server, tmp_path, caplog):

@@ -25,8 +25,7 @@ def test_a_command_that_is_killed_goes_on_where_it_stopped(mode: str, here: Path
     assert len(drawn(here)) == 2
     again = polymeter("ulmeval", *PAIR, "--mode", mode, cwd=here)
     assert again.returncode == 0, again.stderr
-    assert set(drawn(here)) == set(PROMPTS)
-    assert len(drawn(here)) <= 5  # what was in flight may be asked again
+    assert sorted(drawn(here)) == sorted(PROMPTS)
     assert len(load(here / "outputs/Painter/Painter_shades.pkl")) == 4
 
 
@@ -39,8 +38,7 @@ def test_answers_of_a_killed_command_are_scored_as_they_are(here: Path) -> None:
     whole = polymeter("ulmeval", *PAIR, cwd=here)
     assert whole.returncode == 0
     assert "scored   4 samples" in whole.stdout
-    assert set(drawn(here)) == set(PROMPTS)
-    assert len(drawn(here)) <= 5  # what was in flight may be asked again
+    assert sorted(drawn(here)) == sorted(PROMPTS)
 
 
 def test_the_embedded_model_draws_the_embedded_benchmark(here: Path) -> None:

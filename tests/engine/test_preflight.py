@@ -83,6 +83,18 @@ def test_a_setting_that_cannot_be_honoured_is_told_and_reported(tmp_path: Path, 
     assert told[0].endswith(", …): it has no beams.")
 
 
+class Deafer(MockBatch):
+    def ignores(self, ask: Ask) -> Mapping[str, str]:
+        return dict.fromkeys(("temperature", "do_sample", "max_new_tokens"), "it takes none.")
+
+
+def test_settings_that_are_not_honoured_for_one_reason_are_told_in_one_sentence(tmp_path: Path) -> None:
+    result = polymeter.evaluate(Deafer(lambda request: "x"), ["demo_signs"], limit=1, output=tmp_path / "run")
+    told = [note for note in result.results["notes"] if "honour" in note]
+    settings = "'do_sample', 'max_new_tokens' and 'temperature'"
+    assert told == [f"Model 'Deafer' cannot honour {settings}, which task 'demo_signs' sets: it takes none."]
+
+
 def test_nothing_is_told_of_settings_that_nobody_set(tmp_path: Path) -> None:
     outcome = run_tasks([ListTask([{"question": "q", "answer": "x"}])], Deaf(lambda request: "x"), tmp_path / "run")
     assert outcome.results["notes"] == []

@@ -36,12 +36,22 @@ class Shades(TextBaseDataset):
         return {'shade': np.mean(shades), 'images': sum(map(len, data['prediction']))}
 """
 PAINTER = """\
+import glob
 import os
+import sqlite3
 
 from PIL import Image
 from ulmeval.ulm.base import BaseModel
 
 DEADLY = int(os.environ.get('DIES_AT', '-1'))
+
+
+def die():
+    # Like a killed process, once what was drawn is in the journal.
+    (file,) = glob.glob('outputs/**/journal.db', recursive=True)
+    for _ in range(1_000_000):
+        if sqlite3.connect(file).execute('SELECT count(*) FROM responses').fetchone()[0] == DEADLY:
+            os._exit(9)
 
 
 class Painter(BaseModel):
@@ -54,7 +64,7 @@ class Painter(BaseModel):
         with open('drawn.log', 'a+') as log:
             log.seek(0)
             if len(log.readlines()) == DEADLY:
-                os._exit(9)
+                die()
             log.write(text + '\\n')
         if text in os.environ.get('BROKEN', '').split(','):
             raise ValueError('no paint for ' + text)

@@ -80,6 +80,14 @@ def test_n_says_how_many_are_missing():
     assert [line.n for line in lines] == ["8 of 10", "10"]
 
 
+def test_n_is_of_those_that_a_metric_was_to_rest_on():
+    results = results_of(result("acc", 0.5, 9, n_planned=10), result("circular", 0.5, 10, n_planned=10), n=30)
+    assert [line.n for line in table_lines(results)] == ["9 of 10", "10"]
+    results["groups"]["g"] = {"alias": "G", "version": "", "members": ["t"], "results": [result("acc", 0.5, 9)]}
+    results["layout"] = [["group", "g", 0]]
+    assert table_lines(results)[0].n == "9 of 10"
+
+
 def test_a_group_counts_the_tasks_that_have_its_metric():
     results = SyntheticRun().results
     assert next(line.n for line in table_lines(results) if line.kind == "group") == "38 of 40"

@@ -7,6 +7,7 @@ A pair that fails does not stop the others. Names, judges and models are checked
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -19,7 +20,8 @@ from polymeter.api.settings import read_settings
 from polymeter.api.ulmeval_config import Named, UlmevalConfig, dataset_of, refuse_world
 from polymeter.api.ulmeval_layout import INFER, show_files, today
 from polymeter.api.ulmeval_models import Chosen, choose_judge, choose_model, file_name
-from polymeter.api.ulmeval_pairs import EvalPair, FilePair, Pair, RunPair
+from polymeter.api.ulmeval_pairs import Pair, RunPair
+from polymeter.api.ulmeval_scoring import EvalPair, FilePair
 from polymeter.core.catalog import Catalog
 from polymeter.core.errors import PlanError, PolymeterError, did_you_mean
 from polymeter.core.progress import Progress, Silence
@@ -105,14 +107,18 @@ def evaluate_ulmeval(
     """
     refuse_world()
     job = _Job(config.settled(), command, day or today())
-    jobs = list(job.pairs())
+    pairs = deque(job.pairs())
+    is_only = len(pairs) == 1
+    for pair in pairs:
+        pair.check()
     found: list[PairResult] = []
-    for pair in jobs:
+    while pairs:
+        pair = pairs.popleft()  # with what it holds of a prediction file
         try:
             with environment_set(pair.keys), (watch or _silently)() as progress:
                 found.append(_shown(pair, pair.run(progress)))
         except PolymeterError as error:
-            if len(jobs) == 1:
+            if is_only:
                 raise
             found.append(PairResult(pair.model, pair.label, error=error, notes=tuple(pair.notes)))
         ended(found[-1])
@@ -161,15 +167,14 @@ class _Job:
         chosen = (
             None if config.mode == "eval" or config.result_files else [choose_model(m, config) for m in config.models]
         )
-        for place, model in enumerate(config.models):
+        for place in range(len(names)):
             for item in datasets:
-                yield self._pair(place, names[place], model, item, judges[item.label], chosen)
+                yield self._pair(place, names[place], item, judges[item.label], chosen)
 
     def _pair(
         self,
         place: int,
         name: str,
-        model: Named,
         item: _Dataset,
         judge: Chosen | None,
         chosen: list[Chosen] | None,

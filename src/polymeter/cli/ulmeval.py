@@ -12,7 +12,7 @@ import typer
 
 from polymeter.cli import ulmeval_flags as flags
 from polymeter.cli.state import State, state_of
-from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.errors import DataError, PlanError, did_you_mean
 
 if TYPE_CHECKING:
     from polymeter.core.catalog import Catalog
@@ -81,11 +81,14 @@ def _evaluate(state: State, command: str, words: list[str]) -> int:
         typer.echo(f"note: {note}", err=True)
     from polymeter.api.ulmeval import evaluate_ulmeval
     from polymeter.cli.progress import make_progress
-    from polymeter.cli.ulmeval_outcome import show_pair, show_summary
+    from polymeter.cli.ulmeval_outcome import own_words, show_pair, show_summary
 
-    result = evaluate_ulmeval(
-        config, watch=lambda: make_progress(is_quiet=False), ended=show_pair, command=state.command
-    )
+    try:
+        result = evaluate_ulmeval(
+            config, watch=lambda: make_progress(is_quiet=False), ended=show_pair, command=state.command
+        )
+    except DataError as error:
+        raise DataError(own_words(error.what), where=error.where, hint=own_words(error.hint)) from error
     show_summary(result)
     return result.exit_code
 

@@ -47,7 +47,7 @@ _OF_EVALUATE: Mapping[str, tuple[str, str]] = {
 _OURS: Mapping[str, tuple[str, str]] = {
     "model_path": (_TEXT, "a file or folder with models of your own"),
     "include_path": (_PLACES, "a folder or file of benchmarks (repeatable)"),
-    "data_file": (_PLACES, "NAME=FILE: a local file in place of a dataset (repeatable)"),
+    "local": (_PLACES, "NAME=FILE: a local file in place of a dataset (repeatable)"),
     "weights": (_PLACES, "ID=PATH: local files in place of a model id (repeatable)"),
     "limit": (_NUMBER, "at most so many samples of each dataset; below 1 a share"),
     "seed": (_INT, "seed of the run; default: $SEED, else 0"),
@@ -165,7 +165,7 @@ def _config(given: Mapping[str, Any]) -> UlmevalConfig:
         "reuse_aux": bool(given.get("reuse_aux", 1)),
         "limit": int(limit) if limit is not None and limit >= 1 else limit,
         "include_paths": tuple(map(Path, given.get("include_path", ()))),
-        "data": parse_places(given.get("data_file", ()), "--data-file"),
+        "data": parse_places(given.get("local", ()), "--local"),
         "weights": parse_places(given.get("weights", ()), "--weights"),
     }
     plain = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from polymeter.api.ulmeval import PairResult, UlmevalResult
 
 _INTERRUPTED = 130
+_LOCAL_FILES = re.compile(r"--data(?= \S+=)|(?<=name it with )--data")
 
 
 def show_pair(pair: PairResult) -> None:
@@ -23,8 +25,8 @@ def show_pair(pair: PairResult) -> None:
         typer.echo(f"note: {note}", err=True)
     typer.echo(f"\n{pair.model} on {pair.dataset}")
     if pair.error is not None:
-        typer.echo(f"Error: {pair.error.what}", err=True)
-        for said in (f"at {pair.error.where}" if pair.error.where else "", pair.error.hint):
+        typer.echo(f"Error: {own_words(pair.error.what)}", err=True)
+        for said in (f"at {pair.error.where}" if pair.error.where else "", own_words(pair.error.hint)):
             if said:
                 typer.echo(f"  {said}", err=True)
     if pair.run is None:
@@ -49,6 +51,11 @@ def show_summary(result: UlmevalResult) -> None:
     typer.echo("")
     for pair in result.pairs:
         typer.echo(f"{_state(pair):<12} {pair.model} on {pair.dataset}")
+
+
+def own_words(text: str) -> str:
+    """A message with the name that the option for local files has here, where ``--data`` names datasets."""
+    return _LOCAL_FILES.sub("--local", text)
 
 
 def _show_answers(run: RunResult) -> None:

@@ -41,13 +41,13 @@ def text_ask(plan: Mapping[str, Any], defaults: Mapping[str, Any] = _NONE) -> Ge
     max_new_tokens = _number(told.pop("max_new_tokens", None), int, "max_new_tokens")
     temperature = _number(told.pop("temperature", None), float, "temperature")
     top_p = _number(told.pop("top_p", None), float, "top_p")
-    stop = told.pop("stop", None) or ()
+    stop = _texts(told.pop("stop", None), "stop")
     if n > 1 and temperature is None:
         told["do_sample"] = True
     elif temperature is None and told.get("do_sample") is False:
         temperature = 0.0
     extra = {name: value for name, value in told.items() if value is not None}
-    return Generate(max_new_tokens, temperature, top_p, (stop,) if isinstance(stop, str) else tuple(stop), n, (), extra)
+    return Generate(max_new_tokens, temperature, top_p, stop, n, (), extra)
 
 
 def image_ask(plan: Mapping[str, Any], n_default: int = 1, defaults: Mapping[str, Any] = _NONE) -> GenerateImage:
@@ -104,22 +104,40 @@ def _size(told: dict[str, Any]) -> tuple[int, int] | None:
         raise PlanError(
             f"The size of an image is width and height, not {size!r}.", where="generation", hint="Write size=1024x768."
         )
-    return (_number(pair[0], int, "size"), _number(pair[1], int, "size"))
+    return (_length(pair[0], "size"), _length(pair[1], "size"))
 
 
 def _count(value: Any, default: int = 1) -> int:
-    n: int = _number(value, int, "n") or default
-    if n < 1:
-        raise PlanError(f"The generation setting 'n' must be 1 or more, not {value!r}.", where="generation")
-    return n
+    return default if value is None else int(_length(value, "n"))
+
+
+def _length(value: Any, name: str) -> Any:
+    """A whole number that is 1 or more; ``None`` stays."""
+    number = _number(value, int, name)
+    if number is not None and number < 1:
+        raise PlanError(f"The generation setting {name!r} must be 1 or more, not {value!r}.", where="generation")
+    return number
 
 
 def _number(value: Any, kind: type, name: str) -> Any:
     if value is None:
         return None
+    is_cut = kind is int and isinstance(value, float) and not value.is_integer()
     try:
-        return kind(value)
-    except (TypeError, ValueError):
+        if not is_cut:
+            return kind(value)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise PlanError(
+        f"The generation setting {name!r} must be a {'whole ' if is_cut else ''}number, not {value!r}.",
+        where="generation",
+    )
+
+
+def _texts(value: Any, name: str) -> tuple[str, ...]:
+    texts = (value,) if isinstance(value, str) else value or ()
+    if not isinstance(texts, (list, tuple)) or not all(isinstance(text, str) for text in texts):
         raise PlanError(
-            f"The generation setting {name!r} must be a number, not {value!r}.", where="generation"
-        ) from None
+            f"The generation setting {name!r} must be a text or a list of texts, not {value!r}.", where="generation"
+        )
+    return tuple(filter(None, texts))

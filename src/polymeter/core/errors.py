@@ -12,6 +12,7 @@ where such an exception is caught, and where it is attributed to the file and li
 
 from __future__ import annotations
 
+import re
 import sysconfig
 import traceback
 from collections.abc import Callable, Iterable, Iterator
@@ -24,6 +25,8 @@ from typing import Any, Literal
 ErrorKind = Literal["rate_limit", "transient", "permanent", "refused", "out_of_memory", "data", "score", "guest"]
 
 
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")
+"""Where an object lies in memory: another place in each run, for one and the same failure."""
 _OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory")
 
 
@@ -165,5 +168,5 @@ def boundary(error_type: type[PolymeterError], doing: str, *, hint: str = "") ->
     except BaseException as error:
         if type(error).__name__ == "CancelledError":  # by name: asyncio is not imported for it
             raise
-        text = " ".join(str(error).split()) or "no message"
+        text = _ADDRESS.sub("", " ".join(str(error).split())) or "no message"
         raise error_type(f"{doing} raised {type(error).__name__}: {text}", where=blame(error), hint=hint) from error

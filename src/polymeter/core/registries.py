@@ -159,7 +159,9 @@ METRICS: Registry[Metric] = Registry(
         "ssim": _metric("image:SSIM", "structural similarity to a reference picture"),
         "lpips": _metric("image:LPIPS", "learned perceptual distance to a reference picture"),
         "clip_score": _metric("image:CLIP_SCORE", "cosine of CLIP's embeddings of a picture and a text"),
-        "frechet_distance": _metric("fid:FRECHET_DISTANCE", "distance of all pictures from all references, in features"),
+        "frechet_distance": _metric(
+            "fid:FRECHET_DISTANCE", "distance of all pictures from all references, in features"
+        ),
     },
     group="polymeter.metrics",
 )

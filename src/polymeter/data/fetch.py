@@ -13,7 +13,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -74,7 +74,8 @@ def download(
         if target.exists() and (md5_of(target) == md5.lower() if md5 else not was_there):
             return target  # another process fetched it meanwhile
         with replacing(target, binary=True) as file:
-            found = _fetch(url, file, max_bytes=max_bytes, timeout_s=timeout_s, is_offline=is_offline)
+            with _placed(target):
+                found = _fetch(url, file, max_bytes=max_bytes, timeout_s=timeout_s, is_offline=is_offline)
             if md5 and found != md5.lower():
                 raise DataError(
                     f"What {shown} gives has MD5 {found}, not {md5.lower()}; it was thrown away.",
@@ -139,6 +140,15 @@ def _image_suffix(data: bytes, url: str) -> str:
         picture = pil.open(io.BytesIO(data))
         picture.load()
     return f".{(picture.format or 'png').lower()}".replace("jpeg", "jpg")
+
+
+@contextmanager
+def _placed(target: Path) -> Iterator[None]:
+    """Errors inside this say where the file would have gone: there a user may put it himself."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(error.what, where=error.where or str(target), hint=error.hint) from error
 
 
 def _fetch(url: str, file: IO[bytes], *, max_bytes: int, timeout_s: float, is_offline: bool) -> str:
@@ -251,4 +261,5 @@ def _locked(target: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            place.unlink(missing_ok=True)
+            with suppress(PermissionError):  # where an open file cannot be removed
+                place.unlink(missing_ok=True)

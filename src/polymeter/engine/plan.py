@@ -86,6 +86,13 @@ def cache_folder(options: RunOptions) -> Path:
     return user_cache_path("polymeter")
 
 
+def named_place(path: Path) -> Path:
+    """A folder or file that a user names, as it is known from anywhere. A table is called by its own name, also where
+    that is a link to a file of another one.
+    """
+    return path.parent.resolve() / path.name if path.suffix == ".tsv" else path.resolve()
+
+
 def build_catalog(include_paths: Iterable[Path], cache_dir: Path | None) -> Catalog:
     """Every benchmark of every dialect, built in and the user's.
 
@@ -96,7 +103,7 @@ def build_catalog(include_paths: Iterable[Path], cache_dir: Path | None) -> Cata
     for path in include_paths:
         if not path.exists():
             raise PlanError(f"The include path {str(path)!r} does not exist.", where="--include-path")
-        roots.append(Root(path.resolve()))
+        roots.append(Root(named_place(path)))
     catalog = Catalog()
     for name in DIALECTS:
         catalog.update(DIALECTS.get(name).index(roots, cache_dir))
@@ -250,10 +257,11 @@ def _match(pattern: str, catalog: Catalog, tags: Mapping[str, list[str]]) -> lis
 
 
 def _in_file(path: Path, catalog: Catalog) -> list[str]:
-    found = [entry.name for entry in catalog if entry.file == path.resolve()]
+    place = named_place(path)
+    found = [entry.name for entry in catalog if entry.file == place]
     if found:
         return found
-    broken = [problem for problem in catalog.problems if problem.where.startswith(str(path.resolve()))]
+    broken = [problem for problem in catalog.problems if problem.where.startswith(str(place))]
     if broken:
         raise PlanError(broken[0].message, where=broken[0].where)
     raise PlanError(f"{path} holds no task or group.", where="--tasks", hint="Add its folder with --include-path.")

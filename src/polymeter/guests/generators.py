@@ -1,11 +1,9 @@
 """Random generators of their own for hooks that run at the same time.
 
 Foreign code draws from the module-level functions of ``random`` and ``numpy.random``, which share one generator in the
-process. While a run lasts these functions ask ``current`` first: a thread that has been given generators draws from
-them, every other
-thread from the process's as always. A private generator with a seed gives the same stream as the process's generator
-with that seed,
-so it does not matter to a hook in which way it is run.
+process. While a run lasts these functions look for a thread's own generators first: a thread that has been given some
+draws from them, every other thread from the process's as always. A private generator with a seed gives the same stream
+as the process's generator with that seed, so it does not matter to a hook in which way it is run.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ class _Folder:
                 found = self._from_task_tree(name, tuple(fromlist or ()))
                 if found is not None:
                     return found
-            private = self.private_name(name) if level == 0 else None
+            private = self.private_name(name, str((globals or {}).get("__name__", ""))) if level == 0 else None
             if private is None:
                 return real(name, globals, locals, fromlist or (), level)
             if fromlist:
@@ -114,9 +114,15 @@ class _Folder:
             )
         return module
 
-    def private_name(self, name: str) -> str | None:
-        """The private name of a neighbour that an absolute import means; ``None`` if it means something else."""
-        top = name.partition(".")[0]
+    def private_name(self, name: str, asker: str = "") -> str | None:
+        """The private name of a neighbour that an absolute import means; ``None`` if it means something else.
+
+        Args:
+            name: What is imported.
+            asker: The module that imports it. A wrapper is often called like the package that it wraps, which is
+                what it means then: a file never imports itself, and a file has no modules inside.
+        """
+        top, _, inside = name.partition(".")
         if top in sys.stdlib_module_names or top.startswith(PREFIX):
             return None
         known = sys.modules.get(top)
@@ -127,6 +133,8 @@ class _Folder:
             if _has_module(folder, top):
                 return f"{package_of(folder)}.{name}"
         if not _has_module(self.path, top) or _is_findable(top):
+            return None
+        if not (self.path / top).is_dir() and (inside or asker == f"{self.package}.{top}"):
             return None
         return f"{self.package}.{name}"
 

@@ -212,4 +212,5 @@ def _fetched(url: str, folder: Path) -> str:
 def _named(value: Any) -> str:
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
         return f"a {type(value).__name__} of {len(value)}"
-    return "nothing" if value is None else f"a {type(value).__name__}"
+    kind = type(value).__name__
+    return "nothing" if value is None else f"{'an' if kind[0] in 'aeiouAEIOU' else 'a'} {kind}"

@@ -231,9 +231,7 @@ def _root(matrix: Features) -> Any:
         return linalg.sqrtm(matrix)
 
 
-def _between_sets(
-    images: Iterable[Any], references: Iterable[Any], extractor: str, allow_few: bool = False
-) -> float:
+def _between_sets(images: Iterable[Any], references: Iterable[Any], extractor: str, allow_few: bool = False) -> float:
     return frechet_distance(images, references, vision_extractor(extractor), allow_few=allow_few).distance
 
 

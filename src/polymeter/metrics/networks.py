@@ -23,6 +23,8 @@ def check_network(place: str, wanted_by: str, argument: str) -> None:
     except ModuleNotFoundError as error:
         raise missing_package(error.name or "transformers", wanted_by, "hf") from error
     with boundary(
-        PlanError, f"Looking for the network {place!r} of {wanted_by}", hint=f"Name a folder that holds it: {argument}: PATH."
+        PlanError,
+        f"Looking for the network {place!r} of {wanted_by}",
+        hint=f"Name a folder that holds it: {argument}: PATH.",
     ):
         AutoConfig.from_pretrained(place)

@@ -18,7 +18,7 @@ from typing import Any
 from polymeter.core.errors import ErrorKind, ModelError, PlanError
 from polymeter.core.identity import request_fingerprint, source_hash
 from polymeter.core.model import ALL_READY, AsyncModel, BatchModel, Model, ModelTraits
-from polymeter.core.parts import Modality
+from polymeter.core.parts import Modality, is_picture
 from polymeter.core.request import (
     AskKind,
     ChoiceLogprob,
@@ -223,6 +223,10 @@ def _gold(request: Request) -> str | Response:
     target = hooks.doc_to_target(doc)
     if isinstance(request.ask, Loglikelihood):
         return Response((Output(logprobs=_gold_logprobs(request.ask, target)),))
+    if isinstance(request.ask, GenerateImage) and isinstance(target, list):
+        pictures = [item for item in target if is_picture(item)]
+        if pictures:
+            return Response(tuple(Output(images=(pictures[0],)) for _ in range(request.ask.n)))
     first = target[0] if isinstance(target, (list, tuple)) and target else target
     if isinstance(first, int) and hooks.doc_to_choice is not None:
         choices = hooks.doc_to_choice(doc)

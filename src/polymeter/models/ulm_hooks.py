@@ -92,7 +92,7 @@ def tried(
             return code, answer, log
         if getattr(wrapper, "verbose", False):
             _LOG.info("%s, try %d: code %s, %s", type(wrapper).__name__, number + 1, code, log)
-    return code or -1, answer, log
+    return (code, answer, log) if code else (-1, answer, "it gave the code 0, and no answer")
 
 
 def is_coded(given: Any) -> bool:

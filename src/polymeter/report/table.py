@@ -169,7 +169,7 @@ def _planned(results: Mapping[str, Any], kind: str, holder: Mapping[str, Any], r
 
 def _planned_of_leaf(task: Mapping[str, Any], key: tuple[Any, Any]) -> int:
     own = [item for item in task.get("results", ()) if (item["metric"], item.get("filter")) == key]
-    whole = next((item for item in own if not item.get("subset")), {})
+    whole: Mapping[str, Any] = next((item for item in own if not item.get("subset")), {})
     return int(whole.get("n_planned", task.get("n_samples", 0))) if own else 0
 
 

@@ -204,6 +204,42 @@ def test_offline_no_image_is_fetched(ran: Ran) -> None:
     assert ran.found == {"rows": 2}
 
 
+ADDRESSED = """
+def build_prompt(self, line):
+    return [dict(type='image', value=line['place']), dict(type='text', value=line['prompt'])]
+"""
+
+
+def test_an_image_of_a_prompt_is_fetched_once_before_the_model_sees_it(ran: Ran) -> None:
+    opens = """
+    class Painter(BaseModel):
+        def generate_inner(self, msgs, dataset=None):
+            assert osp.isfile(msgs[0]['value'])
+            with Image.open(msgs[0]['value']) as picture:
+                return picture.convert('RGB')
+    """
+    wrapper = written(ran.where / "opens.py", opens, "model")
+    with serve({"/red.png": Reply(png("red")), "/page.png": Reply(b"<html>")}) as server:
+        places = [f"{server.url}/{name}" for name in ("red.png", "page.png", "red.png")]
+        ran(ADDRESSED + COUNTS, columns={**GOOD, "place": places}, wrapper=wrapper)
+        assert server.asked["/red.png"] == 1
+    assert ran.code == 1
+    assert [bool(message) for message in ran.messages] == [False, True, False]
+    assert "page.png" in ran.messages[1]
+    assert ran.found == {"rows": 2}
+
+
+def test_offline_no_image_of_a_prompt_is_fetched(ran: Ran) -> None:
+    (ran.where / "red.png").write_bytes(png("red"))
+    with serve({"/red.png": Reply(png("red"))}) as server:
+        places = [str(ran.where / "red.png"), f"{server.url}/red.png", str(ran.where / "red.png")]
+        ran(ADDRESSED + COUNTS, "--offline", columns={**GOOD, "place": places})
+        assert not server.asked
+    assert ran.code == 1
+    assert "offline" in ran.messages[1]
+    assert ran.found == {"rows": 2}
+
+
 @pytest.mark.parametrize(
     ("made", "said"),
     [

@@ -405,10 +405,11 @@ def test_evaluate_sees_one_process_and_runs_once(tmp_path: Path, monkeypatch: py
 # --- schemes (dataset name, URL basename); LMUData created if set but absent
 
 
-def class_of_url(where: Path, url: str, md5s: dict[str, str | None]) -> Path:
+def class_of_url(where: Path, url: str, md5s: dict[str, str | None], base: str = "TextBaseDataset") -> Path:
     """A class whose table is at a URL; none lies in ``LMUData``."""
-    body = f"DATASET_URL = {{'Toy': {url!r}}}\nDATASET_MD5 = {md5s!r}\n{COUNTS}"
-    file = write_class(where / "lib", body)
+    body = f"DATASET_URL = {{'Toy': {url!r}}}\nDATASET_MD5 = {md5s!r}\n"
+    body += f"\ndef build_prompt(self, line):\n    return [line['prompt']]\n{COUNTS}"
+    file = write_class(where / "lib", body, base=base)
     (where / "LMUData/Toy.tsv").unlink()
     (where / "LMUData").rmdir()
     return file
@@ -418,11 +419,12 @@ BODY = b"index\tprompt\n1\tpaint red\n2\tpaint blue\n"
 MD5 = "5dee8f2dae08e835eefd36c520c230a5"
 
 
+@pytest.mark.parametrize("base", ["TextBaseDataset", "ImageBaseDataset"])
 def test_a_missing_md5_is_told_and_the_folder_is_made(
-    tmp_path: Path, data_folder: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, data_folder: Path, caplog: pytest.LogCaptureFixture, base: str
 ) -> None:
     with serve({"/files/other.tsv": Reply(BODY)}) as server:
-        file = class_of_url(tmp_path, f"{server.url}/files/other.tsv", {})
+        file = class_of_url(tmp_path, f"{server.url}/files/other.tsv", {}, base)
         assert not data_folder.exists()
         words = ("--include-path", file)
         assert polymeter_run(tmp_path / "run", "ulm", "Toy", *words, path=painter(tmp_path)) == 0

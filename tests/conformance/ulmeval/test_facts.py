@@ -162,6 +162,29 @@ def test_a_computed_list_of_names(tmp_path: Path) -> None:
     assert results(tmp_path / "run", "Toy_mini") == {"rows": 1}
 
 
+OWN_WAY = """
+DATASET_URL = {'Toy': 'https://example.org/files/other.tsv'}
+
+def prepare_tsv(self, url, file_md5=None):
+    return load(url)
+"""
+
+
+@pytest.mark.parametrize("name", ["Toy.tsv", "other.tsv"])
+def test_a_class_that_reads_its_table_in_its_own_way_is_given_the_one_that_is_here(tmp_path: Path, name: str) -> None:
+    file = write_class(tmp_path / "lib", OWN_WAY + COUNTS, columns=ROWS)
+    (tmp_path / "LMUData/Toy.tsv").rename(tmp_path / "LMUData" / name)
+    words = ("--include-path", file)
+    assert polymeter_run(tmp_path / "run", "ulm:Painter", "Toy", *words, path=painter(tmp_path)) == 0
+    assert results(tmp_path / "run", "Toy") == {"rows": 2}
+
+
+def test_a_class_that_reads_its_table_in_its_own_way_is_given_the_one_of_the_run(tmp_path: Path) -> None:
+    mine = write_table(tmp_path / "mine.tsv", {"index": [9], "prompt": ["paint red"]})
+    assert run(tmp_path, OWN_WAY + COUNTS, "--data", f"Toy={mine}") == 0
+    assert results(tmp_path / "run", "Toy") == {"rows": 1}
+
+
 # --- evaluate --------------------------------------------------------------------------------------------------------
 
 
@@ -211,6 +234,16 @@ def test_any_other_result_is_refused_and_the_answers_are_kept(tmp_path: Path, re
     assert run(tmp_path, body) == 1
     assert len(samples(tmp_path / "run", "Toy")) == 2
     assert results(tmp_path / "run", "Toy") == {}
+
+
+def test_lists_of_records_are_results_too(tmp_path: Path) -> None:
+    body = """
+    def evaluate(self, eval_file, **judge_kwargs):
+        rows = [dict(index=str(x), score=float(i), why='so') for i, x in enumerate(load(eval_file)['index'])]
+        return {'results': rows}
+    """
+    assert run(tmp_path, body) == 0
+    assert results(tmp_path / "run", "Toy") == {"results/0/score": 0.0, "results/1/score": 1.0}
 
 
 def test_names_that_begin_alike_do_not_touch_each_other(tmp_path: Path) -> None:

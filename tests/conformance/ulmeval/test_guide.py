@@ -144,7 +144,9 @@ def test_without_its_table_a_benchmark_says_where_it_looked(
     (data_folder / "GuideColours.tsv").unlink()
     words = ("--include-path", BENCHMARK, "--offline")
     assert polymeter_run(tmp_path / "run", "ulm:Inner", "GuideColours", *words, path=MODELS) == 2
-    assert "https://example.org/data/GuideColours.tsv" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "https://example.org/data/GuideColours.tsv is not fetched: the run is offline" in said
+    assert str(data_folder / "GuideColours.tsv") in said
 
 
 # --- messages and scripts --------------------------------------------------------------------------------------------

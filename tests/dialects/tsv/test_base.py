@@ -99,7 +99,13 @@ def test_texts_that_are_not_there(root):
 
 @pytest.mark.parametrize(
     ("given_indices", "expected"),
-    [([1, 2], [1, 2]), (["1", "x"], ["1", "x"]), (["01", "2"], ["01", "2"]), (["1_0", "1_1"], ["1_0", "1_1"]), ([1.5, 2], ["1.5", "2.0"])],
+    [
+        ([1, 2], [1, 2]),
+        (["1", "x"], ["1", "x"]),
+        (["01", "2"], ["01", "2"]),
+        (["1_0", "1_1"], ["1_0", "1_1"]),
+        ([1.5, 2], ["1.5", "2.0"]),
+    ],
 )
 def test_indices_are_numbers_if_all_are_written_as_one(given_indices, expected):
     class Made(TextBaseDataset):

@@ -131,6 +131,15 @@ def test_a_table_without_images_is_read_as_it_is(root, monkeypatch):
     assert not (root / "local").exists()
 
 
+def test_rows_with_a_cell_too_many_are_no_shifted_table(root, monkeypatch):
+    monkeypatch.setenv("FORCE_LOCAL", "1")
+    (root / "X.tsv").write_text(f"index\timage\tquestion\n0\t{text(PNG)}\tq\t\n1\t{text(JPG)}\tr\t\n")
+    assert asked(ImageBaseDataset("X")) == [[PNG, "q"], [JPG, "r"]]
+    (root / "X.tsv").write_text(f"index\timage\tquestion\n0\t{text(PNG)}\tq\t1\n1\t{text(JPG)}\tr\t2\n")
+    with pytest.raises(DataError, match=r"Taking the images out of .*X\.tsv raised ParserWarning"):
+        ImageBaseDataset("X")
+
+
 def test_nothing_is_left_of_a_table_that_cannot_be_read(root, monkeypatch):
     monkeypatch.setenv("FORCE_LOCAL", "1")
     (root / "X.tsv").write_text(f"index\timage\n1\t{text(PNG)}\n2\t{text(PNG)}\t3\n3\t{text(JPG)}\n")

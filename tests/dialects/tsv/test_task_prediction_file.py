@@ -1,10 +1,12 @@
 """The prediction file: its name, its place, and that it holds no pixels."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
+from polymeter.core.errors import DataError
 from polymeter.core.stored_image import StoredImage
 from polymeter.data.formats import load
 from polymeter.dialects.tsv.prediction_file import model_name, prediction_path, single_process
@@ -28,7 +30,13 @@ def test_a_models_name_is_the_last_part_of_its_own(display: str, name: str) -> N
 
 def test_the_file_is_called_after_model_and_dataset(tmp_path: Path) -> None:
     assert prediction_path(tmp_path, "m", "D") == tmp_path / "D" / "m_D.pkl"
-    assert prediction_path(tmp_path, "llama3:8b", "a/b") == tmp_path / "a_b" / "llama3_8b_a_b.pkl"
+    assert prediction_path(tmp_path, "llama3:8b", "a/b").name == "llama3_8b_a_b.pkl"
+
+
+def test_datasets_of_alike_names_do_not_share_a_folder(tmp_path: Path) -> None:
+    folders = {prediction_path(tmp_path, "m", name).parent for name in ("a/b", "a_b", "a:b", "..")}
+    assert len(folders) == 4
+    assert {folder.parent for folder in folders} == {tmp_path}
 
 
 def test_a_world_of_one_is_left_as_it_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,3 +79,27 @@ def test_images_are_references_to_the_runs_own_files(tmp_path: Path, monkeypatch
 )
 def test_which_cells_hold_images(cell: object, is_image: bool) -> None:
     assert holds_image(cell) is is_image
+
+
+def test_a_run_that_was_moved_keeps_its_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LMUData", str(tmp_path / "LMUData"))
+    body = "def evaluate(self, eval_file, **kw):\n    return None\n"
+    run_toy(write_class(tmp_path / "lib", body), tmp_path / "run")
+    (tmp_path / "run").rename(tmp_path / "elsewhere")
+    file = tmp_path / "elsewhere/artifacts/Toy/mock_Toy.pkl"
+    link = tmp_path / "link.pkl"
+    link.symlink_to(file)
+    for place in (file, link):
+        pictures = [cell[0] for cell in load(str(place))["prediction"]]
+        assert len({picture.getpixel((0, 0)) for picture in pictures}) == 3
+        assert all(picture.path.is_relative_to(tmp_path / "elsewhere/media") for picture in pictures)
+
+
+def test_a_picture_that_is_gone_is_missed_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LMUData", str(tmp_path / "LMUData"))
+    body = "def evaluate(self, eval_file, **kw):\n    return None\n"
+    run_toy(write_class(tmp_path / "lib", body), tmp_path / "run")
+    shutil.rmtree(tmp_path / "run/media")
+    picture = load(str(tmp_path / "run/artifacts/Toy/mock_Toy.pkl"))["prediction"][0][0]
+    with pytest.raises(DataError, match=r"run/media/\w\w/\w+\.png does not exist"):
+        picture.load()

@@ -8,7 +8,8 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,10 @@ from PIL import Image as Pictures
 import polymeter
 from polymeter.cli.main import main
 from polymeter.core.errors import PlanError
+from polymeter.models.diffusers.draw import Artist, Drawn
+from polymeter.models.diffusers.rows import Row
 from polymeter.store.journal import Journal
+from tests.models.diffusers.kill_child import SETTINGS
 
 STEPS = {"num_inference_steps": 2}
 PROMPTS = ("a red circle", "two blue squares left of a triangle", "a star", "nothing at all", "a yellow square")
@@ -93,44 +97,41 @@ def test_a_slip_of_the_pen_is_found_before_anything_is_spent(
     assert not (tmp_path / "run").exists()
 
 
-def run_child(*words: str, instant: str = "none", occurrence: int = 1) -> int:
-    """Run ``kill_child``; its exit status."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.models.diffusers.kill_child", *words, instant, str(occurrence)],
+def answered(run: Path) -> set[tuple[str, int]]:
+    """Prompt and seed of each image in a run's journal."""
+    journal = Journal(run / "journal.db")
+    asked = [json.loads(request) for _, _, _, request, _ in journal.exchanges("prompts")]
+    journal.close()
+    return {(one["messages"][0]["parts"][0]["text"], seed) for one in asked for seed in one["ask"]["seeds"]}
+
+
+def test_a_run_that_is_killed_goes_on_with_what_it_has(
+    pipeline_folder: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, file, run = str(pipeline_folder("stable_diffusion")), str(text_to_image(tmp_path)), tmp_path / "run"
+    child = subprocess.run(
+        [sys.executable, "-m", "tests.models.diffusers.kill_child", folder, file, "prompts", str(run)],
         cwd=Path(__file__).parents[3],
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
-    assert done.returncode in (0, -signal.SIGKILL), done.stderr
-    return done.returncode
+    assert child.returncode == -signal.SIGKILL, child.stderr
+    kept, asked = answered(run), []
+    draw = Artist.draw
 
+    def logged(self: Artist, rows: Sequence[Row]) -> list[Drawn]:
+        asked.extend((row.prompt, row.seed) for row in rows)
+        return draw(self, rows)
 
-def answered(run: Path) -> set[str]:
-    """Prompt and seed of each image in a run's journal."""
-    journal = Journal(run / "journal.db")
-    asked = [json.loads(request) for _, _, _, request, _ in journal.exchanges("prompts")]
-    journal.close()
-    return {f"{one['messages'][0]['parts'][0]['text']}\t{seed}" for one in asked for seed in one["ask"]["seeds"]}
-
-
-def test_a_run_that_is_killed_goes_on_with_what_it_has(
-    pipeline_folder: Callable[..., Path], tmp_path: Path
-) -> None:
-    words = str(pipeline_folder("stable_diffusion")), str(text_to_image(tmp_path))
-    logs = {name: tmp_path / f"{name}.log" for name in ("whole", "killed", "resumed")}
-    assert run_child(*words, str(tmp_path / "whole"), str(logs["whole"])) == 0
-    run = str(tmp_path / "run")
-    assert run_child(*words, run, str(logs["killed"]), instant="before_transaction", occurrence=2) == -signal.SIGKILL
-    kept = answered(tmp_path / "run")
-    assert run_child(*words, run, str(logs["resumed"])) == 0
-    before, after, every = (logs[name].read_text().splitlines() for name in ("killed", "resumed", "whole"))
-    assert len(set(every)) == len(every) == 2 * len(PROMPTS)
-    assert 0 < len(kept) < len(every)
-    assert sorted(after) == sorted(set(every) - kept)  # what was kept is not drawn again
-    assert kept <= set(before)
-    assert drawn(tmp_path / "run") == drawn(tmp_path / "whole")
+    monkeypatch.setattr(Artist, "draw", logged)
+    for output in (run, tmp_path / "whole"):
+        polymeter.evaluate(f"diffusers:{folder}", [file], output=output, **SETTINGS)
+    every = answered(tmp_path / "whole")
+    assert 0 < len(kept) < len(every) == 2 * len(PROMPTS)
+    assert Counter(asked) == Counter(every - kept) + Counter(every)  # what was kept is not drawn again
+    assert drawn(run) == drawn(tmp_path / "whole")
 
 
 def test_a_pipeline_that_only_edits_is_not_asked_to_draw(pipeline_folder: Callable[..., Path], tmp_path: Path) -> None:

@@ -153,3 +153,20 @@ def test_prompts_that_change_their_neighbours_are_drawn_alone(pads: bool, caplog
     assert shades == [1, 9, 4, 2]
     assert pipeline.calls == [3, 3, *([1] * 5 if pads else [3] * 3)]
     assert ("depends on what is drawn with it" in caplog.text) == pads
+
+
+def test_the_weights_are_of_the_commit_that_was_planned_with(
+    pipeline_folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = DiffusersModel(str(pipeline_folder("stable_diffusion")), revision="main")
+    model._commit = "0123abc"
+    seen = []
+
+    def stop(settings: Any, kind: Any) -> None:
+        seen.append(settings.revision)
+        raise InterruptedError
+
+    monkeypatch.setattr("polymeter.models.diffusers.model.load_pipelines", stop)
+    with pytest.raises(InterruptedError):
+        model.load()
+    assert seen == ["0123abc"]

@@ -12,6 +12,8 @@ import torch
 
 from polymeter.core.request import Generate, GenerateImage, Response
 from polymeter.models.hf import HfModel
+from polymeter.models.hf.images import drawing_of
+from polymeter.models.hf.images_emu3 import Emu3
 from tests.helpers.janus import JANUS_SIZE, make_unified
 from tests.helpers.mixed_requests import picture, request
 
@@ -137,6 +139,14 @@ def test_settings_reach_the_network(
         unified(architecture).respond([request("a star", ask=ask(architecture, **one))])[0] for one in ({}, extra)
     )
     assert not equal(plain, other)
+
+
+def test_emu3_draws_away_from_what_its_authors_do_where_an_ask_does_not_say() -> None:
+    painter: Any = Emu3
+    asks = [GenerateImage(extra=extra) for extra in ({}, {"negative_prompt": "blue"}, {"negative_prompt": ""})]
+    usual, *told = (drawing_of(one, painter).negative for one in asks)
+    assert usual.startswith("lowres, bad anatomy")
+    assert told == ["blue", ""]
 
 
 def test_emu3_draws_away_from_a_negative_prompt(unified: Callable[[str], HfModel]) -> None:

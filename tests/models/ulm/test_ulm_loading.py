@@ -65,6 +65,15 @@ def test_a_class_is_found_by_name_or_because_it_is_the_only_one(tmp_path: Path) 
     assert find_wrapper("", written(tmp_path, DUCK, "duck.py")).name == "Duck"
 
 
+def test_a_class_with_generate_alone_is_found_by_name_beside_others(tmp_path: Path) -> None:
+    whole = "\nclass Whole:\n    def generate(self, message, dataset=None):\n        return 'all'\n"
+    path = written(tmp_path, DUCK + whole)
+    assert find_wrapper("Whole", path).name == "Whole"
+    assert find_wrapper("", path).name == "Duck"
+    with pytest.raises(PlanError, match="has no model 'Helper'"):
+        find_wrapper("Helper", path)
+
+
 def test_of_a_folder_only_the_file_that_is_meant_is_loaded(tmp_path: Path) -> None:
     written(tmp_path, ONE)
     written(tmp_path, "import a_package_that_nobody_has\nclass Other:\n    pass\n", "other.py")

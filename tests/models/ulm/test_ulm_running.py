@@ -352,7 +352,8 @@ def test_a_code_other_than_0_is_an_error_and_no_text() -> None:
     assert response.error is not None
     assert "generate_inner failed with the code 500: the log" in response.error.message
     assert wrapper.n_asked == 2
-    assert "generate_inner failed with the code -1" in problem(Endpoint(answer=None))
+    said = problem(Endpoint(answer=None))
+    assert "generate_inner failed with the code -1: it gave the code 0, and no answer" in said
 
 
 def test_an_endpoints_wrapper_needs_no_base_class() -> None:
@@ -364,6 +365,17 @@ def test_an_endpoints_wrapper_needs_no_base_class() -> None:
 
     (response,) = answered(Remote(), request(ask=Generate(n=2)))
     assert [output.text for output in response.outputs] == ["t", "t"]
+
+
+def test_a_wrapper_of_an_endpoint_may_have_generate_alone() -> None:
+    class Remote:
+        is_api = True
+
+        def generate(self, message: Any, **kwargs: Any) -> Any:
+            return message[0]["value"]
+
+    (response,) = answered(Remote(), request("hi", ask=Generate(n=2)))
+    assert [output.text for output in response.outputs] == ["hi", "hi"]
 
 
 def test_an_exception_of_an_endpoints_client_keeps_its_place() -> None:

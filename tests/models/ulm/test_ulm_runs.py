@@ -55,6 +55,11 @@ class Fails(Noise):
             return {"image": None}
         return super().generate_inner(message, dataset)
 
+def made(**arguments):
+    return Prompts(**arguments)
+
+supported_ULM["Made"] = made
+
 class Reads(BaseModel):
     def generate_inner(self, message, dataset=None):
         kinds = "+".join(item["type"] for item in message)
@@ -153,10 +158,11 @@ def test_a_picture_where_text_is_asked_for_ends_at_the_probe(tmp_path: Path, wra
         )
 
 
-def test_a_wrappers_own_prompt_is_what_is_asked(tmp_path: Path, wrappers: str) -> None:
+@pytest.mark.parametrize("name", ["Prompts", "Made"])  # the class, and a function that makes one
+def test_a_wrappers_own_prompt_is_what_is_asked(tmp_path: Path, wrappers: str, name: str) -> None:
     columns = {"index": [1, 2], "prompt": ["one", "two"], "image": [png_base64("red"), png_base64("blue")]}
     toy = write_class(tmp_path / "lib", IMAGES, columns=columns, base="ImageBaseDataset", type_="IT2I")
-    run = run_toy(toy, tmp_path / "run", model="ulm:Prompts", model_path=wrappers)
+    run = run_toy(toy, tmp_path / "run", model=f"ulm:{name}", model_path=wrappers)
     assert run.exit_code == 0
     asked = [sample["exchanges"][0]["request"]["messages"] for sample in samples_of(run)]
     assert ["mine: one" in str(asked[0]), "mine: two" in str(asked[1])] == [True, True]

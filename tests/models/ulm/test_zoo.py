@@ -17,7 +17,8 @@ from polymeter.core.request import GenerateImage, Message, Request
 from polymeter.core.weights import weights_from
 from polymeter.models.hf import HfModel
 from polymeter.models.ulm import UlmModel, ulm_model
-from polymeter.models.ulm.zoo import CLASSES, ENTRIES, Zoo, supported_ULM
+from polymeter.models.ulm.native import sort_arguments
+from polymeter.models.ulm.zoo import CLASSES, ENTRIES, Zoo, supported_ULM, told_names
 from polymeter.models.ulm_base import BaseModel
 from tests.helpers.janus import JANUS_SIZE, make_unified
 from tests.helpers.openai_stub import OpenAIStub, failure, images, png
@@ -129,6 +130,20 @@ def test_the_backend_itself_runs_in_an_evaluation(janus: str) -> None:
     assert ulm_model("Janus-Pro-7B", model_path=janus).identity == model.identity
     assert isinstance(model, HfModel)
     assert model.traits.asks["generate_image"] is True
+
+
+def test_every_name_says_what_runs_it() -> None:
+    told = told_names()
+    assert set(told) == NAMES
+    assert told["Emu3-Gen"] == "hf:BAAI/Emu3-Gen-hf"
+    assert told["Janus-1.3B"].startswith("hf:deepseek-ai/Janus-1.3B; needs its weights in the form of Transformers")
+    assert {name for name, what in told.items() if what.startswith("needs ")} == set(ABSENT)
+
+
+def test_the_llama_of_hidream_may_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("polymeter.models.ulm.native.backend_arguments", lambda name: frozenset({"parts", "device"}))
+    parts = {"text_encoder_4": "org/llama", "tokenizer_4": "org/llama"}
+    assert sort_arguments("HiDream-Dev", {"llama_id": "org/llama", "seed": None}) == ("", {"parts": parts}, {})
 
 
 def test_its_face_can_be_measured_as_a_wrapper_too(face: Any) -> None:

@@ -123,6 +123,7 @@ _ASKS: Mapping[str, str] = {
     "multiple_choice": "loglikelihood",
     "multiple_choice_logits": "loglikelihood",
     "continuous_logits": "loglikelihood",
+    "generate_image": "generate_image",
     "image_generation": "generate_image",
     "T2I": "generate_image",
     "IT2I": "generate_image",

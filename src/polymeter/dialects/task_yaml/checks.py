@@ -12,6 +12,7 @@ from typing import Any
 from polymeter.core.catalog import Catalog, Entry, Problem
 from polymeter.core.errors import PlanError, PolymeterError, did_you_mean
 from polymeter.core.registries import AGGREGATIONS, METRICS
+from polymeter.dialects.task_yaml import pictures
 from polymeter.dialects.task_yaml.config import TaskConfig, validate
 from polymeter.dialects.task_yaml.filters import FILTERS
 from polymeter.dialects.task_yaml.index import function_refs
@@ -57,6 +58,8 @@ def check(entry: Entry, catalog: Catalog) -> list[Problem]:
         config = validate(resolved.values, resolved.where, resolved.file)
     except PlanError as error:
         return [*problems, _problem(error, str(entry.file))]
+    if config.output_type == pictures.IMAGES:
+        problems.extend(_caught(lambda: pictures.check_config(config, resolved.where), str(entry.file)))
     registered = _registered_names(resolved)
     problems.extend(_unknown_names(config, resolved, registered))
     for field in _TEMPLATES:
@@ -114,7 +117,7 @@ def _unknown_names(config: TaskConfig, resolved: Resolved, registered: set[str])
 def _check_metric(name: str, kwargs: Mapping[str, Any], output_type: str) -> None:
     metric = METRICS.get(name)
     check_pair(metric, output_type)
-    if metric.score is not None:
+    if metric.score is not None or metric.of_sets is not None:
         check_kwargs(metric, kwargs)
 
 

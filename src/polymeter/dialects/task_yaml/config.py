@@ -18,6 +18,7 @@ OutputType = Literal[
     "generate_until_multi_round",
     "generate_visual_cot",
     "generate_until_agentic",
+    "generate_image",
 ]
 Function = Callable[..., Any]
 """A ``!function`` reference, or a function itself where a Python task gives one."""
@@ -165,6 +166,11 @@ class TaskConfig(BaseModel):
             if values.get("filter_list") is not None:
                 raise ValueError("'filters' is another name of 'filter_list'; use only one of them")
             values["filter_list"] = filters
+        images = values.pop("doc_to_image", None)
+        if images is not None:
+            if values.get("doc_to_visual") is not None:
+                raise ValueError("'doc_to_image' is another name of 'doc_to_visual'; use only one of them")
+            values["doc_to_visual"] = images
         return {key: value for key, value in values.items() if value is not None}
 
     @field_validator("tag", mode="before")
@@ -212,7 +218,7 @@ def validate(values: Mapping[str, Any], where: Callable[[str], str], file: Path)
     Raises:
         PlanError: An unknown key (the nearest known one is named), or a value of the wrong type.
     """
-    known = {"class", "group", "filters", *TaskConfig.model_fields} - {"class_"}
+    known = {"class", "group", "filters", "doc_to_image", *TaskConfig.model_fields} - {"class_"}
     unknown = [key for key in values if key not in known]
     if unknown:
         key = unknown[0]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from polymeter.core.asks import image_ask
 from polymeter.core.errors import PlanError
-from polymeter.core.request import Generate
+from polymeter.core.request import Generate, GenerateImage
 
 _ALIASES = {
     "max_gen_toks": "max_new_tokens",
@@ -35,6 +36,40 @@ class GenerationPlan:
         """The ask of one sample."""
         ask = self.ask
         return Generate(ask.max_new_tokens, ask.temperature, ask.top_p, ask.stop, 1, seeds, ask.extra)
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePlan:
+    """The settings of one task that asks for images.
+
+    Attributes:
+        raw: The arguments as they were written.
+        ask: The ask that they mean, without seeds.
+    """
+
+    raw: Mapping[str, Any]
+    ask: GenerateImage
+
+    def with_seeds(self, *seeds: int) -> GenerateImage:
+        """The ask of one sample, with a seed for each image."""
+        return replace(self.ask, seeds=seeds)
+
+
+def plan_images(
+    written: Mapping[str, Any] | None, model_block: Mapping[str, Any], plan: Mapping[str, Any], where: str
+) -> ImagePlan:
+    """Merge the settings of a task that asks for images: the task's, those for the model, those of the plan, later
+    ones winning. ``core.asks`` knows their names.
+
+    Raises:
+        PlanError: A setting is not of its type.
+    """
+    own = {**(written or {}), **model_block}
+    try:
+        image_ask(own)
+    except PlanError as error:
+        raise PlanError(error.what, where=where, hint=error.hint) from None
+    return ImagePlan({**own, **plan}, image_ask(plan, defaults=own))
 
 
 def plan_generation(

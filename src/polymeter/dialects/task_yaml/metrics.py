@@ -10,6 +10,7 @@ from typing import Any
 
 from polymeter.core.errors import PlanError, ScoreError, boundary
 from polymeter.core.metric import Aggregation, Metric
+from polymeter.core.parts import Modality
 from polymeter.core.registries import AGGREGATIONS, METRICS
 from polymeter.dialects.task_yaml.config import MetricItem, TaskConfig
 from polymeter.dialects.task_yaml.registration import AGGREGATION_DEFINITIONS, METRIC_DEFINITIONS, USERS
@@ -31,6 +32,8 @@ class BoundMetric:
         wants_args: Whether it takes the command line's arguments.
         higher_is_better: Direction.
         version: Changes whenever its numbers may.
+        reference: See ``core.metric.Metric``.
+        of_sets: See ``core.metric.Metric``.
     """
 
     name: str
@@ -42,6 +45,8 @@ class BoundMetric:
     wants_args: bool
     higher_is_better: bool | None
     version: str
+    reference: Modality | None = None
+    of_sets: Callable[..., float] | None = None
 
 
 def bind_metrics(
@@ -71,8 +76,11 @@ def _bind(item: MetricItem, config: TaskConfig, where: Callable[[], str], source
     is_guest_score = registered is not None and _is_users(registered)
     if not isinstance(item.metric, str):
         score, is_guest_score = resolve(item.metric), True
-    elif registered and score is not None and registered.version != USERS and config.process_results is None:
+    elif registered and _computes(registered, config):
         check_kwargs(registered, item.kwargs, where())
+        if registered.check is not None:
+            check, kwargs = registered.check, item.kwargs
+            _located(lambda: check(**kwargs), where)
     higher = item.higher_is_better
     if higher is None:
         higher = registered.higher_is_better if registered else True
@@ -97,7 +105,15 @@ def _bind(item: MetricItem, config: TaskConfig, where: Callable[[], str], source
         wants_args=aggregate is not None and takes_args(aggregate),
         higher_is_better=higher,
         version=registered.version if registered else "",
+        reference=registered.reference if registered else None,
+        of_sets=registered.of_sets if registered else None,
     )
+
+
+def _computes(metric: Metric, config: TaskConfig) -> bool:
+    """Whether one of our own metrics is what computes its numbers."""
+    is_of_samples = metric.score is not None and config.process_results is None
+    return metric.version != USERS and (is_of_samples or metric.of_sets is not None)
 
 
 def _find(item: MetricItem, config: TaskConfig, where: Callable[[], str], sources: Collection[Path]) -> Metric | None:

@@ -14,18 +14,19 @@ from polymeter.core.model import ModelTraits
 from polymeter.core.parts import Modality, Text
 from polymeter.core.request import AskKind, GuestHooks, Message
 from polymeter.core.task import Needs, Sample, TaskSpec
-from polymeter.dialects.task_yaml import blocks, forms
+from polymeter.dialects.task_yaml import blocks, forms, pictures
 from polymeter.dialects.task_yaml.class_parts import class_parts
 from polymeter.dialects.task_yaml.config import TaskConfig
+from polymeter.dialects.task_yaml.drawing import DrawingTask
 from polymeter.dialects.task_yaml.fewshot import fewshot_prefix
 from polymeter.dialects.task_yaml.filters import readings
-from polymeter.dialects.task_yaml.generation import plan_generation
+from polymeter.dialects.task_yaml.generation import plan_generation, plan_images
 from polymeter.dialects.task_yaml.index import function_refs
 from polymeter.dialects.task_yaml.instances import InstanceTask
 from polymeter.dialects.task_yaml.load import config_of, provenance
 from polymeter.dialects.task_yaml.metrics import shadowed_names
-from polymeter.dialects.task_yaml.parts import Parts, yaml_parts
-from polymeter.dialects.task_yaml.prompt import Prompt
+from polymeter.dialects.task_yaml.parts import Parts, count_fewshot, yaml_parts
+from polymeter.dialects.task_yaml.prompt import Prompt, full_row
 from polymeter.dialects.task_yaml.reasoning import make_stripper, parse_tags
 from polymeter.dialects.task_yaml.registration import code_files
 from polymeter.dialects.task_yaml.rounds import AgenticTask, MultiRoundTask
@@ -55,9 +56,11 @@ def open_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Yaml
     config, traits = configured(config_of(spec), told), traits_for(traits, told)
     where = _Where(spec)
     _refuse_unknown(config, where)
+    _refuse_images(config, context, where)
     is_guest = _load_guests(spec)
     key = context.prompt_key or traits.family
     parts = (class_parts if config.class_ is not None else yaml_parts)(spec, config, context, key, where)
+    _refuse_images(parts.config, context, where)
     kind = _kind(parts)
     prompt = _prompt(parts, traits, context, spec.source_hash)
     samples = RowSamples(spec.name, parts.data.rows, parts.config.cluster_key)
@@ -70,9 +73,11 @@ def open_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Yaml
         fingerprint=f"{parts.data.rows.fingerprint}:{parts.config.eval_split}",
         score_digest=_score_digest(spec, parts),
         num_fewshot=int(parts.config.metadata.get("num_fewshot", parts.n_fewshot)),
-        notes=shadowed_names(parts.config, code_files(spec)),
+        notes=(*shadowed_names(parts.config, code_files(spec)), *pictures.notes(parts.config.task, parts.metrics)),
     )
     made = kind, (spec, parts.config, identity, samples, prompt, parts.metrics, parts.target, context.seed)
+    if parts.config.output_type == pictures.IMAGES:
+        return _drawing_task(parts, made[1], context, key, where)
     scorer = keep_answers if told.predict_only else parts.scorer
     if parts.config.output_type in _LIKELIHOODS and parts.construct is None:
         return _choice_task(parts, made[1], scorer)
@@ -84,6 +89,15 @@ def _choice_task(parts: Parts, made: tuple[Any, ...], scorer: Scorer | None) -> 
     task = kind(*made)
     task.bind(parts.text, parts.choices if parts.config.output_type == "multiple_choice" else None)
     return task.bind_scorer(scorer) if isinstance(task, OwnChoiceTask) and scorer is not None else task
+
+
+def _drawing_task(
+    parts: Parts, made: tuple[Any, ...], context: OpenContext, key: str, where: Callable[[str], str]
+) -> YamlTask:
+    config = parts.config
+    block = blocks.generation_kwargs(config.model_specific_generation_kwargs, key)
+    plan = plan_images(config.generation_kwargs, block, context.generation, where("generation_kwargs"))
+    return DrawingTask(*made).bind(plan, parts.scorer)
 
 
 def _generation_task(
@@ -154,6 +168,8 @@ def _asks(parts: Parts, traits: ModelTraits) -> frozenset[AskKind]:
     kind = parts.config.output_type
     if kind == "generate_visual_cot" and can_draw(traits):
         return frozenset({"generate", "generate_image"})
+    if kind == pictures.IMAGES:
+        return frozenset({"generate_image"})
     return frozenset({"loglikelihood"}) if kind in _LIKELIHOODS else frozenset({"generate"})
 
 
@@ -187,6 +203,12 @@ def _load_guests(spec: TaskSpec) -> bool:
 def registers(file: Path) -> bool:
     """Whether a file is there that registers metrics, aggregations or filters, by its text."""
     return file.is_file() and _REGISTERS.search(file.read_text(encoding="utf-8", errors="replace")) is not None
+
+
+def _refuse_images(config: TaskConfig, context: OpenContext, where: Callable[[str], str]) -> None:
+    if config.output_type == pictures.IMAGES:
+        n_fewshot = count_fewshot(config, context)
+        pictures.check_config(config.model_copy(update={"num_fewshot": n_fewshot}), where)
 
 
 def _refuse_unknown(config: TaskConfig, where: Callable[[str], str]) -> None:
@@ -252,7 +274,7 @@ def _probe(samples: RowSamples, prompt: Prompt, parts: Parts) -> frozenset[Modal
         sample: Sample = samples[index]
         try:
             row = prompt.row(sample)
-            parts.target(row)
+            _try_target(sample, row, parts)
             if parts.choices is not None:
                 parts.choices(row)
             prompt.messages(sample)
@@ -261,6 +283,16 @@ def _probe(samples: RowSamples, prompt: Prompt, parts: Parts) -> frozenset[Modal
             first_error = first_error or error
     assert first_error is not None
     raise PlanError(first_error.what, where=first_error.where, hint=first_error.hint) from first_error
+
+
+def _try_target(sample: Sample, row: Any, parts: Parts) -> None:
+    if parts.config.output_type != pictures.IMAGES:
+        parts.target(row)
+        return
+    needed = [metric for metric in parts.metrics if parts.scorer is None or metric.of_sets is not None]
+    if any(metric.reference is not None for metric in needed):
+        found = parts.target(full_row(sample))
+        pictures.check_targets(needed, found, parts.config.task, parts.binding.where)
 
 
 def _bare(value: Any) -> Any:

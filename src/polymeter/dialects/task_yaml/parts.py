@@ -15,7 +15,7 @@ from polymeter.core.errors import PlanError, ScoreError, boundary
 from polymeter.core.identity import seed_for
 from polymeter.core.task import TaskSpec
 from polymeter.data import Rows, Source, make_rows, open_splits
-from polymeter.dialects.task_yaml import blocks, forms
+from polymeter.dialects.task_yaml import blocks, forms, pictures
 from polymeter.dialects.task_yaml.config import TaskConfig
 from polymeter.dialects.task_yaml.fewshot import fewshot_split
 from polymeter.dialects.task_yaml.metrics import BoundMetric, bind_metrics
@@ -99,7 +99,9 @@ def yaml_parts(
         n_fewshot=n_fewshot,
         binding=binding,
         text=forms.text_form(config.doc_to_text, binding),
-        target=forms.target_form(config.doc_to_target, binding),
+        target=(pictures if config.output_type == pictures.IMAGES else forms).target_form(
+            config.doc_to_target, binding
+        ),
         choices=forms.choice_form(config.doc_to_choice, binding),
         visual=forms.visual_form(config.doc_to_visual, binding),
         visual_column=column,

@@ -17,7 +17,7 @@ from polymeter.core.sources import is_elsewhere
 from polymeter.data.fetch import fetched_image
 from polymeter.data.tables import read_tsv, require_index, whole_numbers
 from polymeter.dialects.tsv.cells import place, read_images, read_paths
-from polymeter.dialects.tsv.finding import table_file
+from polymeter.dialects.tsv.finding import table_file, table_here
 from polymeter.dialects.tsv.image_files import is_empty, listed, write_images
 from polymeter.dialects.tsv.localising import UNREADABLE, is_to_be_localised, localised
 from polymeter.dialects.tsv.roots import image_root, is_offline_here
@@ -70,7 +70,13 @@ class _TableDataset:
         url = self.DATASET_URL.get(dataset) or ""
         if url and dataset not in self.DATASET_MD5:
             log.warning("%s has no DATASET_MD5 for %s: its table is not verified", type(self).__name__, dataset)
-        return self.prepare_tsv(url, self.DATASET_MD5.get(dataset))
+        md5 = self.DATASET_MD5.get(dataset)
+        is_own = type(self).prepare_tsv is not _TableDataset.prepare_tsv
+        here = table_here(dataset, url, md5) if is_own else None
+        if here is None:
+            return self.prepare_tsv(url, md5)
+        self.data_path = str(here)  # an author's prepare_tsv reads what it is given, and looks nowhere else
+        return self.prepare_tsv(self.data_path, md5)
 
     def prepare_tsv(self, url: str, file_md5: str | None = None) -> pd.DataFrame:
         """Find the table, fetch it if need be, and read it. Sets ``data_path``.

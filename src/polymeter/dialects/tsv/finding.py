@@ -58,6 +58,21 @@ def table_file(name: str, url: str, md5: str | None, owner: str = "") -> Path:
     return table
 
 
+def table_here(name: str, url: str, md5: str | None) -> Path | None:
+    """A dataset's table that need not be fetched: what the run names, else a file of the right MD5 in the folder of
+    tables. ``None`` where there is neither.
+
+    Raises:
+        DataError: The run names a file that is not there.
+    """
+    told = placed(name)
+    if told is not None:
+        _note_difference(name, told, md5)
+        return told
+    places = (Path(LMUDataRoot()) / file for file in table_names(name, url))
+    return next((path for path in places if path.is_file() and (not md5 or md5_of(path) == md5.lower())), None)
+
+
 def _replaced(url: str, target: Path, found: dict[Path, str | None], md5: str) -> Path:
     """A verified download in the place of files that have another MD5."""
     path, value = next(iter(found.items()))

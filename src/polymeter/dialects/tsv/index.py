@@ -148,7 +148,7 @@ def _data_files() -> Iterator[Path]:
 
     folder = find_data_root()
     if folder is not None and folder.is_dir():
-        yield from (path.resolve() for path in sorted(folder.glob("*.tsv")))
+        yield from sorted(folder.resolve().glob("*.tsv"))  # a link is called by its own name
 
 
 def _files(root: Path) -> Iterator[Path]:

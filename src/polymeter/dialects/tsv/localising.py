@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from polymeter.core.errors import DataError, boundary
 from polymeter.core.files import replacing
 from polymeter.core.sources import digest, is_elsewhere
-from polymeter.data.tables import columns_of, require_columns, require_index
+from polymeter.data.tables import columns_of, each_cell_under_its_name, require_index
 from polymeter.dialects.tsv.cells import LONGEST_REFERENCE
 from polymeter.dialects.tsv.image_files import listed, write_images
 from polymeter.dialects.tsv.roots import LMUDataRoot
@@ -81,10 +81,11 @@ def _without_images(path: Path, images: Path) -> pd.DataFrame:
     pieces: list[pd.DataFrame] = []
     found: dict[str, _Files] = {}
     # As texts: a number that is read and written again may come out as another text.
-    reader = pd.read_csv(path, sep="\t", dtype=object, keep_default_na=False, chunksize=_ROWS_AT_ONCE)
-    with reader:
+    with (
+        each_cell_under_its_name() as settings,
+        pd.read_csv(path, dtype=object, keep_default_na=False, chunksize=_ROWS_AT_ONCE, **settings) as reader,
+    ):
         for piece in reader:
-            require_columns(piece, str(path))
             require_index(piece, str(path))
             found |= {str(row["index"]): _files_of(row, images) for row in piece.to_dict("records")}
             pieces.append(piece.drop(columns=["image"]))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.asks import image_ask
@@ -11,8 +13,12 @@ from polymeter.core.errors import DataError, ScoreError
 from polymeter.core.model import PromptOverride
 from polymeter.core.parts import Image, Text
 from polymeter.core.request import Generate, GenerateImage, GuestHooks, Message, Origin, Request, Response
+from polymeter.core.secrets import hide_secrets
+from polymeter.core.sources import is_elsewhere
 from polymeter.core.task import Sample
-from polymeter.guests.items import as_items, as_messages
+from polymeter.data.fetch import fetched_image
+from polymeter.dialects.tsv.roots import fetched_root, is_offline_here
+from polymeter.guests.items import Item, as_items, as_messages
 
 if TYPE_CHECKING:
     from pandas import Series
@@ -54,7 +60,7 @@ class Asking:
                 hint="It must return a list of {'type': …, 'value': …}.",
             )
         is_made = isinstance(prompt, (list, tuple)) and prompt and isinstance(prompt[0], Message)
-        made = tuple(prompt) if is_made else as_messages(as_items(prompt))
+        made = tuple(prompt) if is_made else as_messages(self._here(item) for item in as_items(prompt))
         needs_system = self.system_prompt and not any(message.role == "system" for message in made)
         return (Message("system", (Text(self.system_prompt),)), *made) if needs_system else made
 
@@ -89,6 +95,12 @@ class Asking:
         own = image_ask(tell(line))
         return replace(self.ask, size=self.ask.size or own.size, extra={**own.extra, **self.ask.extra})
 
+    def _here(self, item: Item) -> Item:
+        """An item whose image is a file of this machine; one that lies elsewhere is fetched when it is first needed."""
+        if item["type"] != "image" or not is_elsewhere(item["value"]):
+            return item
+        return {**item, "value": partial(_fetched, item["value"], self.name)}
+
     def _dump_image(self, line: Any, *_: Any) -> Any:
         dump = getattr(self.dataset, "dump_image", None)
         return dump(line) if callable(dump) else []
@@ -114,6 +126,14 @@ class Asking:
             "prompt": text,
         }
         return Origin(self.name, sample.id, "", sample.index, metadata=metadata, hooks=hooks)
+
+
+def _fetched(url: str, name: str) -> Path:
+    try:
+        return fetched_image(url, fetched_root(name), is_offline=is_offline_here())
+    except DataError as error:
+        what = f"The image {hide_secrets(url)} cannot be had: {error.what}"
+        raise DataError(what, where=error.where, hint=error.hint) from error
 
 
 def answer_of(doc: Mapping[str, Any]) -> str:

@@ -107,6 +107,11 @@ def image_root(name: str) -> Path:
     return Path(LMUDataRoot()) / "images" / file_stem(name)
 
 
+def fetched_root(name: str) -> Path:
+    """Where copies of images that lie elsewhere are kept for a dataset."""
+    return image_root(name) / "fetched"
+
+
 def file_stem(name: object) -> str:
     """A file name, without suffix, for anything that names a row or a dataset: the name itself where it is a plain one;
     else a plain one that no other name has.

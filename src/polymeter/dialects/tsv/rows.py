@@ -65,7 +65,8 @@ class Table:
         for column in self.frame.columns:
             state.update(f"\x1e{column}\x1f".encode())
             for value in self.frame[column]:
-                state.update(value.encode() if isinstance(value, str) else repr(_plain(value)).encode())
+                text = value if isinstance(value, str) else repr(_plain(value))
+                state.update(text.encode(errors="surrogatepass"))
                 state.update(b"\x1f")
         return state.hexdigest()
 
@@ -138,10 +139,11 @@ def _frame(name: str, dataset: Any) -> DataFrame:
 
 
 def _cells_of(column: Series[Any]) -> Any:
-    """What gives a column's cells by their numbers; nothing is copied."""
+    """What gives a column's cells by their numbers, as a row has them; nothing is copied."""
     import numpy as np
 
-    return column.to_numpy() if isinstance(column.dtype, np.dtype) else column.array
+    is_time = isinstance(column.dtype, np.dtype) and column.dtype.kind in "mM"  # a row has pandas' own kinds of it
+    return column.to_numpy() if isinstance(column.dtype, np.dtype) and not is_time else column.array
 
 
 def _plain(value: Any) -> Any:

@@ -4,6 +4,7 @@ both; and what its scores of one sample become.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -133,7 +134,9 @@ def _number(value: Any, name: str, author: str) -> float | int:
 
 
 def _mean(values: list[Any]) -> Any:
-    return values[0] if len(values) == 1 else sum(map(float, values)) / len(values)
+    """The mean of those that were had; of one value itself."""
+    had = [value for value in values if value == value] or values[:1]  # noqa: PLR0124  (NaN is what differs from itself)
+    return had[0] if len(values) == 1 else math.fsum(had) / len(had)
 
 
 def _text(values: list[Any]) -> str | None:

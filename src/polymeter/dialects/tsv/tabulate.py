@@ -9,7 +9,7 @@ missing values and truth values are no numbers; they stand in the stored answer 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
@@ -71,7 +71,7 @@ def _walk(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], 
     if is_table(value):
         yield from _cells(path, _columns(value), _labels(value))
     elif isinstance(value, Mapping):
-        lists = {str(key): item for key, item in value.items() if _is_list(item)}
+        lists = {str(key): item for key, item in value.items() if _is_list(item) and not _holds_records(item)}
         if lists and len(lists) == len(value) and len({len(item) for item in lists.values()}) == 1:
             yield from _cells(path, lists, None)
         else:
@@ -140,6 +140,11 @@ def _columns(table: DataFrame) -> dict[str, list[Any]]:
 
 def _is_list(value: Any) -> bool:
     return isinstance(value, (list, tuple)) or (hasattr(value, "tolist") and getattr(value, "shape", ()) != ())
+
+
+def _holds_records(value: Iterable[Any]) -> bool:
+    """Whether a list holds rows, each with the names of its columns, and is no column itself."""
+    return any(isinstance(item, Mapping) for item in value)
 
 
 def _number(value: Any) -> float | int | None:

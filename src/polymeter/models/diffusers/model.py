@@ -39,9 +39,9 @@ class DiffusersModel(BatchModel):
     A checkpoint whose parts make both kinds of pipeline (Stable Diffusion, FLUX, …) is used as the one for requests
     that show an image and as the other for the rest. Settings that no request names are the pipeline's own.
 
-    An image depends on its prompt, its settings and its seed: a batch size changes no pixel. Kernels round otherwise for
-    another number of rows (in 16 bits by several levels of a pixel), so how many images a call draws is a property of
-    the model, ``images_per_call``, and not of the batch. A batch size alone hands over more requests at a time and
+    An image depends on its prompt, its settings and its seed: a batch size changes no pixel. Kernels round otherwise
+    for another number of rows (in 16 bits by several levels of a pixel), so how many images a call draws is a property
+    of the model, ``images_per_call``, and not of the batch. A batch size alone hands over more requests at a time and
     draws them one after the other; ``images_per_call=4`` draws four at a time, on any batch size.
 
     Args:
@@ -160,8 +160,11 @@ class DiffusersModel(BatchModel):
     def load(self) -> None:
         """Read the weights."""
         self._compare_sizes()
+        settings = replace(
+            self._settings, revision=self._commit or self._settings.revision
+        )  # as planned, though it moved
         with quiet():
-            loaded = load_pipelines(self._settings, self._kind)
+            loaded = load_pipelines(settings, self._kind)
         self._kind = loaded.kind
         self._artists = _artists(loaded, self._settings.images_per_call)
 

@@ -1,4 +1,4 @@
-"""Parts that a checkpoint lacks because they are published elsewhere, such as the Llama that HiDream reads prompts with."""
+"""Parts that a checkpoint lacks because they are published elsewhere: HiDream's prompts are read by a Llama."""
 
 from __future__ import annotations
 

@@ -35,10 +35,9 @@ def _text(given: Any) -> str:
 
 
 def _picture(given: Any) -> PILImage:
-    """A picture, read into memory: its file may be written over with the next one."""
+    """A picture of our own in memory: its file, pixels or object may be used again for the next one."""
     if is_pil(given):
-        given.load()
-        return given  # type: ignore[no-any-return]
+        return given.copy()  # type: ignore[no-any-return]
     if isinstance(given, Path) or (isinstance(given, str) and Path(given[:1000]).is_file()):
         return _from_file(Path(given))
     if hasattr(given, "__array_interface__"):
@@ -67,7 +66,7 @@ def _from_array(array: Any) -> PILImage:
     import numpy as np
     from PIL import Image
 
-    pixels = np.asarray(array)
+    pixels = np.array(array)  # Pillow shares the memory of what it is given
     shape = f"an array of shape {pixels.shape} and type {pixels.dtype}"
     if pixels.ndim == 3 and pixels.shape[2] == 1:
         pixels = pixels[:, :, 0]

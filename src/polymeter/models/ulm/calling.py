@@ -49,9 +49,10 @@ def results(wrapper: Any, request: Request, folder: Path) -> Iterator[Any]:
     if not isinstance(ask, (Generate, GenerateImage)):
         raise ModelError(f"A ulm model gives images and text, not {ask.kind}.")
     items, dataset = items_of(request, folder), dataset_of(request)
-    if getattr(wrapper, "is_api", False) and not _has_own_generate(wrapper):
+    asks = own_hook(wrapper, "generate_inner") if getattr(wrapper, "is_api", False) else None
+    if asks is not None and not _has_own_generate(wrapper):
         for _ in range(ask.n):
-            yield _from_endpoint(wrapper, items, dataset, ask)
+            yield _from_endpoint(wrapper, asks, items, dataset, ask)
         return
     hook, makes_all = _hook_of(wrapper)
     settings = {name: value for name, value in settings_of(ask).items() if takes(hook, name)}
@@ -136,10 +137,9 @@ def _hook_of(wrapper: Any) -> tuple[Callable[..., Any], bool]:
     return generate, takes(generate, "num_generations")
 
 
-def _from_endpoint(wrapper: Any, items: list[Item], dataset: str | None, ask: Generate | GenerateImage) -> Any:
-    hook = own_hook(wrapper, "generate_inner")
-    if hook is None:
-        raise ModelError(f"{type(wrapper).__name__} has no generate_inner.", hint="Write it.")
+def _from_endpoint(
+    wrapper: Any, hook: Callable[..., Any], items: list[Item], dataset: str | None, ask: Generate | GenerateImage
+) -> Any:
     settings = {name: value for name, value in settings_of(ask).items() if takes(hook, name)}
     kwargs = {**getattr(wrapper, "default_kwargs", {}), **settings}
     code, answer, log = tried(wrapper, hook, items, kwargs, dataset=dataset)

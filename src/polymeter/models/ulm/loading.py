@@ -76,7 +76,7 @@ def find_wrapper(name: str, path: str) -> Found:
         for found in [_found(known, make)]
         if before.get(known) is not make or getattr(found.make, "__module__", "") in places
     }
-    return _choose(name, entries, _classes(modules), path)
+    return _choose(name, entries, _classes(modules, name), path)
 
 
 def found_class(cls: type) -> Found:
@@ -149,8 +149,10 @@ def _names_in(file: Path) -> set[str]:
     return found
 
 
-def _classes(modules: Iterable[ModuleType]) -> dict[str, type]:
-    """The wrappers that are written in some modules: classes with a hook, else classes with ``generate``."""
+def _classes(modules: Iterable[ModuleType], name: str) -> dict[str, type]:
+    """The wrappers that are written in some modules: classes with a hook, else classes with ``generate``; one of the
+    latter beside the former is a wrapper too if its name is asked for.
+    """
     every = [
         value
         for module in modules
@@ -159,7 +161,9 @@ def _classes(modules: Iterable[ModuleType]) -> dict[str, type]:
     ]
     hooked = [cls for cls in every if any(is_written(cls, hook) for hook in HOOKS)]
     based = [cls for cls in every if issubclass(cls, (BaseModel, BaseAPI))]
-    return {cls.__name__: cls for cls in hooked or based or [cls for cls in every if hasattr(cls, "generate")]}
+    generating = [cls for cls in every if hasattr(cls, "generate")]
+    named = [cls for cls in generating if cls.__name__ == name]
+    return {cls.__name__: cls for cls in [*(hooked or based or generating), *named]}
 
 
 def _choose(name: str, entries: Mapping[str, Found], classes: Mapping[str, type], path: str) -> Found:

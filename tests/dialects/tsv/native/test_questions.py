@@ -12,7 +12,7 @@ from polymeter.core.asker import asking_through
 from polymeter.core.errors import UnscoredError
 from polymeter.data.formats import dump
 from polymeter.dialects.tsv.native.cells import list_of, text_of
-from polymeter.dialects.tsv.native.questions.datasets import CustomVQADataset, ImageVQADataset, ImageYORNDataset
+from polymeter.dialects.tsv.native.questions.datasets import CustomVQADataset, ImageVQADataset, ImageYORNDataset, TextQADataset
 from polymeter.dialects.tsv.native.questions.scoring import by_rules, main_metric
 from polymeter.dialects.tsv.native.questions.yes_no import infer_yes_or_no
 from tests.dialects.tsv.native.kit import Judge, played, results, served, write_table
@@ -75,6 +75,14 @@ def test_no_verdict_is_no_score(root: Path) -> None:
 def test_a_row_without_an_answer_has_no_score(root: Path, tmp_path: Path) -> None:
     dataset = served(root, rows("red", ""))
     assert results(dataset, played(dataset, ["red", "red"]), tmp_path)["exact_match"].n == 1
+
+
+def test_a_table_without_answers_has_results_without_values(root: Path, tmp_path: Path) -> None:
+    served(root, [{"index": 0, "question": "?", "answer": "x"}])
+    dataset = TextQADataset("mine")
+    dataset.data = dataset.data.drop(columns="answer")
+    found = results(dataset, played(dataset, ["x"]), tmp_path)
+    assert [(result.n, result.value) for result in found.values()] == [(0, None)]
 
 
 def test_yes_and_no_are_found_in_sentences(root: Path, tmp_path: Path) -> None:

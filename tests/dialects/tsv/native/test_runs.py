@@ -39,6 +39,16 @@ def test_both_protocols_of_multiple_choice(tmp_path: Path) -> None:
     assert found["zoo/category/a/acc"]["n"] == 2
 
 
+def test_a_row_whose_image_cannot_be_had_is_an_error_of_the_data(tmp_path: Path) -> None:
+    (tmp_path / "tables").mkdir()
+    rows = [{"index": 0, "question": "?", "answer": "x", "image": ""}, {"index": 1, "image": "9", "question": "?"}]
+    write_table(tmp_path / "tables" / "seen.tsv", rows)
+    measured(tmp_path, "--tasks", "seen")
+    told = [json.loads(line) for line in (tmp_path / "out" / "samples" / "seen.jsonl").read_text().splitlines()]
+    assert [line["error"] and line["error"]["kind"] for line in told] == [None, "data"]
+    assert "row '1', column 'image' refers to row '9'" in told[1]["error"]["message"]
+
+
 def test_a_judge_reads_what_the_rules_cannot(tmp_path: Path) -> None:
     (tmp_path / "tables").mkdir()
     write_table(tmp_path / "tables" / "zoo.tsv", choices(2))

@@ -65,7 +65,9 @@ class GeneratedImages(BuiltIn):
         negative = column(line, "negative_prompt")
         if negative:
             settings["negative_prompt"] = negative
-        settings |= {name: count_of(line, name) for name in _COUNTS} | {name: number_of(line, name) for name in _NUMBERS}
+        settings |= {name: count_of(line, name) for name in _COUNTS} | {
+            name: number_of(line, name) for name in _NUMBERS
+        }
         return {name: value for name, value in settings.items() if value is not None}
 
     def evaluate_sample(self, line: Mapping[str, Any], prediction: Any, **judge_kwargs: Any) -> dict[str, Any]:

@@ -98,8 +98,9 @@ class MultipleChoice(BuiltIn):
         found = sorted_results(kept, self.data, self.METRICS, context)
         if not self._is_circular:
             return found
-        found += sorted_results(self._questions(kept), self.data, {CIRCULAR: True}, context)
-        order, planned = [*self.METRICS], self._planned(kept)
+        places = circular.groups_of(self.data)
+        found += sorted_results(_questions(kept, places), self.data, {CIRCULAR: True}, context)
+        order, planned = [*self.METRICS], _planned(kept, places)
         found = [replace(item, n_planned=None if item.subset else planned.get(item.metric)) for item in found]
         return sorted(found, key=lambda result: order.index(result.metric) if result.metric in order else len(order))
 
@@ -139,34 +140,6 @@ class MultipleChoice(BuiltIn):
             self.__dict__["_rotations_of"] = known
         return bool(known[1])
 
-    def _planned(self, rows: Sequence[Row]) -> dict[str, int]:
-        """How many questions each protocol would score if no sample had failed: those asked in their original order,
-        and those asked in every rotation.
-        """
-        places = circular.groups_of(self.data)
-        asked = Counter(places[row.index][0] for row in rows)
-        whole = sum(asked[group] == size for group, size in Counter(group for group, _ in places).items())
-        return {ACC: sum(places[row.index][1] for row in rows), CIRCULAR: whole}
-
-    def _questions(self, rows: list[Row]) -> list[Row]:
-        """One row per question, with whether all its rotations were answered right. It stands where the question does
-        in its original order.
-        """
-        places = circular.groups_of(self.data)
-        label = next((key[1] for row in rows if row.score for key in row.score.values), "none")
-        hits = [
-            (places[row.index][0], float(row.score.values[ROTATION, label]))
-            for row in rows
-            if row.score is not None and (ROTATION, label) in row.score.values
-        ]
-        verdicts = circular.all_right(hits, Counter(group for group, _ in places))
-        originals = {group: index for index, (group, is_original) in enumerate(places) if is_original}
-        return [
-            Row(str(group), originals[group], (), None, SampleStatus.OK, Score({(CIRCULAR, label): verdict}))
-            for group, verdict in verdicts.items()
-            if group in originals
-        ]
-
 
 class ImageMCQDataset(MultipleChoice, ImageBaseDataset):
     """Multiple choice over images."""
@@ -182,6 +155,34 @@ class CustomMCQDataset(ImageMCQDataset, EveryRow):
 
 class CustomTextMCQDataset(TextMCQDataset):
     """Multiple choice without images, of a table without a URL."""
+
+
+def _planned(rows: Sequence[Row], places: Sequence[tuple[str, bool]]) -> dict[str, int]:
+    """How many questions each protocol would score if no sample had failed: those asked in their original order, and
+    those asked in every rotation.
+    """
+    asked = Counter(places[row.index][0] for row in rows)
+    whole = sum(asked[group] == size for group, size in Counter(group for group, _ in places).items())
+    return {ACC: sum(places[row.index][1] for row in rows), CIRCULAR: whole}
+
+
+def _questions(rows: Sequence[Row], places: Sequence[tuple[str, bool]]) -> list[Row]:
+    """One row per question, with whether all its rotations were answered right. It stands where the question does in
+    its original order.
+    """
+    label = next((key[1] for row in rows if row.score for key in row.score.values), "none")
+    hits = [
+        (places[row.index][0], float(row.score.values[ROTATION, label]))
+        for row in rows
+        if row.score is not None and (ROTATION, label) in row.score.values
+    ]
+    verdicts = circular.all_right(hits, Counter(group for group, _ in places))
+    originals = {group: index for index, (group, is_original) in enumerate(places) if is_original}
+    return [
+        Row(group, originals[group], (), None, SampleStatus.OK, Score({(CIRCULAR, label): verdict}))
+        for group, verdict in verdicts.items()
+        if group in originals
+    ]
 
 
 def prompt_of(line: Mapping[str, Any]) -> str:

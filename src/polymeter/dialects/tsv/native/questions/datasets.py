@@ -113,7 +113,8 @@ class OpenQuestions(BuiltIn):
         """Whether all gold answers of the table are yes or no; found once for each table."""
         known = self.__dict__.get("_yes_no_of")
         if known is None or known[0] is not self.data:
-            answers = {text for cell in self.data["answer"] for text in list_of({"answer": cell}, "answer")}
+            cells = self.data.get("answer", ())
+            answers = {text for cell in cells for text in list_of({"answer": cell}, "answer")}
             known = (self.data, bool(answers) and all(map(is_yes_or_no, answers)))
             self.__dict__["_yes_no_of"] = known
         return bool(known[1])
