@@ -118,7 +118,7 @@ def test_names_in_files() -> None:
     assert file_name("Janus-Pro-1B") == "Janus-Pro-1B"
     assert file_name("openai:gpt-4.1") == "gpt-4.1"
     assert file_name("diffusers:/weights/tiny/") == "tiny"
-    assert file_name("org/name") == "org_name"
+    assert file_name("org/name").startswith("org_name")
 
 
 @pytest.fixture

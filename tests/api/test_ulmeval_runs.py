@@ -140,6 +140,15 @@ def test_infer_then_all_asks_nothing_again(here: Path) -> None:
     assert sorted(drawn(here)) == sorted(PROMPTS)
 
 
+def test_journals_may_lie_elsewhere(here: Path) -> None:
+    told = config(journal_dir=here / "journals")
+    only(replace(told, mode="infer"))
+    assert shade(only(told)) == 100
+    assert shade(only(replace(told, mode="eval", model_path=""))) == 100
+    assert sorted(drawn(here)) == sorted(PROMPTS)
+    assert not list((here / "out").rglob("journal.db"))
+
+
 def test_eval_of_nothing_is_refused(here: Path) -> None:
     with pytest.raises(PlanError, match="no answers of 'Painter' on 'shades'"):
         run(config(mode="eval"))

@@ -27,7 +27,7 @@ KEY = "sk-do-not-tell"
 OPTIONS = """
 --data a b --model m --work-dir out --mode infer --api-nproc 2 --retry 1 --judge j --verbose --ignore --reuse
 --reuse-aux 0 --num-generations 3 --model-path f.py --include-path x --include-path y --local a=a.tsv --weights i=w
---limit 2 --seed 5
+--limit 2 --seed 5 --journal-dir /journals
 """
 PAIR = ("--data", "shades", "--model", "Painter", *WORDS)
 
@@ -53,6 +53,7 @@ def test_options_reach_the_command() -> None:
     assert (config.reuse, config.reuse_aux, config.num_generations) == (True, False, 3)
     assert (config.model_path, config.include_paths) == ("f.py", (Path("x"), Path("y")))
     assert (config.data, config.weights, config.limit, config.seed) == ({"a": "a.tsv"}, {"i": "w"}, 2, 5)
+    assert config.journal_dir == Path("/journals")
     assert not notes
 
 

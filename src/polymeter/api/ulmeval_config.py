@@ -62,6 +62,7 @@ class UlmevalConfig:
         include_paths: Folders and files of benchmarks.
         data: Local files in place of datasets.
         weights: Local files in place of model ids.
+        journal_dir: A local folder for live journals, where outputs go to a network file system.
     """
 
     models: tuple[Named, ...] = ()
@@ -84,6 +85,7 @@ class UlmevalConfig:
     include_paths: tuple[Path, ...] = ()
     data: Mapping[str, str] = field(default_factory=dict)
     weights: Mapping[str, str] = field(default_factory=dict)
+    journal_dir: Path | None = None
 
     def settled(self) -> UlmevalConfig:
         """Itself, checked.

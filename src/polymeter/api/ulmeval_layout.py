@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from polymeter.dialects.tsv.prediction_file import prediction_path
-from polymeter.store.folder import RunFolder
+from polymeter.store.folder import RunFolder, open_folder
 
 INFER = "infer"
 _RUNS = "runs"
@@ -37,12 +37,14 @@ class Place:
         day: ``YYYYMMDD``.
         asked: Digest of what is asked and of whom.
         dataset: What the dataset is called in files.
+        journal_dir: Where journals are kept, when not in the run folders.
     """
 
     root: Path
     day: str
     asked: str
     dataset: str
+    journal_dir: Path | None = None
 
     @property
     def folder(self) -> Path:
@@ -51,7 +53,7 @@ class Place:
 
     def run(self, scoring: str) -> RunFolder:
         """The run folder of one way to score."""
-        return RunFolder(self.folder / _RUNS / plain_name(self.dataset) / scoring)
+        return RunFolder(self.folder / _RUNS / plain_name(self.dataset) / scoring, self.journal_dir)
 
     def others(self, target: RunFolder) -> list[RunFolder]:
         """The other runs of the same day that have asked the same; whole ones first."""
@@ -140,9 +142,11 @@ def _link(link: Path, target: Path) -> bool:
 def _runs_in(folder: Path, dataset: str, target: RunFolder | None) -> Iterator[RunFolder]:
     """Runs of a folder that have asked the model itself and hold answers."""
     for path in sorted((folder / _RUNS / plain_name(dataset)).glob("*")):
-        run = RunFolder(path)
         is_other = target is None or path != target.path
-        if is_other and run.is_begun() and run.journal.exists() and not run.read_manifest().get("scored_from"):
+        if not is_other or not RunFolder(path).is_begun():
+            continue
+        run = open_folder(path)
+        if run.journal.exists() and not run.read_manifest().get("scored_from"):
             yield run
 
 

@@ -85,7 +85,7 @@ class Pair(ABC):
     @property
     def place(self) -> Place:
         """Where its outputs lie."""
-        return Place(self.root, self.day, self.asked, self.label)
+        return Place(self.root, self.day, self.asked, self.label, self.config.journal_dir)
 
     @property
     def roles(self) -> dict[str, ModelSpec]:
@@ -111,6 +111,7 @@ class Pair(ABC):
             "include_paths": self.include_paths(),
             "max_retries": config.retry,
             "concurrency": config.api_nproc,
+            "journal_dir": config.journal_dir,
             "dialect_options": {TSV: self.tsv_options()} if self.spec.dialect == TSV else {},
         }
         return {name: value for name, value in told.items() if value not in (None, {}, ())}

@@ -8,6 +8,7 @@ What it imports from ``lmms_eval``, ``evalscope``, ``ulmeval`` or ``vlmeval`` is
 
 from __future__ import annotations
 
+import logging
 import os
 import runpy
 import sys
@@ -135,7 +136,7 @@ def _run(state: State, words: list[str], told: dict[str, list[str]]) -> int:
         hint = f"'polymeter ulmeval' takes the options of {target}." if target in _SCRIPTS else ""
         raise PlanError(f"There is no script {target!r}.", where="polymeter python", hint=hint)
     switch_on_facades()
-    with _as_python(target, arguments, is_module=is_module), _places(told):
+    with _as_python(target, arguments, is_module=is_module), _places(told), _own_surroundings(), _shown_logs():
         _load_wrappers(told["--model-path"])
         return _code_of(attempt(lambda: _play(target, is_module=is_module)))
 
@@ -206,6 +207,38 @@ def _places(told: Mapping[str, list[str]]) -> Iterator[None]:
         for variable, value in before.items():
             os.environ.pop(variable, None)
             os.environ.update({variable: value} if value is not None else {})
+
+
+@contextmanager
+def _own_surroundings() -> Iterator[None]:
+    """What a run would give to dataset classes that the script makes itself: the tables that ``--data`` and the user's
+    settings name, and judges, which are the endpoints that the script names.
+    """
+    from polymeter.api.settings import read_settings
+    from polymeter.compat.ulmeval.api._direct import DirectAsker
+    from polymeter.core.asker import asking_through
+    from polymeter.dialects.tsv.roots import data_places
+
+    with data_places(read_settings().data), asking_through(DirectAsker()):
+        yield
+
+
+@contextmanager
+def _shown_logs() -> Iterator[None]:
+    """What the script tells its loggers is shown: scripts of these projects print their results so."""
+    from polymeter.guests.loggers import HOME
+
+    logger, handler = logging.getLogger(HOME), logging.StreamHandler()
+    before = logger.level, logger.propagate
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.level, logger.propagate = before
 
 
 def _set(variable: str) -> list[str]:

@@ -50,6 +50,7 @@ _OURS: Mapping[str, tuple[str, str]] = {
     "local": (_PLACES, "NAME=FILE: a local file in place of a dataset (repeatable)"),
     "weights": (_PLACES, "ID=PATH: local files in place of a model id (repeatable)"),
     "limit": (_NUMBER, "at most so many samples of each dataset; below 1 a share"),
+    "journal_dir": (_TEXT, "a local folder for live journals, where outputs go to a network file system"),
     "seed": (_INT, "seed of the run; default: $SEED, else 0"),
 }
 _TYPES: Mapping[str, type] = {_TEXT: str, _INT: int, _NUMBER: float, _JSON: str}
@@ -166,6 +167,7 @@ def _config(given: Mapping[str, Any]) -> UlmevalConfig:
         "limit": int(limit) if limit is not None and limit >= 1 else limit,
         "include_paths": tuple(map(Path, given.get("include_path", ()))),
         "data": parse_places(given.get("local", ()), "--local"),
+        "journal_dir": Path(given["journal_dir"]).resolve() if "journal_dir" in given else None,
         "weights": parse_places(given.get("weights", ()), "--weights"),
     }
     plain = (

@@ -93,10 +93,10 @@ def _named(settings: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str,
 def _size(told: dict[str, Any]) -> tuple[int, int] | None:
     """Width and height in pixels, taken out of the settings. They win over ``size``."""
     size = told.pop("size", None)
-    width, height = (_number(told.pop(name, None), int, name) for name in _SIDES)
+    width, height = (_length(told.pop(name, None), name) for name in _SIDES)
     if width or height:
         return (width or height, height or width)
-    if size in (None, ""):
+    if size in (None, "", "auto"):
         return None
     found = _SIZE.fullmatch(size) if isinstance(size, str) else None
     pair = found.groups() if found else size

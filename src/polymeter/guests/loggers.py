@@ -8,14 +8,15 @@ import re
 
 from polymeter.core.secrets import HIDDEN, hide_secrets, is_secret_name
 
-_HOME = "polymeter.guests"
+HOME = "polymeter.guests"
+"""The logger above all of them."""
 _SHORTEST_KEY = 8
 _KEY = re.compile(r"\bsk-[\w-]{8,}")
 
 
 def guest_logger(name: str) -> logging.Logger:
     """The logger of a name. Where its records go is the run's business."""
-    logger = logging.getLogger(f"{_HOME}.{name}")
+    logger = logging.getLogger(f"{HOME}.{name}")
     if not any(isinstance(item, _WithoutKeys) for item in logger.filters):
         logger.addFilter(_WithoutKeys())
     return logger

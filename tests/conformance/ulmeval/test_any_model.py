@@ -173,6 +173,13 @@ def test_an_adapter_that_wants_pictures_on_a_wrapper(tmp_path: Path) -> None:
     assert asked_of("painter") >= {"painted"}
 
 
+def test_a_yaml_task_that_wants_pictures_on_a_wrapper(tmp_path: Path) -> None:
+    words = ("--include-path", ANY / "yaml")
+    assert polymeter_run(tmp_path / "run", "ulm:Painter", "any_painted", *words, path=MODELS / "painter.py") == 0
+    assert results(tmp_path / "run", "any_painted") == {"right": pytest.approx(2 / 3)}, "yellow is none of its paints"
+    assert asked_of("painter") >= {"any_painted"}
+
+
 def test_the_same_pictures_whatever_the_batch(tmp_path: Path) -> None:
     found = []
     for size in (1, 3):

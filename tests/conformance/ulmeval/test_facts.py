@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from polymeter.cli.main import main
 from polymeter.guests.kits import load_kit_file
+from polymeter.store.folder import RunFolder
 from tests.conformance.ulmeval.kit import messages_of, painter, pictures, polymeter_run, results, samples, written
 from tests.helpers.toy_datasets import png_base64, write_class, write_table
 
@@ -199,6 +201,23 @@ def test_what_evaluate_is_told(tmp_path: Path, words: tuple[str, ...], model: st
     assert results(tmp_path / "run", "Toy") == {"given": 3}
 
 
+@pytest.mark.parametrize(
+    "wanted", ["judge_kwargs['model']", "if 'model' not in judge_kwargs: raise ValueError('Please specify a judge.')"]
+)
+def test_an_evaluate_without_its_judge_says_how_to_name_one_for_the_same_answers(tmp_path: Path, wanted: str) -> None:
+    body = f"""
+    def evaluate(self, eval_file, **judge_kwargs):
+        {wanted}
+        return {{'judged': len(load(eval_file))}}
+    """
+    assert run(tmp_path, body) == 1
+    (note,) = [note for note in RunFolder(tmp_path / "run").read_results()["notes"] if "raised" in note]
+    assert "The run has no judge; 'polymeter score RUN --judge SPEC' judges the answers that are there." in note
+    words = ["score", str(tmp_path / "run"), "--output", str(tmp_path / "judged"), "--judge", "mock", "--quiet"]
+    assert main(words) == 0
+    assert results(tmp_path / "judged", "Toy") == {"judged": 2}
+
+
 def test_one_image_is_a_list_too_and_so_are_several(tmp_path: Path) -> None:
     body = """
     def evaluate(self, eval_file, **judge_kwargs):
@@ -378,8 +397,6 @@ def test_datasets_by_name(tmp_path: Path) -> None:
         assert "no dataset 'Nothing'" in str(said[0].message)
         """,
     )
-    from polymeter.cli.main import main
-
     assert main(["python", "--include-path", str(file.parent), str(script)]) == 0
 
 
@@ -401,8 +418,6 @@ def test_the_codecs_of_the_guide(tmp_path: Path) -> None:
         assert decode_base64_to_image(encode_image_to_base64(Image.new('RGB', (400, 200))), 100).size == (100, 50)
         """,
     )
-    from polymeter.cli.main import main
-
     assert main(["python", str(script)]) == 0
 
 

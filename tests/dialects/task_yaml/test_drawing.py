@@ -289,6 +289,17 @@ def test_too_few_pictures_take_no_other_metric_along(tmp_path, network):
         task.reduce(rows, ReduceContext(output_dir=Path(".")))
 
 
+@pytest.mark.parametrize("metric", ["psnr", "frechet_distance"])
+def test_a_row_without_its_reference_has_no_score(tmp_path, network, metric):
+    write(tmp_path, {"utils.py": "def target(doc):\n    return doc['wanted'] if doc['prompt'][-1] == '0' else []\n"})
+    more = f", extractor: {network}" if metric == "frechet_distance" else ""
+    text = EDIT + f"doc_to_target: !function utils.target\nmetric_list: [{{metric: {metric}{more}}}]\n"
+    task = task_of(tmp_path, text)
+    scored(task, 0, drawn(picture(1)))
+    with pytest.raises(ScoreError, match=f"'{metric}' finds nothing to compare with in this row's doc_to_target"):
+        scored(task, 1, drawn(picture(1)))
+
+
 # --- what is refused before anything is asked ------------------------------------------------------------------------
 
 

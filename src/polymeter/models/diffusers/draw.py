@@ -5,7 +5,7 @@ same number of rows: what is missing is filled up with copies, whose images are 
 
 With that, rows that share a call leave each other alone, unless a pipeline pads the prompts of a call to the longest of
 them. This is tried out once, with a short prompt beside copies of itself and beside long ones: where the two images
-differ, every row has a call to itself.
+differ, every row has a call to itself, filled up as well, so that pixels do not depend on what was found out.
 
 Every row has a generator of its own, on the CPU, as Diffusers advises for numbers that do not depend on the device.
 Some schedulers draw further noise from torch's global generator, for all rows at once. This shows in that generator's
@@ -70,10 +70,8 @@ class Artist:
             if error.kind == "out_of_memory":
                 raise
             return [error] if len(rows) == 1 else self._one_by_one(rows)
-        if has_shared and not self._is_alone:
-            self._is_alone = True
-            return self._one_by_one(rows)
-        return drawn
+        self._is_alone = self._is_alone or has_shared
+        return self._one_by_one(rows) if has_shared and len(rows) > 1 else drawn
 
     def _try_sharing(self, row: Row) -> None:
         """Find out whether an image changes with the prompts that are drawn beside it. Where the pipeline cannot draw
@@ -91,7 +89,7 @@ class Artist:
         if has_shared or not _is_same(copies[0], mixed[0]):
             self._is_alone = True
             _LOG.warning(
-                "What %s draws depends on what is drawn with it: each image is drawn alone, on any images_per_call.",
+                "What %s draws depends on what is drawn with it: each image is drawn alone. Leave images_per_call out.",
                 self._role.name,
             )
 
@@ -102,7 +100,7 @@ class Artist:
         """The images of each row, and whether noise was drawn for all of them together."""
         import torch
 
-        n_fill = 0 if self._is_alone or call_key(self._role, rows[0]) is None else self._n_rows - len(rows)
+        n_fill = 0 if call_key(self._role, rows[0]) is None else self._n_rows - len(rows)
         filled = [*rows, *[rows[-1]] * n_fill]
         given = call_arguments(self._role, filled)
         generators = [torch.Generator("cpu").manual_seed(row.seed) for row in filled]

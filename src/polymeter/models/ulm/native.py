@@ -90,7 +90,7 @@ class NativeModel(BaseModel):
                 return self._backend.respond([request])[0]
         # A thread of its own: the caller may have an event loop running, as notebooks do.
         with ThreadPoolExecutor(1, thread_name_prefix="polymeter-ulm") as pool:
-            return pool.submit(_ask_endpoint, self._backend, request).result()
+            return pool.submit(ask_endpoint, self._backend, request).result()
 
 
 def sort_arguments(name: str, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any], dict[str, Any]]:
@@ -116,7 +116,7 @@ def sort_arguments(name: str, arguments: Mapping[str, Any]) -> tuple[str, dict[s
     return model_path, own, {key: value for key, value in told.items() if key not in known | _NO_SETTINGS}
 
 
-def _ask_endpoint(backend: AsyncModel, request: Request) -> Response:
+def ask_endpoint(backend: AsyncModel, request: Request) -> Response:
     """The answer of an endpoint; failures that may pass are tried again a few times."""
     number = 0
     while True:

@@ -12,7 +12,12 @@ from polymeter.core.asker import asking_through
 from polymeter.core.errors import UnscoredError
 from polymeter.data.formats import dump
 from polymeter.dialects.tsv.native.cells import list_of, text_of
-from polymeter.dialects.tsv.native.questions.datasets import CustomVQADataset, ImageVQADataset, ImageYORNDataset, TextQADataset
+from polymeter.dialects.tsv.native.questions.datasets import (
+    CustomVQADataset,
+    ImageVQADataset,
+    ImageYORNDataset,
+    TextQADataset,
+)
 from polymeter.dialects.tsv.native.questions.scoring import by_rules, main_metric
 from polymeter.dialects.tsv.native.questions.yes_no import infer_yes_or_no
 from tests.dialects.tsv.native.kit import Judge, played, results, served, write_table

@@ -6,7 +6,7 @@ from typing import Any
 
 from polymeter.compat.ulmeval.api.base import BaseAPI
 from polymeter.compat.ulmeval.api.gpt import GPT4V, OpenAIWrapper
-from polymeter.models.ulm.zoo import supported_ULM
+from polymeter.compat.ulmeval.ulm._classes import defined_class, model_class
 
 _MODELS = ("GPTIMAGE1", "GeminiFlashGeneration", "Imagen")
 
@@ -14,6 +14,9 @@ __all__ = ["GPT4V", "BaseAPI", "OpenAIWrapper", *_MODELS]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:
+    found = None if name.startswith("_") else defined_class(BaseAPI, name)
+    if found is not None:
+        return found
     if name in _MODELS:
-        return supported_ULM.of_class(name)
+        return model_class(name)
     raise AttributeError(f"module 'ulmeval.api' has no attribute {name!r}")

@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from polymeter.compat.ulmeval.api._direct import DirectAsker
 from polymeter.core.asker import current_asker, refuse_verdict
 from polymeter.core.parts import Image, Part, Text
 from polymeter.core.request import Generate, Message, Request
@@ -46,14 +48,14 @@ class OpenAIWrapper(BaseAPI):
     """The run's judge.
 
     Args:
-        model: A name that chooses nothing here.
+        model: A name that chooses nothing in a run. In a script (``polymeter python``) it is the model that is asked.
         retry: Not used: the run asks again where that can help.
         key: Not used, not kept.
         verbose: Not used.
         system_prompt: Text put before every question.
         temperature: 0 is greedy.
         timeout: Not used.
-        api_base: Not used.
+        api_base: Not used in a run; in a script the address of the endpoint.
         max_tokens: Most tokens of an answer.
         img_size: Longest side of an image that the judge sees, in pixels; without it, or with -1, it sees all of it.
         img_detail: Not used: a judge sees images as they are.
@@ -79,6 +81,7 @@ class OpenAIWrapper(BaseAPI):
     ) -> None:
         super().__init__(1, system_prompt=system_prompt, verbose=verbose, fail_msg=_FAIL_MSG, **kwargs)
         self.model = model
+        self.api_base = api_base
         self.temperature = temperature
         self.max_tokens = max_tokens
         self.img_size = img_size
@@ -105,7 +108,11 @@ class OpenAIWrapper(BaseAPI):
 
     def generate_inner(self, inputs: Any, **kwargs: Any) -> tuple[int, Any, Any]:
         """0, what the judge says and its response; or 1, ``fail_msg`` and why. See ``generate``."""
-        response = current_asker()(ROLE, Request(self._messages(inputs), self._settings(kwargs)))
+        request, asker = Request(self._messages(inputs), self._settings(kwargs)), current_asker()
+        if isinstance(asker, DirectAsker):
+            response = asker.ask(str(self.model), self.api_base, request)
+        else:
+            response = asker(ROLE, request)
         answer = (response.outputs[0].text or "").strip() if response.outputs else ""
         if response.error is None and answer:
             return 0, answer, response
@@ -113,6 +120,19 @@ class OpenAIWrapper(BaseAPI):
             return 1, self.fail_msg, response.error.message
         refuse_verdict("The judge said nothing.")
         return 1, self.fail_msg, "it said nothing"
+
+    def vqa(self, image: Any, question: str) -> str:
+        """A word about an image, in lower case: what benchmarks ask mPLUG for, where a judge takes its place.
+
+        Args:
+            image: A PIL image, or the path of one.
+            question: The question.
+        """
+        _LOG.info("The judge answers in the place of a model that was trained for questions about images.")
+        part = Image(image) if hasattr(image, "size") else Image(Path(image))
+        text = Text(f"{question}\nAnswer with one word; yes or no, where that answers it.")
+        code, answer, _ = self.generate_inner(Message("user", (part, text)))
+        return str(answer).strip().rstrip(".").lower() if code == 0 else str(answer)
 
     def chat(self, messages: Sequence[Any], **kwargs: Any) -> Any:
         """What the judge says at the end of a conversation: turns with ``role`` and ``content``."""
@@ -124,6 +144,8 @@ class OpenAIWrapper(BaseAPI):
         return True
 
     def _messages(self, message: Any) -> tuple[Message, ...]:
+        if isinstance(message, Message):
+            return (message,)
         given = message if isinstance(message, list) else [message]
         plain = [{"type": "text", **item} if isinstance(item, dict) and "role" in item else item for item in given]
         items = as_items(plain if isinstance(message, list) else plain[0])

@@ -11,6 +11,7 @@ from polymeter.compat.ulmeval.dataset._known import (
     IMAGE_DATASET,
     TEXT_DATASET,
     build_dataset,
+    class_named,
     infer_dataset_basename,
     supported_datasets,
 )
@@ -38,4 +39,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name == "SUPPORTED_DATASETS":  # asked for anew each time: files of the user's may have come
         return supported_datasets()
+    found = None if name.startswith("_") else class_named(name)
+    if found is not None:
+        return found
     raise AttributeError(f"module 'ulmeval.dataset' has no attribute {name!r}")

@@ -5,7 +5,7 @@ and data files hold.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from polymeter.dialects.tsv.live import open_dataset
 
 if TYPE_CHECKING:
     from polymeter.core.catalog import Catalog
+    from polymeter.core.task import TaskSpec
 
 _DIALECT = "tsv"
 IMAGE_DATASET: list[type] = []
@@ -62,6 +63,14 @@ def supported_datasets() -> list[str]:
     return list(dict.fromkeys([*names, *_entries()]))
 
 
+def class_named(class_name: str) -> type | None:
+    """The dataset class of a name, which configuration files use: one that is defined, else one of the user's folders,
+    whose file is run. ``None`` when there is none.
+    """
+    defined = next((found for found in _classes() if found.__name__ == class_name), None)
+    return defined or _listed_where(lambda spec: spec.config.get("class") == class_name)
+
+
 def _of(name: str) -> Any:
     """The dataset of a name if it is open, else its class."""
     dataset = open_dataset(name)
@@ -93,12 +102,20 @@ def _entries() -> list[str]:
 
 def _listed(name: str) -> Any:
     """The class behind a benchmark of the user's folders. Runs its file."""
+    return _listed_where(lambda spec: True, name)
+
+
+def _listed_where(fits: Callable[[TaskSpec], bool], name: str | None = None) -> Any:
     from polymeter.core.registries import DIALECTS
     from polymeter.dialects.tsv.guest import load_class
 
-    catalog = _catalog()
-    entry = next((entry for entry in catalog if entry.name == name and entry.dialect == _DIALECT), None)
-    return None if entry is None else load_class(DIALECTS.get(_DIALECT).load(entry, catalog).tasks[0])
+    catalog, dialect = _catalog(), DIALECTS.get(_DIALECT)
+    for entry in catalog:
+        if entry.dialect == _DIALECT and entry.kind == "task" and name in (None, entry.name):
+            spec = dialect.load(entry, catalog).tasks[0]
+            if fits(spec):
+                return load_class(spec)
+    return None
 
 
 def _catalog() -> Catalog:

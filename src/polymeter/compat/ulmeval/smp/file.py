@@ -9,12 +9,12 @@ import hashlib
 import json
 import mimetypes
 import os
+import shutil
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polymeter.compat.ulmeval._absent import absent_function
 from polymeter.core.sources import is_elsewhere
 from polymeter.data import formats
 from polymeter.data.base64_images import decode_base64_to_image_file
@@ -60,10 +60,6 @@ _FORMATS = {
     ("_tmp", "_response", "_processed"): "pkl",
     ("_rating", "_config", "_meta"): "json",
 }
-
-prepare_reuse_files = absent_function(
-    "prepare_reuse_files", "A run finds its earlier answers itself: give it the same --output, or 'polymeter resume'."
-)
 
 
 class NumpyEncoder(json.JSONEncoder):
@@ -224,6 +220,48 @@ def fetch_aux_files(eval_file: str) -> list[str]:
     return sorted(
         str(found) for found in place.parent.iterdir() if found.name.startswith((f"{place.stem}.", f"{place.stem}_"))
     )
+
+
+def files_of(eval_file: Path, dataset_name: str) -> list[Path]:
+    """A prediction file and what evaluations have written beside it, without the files of other datasets whose names go
+    on where this one's ends (``X_VAL`` beside ``X``).
+    """
+    from polymeter.compat.ulmeval.dataset._known import supported_datasets
+
+    model = eval_file.stem.removesuffix(dataset_name)
+    others = tuple(f"{model}{name}" for name in supported_datasets() if name.startswith(f"{dataset_name}_"))
+    found = [Path(file) for file in fetch_aux_files(str(eval_file))] if eval_file.parent.is_dir() else []
+    return [file for file in found if not (others and file.name.startswith(others))]
+
+
+def prepare_reuse_files(
+    pred_root_meta: str, eval_id: str, model_name: str, dataset_name: str, reuse: bool, reuse_aux: bool | int | str
+) -> None:
+    """Make ready the folder of an evaluation, for scripts: with ``reuse`` it gets the predictions of the newest earlier
+    one; without it, predictions that it holds are put aside, into ``earlier`` below it.
+
+    Args:
+        pred_root_meta: The model's folder, with a folder for each evaluation.
+        eval_id: Name of this evaluation's folder.
+        model_name: Name of the model.
+        dataset_name: Name of the dataset.
+        reuse: Whether earlier predictions are wanted.
+        reuse_aux: Whether what evaluations have written beside them is wanted as well.
+    """
+    here = Path(pred_root_meta, eval_id)
+    own = here / f"{model_name}_{dataset_name}.pkl"
+    if not reuse:
+        for file in files_of(own, dataset_name):
+            target = here / "earlier" / file.name
+            target.parent.mkdir(exist_ok=True)
+            file.replace(target)
+    folders = sorted((place for place in here.parent.iterdir() if place.is_dir() and place != here), reverse=True)
+    there = next((place / own.name for place in folders if (place / own.name).is_file()), None)
+    if not reuse or there is None or own.is_file():
+        return
+    here.mkdir(parents=True, exist_ok=True)
+    for found in files_of(there, dataset_name) if reuse_aux and reuse_aux != "none" else [there]:
+        shutil.copy2(found, here)
 
 
 def HFCacheRoot() -> str:

@@ -5,12 +5,16 @@ is the run's (``--judge``).
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Mapping
 from typing import Any
 
 from polymeter.compat.ulmeval.api.gpt import OpenAIWrapper
 from polymeter.compat.ulmeval.dataset.utils.mmdet_model import MMDetModel
 from polymeter.compat.ulmeval.dataset.utils.mplug import MPLUGModel
 from polymeter.compat.ulmeval.dataset.utils.openclip import OpenCLIPModel
+from polymeter.guests.imports import PREFIX
+from polymeter.guests.places import KITS
 
 __all__ = ["DEBUG_MESSAGE", "INTERNAL", "build_judge"]
 
@@ -19,7 +23,12 @@ DEBUG_MESSAGE = (
     "The judge is the run's: name one with --judge, and try it with 'polymeter run --model' on a small task."
 )
 
-_LOCAL = {"mask2former": MMDetModel, "openclip-vit-l-14": OpenCLIPModel, "mplug": MPLUGModel}
+_LOCAL: Mapping[str, tuple[type, str, str]] = {
+    "mask2former": (MMDetModel, "mmdet_model", "mask2former_swin-s-p4-w7-224_lsj_8x2_50e_coco"),
+    "openclip-vit-l-14": (OpenCLIPModel, "openclip", "ViT-L-14"),
+    "mplug": (MPLUGModel, "mplug", "damo/mplug_visual-question-answering_coco_large_en"),
+}
+"""Judges that look at images, by name: the class, the file beside a benchmark that may hold it, and its weights."""
 
 
 def build_judge(**kwargs: Any) -> Any:
@@ -30,8 +39,29 @@ def build_judge(**kwargs: Any) -> Any:
             them.
 
     Raises:
-        PlanError: It is one of the local models that judge pictures, which do not come with Polymeter.
+        PlanError: It is one of the local models that judge pictures, which do not come with Polymeter, and no file of
+            the benchmark's own has it.
     """
     name = kwargs.pop("model", None)
     kwargs.pop("nproc", None)
-    return _LOCAL.get(str(name), OpenAIWrapper)(name, **kwargs)
+    if name not in _LOCAL:
+        return OpenAIWrapper(name, **kwargs)
+    absent, file, weights = _LOCAL[name]
+    caller = sys._getframe(1).f_globals
+    return _beside(caller, file, absent)(weights, **kwargs)
+
+
+def _beside(caller: Mapping[str, Any], file: str, absent: type) -> type:
+    """The class of a judge that came with the benchmark that asks for it: its file in ``utils`` beside the benchmark.
+    Where there is none, the class that says what is missing.
+    """
+    scope = caller.get("__builtins__")
+    importer = scope.get("__import__") if isinstance(scope, dict) else None
+    if importer is None or not str(caller.get("__name__", "")).startswith(PREFIX):
+        return absent
+    for kit in KITS:
+        module = importer(f"{kit}.dataset.utils.{file}", caller, None, (absent.__name__,), 0)
+        found = getattr(module, absent.__name__, absent)
+        if found is not absent:
+            return found  # type: ignore[no-any-return]
+    return absent

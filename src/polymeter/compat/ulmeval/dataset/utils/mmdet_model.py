@@ -6,6 +6,7 @@ __all__ = ["MMDetModel"]
 
 MMDetModel = absent_class(
     "MMDetModel",
-    "It needs mmdet 2 with mmcv-full 1 and the weights of a Mask2Former. A detector of Transformers stands in for it: "
+    "It needs mmdet 2 with mmcv-full 1, the weights of a Mask2Former, and its file utils/mmdet_model.py beside the "
+    "benchmark. A detector of Transformers stands in for it: "
     "polymeter.metrics.detectors.make_detector('hf:PATH_OR_ID'); polymeter.metrics.composition has GenEval's checks.",
 )

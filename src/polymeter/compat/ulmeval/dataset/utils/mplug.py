@@ -6,6 +6,6 @@ __all__ = ["MPLUGModel"]
 
 MPLUGModel = absent_class(
     "MPLUGModel",
-    "It needs modelscope with the weights of mplug_visual-question-answering_coco_large_en. A judge can answer yes or "
-    "no about a picture: build_judge(model=...) with --judge.",
+    "It needs modelscope, the weights of mplug_visual-question-answering_coco_large_en, and its file utils/mplug.py "
+    "beside the benchmark. A judge can answer in its place: name one with --judge.",
 )

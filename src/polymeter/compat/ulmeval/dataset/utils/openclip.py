@@ -6,5 +6,6 @@ __all__ = ["OpenCLIPModel"]
 
 OpenCLIPModel = absent_class(
     "OpenCLIPModel",
-    "It needs open_clip with the weights of ViT-L/14. polymeter.metrics.detectors tells objects and their colours.",
+    "It needs open_clip with the weights of ViT-L/14, and its file utils/openclip.py beside the benchmark. "
+    "polymeter.metrics.detectors tells objects and their colours.",
 )
