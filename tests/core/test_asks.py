@@ -36,6 +36,12 @@ def test_sizes(told: dict, size: tuple[int, int] | None) -> None:
     assert image_ask(told).size == size
 
 
+def test_a_runs_size_wins_over_a_tasks_width_and_height() -> None:
+    assert image_ask({"size": "16x24"}, defaults={"width": 64, "height": 32}).size == (16, 24)
+    assert image_ask({"size": ""}, defaults={"width": 64, "height": 32}).size == (64, 32)
+    assert image_ask({"width": 16}, defaults={"size": "64x32"}).size == (16, 16)
+
+
 def test_the_rest_keeps_the_fields_names() -> None:
     told = {"steps": 20, "guidance_scale": 4.5, "negative_prompt": "blur", "seed": 3, "strength": None}
     assert image_ask(told).extra == {"num_inference_steps": 20, "guidance_scale": 4.5, "negative_prompt": "blur"}

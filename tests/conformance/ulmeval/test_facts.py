@@ -255,14 +255,14 @@ def test_any_other_result_is_refused_and_the_answers_are_kept(tmp_path: Path, re
     assert results(tmp_path / "run", "Toy") == {}
 
 
-def test_lists_of_records_are_results_too(tmp_path: Path) -> None:
+def test_the_numbers_of_records_are_averaged(tmp_path: Path) -> None:
     body = """
     def evaluate(self, eval_file, **judge_kwargs):
         rows = [dict(index=str(x), score=float(i), why='so') for i, x in enumerate(load(eval_file)['index'])]
         return {'results': rows}
     """
     assert run(tmp_path, body) == 0
-    assert results(tmp_path / "run", "Toy") == {"results/0/score": 0.0, "results/1/score": 1.0}
+    assert results(tmp_path / "run", "Toy") == {"results/score": 0.5}
 
 
 def test_names_that_begin_alike_do_not_touch_each_other(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import pytest
 from PIL import Image
 
 import polymeter
+from polymeter.api.trying import check_gold
 from polymeter.core.errors import ModelError, PlanError
 from polymeter.core.request import Output, Response
 from polymeter.models.mock import MockBatch
@@ -106,6 +107,23 @@ def test_the_batch_changes_no_picture(task, tmp_path):
     run(Painter(), task, tmp_path / "one", batch_size=1)
     run(Painter(), task, tmp_path / "all", batch_size=N_ROWS)
     assert pictures(tmp_path / "one") == pictures(tmp_path / "all")
+
+
+def test_the_gold_answer_of_a_picture_scores_full_marks(tmp_path):
+    pytest.importorskip("skimage")
+    (tmp_path / "pictures").mkdir()
+    for grey in (10, 20):
+        Image.new("RGB", (16, 16), (grey, grey, grey)).save(tmp_path / "pictures" / f"{grey}.png")
+    text = TASK.partition("dataset_path")[0] + (
+        "dataset_path: imagefolder\ndataset_kwargs: {data_dir: pictures}\ntest_split: train\n"
+        "output_type: generate_image\ndoc_to_text: draw it\ndoc_to_target: image\nmetric_list: [psnr, ssim]\n"
+    )
+    write(tmp_path, {"gold.yaml": text})
+    (found,) = check_gold(tmp_path / "gold.yaml")
+    assert [(item.metric, item.value, item.verdict) for item in found.results] == [
+        ("psnr", 100.0, "full"),
+        ("ssim", 1.0, "full"),
+    ]
 
 
 def test_shapes_draws_what_a_yaml_asks_for(task, tmp_path):

@@ -123,7 +123,7 @@ def test_what_a_model_does_not_take_is_refused(tmp_path: Path) -> None:
     (tmp_path / "v.mp4").write_bytes(b"x")
     with pytest.raises(ModelError, match=r"Single takes no video\. It takes: text, image\."):
         Single().generate([{"type": "video", "value": str(tmp_path / "v.mp4")}])
-    with pytest.raises(DataError, match="A message cannot be a int"):
+    with pytest.raises(DataError, match="A message cannot be an int"):
         Single().generate(3)
 
 

@@ -17,27 +17,73 @@ class NotKnown:
 
 
 NOT_KNOWN: Final = NotKnown()
+_CHANGING = ("update", "setdefault", "pop", "popitem", "clear", "append", "extend", "insert", "remove")
 
 
 def constants(body: list[ast.stmt], outer: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The names that statements bind to known values, those of an outer scope included. A name that is bound again to
-    something else is not known.
+    """The names that statements bind to known values, those of an outer scope included. A name that is bound again or
+    changed in a way that is not understood is not known. Attributes of names (``Class.x``) are known by their dotted
+    name once they are changed.
     """
     found = dict(outer or {})
     for node in body:
-        for name, expression in assigned(node):
-            found[name] = value_of(expression, found)
+        for name, value in _bindings(node, found):
+            found[name] = value
     return found
 
 
-def assigned(node: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
-    """Names that a statement binds, each with the expression."""
+def bound(node: ast.stmt) -> Iterator[str]:
+    """Names that a statement binds or changes, also somewhere inside it."""
+    yield from (name for name, _ in _bindings(node, {}))
+
+
+def _bindings(node: ast.stmt, known: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """What a statement binds or changes, each with its value from then on."""
     if isinstance(node, ast.Assign):
         for target in node.targets:
-            if isinstance(target, ast.Name):
-                yield target.id, node.value
-    elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
-        yield node.target.id, node.value
+            yield from _assigned(target, node.value, known)
+    elif isinstance(node, ast.AnnAssign) and node.value is not None:
+        yield from _assigned(node.target, node.value, known)
+    elif isinstance(node, ast.AugAssign):
+        name = _name(node.target)
+        if name:
+            left = ast.Name(name) if isinstance(node.target, ast.Name) else node.target
+            yield name, value_of(ast.BinOp(left, node.op, node.value), known)
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        yield from _called_on(node.value, known)
+    elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        inner = (item for item in ast.walk(node) if isinstance(item, ast.stmt) and item is not node)
+        yield from ((name, NOT_KNOWN) for item in inner for name in bound(item))
+
+
+def _assigned(target: ast.expr, value: ast.expr, known: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    if isinstance(target, ast.Subscript):
+        name = _name(target.value)
+        if name:
+            old, key = known.get(name), value_of(target.slice, known)
+            is_known = isinstance(old, dict) and isinstance(key, str)
+            yield name, {**old, key: value_of(value, known)} if is_known and old is not None else NOT_KNOWN
+    elif name := _name(target):
+        yield name, value_of(value, known)
+
+
+def _called_on(node: ast.Call, known: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """``name.update({…})`` changes a mapping; what other methods that change things make of one is not known."""
+    if not isinstance(node.func, ast.Attribute) or node.func.attr not in _CHANGING:
+        return
+    name = _name(node.func.value)
+    if name:
+        old, more = known.get(name), [value_of(item, known) for item in node.args]
+        is_known = node.func.attr == "update" and not node.keywords
+        is_known = is_known and isinstance(old, dict) and all(isinstance(item, dict) for item in more)
+        yield name, {key: value for item in (old, *more) for key, value in item.items()} if is_known else NOT_KNOWN
+
+
+def _name(node: ast.expr) -> str:
+    """``x`` and ``Class.x`` as they are written; of other expressions nothing."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return f"{node.value.id}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def value_of(node: ast.expr | None, known: Mapping[str, Any]) -> Any:
@@ -63,6 +109,11 @@ def value_of(node: ast.expr | None, known: Mapping[str, Any]) -> Any:
         found = _joined(node.values, known)
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         found = _joined([node.left, node.right], known)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        sides = [value_of(side, known) for side in (node.left, node.right)]
+        found = {**sides[0], **sides[1]} if all(isinstance(side, dict) for side in sides) else NOT_KNOWN
+    elif isinstance(node, ast.DictComp):
+        found = _comprehended(node, known)
     else:
         found = _literal(node)
     return found
@@ -96,6 +147,21 @@ def _mapping(node: ast.Dict, known: Mapping[str, Any]) -> Any:
         if not isinstance(name, (str, int, float, bool)):
             return NOT_KNOWN
         found[name] = value_of(value, known)
+    return found
+
+
+def _comprehended(node: ast.DictComp, known: Mapping[str, Any]) -> Any:
+    """``{f"A_{x}": … for x in ("p", "q")}``: one loop over known values, by one name."""
+    loop = node.generators[0]
+    items = value_of(loop.iter, known)
+    if len(node.generators) > 1 or loop.ifs or not isinstance(loop.target, ast.Name) or not isinstance(items, list):
+        return NOT_KNOWN
+    found: dict[Any, Any] = {}
+    for item in items:
+        one = value_of(ast.Dict([node.key], [node.value]), {**known, loop.target.id: item})
+        if not isinstance(one, dict):
+            return NOT_KNOWN
+        found |= one
     return found
 
 

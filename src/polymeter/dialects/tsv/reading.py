@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from polymeter.core.errors import PlanError
-from polymeter.dialects.tsv.literals import NOT_KNOWN, constants, value_of
+from polymeter.dialects.tsv.literals import NOT_KNOWN, bound, constants, value_of
 from polymeter.guests.sources import packages_needed
 
 URLS: Final = "DATASET_URL"
@@ -158,8 +158,9 @@ class _Reader:
             scope = {**self._constants, **{f"{other}.{URLS}": v.get(URLS) for other, v in self._values.items()}}
             body = self._nodes[name].body
             inside = constants(body, scope)
-            own = {item for node in body for item in _targets(node)}
-            self._values[name] = {item: inside[item] for item in own}
+            own = {item for node in body for item in bound(node)}
+            # What is set or changed after the class (``Class.x = …``) is known by its dotted name.
+            self._values[name] = {item: self._constants.get(f"{name}.{item}", inside[item]) for item in own}
         return self._values[name]
 
     def _datasets(
@@ -185,11 +186,6 @@ def _is_dataset_class(found: DatasetClass) -> bool:
     if any(_BASE_NAME.fullmatch(base) for base in found.bases):
         return True
     return URLS in found.values and bool(found.bases or found.methods & set(_METHODS))
-
-
-def _targets(node: ast.stmt) -> Iterator[str]:
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-    yield from (target.id for target in targets if isinstance(target, ast.Name) and getattr(node, "value", None))
 
 
 def _bases(node: ast.ClassDef) -> Iterator[str]:

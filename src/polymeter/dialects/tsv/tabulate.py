@@ -2,13 +2,15 @@
 
 Numbers in a mapping keep their keys, joined by ``/`` where mappings are nested. A table (a DataFrame, or lists of one
 length under their names) gives ``row/column`` for each of its numbers: a row is called by its label, else by the text
-in the first column of texts, else by its number; the only row of a table without texts is not called at all. Texts,
-missing values and truth values are no numbers; they stand in the stored answer alone.
+in the first column of texts, else by its number; the only row of a table without texts is not called at all. A list of
+records (mappings, one for each sample) gives the mean of each of its numbers. Missing values, truth values and texts
+are no numbers, but for a decimal that is spelled out in a DataFrame; they stand in the stored answer alone.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
 MOST_ROWS = 200
 """A table with more rows lists samples and not results; it stays in the stored answer."""
 _JOINT = "/"
+_KEYS = frozenset({"id", "idx", "index"})
+"""What tells records apart, and is no measurement."""
+_WRITTEN = re.compile(r"(?:[^=]*=\s*)?(\d+\.\d+)(%?)(?:\s*\(\s*\d+\s*/\s*\d+\s*\))?")
+"""A number as GenEval's table writes it: ``0.55000``, ``counting = 50.00% (1 / 2)``."""
 
 
 def check_returned(returned: Any, author: str) -> None:
@@ -69,7 +75,7 @@ def as_json(returned: Any) -> Any:
 
 def _walk(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], float]]:
     if is_table(value):
-        yield from _cells(path, _columns(value), _labels(value))
+        yield from _cells(path, _columns(value), _labels(value), is_read=True)
     elif isinstance(value, Mapping):
         lists = {str(key): item for key, item in value.items() if _is_list(item) and not _holds_records(item)}
         if lists and len(lists) == len(value) and len({len(item) for item in lists.values()}) == 1:
@@ -77,6 +83,8 @@ def _walk(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], 
         else:
             for key, item in value.items():
                 yield from _walk(item, (*path, str(key)))
+    elif _is_list(value) and _holds_records(value):
+        yield from _means(path, [item for item in value if isinstance(item, Mapping)])
     elif _is_list(value):
         if len(value) <= MOST_ROWS:
             for place, item in enumerate(value):
@@ -85,8 +93,21 @@ def _walk(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], 
         yield path, number
 
 
+def _means(
+    path: tuple[str, ...], records: Sequence[Mapping[Any, Any]]
+) -> Iterator[tuple[tuple[str, ...], float | int]]:
+    """The mean of each number of a list of records, and over how many it is, where some have none."""
+    names = dict.fromkeys(key for record in records for key in record if str(key).lower() not in _KEYS)
+    for name in names:
+        found = [number for record in records if (number := _number(record.get(name))) is not None]
+        if found:
+            yield (*path, str(name)), found[0] if len(records) == 1 else math.fsum(found) / len(found)
+            if len(found) < len(records):
+                yield (*path, f"{name} (number)"), len(found)
+
+
 def _cells(
-    path: tuple[str, ...], columns: Mapping[str, Sequence[Any]], labels: Sequence[str] | None
+    path: tuple[str, ...], columns: Mapping[str, Sequence[Any]], labels: Sequence[str] | None, *, is_read: bool = False
 ) -> Iterator[tuple[tuple[str, ...], float]]:
     n_rows = len(next(iter(columns.values()), ()))
     if n_rows > MOST_ROWS:
@@ -95,6 +116,8 @@ def _cells(
     for place in range(n_rows):
         for name, values in columns.items():
             number = _number(values[place])
+            if number is None and is_read:
+                number = _written(values[place])
             if number is not None:
                 yield (*path, *rows[place : place + 1], name), number
 
@@ -154,3 +177,9 @@ def _number(value: Any) -> float | int | None:
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
         return None
     return int(value) if isinstance(value, Integral) else float(value)
+
+
+def _written(value: Any) -> float | None:
+    """The number that a cell of a DataFrame spells out; a percentage as a fraction."""
+    found = _WRITTEN.fullmatch(value.strip()) if isinstance(value, str) else None
+    return None if found is None else float(found[1]) / (100 if found[2] else 1)

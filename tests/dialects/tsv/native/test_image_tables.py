@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import io
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -84,10 +83,10 @@ def test_a_scene_is_looked_for_in_the_pixels(root: Path, tmp_path: Path) -> None
     drawn = [[circles("red")], [circles("green", 2)], [circles("red")]]
     scored = played(dataset, drawn)
     assert scored[1].score is not None
-    assert math.isnan(scored[1].score.values["colour", "none"])
+    assert ("colour", "none") not in scored[1].score.values
     found = results(dataset, scored, tmp_path)
     assert found["correct"].value == pytest.approx(2 / 3)
-    assert (found["colour"].value, found["colour"].n) == (0.5, 2)
+    assert (found["colour"].value, found["colour"].n, found["colour"].n_planned) == (0.5, 2, 2)
     assert found["correct tag/counting"].value == 1
     assert "position" not in found
     explanation = dataset.evaluate_sample(dataset.data.iloc[2], drawn[2])["explanation"]

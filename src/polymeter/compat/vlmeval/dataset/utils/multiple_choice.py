@@ -11,6 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from polymeter.compat.ulmeval.smp.file import dump
 from polymeter.compat.ulmeval.utils.mp_util import track_progress_rich
+from polymeter.compat.vlmeval.dataset.utils._tables import (
+    MMMU_preproc,
+    report_acc_MMSci,
+    report_acc_MMT,
+    report_acc_MMVP,
+)
 from polymeter.core.errors import DataError, UnscoredError
 from polymeter.dialects.tsv.native.cells import column, options_of
 from polymeter.dialects.tsv.native.multiple_choice import circular
@@ -24,12 +30,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "MMMU_preproc",
     "build_choices",
     "extract_answer_from_item",
     "mcq_circular_eval",
     "mcq_vanilla_eval",
     "prefetch_answer",
     "report_acc",
+    "report_acc_MMSci",
+    "report_acc_MMT",
+    "report_acc_MMVP",
 ]
 
 

@@ -4,7 +4,9 @@ say how pictures are scored.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,6 +20,7 @@ from polymeter.dialects.tsv.native.images.pictures import picture_in
 from polymeter.dialects.tsv.native.images.scoring import (
     CHECKLIST,
     REFERENCE,
+    SCALE,
     SCENE,
     SCORED_BY,
     by_checklist,
@@ -25,6 +28,7 @@ from polymeter.dialects.tsv.native.images.scoring import (
     by_scale,
     by_scene,
     joined,
+    metrics_of,
     ways,
 )
 from polymeter.dialects.tsv.native.repeats import mean_over
@@ -94,7 +98,7 @@ class GeneratedImages(BuiltIn):
                 SCENE: lambda: by_scene(line, image, self.detector),
                 REFERENCE: lambda: by_reference(image, reference),
                 CHECKLIST: lambda: by_checklist(line, image, prompt, inputs),
-                "scale": lambda: by_scale(image, prompt, inputs),
+                SCALE: lambda: by_scale(image, prompt, inputs),
             }
             return joined([made[way]() for way in chosen])
 
@@ -103,10 +107,19 @@ class GeneratedImages(BuiltIn):
         return found if reference is None else {**found, "reference": reference}
 
     def results(self, rows: Iterable[Row], context: ReduceContext) -> list[Result]:
-        """The metrics over all rows and by ``category``, ``tag`` and the like, without those that no row has."""
+        """The metrics over all rows and by ``category``, ``tag`` and the like, without those that no row has. A metric
+        is planned for the rows that ask for it.
+        """
         main = next((_MAIN[name] for name in SCORED_BY if name in self.data.columns), "judge_score")
+        rows = list(rows)
         found = sorted_results(rows, self.data, {main: True, **self.METRICS}, context)
-        return [result for result in found if result.n or (result.metric == main and not result.subset)]
+        lines = (self.data.iloc[row.index] for row in rows)
+        planned = Counter(name for line in lines for name in metrics_of(line, has_judge=ROLE in context.roles))
+        return [
+            replace(result, n_planned=None if result.subset else planned.get(result.metric))
+            for result in found
+            if result.n or (result.metric == main and not result.subset)
+        ]
 
     def notes(self) -> tuple[str, ...]:
         """What a user should know of how the table is scored."""

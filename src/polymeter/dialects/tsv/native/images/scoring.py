@@ -4,7 +4,6 @@ has, else by a judge's number where the run has a judge.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -17,14 +16,16 @@ from polymeter.metrics.image import CEILING_DB, is_resized, psnr, ssim
 
 SCENE, REFERENCE, CHECKLIST = "scene", "reference", "checklist"
 SCORED_BY = (SCENE, REFERENCE, CHECKLIST)
+SCALE = "scale"
 SHAPES = "shapes"
+_METRICS = {REFERENCE: ("psnr", "ssim"), CHECKLIST: ("checklist", "checklist_all"), SCALE: ("judge_score",)}
 EDITING = "How well does the picture carry out the prompt on the input picture, and leave the rest of it as it was?"
 
 Scored = Mapping[str, Any]
 
 
 def by_scene(line: Mapping[str, Any], image: Any, detector: str) -> dict[str, Any]:
-    """``correct``, ``count``, ``colour`` and ``position``: 1 or 0, NaN for what the scene does not ask for.
+    """``correct``, ``count``, and where the scene asks for them ``colour`` and ``position``: 1 or 0.
 
     Args:
         line: The row; its column ``scene`` holds a scene in GenEval's schema.
@@ -35,16 +36,11 @@ def by_scene(line: Mapping[str, Any], image: Any, detector: str) -> dict[str, An
         DataError: The scene is of no such schema.
         PlanError: There is no such detector, or one has to be named.
     """
-    try:
-        scene = read_scene(column(line, SCENE))
-    except DataError as error:
-        raise DataError(error.what, where=f"{place_of(line, SCENE)} {error.where}".strip(), hint=error.hint) from error
+    scene = _scene(line)
     verdict = check_image(scene, image, _detector(detector or _usual_detector(scene)))
-    aspects = {"correct": verdict.is_correct, "count": verdict.count}
-    optional = {"colour": verdict.colour, "position": verdict.position}
-    values = {name: float(value) for name, value in aspects.items()}
-    values |= {name: math.nan if value is None else float(value) for name, value in optional.items()}
-    return {**values, "explanation": verdict.explanation}
+    aspects = {name: getattr(verdict, name) for name in ("count", "colour", "position")}
+    values = {name: float(value) for name, value in aspects.items() if value is not None}
+    return {"correct": float(verdict.is_correct), **values, "explanation": verdict.explanation}
 
 
 def by_reference(image: Any, reference: Any) -> dict[str, Any]:
@@ -92,10 +88,35 @@ def ways(line: Mapping[str, Any], *, has_judge: bool) -> list[str]:
     """By which columns a row is scored; ``scale`` for a judge's number; nothing where nobody can tell."""
     found = [name for name in SCORED_BY if not is_empty(line.get(name))]
     if not found:
-        return ["scale"] if has_judge else []
+        return [SCALE] if has_judge else []
     if CHECKLIST in found and not has_judge:
         found.remove(CHECKLIST)
     return found
+
+
+def metrics_of(line: Scored, *, has_judge: bool) -> tuple[str, ...]:
+    """The metrics that a row asks for. Of a scene that cannot be read only the two that every scene has are known."""
+    asked: list[str] = []
+    for way in ways(line, has_judge=has_judge):
+        asked += _asked_by_scene(line) if way == SCENE else _METRICS[way]
+    return tuple(asked)
+
+
+def _asked_by_scene(line: Scored) -> tuple[str, ...]:
+    try:
+        wanted = _scene(line).include
+    except DataError:
+        wanted = ()
+    colour = ("colour",) if any(clause.colour for clause in wanted) else ()
+    position = ("position",) if any(clause.position for clause in wanted) else ()
+    return ("correct", "count", *colour, *position)
+
+
+def _scene(line: Scored) -> Scene:
+    try:
+        return read_scene(column(line, SCENE))
+    except DataError as error:
+        raise DataError(error.what, where=f"{place_of(line, SCENE)} {error.where}".strip(), hint=error.hint) from error
 
 
 def _usual_detector(scene: Scene) -> str:
