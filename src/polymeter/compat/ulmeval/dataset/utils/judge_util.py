@@ -63,5 +63,5 @@ def _beside(caller: Mapping[str, Any], file: str, absent: type) -> type:
         module = importer(f"{kit}.dataset.utils.{file}", caller, None, (absent.__name__,), 0)
         found = getattr(module, absent.__name__, absent)
         if found is not absent:
-            return found  # type: ignore[no-any-return]
+            return found
     return absent
