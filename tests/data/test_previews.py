@@ -49,7 +49,7 @@ def store(tmp_path):
 def test_a_video_leaves_a_strip(store, clip):
     video = Video(clip)
     assert store.describe(video) == {"source": clip}
-    Previews(store).look(video)
+    Previews(store, store.folder / "fetched").look(video)
     note = store.describe(video)
     assert {key: note[key] for key in ("source", "width", "height", "duration_s")} == {
         "source": clip,
@@ -68,7 +68,7 @@ def test_a_video_is_looked_at_once_in_a_run(store, clip, monkeypatch):
     looks = []
     look = module.strip
     monkeypatch.setattr(module, "strip", lambda video: (looks.append(video), look(video))[1])
-    previews = Previews(store)
+    previews = Previews(store, store.folder / "fetched")
     videos = [Video(clip), Video(clip), Video(clip, start_s=1.0)]
     for video in videos:
         previews.look(video)
@@ -77,7 +77,7 @@ def test_a_video_is_looked_at_once_in_a_run(store, clip, monkeypatch):
 
 
 def test_a_video_that_cannot_be_shown_fails_no_request(store, tmp_path):
-    prefetcher = Prefetcher(store, 1)
+    prefetcher = Prefetcher(store, 1, store.folder / "fetched")
     parts = (Video(str(tmp_path / "none.mp4")), Audio(str(tmp_path / "none.wav")), Video(b"broken"), Text("?"))
     done = []
     request = Request((Message("user", parts),), Generate())
@@ -93,7 +93,7 @@ def test_small_sounds_are_kept_as_they_are(store, tmp_path):
     small, large = sound(2000), sound(SOUND_BYTES)
     (tmp_path / "a.wav").write_bytes(small)
     (tmp_path / "b.wav").write_bytes(large)
-    previews = Previews(store)
+    previews = Previews(store, store.folder / "fetched")
     kept, left = Audio(str(tmp_path / "a.wav")), Audio(str(tmp_path / "b.wav"))
     array = Audio({"array": [0.0], "sampling_rate": 8000}, key="row 1")
     for audio in (kept, left, array):
@@ -104,11 +104,11 @@ def test_small_sounds_are_kept_as_they_are(store, tmp_path):
 
 
 def test_nothing_is_done_where_previews_are_off_or_content_is_elsewhere(tmp_path, clip):
-    previews = Previews(MediaStore(tmp_path / "media", keeps_previews=False))
+    previews = Previews(MediaStore(tmp_path / "media", keeps_previews=False), tmp_path)
     assert not previews.is_wanted(Video(clip))
     assert not previews.is_wanted(Audio(sound(10)))
     assert previews.is_wanted(Image(clip))
-    assert not Previews(MediaStore(tmp_path / "media")).is_wanted(Video("https://example.org/a.mp4"))
+    assert not Previews(MediaStore(tmp_path / "media"), tmp_path).is_wanted(Video("https://example.org/a.mp4"))
 
 
 def test_media_by_data_url():

@@ -104,7 +104,7 @@ class Lanes:
 
     def __init__(self, folder: Path) -> None:
         self.media = MediaStore(folder)
-        self.prefetcher = Prefetcher(self.media, 2)
+        self.prefetcher = Prefetcher(self.media, 2, self.media.folder / "fetched")
         self.made: list[EndpointLane] = []
         self.done: list[Asked] = []
         self.done_on: set[str] = set()

@@ -48,7 +48,7 @@ def flatten_task(name: str, include_paths: Sequence[Path] = ()) -> str:
 def check_path(path: Path, include_paths: Sequence[Path] = ()) -> list[Problem]:
     """What is wrong with a benchmark file or a folder of them; empty when nothing is. Executes none of their code."""
     catalog = build_catalog([*include_paths, path])
-    inside = path.resolve()
+    inside = plan.named_place(path)
     problems = [problem for problem in catalog.problems if problem.where.startswith(str(inside))]
     for name, files in catalog.clashes.items():
         if any(file.is_relative_to(inside) for file in files):

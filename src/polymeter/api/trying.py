@@ -82,7 +82,7 @@ class GoldCheck:
 
 def tasks_in(path: Path, include_paths: Sequence[Path] = ()) -> list[str]:
     """Names of the tasks that are written in a file or below a folder, in the order of the catalog."""
-    inside = path.resolve()
+    inside = plan.named_place(path)
     catalog = build_catalog((*include_paths, path))
     return [
         entry.name

@@ -212,10 +212,10 @@ def _specs(wanted: str, catalog: Catalog) -> tuple[TaskSpec, ...]:
     Raises:
         PlanError: Nothing, or its file is broken.
     """
-    from polymeter.engine.plan import select
+    from polymeter.engine.plan import named_place, select
 
     try:
-        return select([str(Path(wanted).resolve()) if Path(wanted).is_file() else wanted], catalog).tasks
+        return select([str(named_place(Path(wanted))) if Path(wanted).is_file() else wanted], catalog).tasks
     except PlanError as error:
         where = _OPTION if error.where == "--tasks" else error.where
         raise PlanError(error.what, where=where, hint=error.hint) from error

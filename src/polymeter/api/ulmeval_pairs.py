@@ -118,9 +118,11 @@ class Pair(ABC):
 
     def include_paths(self) -> tuple[Path, ...]:
         """Folders and files of benchmarks: those that are named, and the benchmark's own file where it was named."""
+        from polymeter.engine.plan import named_place
+
         told = self.config.include_paths
         named = [Path(item.name) for item in self.config.datasets]
-        return (*told, *(path for path in named if path.is_file() and path.resolve() == self.spec.file))
+        return (*told, *(path for path in named if path.is_file() and named_place(path) == self.spec.file))
 
     def tsv_options(self) -> dict[str, Any]:
         """Options for dataset classes."""

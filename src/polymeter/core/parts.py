@@ -194,11 +194,17 @@ class Image:
             return str(self.source)[:120]
         return self.key or type(self.source).__name__
 
+    def supply(self, data: bytes) -> None:
+        """Give the bytes of an image that lies elsewhere, for whoever wants its pixels; until ``release``."""
+        self._memo.resolved = data
+
     def _resolve(self) -> Any:
         source: Any = self.source
+        memo = self._memo
+        if is_elsewhere(source):
+            return source if memo.resolved is None else memo.resolved
         if not callable(source) or is_pil(source):
             return source
-        memo = self._memo
         if memo.resolved is None:
             with boundary(DataError, f"Reading the image {self.describe()}"):
                 memo.resolved = source()

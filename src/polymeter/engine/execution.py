@@ -21,7 +21,7 @@ from polymeter.engine.endpoint_lane import EndpointLane
 from polymeter.engine.gate import Gate
 from polymeter.engine.groups import reduce_group
 from polymeter.engine.lanes import Lane, Listener
-from polymeter.engine.plan import Plan, model_name, played_samples, role_names
+from polymeter.engine.plan import Plan, cache_folder, model_name, played_samples, role_names
 from polymeter.engine.player import MODEL_ROLE, SampleInPlay, TaskInPlay
 from polymeter.engine.prefetch import Prefetcher
 from polymeter.engine.recorder import Recorder
@@ -73,7 +73,7 @@ class Execution:
         self._media = MediaStore(folder.media, keeps_previews=options.media == "previews")
         self._writer = JournalWriter(folder.journal, [task.spec.name for task in plan.opened])
         self._gate = Gate(options.seed)
-        self._prefetcher = Prefetcher(self._media, options.decode_workers)
+        self._prefetcher = Prefetcher(self._media, options.decode_workers, cache_folder(options) / "fetched_images")
         changed = set(manifest.pop("changed", ()))
         identity = manifests.seal_identity(plan)
         self._tasks = [

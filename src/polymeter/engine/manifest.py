@@ -14,7 +14,7 @@ from polymeter.core.identity import canonical, fingerprint, source_hash
 from polymeter.core.model import ModelSpec
 from polymeter.core.options import RunOptions
 from polymeter.core.secrets import HIDDEN, with_digests, without_secrets
-from polymeter.engine.plan import FILE_ENDINGS, Plan, describe_selection, model_name, played_samples
+from polymeter.engine.plan import FILE_ENDINGS, Plan, describe_selection, model_name, named_place, played_samples
 from polymeter.engine.provenance import git_state, hardware, software
 from polymeter.engine.stored import describe_traits
 from polymeter.store.folder import RunFolder
@@ -93,7 +93,7 @@ def new_manifest(plan: Plan, folder: RunFolder, command: str) -> dict[str, Any]:
         "tasks": [_task(plan, number) for number in range(len(plan.opened))],
         "identity": identity_of(plan),
         "options": {"identity": options.identity(), "runtime": runtime},
-        "include_paths": [{"path": str(path.resolve()), **git_state(path)} for path in options.include_paths],
+        "include_paths": [{"path": str(named_place(path)), **git_state(path)} for path in options.include_paths],
         "data": dict(options.data),
         "weights": dict(options.weights),
         **software(),
@@ -199,7 +199,7 @@ def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Path):
-        return str(value.resolve())
+        return str(named_place(value))
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return value

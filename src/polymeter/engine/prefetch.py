@@ -1,7 +1,8 @@
 """Media ahead of the model: decoding and previews on their own threads, so that a model never waits for a picture it
 could have had.
 
-For a model on this machine images are decoded whole, and one that cannot be is its request's failure. For an endpoint
+For a model on this machine images are decoded whole, and one that cannot be is its request's failure; one that lies at a
+URL is fetched first, once. For an endpoint
 only their headers are read, since it is sent the bytes as they are: one that is broken further on is for whoever
 decodes it to say. Of videos and sounds only a preview is made: how they are decoded is the model's business, and so is
 their failure.
@@ -39,10 +40,11 @@ class Prefetcher:
     Args:
         media: Where previews go.
         workers: How many threads decode.
+        fetched: Where copies of images that lie at URLs are kept.
     """
 
-    def __init__(self, media: MediaStore, workers: int) -> None:
-        self._previews = Previews(media)
+    def __init__(self, media: MediaStore, workers: int, fetched: Path) -> None:
+        self._previews = Previews(media, fetched)
         self._pool = Pool("decode", workers)
 
     def prepare(self, requests: Sequence[Request], ready: Callable[[list[Response | None]], None]) -> None:
@@ -113,10 +115,12 @@ class Previews:
 
     Args:
         media: Where previews go.
+        fetched: Where copies of images that lie at URLs are kept.
     """
 
-    def __init__(self, media: MediaStore) -> None:
+    def __init__(self, media: MediaStore, fetched: Path) -> None:
         self._media = media
+        self._fetched = fetched
         self._shows_videos = media.keeps_previews and find_spec("av") is not None
         self._notes: dict[Any, dict[str, Any]] = {}
 
@@ -136,10 +140,12 @@ class Previews:
             is_shown_encoded: Whether the model is sent the encoded bytes, so that an image need not be decoded.
 
         Raises:
-            DataError: An image cannot be decoded, or has no header that can be read.
+            DataError: An image cannot be fetched or decoded, or has no header that can be read.
         """
         if isinstance(medium, Image):
             if not is_shown_encoded:
+                if is_remote(medium) and not medium.is_decoded:
+                    self._fetch(medium)
                 medium.open()
             elif is_remote(medium):
                 return
@@ -150,6 +156,11 @@ class Previews:
                     self._media.keep_sound(medium) if isinstance(medium, Audio) else self._keep_strip(medium)
             except PolymeterError:
                 medium.annotate({"source": medium.describe()})
+
+    def _fetch(self, image: Image) -> None:
+        from polymeter.data.fetch import fetched_image
+
+        image.supply(fetched_image(str(image.source), self._fetched).read_bytes())
 
     def _keep_strip(self, video: Video) -> None:
         from polymeter.data.video import strip

@@ -31,10 +31,10 @@ DATASET = """
 
 @pytest.fixture(autouse=True)
 def _same_models() -> Iterator[None]:
-    before = dict(supported_ULM.added)
+    before = set(supported_ULM)
     yield
-    supported_ULM.added.clear()
-    supported_ULM.added.update(before)
+    for name in set(supported_ULM) - before:
+        del supported_ULM[name]
 
 
 def write(folder: Path, files: dict[str, str]) -> Path:
@@ -235,3 +235,26 @@ def test_what_a_file_was_written_for(tmp_path: Path) -> None:
         tmp_path, {"a.py": "from ulmeval.smp import *\n", "b.py": "def generate_inner(): ...\n", "c.py": "import os\n"}
     )
     assert [is_kit_file(tmp_path / name) for name in ("a.py", "b.py", "c.py")] == [True, True, False]
+
+
+def test_a_wrapper_that_is_called_like_the_package_that_it_wraps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "elsewhere", {"painter9/__init__.py": "", "painter9/pipelines.py": "made = 7"})
+    monkeypatch.syspath_prepend(str(tmp_path / "elsewhere"))
+    code = """
+        from .base import BaseModel
+        import painter9
+
+        class Painter9(BaseModel):
+            from painter9.pipelines import made
+    """
+    module = load_kit_file(write(tmp_path / "ulm", {"painter9.py": code}) / "painter9.py")
+    assert module.Painter9.made == 7
+    assert module.painter9.__name__ == "painter9"
+
+
+def test_a_wrapper_of_a_package_that_is_missing_names_the_package(tmp_path: Path) -> None:
+    code = "from .base import BaseModel\nfrom painter8.pipelines import made\n"
+    with pytest.raises(PlanError, match="The package 'painter8'"):
+        load_kit_file(write(tmp_path, {"painter8.py": code}) / "painter8.py")

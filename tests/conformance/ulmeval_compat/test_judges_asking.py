@@ -20,6 +20,7 @@ from polymeter.core.errors import PlanError
 from polymeter.core.parts import Image, Text
 from polymeter.core.request import Error, Output, Request, Response
 from polymeter.data.pickles import read_pickle
+from polymeter.guests.kits import load_kit_file
 
 
 class Judge:
@@ -178,6 +179,31 @@ def test_without_a_judge_the_error_says_how_to_name_one() -> None:
 def test_local_judges_say_what_they_need(name: str) -> None:
     with pytest.raises(PlanError, match="It needs"):
         build_judge(model=name, nproc=2)
+
+
+@pytest.mark.parametrize("is_checkout", [False, True])
+def test_a_local_judge_that_came_with_a_benchmark_judges_it(tmp_path: Path, is_checkout: bool) -> None:
+    folder = tmp_path / "ulmeval" / "dataset"
+    (folder / "utils").mkdir(parents=True)
+    if is_checkout:
+        (tmp_path / "ulmeval" / "smp").mkdir()
+    (folder / "utils" / "mplug.py").write_text(
+        "from ...smp import *\nclass MPLUGModel:\n    def __init__(self, ckpt, **kwargs):\n        self.ckpt = ckpt\n"
+    )
+    (folder / "painted.py").write_text(
+        "from .utils import build_judge\ndef made(name):\n    return build_judge(model=name, nproc=4)\n"
+    )
+    module = load_kit_file(folder / "painted.py")
+    assert module.made("mplug").ckpt == "damo/mplug_visual-question-answering_coco_large_en"
+    with pytest.raises(PlanError, match=r"utils/openclip\.py beside"):
+        module.made("openclip-vit-l-14")
+
+
+def test_a_judge_answers_in_the_place_of_a_model_for_questions_about_images(judge: Judge) -> None:
+    judge._answer = lambda request: "Yes."
+    assert build_judge(model="gpt-4o").vqa(pil.new("RGB", (30, 20)), "Is it red?") == "yes"
+    assert judge.images() == [(30, 20)]
+    assert judge.asked[0].text.startswith("Is it red?")
 
 
 def test_calls_in_parallel_keep_their_order_and_the_judge(judge: Judge, tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 import polymeter
+from polymeter.api.running import resume
+from polymeter.api.trying import tasks_in
 from polymeter.core.catalog import Root
 from polymeter.core.errors import PlanError
 from polymeter.dialects.tsv import dialect
@@ -285,3 +287,5 @@ def test_a_linked_table_is_called_by_the_links_name(tmp_path: Path, monkeypatch:
     }
     run = polymeter.evaluate("mock", [str(place), "dataset"], output=tmp_path / "run")
     assert sorted(run.results["tasks"]) == ["dataset", "mineset"]
+    assert tasks_in(place) == ["mineset"]
+    assert resume(tmp_path / "run").status == "complete"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from polymeter.dialects.tsv.base import ImageBaseDataset, TextBaseDataset
 from polymeter.dialects.tsv.live import open_dataset
+from polymeter.guests.imports import PREFIX
 
 if TYPE_CHECKING:
     from polymeter.core.catalog import Catalog
@@ -67,8 +68,8 @@ def class_named(class_name: str) -> type | None:
     """The dataset class of a name, which configuration files use: one that is defined, else one of the user's folders,
     whose file is run. ``None`` when there is none.
     """
-    defined = next((found for found in _classes() if found.__name__ == class_name), None)
-    return defined or _listed_where(lambda spec: spec.config.get("class") == class_name)
+    defined = [found for found in _classes() if found.__name__ == class_name]
+    return _best(defined, lambda: _listed_where(lambda spec: spec.config.get("class") == class_name))
 
 
 def _of(name: str) -> Any:
@@ -78,7 +79,16 @@ def _of(name: str) -> Any:
 
 
 def _class_of(name: str) -> Any:
-    return next((found for found in _classes() if name in _names(found)), None) or _listed(name)
+    return _best([found for found in _classes() if name in _names(found)], lambda: _listed(name))
+
+
+def _best(defined: list[type], listed: Callable[[], Any]) -> Any:
+    """Of classes that somebody has defined those in the lists or of the script itself come first, then the one of the
+    user's folders, then those of other files that this process has loaded.
+    """
+    told = {*DATASET_CLASSES, *IMAGE_DATASET, *TEXT_DATASET}
+    own = next((found for found in defined if found in told or not found.__module__.startswith(PREFIX)), None)
+    return own or listed() or next(iter(defined), None)
 
 
 def _classes() -> Iterator[type]:
