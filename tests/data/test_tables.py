@@ -108,3 +108,13 @@ def test_nothing(cell):
 @pytest.mark.parametrize("cell", ["", 0, [], "nan", False])
 def test_something(cell):
     assert not is_nothing(cell)
+
+
+def test_a_column_has_one_type_however_long_it_is(tmp_path):
+    """Read in pieces, as pandas does of itself, the piece with the word would hold texts and the others numbers."""
+    n_rows, others = 20_000, [f"c{number}" for number in range(60)]
+    path = tmp_path / "long.tsv"
+    cells = "\t".join("0" for _ in others)
+    rows = [f"{number}\t{'word' if number == n_rows - 1 else 7}\t{cells}" for number in range(n_rows)]
+    path.write_text("\n".join(["\t".join(["index", "answer", *others]), *rows]) + "\n", encoding="utf-8")
+    assert {type(cell) for cell in read_tsv(path)["answer"]} == {str}

@@ -113,8 +113,8 @@ def evaluate(
     settings = read_settings()
     merged = told.model_copy(
         update={
-            "data": {**settings.data, **_absolute(told.data)},
-            "weights": {**settings.weights, **_absolute(told.weights)},
+            "data": {**settings.data, **absolute_places(told.data)},
+            "weights": {**settings.weights, **absolute_places(told.weights)},
             "include_paths": (*settings.include_paths, *told.include_paths),
             "cache_dir": told.cache_dir or settings.cache_dir,
         }
@@ -203,8 +203,8 @@ class _Collections:
 _FEWER_COLLECTIONS = _Collections()
 
 
-def _absolute(places: Mapping[str, str]) -> dict[str, str]:
-    """Paths as they are from anywhere, so that a run can be resumed from another folder."""
+def absolute_places(places: Mapping[str, str]) -> dict[str, str]:
+    """Paths as they are from anywhere, so that a run can be resumed from another folder; other text stays."""
     return {name: str(Path(place).resolve()) if Path(place).exists() else place for name, place in places.items()}
 
 

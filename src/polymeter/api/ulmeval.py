@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from polymeter.api.environment import environment_set
-from polymeter.api.running import RunResult
+from polymeter.api.running import RunResult, absolute_places
 from polymeter.api.settings import read_settings
 from polymeter.api.ulmeval_config import Named, UlmevalConfig, dataset_of, refuse_world
 from polymeter.api.ulmeval_layout import INFER, show_files, today
@@ -29,6 +29,7 @@ from polymeter.core.task import TaskSpec
 from polymeter.dialects.tsv.constructors import check_arguments
 from polymeter.dialects.tsv.guest import load_class
 from polymeter.dialects.tsv.prediction_file import prediction_path
+from polymeter.engine.keeping import Keeper
 
 _INTERRUPTED, _FAILED = 130, 1
 _RETURNED = "evaluate.json"
@@ -106,25 +107,21 @@ def evaluate_ulmeval(
         DataError: The only pair's data cannot be opened.
     """
     refuse_world()
-    job = _Job(config.settled(), command, day or today())
-    pairs = deque(job.pairs())
-    is_only = len(pairs) == 1
-    for pair in pairs:
-        pair.check()
-    found: list[PairResult] = []
-    while pairs:
-        pair = pairs.popleft()  # with what it holds of a prediction file
-        try:
-            with environment_set(pair.keys), (watch or _silently)() as progress:
-                found.append(_shown(pair, pair.run(progress)))
-        except PolymeterError as error:
-            if is_only:
-                raise
-            found.append(PairResult(pair.model, pair.label, error=error, notes=tuple(pair.notes)))
-        ended(found[-1])
-        if found[-1].exit_code == _INTERRUPTED:
-            break
-    return UlmevalResult(tuple(found))
+    with closing(Keeper({**read_settings().weights, **absolute_places(config.weights)})) as keeper:
+        pairs = deque(_Job(config.settled(), command, day or today(), keeper).pairs())
+        is_only = len(pairs) == 1
+        for pair in pairs:
+            with environment_set(pair.keys):
+                pair.check()
+        found: list[PairResult] = []
+        while pairs:
+            pair = pairs.popleft()  # with what it holds of a prediction file
+            keeper.close(but=pair.specs)  # two models that follow each other need not fit side by side
+            found.append(_done(pair, watch or _silently, is_only=is_only))
+            ended(found[-1])
+            if found[-1].exit_code == _INTERRUPTED:
+                break
+        return UlmevalResult(tuple(found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +146,7 @@ class _Job:
     config: UlmevalConfig
     command: str
     day: str
+    keeper: Keeper
 
     def pairs(self) -> Iterator[Pair]:
         """All pairs, checked."""
@@ -179,7 +177,7 @@ class _Job:
         judge: Chosen | None,
         chosen: list[Chosen] | None,
     ) -> Pair:
-        whole = (self.config, name, item.label, item.spec, item.arguments, judge, self.day, self.command)
+        whole = (self.config, name, item.label, item.spec, item.arguments, judge, self.day, self.command, self.keeper)
         if self.config.result_files:
             return FilePair(*whole, file=self.config.result_files[place])
         if chosen is None:
@@ -239,6 +237,21 @@ def _check(named: Named, spec: TaskSpec, arguments: Mapping[str, Any]) -> None:
         check_arguments(load_class(spec), arguments)
     except PlanError as error:
         raise PlanError(error.what, where=error.where or where, hint=error.hint) from error
+
+
+def _done(pair: Pair, watch: Watch, *, is_only: bool) -> PairResult:
+    """What came of a pair. What stops one pair does not stop the others.
+
+    Raises:
+        PolymeterError: It could not be done, and there is no other.
+    """
+    try:
+        with environment_set(pair.keys), watch() as progress:
+            return _shown(pair, pair.run(progress))
+    except PolymeterError as error:
+        if is_only:
+            raise
+        return PairResult(pair.model, pair.label, error=error, notes=tuple(pair.notes))
 
 
 def _shown(pair: Pair, run: RunResult) -> PairResult:

@@ -19,10 +19,11 @@ from polymeter.api.ulmeval_layout import INFER, Place
 from polymeter.api.ulmeval_models import Chosen, judge_arguments
 from polymeter.core.codec import jsonable
 from polymeter.core.identity import canonical, fingerprint
-from polymeter.core.model import ModelSpec
+from polymeter.core.model import Model, ModelSpec
 from polymeter.core.progress import Progress
 from polymeter.core.secrets import with_digests
 from polymeter.core.task import TaskSpec
+from polymeter.engine.keeping import Keeper
 from polymeter.store.folder import RunFolder
 
 TSV = "tsv"
@@ -42,6 +43,7 @@ class Pair(ABC):
         judge: Who judges; ``None``: nobody.
         day: ``YYYYMMDD``.
         command: What the user typed.
+        keeper: Lends the models, which stay loaded from pair to pair.
         notes: What the user should know; grows while it runs.
     """
 
@@ -53,6 +55,7 @@ class Pair(ABC):
     judge: Chosen | None
     day: str
     command: str
+    keeper: Keeper
     notes: list[str] = field(default_factory=list, kw_only=True)
 
     @abstractmethod
@@ -60,12 +63,13 @@ class Pair(ABC):
         """Do it, or go on with it."""
 
     def check(self) -> None:
-        """Find out what can be told before anything is spent.
+        """Make the models, without reading their weights.
 
         Raises:
-            PlanError: It cannot be done.
+            PlanError: One cannot be made, or the pair cannot be done.
         """
-        return None
+        for spec in self.specs:
+            self.keeper.identity(spec)
 
     @property
     @abstractmethod
@@ -88,9 +92,13 @@ class Pair(ABC):
         return Place(self.root, self.day, self.asked, self.label, self.config.journal_dir)
 
     @property
-    def roles(self) -> dict[str, ModelSpec]:
-        """Further models of the run."""
-        return {} if self.judge is None else {"judge": self.judge.spec}
+    def specs(self) -> tuple[ModelSpec, ...]:
+        """The models that may be asked."""
+        return () if self.judge is None else (self.judge.spec,)
+
+    def roles(self) -> dict[str, ModelSpec | Model]:
+        """Further models of the run, lent to it."""
+        return {} if self.judge is None else {"judge": self.keeper.lend(self.judge.spec)}
 
     def scored(self) -> str:
         """Digest of how answers are scored."""
@@ -160,22 +168,25 @@ class RunPair(Pair):
     @cached_property
     def asked(self) -> str:
         """Digest of the model and of every setting that can change an answer."""
-        from polymeter.engine.models import make_model
-
         settings, options = read_settings(), self.options()
-        weights = {**settings.weights, **self.config.weights}
-        model = make_model(self.chosen.spec, weights)
+        identity = self.keeper.identity(self.chosen.spec)
         said: dict[str, Any] = {name: options[name] for name in ("limit", "seed", "generation") if name in options}
         said |= {name: self.tsv_options().get(name) for name in ("num_generations", "arguments")}
-        said |= {"data": {**settings.data, **self.config.data}, "weights": weights}
-        return fingerprint([with_digests(canonical(dict(model.identity))), canonical(jsonable(said))])[:8]
+        said |= {"data": {**settings.data, **self.config.data}, "weights": {**settings.weights, **self.config.weights}}
+        return fingerprint([with_digests(canonical(dict(identity))), canonical(jsonable(said))])[:8]
+
+    @property
+    def specs(self) -> tuple[ModelSpec, ...]:
+        """The models that may be asked: the one that is measured, and who judges."""
+        return (self.chosen.spec, *super().specs)
 
     def check(self) -> None:
-        """Make the model, without reading its weights.
+        """Make the models, without reading their weights, and find out what is asked.
 
         Raises:
-            PlanError: It cannot be made, or does not take its arguments.
+            PlanError: A model cannot be made, does not take its arguments, or a setting means nothing.
         """
+        super().check()
         _ = self.asked
 
     def options(self) -> dict[str, Any]:
@@ -193,9 +204,9 @@ class RunPair(Pair):
             self.notes.append("Failed samples stay as they are: --ignore.")
             return self.as_it_stands(target)
         return evaluate(
-            self.chosen.spec,
+            self.keeper.lend(self.chosen.spec),
             [self.spec.name],
-            roles={} if is_infer else self.roles,
+            roles={} if is_infer else self.roles(),
             progress=progress,
             command=self.command,
             output=target.path,

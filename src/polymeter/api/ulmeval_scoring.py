@@ -69,7 +69,7 @@ class EvalPair(Pair):
             options["max_retries"] = self.config.retry
         return score(
             source.path,
-            roles=self.roles,
+            roles=self.roles(),
             output=self.place.run(f"eval_{source.path.name}_{self.scored()}").path,
             progress=progress,
             command=self.command,
@@ -90,10 +90,12 @@ class EvalPair(Pair):
         from polymeter.engine.rescoring import stored_options
 
         stored, config = stored_options(run.path), self.config
+        of_class = stored.dialect_options.get(TSV, {})
         pairs = (
             (config.limit, stored.limit),
             (seed_of(config.seed), stored.seed),
-            (config.num_generations, stored.dialect_options.get(TSV, {}).get("num_generations")),
+            (config.num_generations, of_class.get("num_generations")),
+            (dict(self.arguments) or None, of_class.get("arguments", {})),
         )
         return all(told is None or told == own for told, own in pairs)
 
@@ -133,7 +135,7 @@ class FilePair(Pair):
         return evaluate(
             self.predictions,
             [self.spec.name],
-            roles=self.roles,
+            roles=self.roles(),
             progress=progress,
             command=self.command,
             output=self.place.run(f"file_{self.scored()}").path,

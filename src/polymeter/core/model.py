@@ -75,9 +75,15 @@ class ModelSpec:
 
 
 class _BaseModel(ABC):
-    """What both shapes of model share."""
+    """What both shapes of model share.
+
+    Attributes:
+        traits: What planning knows of it.
+        made_from: What makes it again, for the record of a run; ``None`` for a model that its author's code made.
+    """
 
     traits: ModelTraits
+    made_from: ModelSpec | None = None
 
     @property
     @abstractmethod

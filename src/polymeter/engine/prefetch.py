@@ -2,10 +2,10 @@
 could have had.
 
 For a model on this machine images are decoded whole, and one that cannot be is its request's failure; one that lies at a
-URL is fetched first, once. For an endpoint
-only their headers are read, since it is sent the bytes as they are: one that is broken further on is for whoever
-decodes it to say. Of videos and sounds only a preview is made: how they are decoded is the model's business, and so is
-their failure.
+URL is fetched first, once. For an endpoint only their headers are read, since it is sent the bytes as they are: one that
+is broken further on is for whoever decodes it to say. An endpoint that writes fetches what lies at a URL itself; for one
+that draws it is fetched here, because edits travel as files. Of videos and sounds only a preview is made: how they are
+decoded is the model's business, and so is their failure.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 from polymeter.core.errors import DataError, ModelError, PolymeterError, boundary
 from polymeter.core.parts import Audio, Image, Media, Video
-from polymeter.core.request import Request, Response
+from polymeter.core.request import GenerateImage, Request, Response
 from polymeter.engine.pool import Pool
 from polymeter.store.media import MediaStore
 
@@ -94,10 +94,11 @@ class Prefetcher:
         self._pool.submit(lambda: ready([self._prepare_one(request, make) for request in requests]))
 
     def _prepare_one(self, request: Request, make: Callable[[Request], Any] | None) -> Prepared:
+        is_drawn = isinstance(request.ask, GenerateImage)
         try:
             with boundary(DataError, "Preparing media"):
                 for medium in request.media():
-                    self._previews.look(medium, is_shown_encoded=True)
+                    self._previews.look(medium, is_shown_encoded=True, is_fetched=is_drawn)
             with boundary(ModelError, "Preparing the request"):
                 return Prepared(make(request) if make is not None else None)
         except DataError as error:
@@ -132,23 +133,24 @@ class Previews:
             return False
         return self._media.keeps_previews if isinstance(medium, Audio) else self._shows_videos
 
-    def look(self, medium: Media, *, is_shown_encoded: bool = False) -> None:
+    def look(self, medium: Media, *, is_shown_encoded: bool = False, is_fetched: bool = True) -> None:
         """Decode an image; make the preview of any medium.
 
         Args:
             medium: What to look at.
             is_shown_encoded: Whether the model is sent the encoded bytes, so that an image need not be decoded.
+            is_fetched: Whether an image that lies elsewhere is fetched; else whoever is shown it does so.
 
         Raises:
             DataError: An image cannot be fetched or decoded, or has no header that can be read.
         """
         if isinstance(medium, Image):
+            if is_remote(medium) and not medium.is_decoded:
+                if not is_fetched:
+                    return
+                self._fetch(medium)
             if not is_shown_encoded:
-                if is_remote(medium) and not medium.is_decoded:
-                    self._fetch(medium)
                 medium.open()
-            elif is_remote(medium):
-                return
             self._media.keep_preview(medium)
         elif self.is_wanted(medium):
             try:

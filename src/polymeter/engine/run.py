@@ -149,8 +149,8 @@ def _model_notes(specs: Iterable[ModelSpec | None]) -> list[str]:
 
 
 def _make(which: ModelSpec | Model, options: RunOptions) -> tuple[Model, ModelSpec | None]:
-    spec = which if isinstance(which, ModelSpec) else None
-    model = make_model(spec, options.weights) if spec is not None else check_model(which)
+    model = make_model(which, options.weights) if isinstance(which, ModelSpec) else check_model(which)
+    spec = which if isinstance(which, ModelSpec) else model.made_from
     if isinstance(model, BatchModel) and isinstance(options.batch_size, int):
         model.planned_batch_size = options.batch_size
     return model, spec

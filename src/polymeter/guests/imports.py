@@ -69,7 +69,11 @@ class _Folder:
                 found = self._from_task_tree(name, tuple(fromlist or ()))
                 if found is not None:
                     return found
-            private = self.private_name(name, str((globals or {}).get("__name__", ""))) if level == 0 else None
+            asker = str((globals or {}).get("__name__", ""))
+            private = self.private_name(name, asker) if level == 0 else None
+            if private is None and level == 0 and self.means_another(name, asker):
+                with _without_our_entries():
+                    return real(name, globals, locals, fromlist or (), level)
             if private is None:
                 return real(name, globals, locals, fromlist or (), level)
             if fromlist:
@@ -119,10 +123,9 @@ class _Folder:
 
         Args:
             name: What is imported.
-            asker: The module that imports it. A wrapper is often called like the package that it wraps, which is
-                what it means then: a file never imports itself, and a file has no modules inside.
+            asker: The module that imports it.
         """
-        top, _, inside = name.partition(".")
+        top = name.partition(".")[0]
         if top in sys.stdlib_module_names or top.startswith(PREFIX):
             return None
         known = sys.modules.get(top)
@@ -134,9 +137,15 @@ class _Folder:
                 return f"{package_of(folder)}.{name}"
         if not _has_module(self.path, top) or _is_findable(top):
             return None
-        if not (self.path / top).is_dir() and (inside or asker == f"{self.package}.{top}"):
-            return None
-        return f"{self.package}.{name}"
+        return None if self.means_another(name, asker) else f"{self.package}.{name}"
+
+    def means_another(self, name: str, asker: str) -> bool:
+        """Whether a name means an installed package although a file of this folder is called so. A wrapper is often
+        called like the package that it wraps: a file never imports itself, and it has no modules inside.
+        """
+        top, _, inside = name.partition(".")
+        is_file = (self.path / f"{top}.py").is_file() and not (self.path / top).is_dir()
+        return is_file and bool(inside or asker == f"{self.package}.{top}")
 
     def _note_added(self) -> None:
         """Remember what the code that is loading now has put on ``sys.path``; it is taken off again after loading."""
@@ -328,6 +337,17 @@ class _Shell(ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(importlib.import_module(self.__name__), name)
+
+
+@contextmanager
+def _without_our_entries() -> Iterator[None]:
+    """Leave out of ``sys.path`` the folders whose code is loading."""
+    ours = [entry for entry in sys.path if isinstance(entry, _OurEntry)]
+    sys.path[:] = [entry for entry in sys.path if not isinstance(entry, _OurEntry)]
+    try:
+        yield
+    finally:
+        sys.path.extend(ours)
 
 
 @contextmanager

@@ -39,14 +39,14 @@ MODEL = """
 
     class Shade(BaseModel):
         def __init__(self, red=1, retry=1, verbose=True):
-            self.red = red
+            self.red = int(os.environ.get('RED', red))
 
         def generate_inner(self, message, dataset=None):
             with open('asked.txt', 'a') as file:
                 file.write(message[0]['value'] + chr(10))
             return Image.new('RGB', (4, 4), (self.red, 0, 0))
 
-    supported_ULM['Shade-1B'] = partial(Shade, red=int(os.environ.get('RED', 1)), retry=1, verbose=True)
+    supported_ULM['Shade-1B'] = partial(Shade, red=1, retry=1, verbose=True)
 """
 SCRIPT = """
     import sys

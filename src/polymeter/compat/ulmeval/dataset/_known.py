@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from polymeter.dialects.tsv.base import ImageBaseDataset, TextBaseDataset
 from polymeter.dialects.tsv.live import open_dataset
+from polymeter.dialects.tsv.roots import find_data_root
 from polymeter.guests.imports import PREFIX
 
 if TYPE_CHECKING:
@@ -132,11 +133,11 @@ def _catalog() -> Catalog:
     """Of the folders that the user's settings name; read once, as wrappers ask for a type with every message."""
     from polymeter.api.settings import read_settings
 
-    return _catalog_of(tuple(read_settings().include_paths))
+    return _catalog_of(tuple(place.absolute() for place in read_settings().include_paths), find_data_root())
 
 
 @lru_cache(maxsize=4)
-def _catalog_of(places: tuple[Path, ...]) -> Catalog:
+def _catalog_of(places: tuple[Path, ...], tables: Path | None) -> Catalog:
     from polymeter.api import build_catalog
 
     return build_catalog()
