@@ -13,8 +13,8 @@ from polymeter.core.errors import PlanError
 from tests.helpers.painting import PROMPTS, drawn, studio
 
 HEAVY = """
-import _thread
 import os
+import signal
 
 from PIL import Image
 from ulmeval.ulm.base import BaseModel
@@ -38,7 +38,7 @@ class Heavy(BaseModel):
     def generate_inner(self, message, dataset=None):
         note(f'drew for {dataset}')
         if os.environ.get('INTERRUPTED_IN') == dataset:
-            _thread.interrupt_main()
+            os.kill(os.getpid(), signal.SIGINT)
         return Image.new('RGB', (8, 8), (self.shade, 0, 0))
 """
 TWO = (Named("dark", "Heavy", {"shade": 3}), Named("light", "Heavy", {"shade": 250}))
@@ -101,6 +101,7 @@ def test_a_model_that_cannot_be_loaded_fails_its_pairs_alone(here: Path, monkeyp
     result = run(config(*TWO))
     assert [pair.exit_code for pair in result.pairs] == [1, 1, 0, 0]
     assert "no room" in str(result.pairs[1].error)
+    assert notes(here)[:4] == ["loaded 3", "freed 3"] * 2
     assert notes(here)[-4:] == ["loaded 250", "drew for shades", "drew for shadesPP", "freed 250"]
 
 

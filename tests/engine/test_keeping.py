@@ -118,7 +118,7 @@ def test_one_that_failed_to_load_is_closed_by_its_run_and_made_anew(
 
 
 def test_an_endpoint_is_lent_as_its_spec() -> None:
-    spec = ModelSpec("openai", "gpt-4o", {"base_url": "http://127.0.0.1:9/v1", "api_key": "none"})
+    spec = ModelSpec("openai", "gpt-4o", {"base_url": "http://127.0.0.1:9/v1"})
     keeper = Keeper({})
     assert keeper.identity(spec)
     assert keeper.lend(spec) is spec

@@ -8,7 +8,8 @@ import pytest
 from PIL import Image
 
 from polymeter.core.errors import DataError, PlanError
-from polymeter.metrics.image_text import SCORERS, image_scorer, local_weights
+from polymeter.core.weights import weights_from
+from polymeter.metrics.image_text import SCORERS, image_scorer
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -75,7 +76,7 @@ def red(tmp_path: Path) -> str:
 @pytest.mark.parametrize("name", ["CLIPScore", "PickScore"])
 def test_clip_scores_are_cosines(name: str, clip_folder: Path, red: str) -> None:
     places = {SCORERS[name].weights: str(clip_folder), SCORERS[name].processor: str(clip_folder)}
-    with local_weights(places):
+    with weights_from(places):
         scorer = image_scorer(name)
     scores = scorer(images=[red, Image.open(red)], texts=["a red square", "blue"])
     assert [tuple(row.shape) for row in scores] == [(2,), (2,)]
@@ -91,14 +92,14 @@ def test_clip_scores_are_cosines(name: str, clip_folder: Path, red: str) -> None
 
 
 def test_a_text_longer_than_the_model_reads_is_cut(clip_folder: Path, red: str) -> None:
-    with local_weights({SCORERS["CLIPScore"].weights: str(clip_folder)}):
+    with weights_from({SCORERS["CLIPScore"].weights: str(clip_folder)}):
         scorer = image_scorer("CLIPScore")
     long = "a" * 200
     assert scorer(red, long)[0][0].item() == pytest.approx(scorer(red, "a" * 300)[0][0].item(), abs=1e-6)
 
 
 def test_matching_gives_a_probability(blip_folder: Path, red: str) -> None:
-    with local_weights({SCORERS["BLIPv2Score"].weights: str(blip_folder)}):
+    with weights_from({SCORERS["BLIPv2Score"].weights: str(blip_folder)}):
         scorer = image_scorer("BLIPv2Score")
     one = scorer(images=[red], texts=["a red square"])[0][0].cpu().item()
     assert 0 < one < 1
@@ -119,14 +120,14 @@ def test_an_unknown_scorer_names_the_nearest() -> None:
 
 def test_missing_weights_name_the_option(tmp_path: Path) -> None:
     with (
-        local_weights({SCORERS["CLIPScore"].weights: str(tmp_path)}),
+        weights_from({SCORERS["CLIPScore"].weights: str(tmp_path)}),
         pytest.raises(PlanError, match="--weights openai/clip-vit-large-patch14-336=PATH"),
     ):
         image_scorer("CLIPScore")
 
 
 def test_bad_pairs(clip_folder: Path, red: str, tmp_path: Path) -> None:
-    with local_weights({SCORERS["CLIPScore"].weights: str(clip_folder)}):
+    with weights_from({SCORERS["CLIPScore"].weights: str(clip_folder)}):
         scorer: Any = image_scorer("CLIPScore")
     with pytest.raises(DataError, match="1 images for 2 texts"):
         scorer([red], ["a", "b"])

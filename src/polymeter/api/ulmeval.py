@@ -251,7 +251,21 @@ def _done(pair: Pair, watch: Watch, *, is_only: bool) -> PairResult:
     except PolymeterError as error:
         if is_only:
             raise
+        _forget_frames(error)
         return PairResult(pair.model, pair.label, error=error, notes=tuple(pair.notes))
+
+
+def _forget_frames(error: BaseException) -> None:
+    """Let go of what the frames of an error hold, such as half a model, for as long as the error is kept."""
+    seen: set[int] = set()
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        one = waiting.pop()
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        one.__traceback__ = None
+        waiting += [one.__cause__, one.__context__]
 
 
 def _shown(pair: Pair, run: RunResult) -> PairResult:

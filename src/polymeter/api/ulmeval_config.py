@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +88,7 @@ class UlmevalConfig:
     journal_dir: Path | None = None
 
     def settled(self) -> UlmevalConfig:
-        """Itself, checked.
+        """Itself, checked, and its model path as it is from anywhere.
 
         Raises:
             PlanError: It says what cannot be.
@@ -114,7 +114,9 @@ class UlmevalConfig:
                 raise PlanError(f"{number} is not a number from 1 on.", where=option)
         if self.retry is not None and self.retry < 0:
             raise PlanError(f"{self.retry} is not a number from 0 on.", where="--retry")
-        return self
+        place = Path(self.model_path)
+        is_place = bool(self.model_path) and place.exists()  # else a module's dotted name
+        return replace(self, model_path=str(place.resolve())) if is_place else self
 
 
 def read_config(file: str | Path) -> tuple[tuple[Named, ...], tuple[Named, ...]]:

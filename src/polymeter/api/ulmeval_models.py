@@ -117,7 +117,7 @@ def _ulm(name: str, arguments: Mapping[str, Any], config: UlmevalConfig) -> Chos
     if config.model_path and (given := _written(name, config.model_path)) is not None:
         told = {"retry": config.retry, "verbose": config.verbose or None}
         usual = {key: value for key, value in told.items() if value is not None and key in given}
-        return Chosen(ModelSpec(_ULM, name, {**usual, **arguments}, str(Path(config.model_path).resolve())))
+        return Chosen(ModelSpec(_ULM, name, {**usual, **arguments}, config.model_path))
     known = supported_ULM.built_in(name)
     if known:
         return _native(known, arguments)
@@ -135,7 +135,7 @@ def _of_class(named: Named, config: UlmevalConfig) -> Chosen:
 
     name = named.class_name
     if config.model_path and _written(name, config.model_path) is not None:
-        return Chosen(ModelSpec(_ULM, name, dict(named.arguments), str(Path(config.model_path).resolve())))
+        return Chosen(ModelSpec(_ULM, name, dict(named.arguments), config.model_path))
     if name in CLASSES:
         arguments = dict(named.arguments)
         meant = supported_ULM.built_in(str(arguments.get("model") or ""))

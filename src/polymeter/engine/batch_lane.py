@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from polymeter.core.errors import ModelError, PlanError, PolymeterError, Raised, attempt, boundary, is_out_of_memory
 from polymeter.core.model import ALL_READY, BatchModel
-from polymeter.core.request import Response
+from polymeter.core.request import GenerateImage, Response
 from polymeter.engine.answers import settle
 from polymeter.engine.batch_size import BatchSizes
 from polymeter.engine.batching import ReadyQueue, estimated_length, settings_key
@@ -27,6 +27,8 @@ _LONGEST_PAUSE_S = 30.0
 _LEAVE_S = 5
 _WRITTEN_BESIDE = 2
 """So many batches of images may be on their way to files while the model goes on."""
+_IMAGES_AT_ONCE = 64
+"""Most images of a batch of a model that wants everything that is ready: their pixels are held until they are files."""
 _LOG = logging.getLogger("polymeter")
 
 
@@ -60,6 +62,7 @@ class BatchLane:
         self._sizes = BatchSizes(batch_size, hint)
         self._largest_own = 0 if batch_size else largest_own
         self._is_told = batch_size is not None
+        self._takes_all = hint is None
         self._closing = threading.Event()
         self._model = model
         self._ready: ReadyQueue[Asked] = ReadyQueue(self._sizes.most)
@@ -96,7 +99,7 @@ class BatchLane:
     def add(self, asked: Sequence[Asked]) -> None:
         """Take requests."""
         for one in asked:
-            own = None if self._is_told else _own_batch_size(one)
+            own = None if self._is_told else _own_batch_size(one) or self._most_drawn(one)
             try:
                 with boundary(ModelError, "The model's group_key"):
                     key = (settings_key(one.request), self._model.group_key(one.request), own)
@@ -148,6 +151,11 @@ class BatchLane:
         self._out.submit(written.set)  # behind the answers that are still being written down
         written.wait(timeout=CLOSE_S)
         self._out.close()
+
+    def _most_drawn(self, one: Asked) -> int | None:
+        ask = one.request.ask
+        is_bounded = self._takes_all and isinstance(ask, GenerateImage)
+        return max(1, _IMAGES_AT_ONCE // ask.n) if is_bounded else None
 
     def _largest(self) -> int | None:
         scale = self._sizes.scale

@@ -6,11 +6,12 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import copy_context
 
 
 class Pool:
     """Runs jobs on daemon threads, at most ``slots`` of them at a time, not counting those that wait inside
-    ``waiting``.
+    ``waiting``. Each thread begins in a copy of the context that the pool was made in, so jobs see what holds for the run.
 
     Args:
         name: For thread names.
@@ -26,6 +27,7 @@ class Pool:
         self._idle = 0
         self._is_closed = False
         self._mine = threading.local()
+        self._context = copy_context()
 
     def submit(self, job: Callable[[], None]) -> None:
         """Queue a job. A job must handle its own exceptions."""
@@ -61,7 +63,8 @@ class Pool:
         if self._idle:
             self._changed.notify()
         else:
-            threading.Thread(target=self._work, name=f"polymeter-{self._name}", daemon=True).start()
+            begin = self._context.copy().run
+            threading.Thread(target=begin, args=(self._work,), name=f"polymeter-{self._name}", daemon=True).start()
 
     def _work(self) -> None:
         self._mine.has_slot = True

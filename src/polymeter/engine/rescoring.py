@@ -19,6 +19,7 @@ from polymeter.core.model import Model, ModelSpec, ModelTraits
 from polymeter.core.options import RunOptions
 from polymeter.core.progress import Progress
 from polymeter.core.secrets import HIDDEN
+from polymeter.core.weights import weights_from
 from polymeter.engine import manifest as manifests
 from polymeter.engine.execution import RunOutcome
 from polymeter.engine.gate import random_state_kept
@@ -68,7 +69,7 @@ def score_again(request: ScoreRequest, progress: Progress) -> RunOutcome:
         DataError: A dataset cannot be opened.
         PolymeterError: The journal cannot be written.
     """
-    with dispatched(), random_state_kept():
+    with dispatched(), random_state_kept(), weights_from(request.options.weights):
         return _score_again(request, progress)
 
 

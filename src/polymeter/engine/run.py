@@ -16,6 +16,7 @@ from polymeter.core.options import RunOptions
 from polymeter.core.progress import Progress
 from polymeter.core.registries import MODELS
 from polymeter.core.secrets import HIDDEN
+from polymeter.core.weights import weights_from
 from polymeter.engine import manifest as manifests
 from polymeter.engine.execution import Execution, RunOutcome, Status
 from polymeter.engine.gate import random_state_kept
@@ -56,7 +57,7 @@ def run(request: RunRequest, progress: Progress) -> RunOutcome:
         PolymeterError: The journal cannot be written, or the model cannot be loaded.
     """
     # Before task code is loaded: what it imports from random by name must be the dispatching functions.
-    with dispatched(), random_state_kept():
+    with dispatched(), random_state_kept(), weights_from(request.options.weights):
         return _run(request, progress)
 
 

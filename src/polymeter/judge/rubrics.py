@@ -10,6 +10,7 @@ an adapter.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -239,8 +240,13 @@ def _refused(why: str) -> UnscoredError:
 
 
 def _listed(images: Any) -> list[Image]:
+    if images is None:
+        return []
     several = images if isinstance(images, (list, tuple)) else [images]
-    return [image if isinstance(image, Image) else Image(image) for image in several if image is not None]
+    missing = [number for number, image in enumerate(several, 1) if image is None]
+    if missing:
+        raise PlanError(f"Picture {missing[0]} of {len(several)} is None: there is nothing to judge.", where="images")
+    return [image if isinstance(image, Image) else Image(image) for image in several]
 
 
 def _named(name: str, images: Sequence[Image]) -> list[Part]:
@@ -259,7 +265,7 @@ def _check_criteria(criteria: Sequence[Criterion]) -> None:
             where="criteria",
         )
     for item in criteria:
-        if not item.name.isidentifier() or item.name.startswith("_") or item.most < 1 or item.weight < 0:
+        if not item.name.isidentifier() or item.name.startswith("_") or item.most < 1 or not 0 <= item.weight < math.inf:
             raise PlanError(
                 f"The criterion {item.name!r} needs a name of one word, a best level from 1 on and a weight from 0 on.",
                 where="criteria",

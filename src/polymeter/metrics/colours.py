@@ -39,12 +39,21 @@ def lab(rgb: NDArray[np.generic] | Sequence[Sequence[float]]) -> NDArray[np.floa
     Returns:
         The same shape: L* from 0 to 100, a* and b*.
     """
-    values = np.asarray(rgb, dtype=np.float64) / 255
-    linear = np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
+    values = np.asarray(rgb)
+    linear = _LINEAR[values] if values.dtype == np.uint8 else _linear(values)
     ratio = linear @ _TO_XYZ.T / _WHITE
     f = np.where(ratio > (6 / 29) ** 3, np.cbrt(ratio), ratio / (3 * (6 / 29) ** 2) + 4 / 29)
     x, y, z = f[..., 0], f[..., 1], f[..., 2]
     return np.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)], axis=-1)
+
+
+def _linear(values: NDArray[np.generic]) -> NDArray[np.float64]:
+    """Light of sRGB values, from 0 to 1."""
+    shares = np.asarray(values, dtype=np.float64) / 255
+    return np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
+
+
+_LINEAR = _linear(np.arange(256))
 
 
 def colour_names(rgb: NDArray[np.generic] | Sequence[Sequence[float]]) -> NDArray[np.str_]:

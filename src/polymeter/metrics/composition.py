@@ -18,11 +18,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, get_args
 
-from polymeter.core.errors import DataError, boundary, did_you_mean
+from polymeter.core.errors import DataError, PlanError, boundary, did_you_mean
 
 Box = tuple[float, float, float, float]
 Relation = Literal["left of", "right of", "above", "below"]
@@ -56,6 +56,11 @@ class Detection:
 class Detector(Protocol):
     """Finds things in a picture."""
 
+    @property
+    def colours(self) -> Collection[str]:
+        """The names that it gives to colours."""
+        ...
+
     def detect(self, image: Any, labels: Sequence[str] = (), *, is_counting: bool = False) -> list[Detection]:
         """The things it sees.
 
@@ -66,6 +71,7 @@ class Detector(Protocol):
 
         Raises:
             DataError: The picture cannot be read.
+            PlanError: It cannot know a class that is looked for: not finding it would say nothing.
         """
         ...
 
@@ -186,9 +192,25 @@ def check_image(scene: Scene, image: Any, detector: Detector) -> SceneVerdict:
 
     Raises:
         DataError: The picture cannot be read.
+        PlanError: The scene names a class or colour that the detector cannot know: what is never found would count as
+            absent.
     """
+    colours = [clause.colour for clause in (*scene.include, *scene.exclude) if clause.colour]
+    others = unknown(colours, detector.colours)
+    if others:
+        raise PlanError(
+            f"The detector does not name the colour {others[0]!r}.",
+            where="scene",
+            hint=did_you_mean(others[0], detector.colours) or f"It names {', '.join(detector.colours)}.",
+        )
     found = detector.detect(image, scene.labels, is_counting=scene.tag == "counting")
     return check_scene(scene, found)
+
+
+def unknown(names: Iterable[str], known: Collection[str]) -> list[str]:
+    """Those names that are not among the known ones, whatever their case."""
+    folded = {_folded(name) for name in known}
+    return [name for name in names if _folded(name) not in folded]
 
 
 def relations(first: Box, second: Box) -> set[Relation]:

@@ -9,10 +9,13 @@ import numpy as np
 
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.registry import missing_package
-from polymeter.metrics.composition import Detection, Detector
+from polymeter.core.weights import weights_place
+from polymeter.metrics.colours import ANCHORS
+from polymeter.metrics.composition import Detection, Detector, unknown
 from polymeter.metrics.image import as_rgb
 
 _NAMES = ("shapes", "hf:PATH_OR_ID")
+_ANOTHER = "Name a detector that does, such as hf:PATH_OR_ID; for a table: --dialect-option tsv.detector=hf:PATH_OR_ID."
 
 
 def make_detector(name: str = "shapes", **settings: Any) -> Detector:
@@ -38,6 +41,12 @@ def make_detector(name: str = "shapes", **settings: Any) -> Detector:
     raise PlanError(f"There is no detector {name!r}.", where="detector", hint=hint)
 
 
+def local_name(name: str) -> str:
+    """A detector's name with the folder that ``--weights ID=PATH`` puts in place of its id."""
+    kind, colon, place = name.partition(":")
+    return f"{kind}{colon}{weights_place(place)}" if colon else name
+
+
 class ShapesDetector:
     """Finds drawn shapes on the pixels, see ``polymeter.metrics.drawn_shapes``. It is as sure of a shape as the outline
     fits, and never less strict when counting.
@@ -45,6 +54,8 @@ class ShapesDetector:
     Raises:
         PlanError: OpenCV is not installed.
     """
+
+    colours = tuple(ANCHORS)
 
     def __init__(self) -> None:
         try:
@@ -57,8 +68,12 @@ class ShapesDetector:
 
         Raises:
             DataError: The picture cannot be read.
+            PlanError: It knows no such shape as is looked for.
         """
-        from polymeter.metrics.drawn_shapes import find_shapes
+        from polymeter.metrics.drawn_shapes import KNOWN, find_shapes
 
+        others = unknown(labels, KNOWN)
+        if others:
+            raise PlanError(f"The detector 'shapes' knows drawn shapes and no {others[0]!r}.", hint=_ANOTHER)
         found = [shape.detection() for shape in find_shapes(np.asarray(as_rgb(image))).shapes]
         return sorted(found, key=lambda thing: -thing.score)

@@ -25,9 +25,10 @@ from numpy.typing import NDArray
 from polymeter.metrics.colours import colour_name, lab
 from polymeter.metrics.composition import Box, Detection
 
+KNOWN = ("circle", "square", "triangle", "rectangle", "ellipse", "star", "cross")
+"""The shapes that are told apart."""
 UNKNOWN = "shape"
-"""The label of a patch that is none of the shapes."""
-LABELS = ("circle", "square", "triangle", "rectangle", "ellipse", "star", "cross", UNKNOWN)
+"""The label of a patch that is none of them."""
 
 _LONGEST_SIDE = 640
 _SHORTEST_SIDE = 240
@@ -59,7 +60,7 @@ class Shape:
     """A shape that was found.
 
     Attributes:
-        label: One of ``LABELS``.
+        label: One of ``KNOWN``, or ``UNKNOWN``.
         colour: The name of its colour.
         rgb: Its colour.
         box: Left, top, right and bottom edge in pixels.
@@ -131,19 +132,21 @@ def _plain_colours(pixels: _Pixels) -> tuple[NDArray[np.float64], NDArray[np.int
 
     smooth = cv2.medianBlur(pixels, 3)
     kernel = np.ones((3, 3), np.uint8)
-    spread = cv2.dilate(smooth, kernel).astype(int) - cv2.erode(smooth, kernel)
-    is_plain = spread.max(axis=2) <= _PLAIN_RANGE
+    spread = cv2.morphologyEx(smooth, cv2.MORPH_GRADIENT, kernel)
+    is_plain = np.maximum.reduce(cv2.split(spread)) <= _PLAIN_RANGE
     colours = _clusters(smooth[is_plain], _LEAST_COLOUR_SHARE * pixels.shape[0] * pixels.shape[1])
     if not len(colours):
         return colours, np.full(pixels.shape[:2], -1)
     places = lab(smooth)
-    distances = np.stack([np.linalg.norm(places - place, axis=2) for place in lab(colours)])
+    offsets = (places - place for place in lab(colours))
+    distances = np.stack([np.einsum("yxc,yxc->yx", offset, offset) for offset in offsets])
     nearest = np.where(is_plain, distances.argmin(axis=0), -1)
     kernel = np.ones((5, 5), np.uint8)
     for place in range(len(colours)):
         is_near = cv2.dilate((nearest == place).astype(np.uint8), kernel) > 0
         distances[place][~is_near] = np.inf
-    filled = np.where(np.isfinite(distances.min(axis=0)), distances.argmin(axis=0), -1)
+    closest = distances.argmin(axis=0)
+    filled = np.where(np.isfinite(np.take_along_axis(distances, closest[None], axis=0)[0]), closest, -1)
     return colours, np.where(is_plain, nearest, filled)
 
 

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from polymeter.core.errors import DataError, PlanError, ScoreError, boundary
 from polymeter.core.metric import Metric
 from polymeter.core.registry import missing_package
+from polymeter.core.weights import weights_place
 from polymeter.metrics.image import as_rgb
 from polymeter.metrics.networks import check_network
 
@@ -173,7 +174,7 @@ def vision_extractor(place: str) -> Extractor:
     first token's last state (DINOv2: the class token after the last norm, as in Stein et al. 2023).
 
     Args:
-        place: Hub id or folder.
+        place: Hub id or folder. ``--weights ID=PATH`` puts a folder in place of an id, which stays the name.
 
     Raises:
         PlanError: torch or Transformers is not installed, or the network cannot be read.
@@ -185,8 +186,8 @@ def vision_extractor(place: str) -> Extractor:
         raise missing_package(error.name or "transformers", "a feature extractor", "hf") from error
 
     with boundary(PlanError, f"Reading the feature extractor {place!r}", hint="Name a folder that holds it."):
-        processor = AutoImageProcessor.from_pretrained(place)
-        network = AutoModel.from_pretrained(place).eval()
+        processor = AutoImageProcessor.from_pretrained(weights_place(place))
+        network = AutoModel.from_pretrained(weights_place(place)).eval()
     network.to("cuda" if torch.cuda.is_available() else "cpu")
     extract = partial(_features, network, processor)
     from PIL import Image as pil

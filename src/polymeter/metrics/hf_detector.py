@@ -8,16 +8,17 @@ other numbers: name it beside them.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polymeter.core.errors import PlanError, ScoreError, boundary
+from polymeter.core.errors import PlanError, ScoreError, boundary, did_you_mean
 from polymeter.core.registry import missing_package
-from polymeter.metrics.colours import colour_names
-from polymeter.metrics.composition import COLOURS, Box, Detection
+from polymeter.core.weights import weights_place
+from polymeter.metrics.colours import ANCHORS, colour_names
+from polymeter.metrics.composition import COLOURS, Box, Detection, unknown
 from polymeter.metrics.image import as_rgb
 
 if TYPE_CHECKING:
@@ -54,17 +55,24 @@ class HfDetector:
                 __import__(package)
             except ImportError as error:
                 raise missing_package(package, f"the detector 'hf:{place}'", "hf") from error
-        self._place = place
+        self._place = weights_place(place)
         self._thresholds = (threshold, counting_threshold)
-        self._colours = colours
+        self._colours = weights_place(colours)
         self._lock = threading.Lock()
 
+    @property
+    def colours(self) -> Collection[str]:
+        """The names that it gives to colours: GenEval's with CLIP, else also cyan and gray."""
+        return COLOURS if self._colours else tuple(ANCHORS)
+
     def detect(self, image: Any, labels: Sequence[str] = (), *, is_counting: bool = False) -> list[Detection]:
-        """What it sees, the surest first, at most 16 of a class.
+        """What it sees, the surest first, at most 16 of a class. Colours are named of what is looked for; of everything
+        where ``labels`` is empty.
 
         Raises:
             DataError: The picture cannot be read.
-            PlanError: The weights cannot be read, or ``labels`` is empty and the model has no classes of its own.
+            PlanError: The weights cannot be read, the model has no class that is looked for, or ``labels`` is empty and
+                it has no classes of its own.
             ScoreError: The model failed.
         """
         picture = as_rgb(image)
@@ -76,9 +84,13 @@ class HfDetector:
             found.sort(key=lambda item: -item[1])
             kept = [item for place, item in enumerate(found) if _rank(found, place) < _MOST_OF_A_CLASS]
             return [
-                Detection(label, self._colourist(_crop(picture, box, 1.0), label), box, score)
-                for label, score, box in kept
+                Detection(label, self._colour(picture, box, label, labels), box, score) for label, score, box in kept
             ]
+
+    def _colour(self, picture: PILImage, box: Box, label: str, labels: Sequence[str]) -> str | None:
+        if labels and unknown([label], labels):
+            return None
+        return self._colourist(_crop(picture, box, 1.0), label)
 
     @cached_property
     def _network(self) -> _Network:
@@ -138,10 +150,15 @@ class _OwnClasses(_Network):
         self._processor = AutoImageProcessor.from_pretrained(place)
 
     def __call__(self, picture: PILImage, labels: list[str], threshold: float) -> list[_Found]:
+        names = self._model.config.id2label
+        others = unknown(labels, names.values())
+        if others:
+            known = sorted(map(str, names.values()))
+            hint = did_you_mean(others[0], known) or f"It has {', '.join(known[:8])} and others."
+            raise PlanError(f"This detector has no class {others[0]!r}.", where="labels", hint=hint)
         inputs = self._processor(images=picture, return_tensors="pt").to(self._device)
         size = [(picture.height, picture.width)]
         found = self._processor.post_process_object_detection(self._run(inputs), threshold, target_sizes=size)[0]
-        names = self._model.config.id2label
         return [
             (str(names[int(label)]), float(score), _box(box))
             for label, score, box in zip(found["labels"], found["scores"], found["boxes"], strict=True)
@@ -221,14 +238,20 @@ def _clip_colourist(place: str) -> Colourist:
     processor = CLIPProcessor.from_pretrained(place)
     network = CLIPModel.from_pretrained(place).eval().to(device)
 
-    def name(crop: PILImage, label: str) -> str:
+    @lru_cache(maxsize=256)
+    def of_colours(label: str) -> torch.Tensor:
         texts = [template.format(colour=colour, label=label) for colour in COLOURS for template in _TEMPLATES]
-        inputs = processor(images=crop, text=texts, return_tensors="pt", padding=True).to(device)
+        inputs = processor(text=texts, return_tensors="pt", padding=True, truncation=True).to(device)
         with torch.inference_mode():
-            found = network(**inputs)
-        of_texts = torch.nn.functional.normalize(found.text_embeds, dim=-1)
-        of_colours = of_texts.reshape(len(COLOURS), len(_TEMPLATES), -1).mean(dim=1)
-        of_colours = torch.nn.functional.normalize(of_colours, dim=-1)
-        return COLOURS[int((of_colours @ found.image_embeds[0]).argmax())]
+            pooled = network.text_model(**inputs).pooler_output
+            of_texts = torch.nn.functional.normalize(network.text_projection(pooled), dim=-1)
+        means = of_texts.reshape(len(COLOURS), len(_TEMPLATES), -1).mean(dim=1)
+        return torch.nn.functional.normalize(means, dim=-1)
+
+    def name(crop: PILImage, label: str) -> str:
+        pixels = processor(images=crop, return_tensors="pt").to(device)
+        with torch.inference_mode():
+            shown = network.visual_projection(network.vision_model(**pixels).pooler_output)
+            return COLOURS[int((of_colours(label) @ shown[0]).argmax())]
 
     return name

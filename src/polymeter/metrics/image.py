@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeter.core.errors import DataError
+from polymeter.core.errors import DataError, boundary
 from polymeter.core.metric import Metric
 from polymeter.core.parts import Image
 from polymeter.core.registry import missing_package
+from polymeter.core.weights import weights_from, weights_place
 from polymeter.metrics.golds import one_prediction
-from polymeter.metrics.networks import check_network
+from polymeter.metrics.networks import check_network, kept
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
@@ -98,7 +98,8 @@ def lpips(image: Any, reference: Any, weights: str | Path | None = None) -> floa
     Args:
         image: A Pillow image, or a path, bytes or URL of one.
         reference: What it should look like.
-        weights: A folder with the two weight files that ``polymeter.metrics.perceptual`` names.
+        weights: A folder with the two weight files that ``polymeter.metrics.perceptual`` names; default: the one that
+            ``--weights lpips=PATH`` names.
 
     Returns:
         0 for equal pictures; the larger, the further apart.
@@ -121,28 +122,42 @@ def clip_score(image: Any, text: str, weights: str = "") -> float:
     Args:
         image: A Pillow image, or a path, bytes or URL of one.
         text: The prompt.
-        weights: Hub id or folder of a CLIP checkpoint; default: that of ``CLIPScore``.
+        weights: Hub id or folder of a CLIP checkpoint; default: that of ``CLIPScore``. ``--weights ID=PATH`` puts a
+            folder in place of an id.
 
     Raises:
         DataError: The picture cannot be read.
         PlanError: The checkpoint or a package is not there.
     """
-    return float(_clip_scorer(weights)(images=[as_rgb(image)], texts=[text])[0][0])
+    from polymeter.metrics.image_text import SCORERS
+
+    scorer = _clip_scorer(weights_place(weights or SCORERS["CLIPScore"].weights))
+    return float(scorer(images=[as_rgb(image)], texts=[text])[0][0])
 
 
 def as_rgb(image: Any) -> PILImage:
-    """A picture as 8-bit RGB, upright, transparent parts over white.
+    """A picture as 8-bit RGB, upright, transparent parts over white. Grey values of 16 bits lose their lower eight.
 
     Raises:
-        DataError: It cannot be read.
+        DataError: It cannot be read, or nobody can tell what its values mean: they are floats or 32 bits wide.
     """
     from PIL import Image as pil
 
     picture = image.open() if isinstance(image, Image) else Image(image).open()
+    if picture.mode.startswith("I;16"):  # Pillow would cut everything above 255 to white
+        picture = pil.fromarray((np.asarray(picture) >> 8).astype(np.uint8))
+    if picture.mode in ("I", "F"):
+        raise DataError(
+            f"A picture of mode {picture.mode!r} does not say which values are black and white.",
+            hint="Save it with 8 or 16 bits a channel.",
+        )
+    if picture.mode in ("La", "RGBa"):
+        picture = picture.convert(picture.mode.upper())
     if picture.mode in ("RGBA", "LA", "PA") or "transparency" in picture.info:
         layer = picture.convert("RGBA")
         return pil.alpha_composite(pil.new("RGBA", layer.size, "white"), layer).convert("RGB")
-    return picture.convert("RGB")
+    with boundary(DataError, f"Making RGB of a picture of mode {picture.mode!r}"):
+        return picture.convert("RGB")
 
 
 def is_resized(image: Any, reference: Any) -> bool:
@@ -168,12 +183,11 @@ def _skimage_metrics(wanted_by: str) -> Any:
     return skimage.metrics
 
 
-@lru_cache(maxsize=2)
-def _clip_scorer(weights: str) -> Any:
-    from polymeter.metrics.image_text import SCORERS, image_scorer, local_weights
+@kept
+def _clip_scorer(place: str) -> Any:
+    from polymeter.metrics.image_text import SCORERS, image_scorer
 
-    places = {SCORERS["CLIPScore"].weights: weights} if weights else {}
-    with local_weights(places):
+    with weights_from({SCORERS["CLIPScore"].weights: place}):
         return image_scorer("CLIPScore")
 
 

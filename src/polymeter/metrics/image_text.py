@@ -1,36 +1,25 @@
 """Scorers of how well an image shows a text, by name.
 
 A scorer is a model of its own. Those that Transformers can load are made here; for each of the others the error says
-what it would take. Weights come from the Hugging Face hub or its cache, or from a folder named by ``local_weights``.
+what it would take. Weights come from the Hugging Face hub or its cache, or from the folder that
+``--weights ID=PATH`` names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, PlanError, boundary, did_you_mean
 from polymeter.core.registry import missing_package
+from polymeter.core.weights import weights_place
 
 if TYPE_CHECKING:
     import torch
 
-_PLACES: ContextVar[Mapping[str, str]] = ContextVar("places of scorers' weights")
 _MOST_TOKENS = 77
-
-
-@contextmanager
-def local_weights(places: Mapping[str, str]) -> Iterator[None]:
-    """Within this, scorers are read from these folders in place of the hub ids that they stand for."""
-    token = _PLACES.set({**_PLACES.get({}), **places})
-    try:
-        yield
-    finally:
-        _PLACES.reset(token)
 
 
 class ImageTextScorer:
@@ -89,9 +78,7 @@ def image_scorer(name: str) -> ImageTextScorer:
             where="metric_list",
             hint=f"These can: {', '.join(known for known, other in SCORERS.items() if other.make)}.",
         )
-    places = _PLACES.get({})
-    weights = places.get(source.weights, source.weights)
-    processor = weights if source.processor == source.weights else places.get(source.processor, source.processor)
+    weights, processor = weights_place(source.weights), weights_place(source.processor)
     with boundary(
         PlanError,
         f"Reading the image scorer {name!r} from {weights!r}",

@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from typing import TypeVar
+
 from polymeter.core.errors import PlanError, boundary
 from polymeter.core.registry import missing_package
+from polymeter.core.weights import weights_place
+
+Network = TypeVar("Network")
+
+
+def kept(read: Callable[[str], Network]) -> Callable[[str], Network]:
+    """Keep what a function reads from a place, the last two of them. Of several threads one reads and all get the same."""
+    remembered, lock = lru_cache(maxsize=2)(read), threading.Lock()
+
+    @wraps(read)
+    def read_once(place: str) -> Network:
+        with lock:
+            return remembered(place)
+
+    return read_once
 
 
 def check_network(place: str, wanted_by: str, argument: str) -> None:
     """See whether a network of Transformers can be had, by its small configuration file alone.
 
     Args:
-        place: Hub id or folder.
+        place: Hub id or folder; ``--weights ID=PATH`` puts a folder in place of an id.
         wanted_by: What needs it, for messages.
         argument: The argument that names it, for messages.
 
@@ -27,4 +47,4 @@ def check_network(place: str, wanted_by: str, argument: str) -> None:
         f"Looking for the network {place!r} of {wanted_by}",
         hint=f"Name a folder that holds it: {argument}: PATH.",
     ):
-        AutoConfig.from_pretrained(place)
+        AutoConfig.from_pretrained(weights_place(place))

@@ -11,7 +11,6 @@ The network is five convolutions and is written out here, so that neither packag
 
 from __future__ import annotations
 
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,8 @@ from numpy.typing import NDArray
 
 from polymeter.core.errors import DataError, PlanError, boundary
 from polymeter.core.registry import missing_package
+from polymeter.core.weights import weights_place
+from polymeter.metrics.networks import kept
 
 if TYPE_CHECKING:
     import torch
@@ -28,6 +29,7 @@ _NEEDS = (
     "LPIPS needs a folder with alexnet*.pth (AlexNet as torchvision publishes it) and alex.pth (from lpips/weights/v0.1"
     " of the package lpips)."
 )
+_NAME = "lpips"
 _SHIFT = (-0.030, -0.088, -0.188)
 _SCALE = (0.458, 0.448, 0.450)
 # AlexNet's convolutions: place in torchvision's ``features``, stride, padding, and whether pooling comes before.
@@ -82,21 +84,31 @@ class Perceptual:
         return units
 
 
-@lru_cache(maxsize=2)
 def read_perceptual(folder: str | Path | None) -> Perceptual:
     """LPIPS with the weights of a folder.
+
+    Args:
+        folder: The folder, or a name that ``--weights`` gives one to; default: the one of ``lpips``.
 
     Raises:
         PlanError: torch or a file is missing, or a file does not hold these weights.
     """
-    if not folder:
-        raise PlanError(_NEEDS, where="weights", hint="Name the folder: weights=PATH.")
+    place = weights_place(str(folder or _NAME))
+    if place == _NAME and not Path(place).is_dir():
+        raise PlanError(
+            _NEEDS, where="weights", hint=f"Name the folder: weights=PATH, or for a run --weights {_NAME}=PATH."
+        )
+    return _read(place)
+
+
+@kept
+def _read(folder: str) -> Perceptual:
     linear = Path(folder) / "alex.pth"
     backbones = sorted(Path(folder).glob("alexnet*.pth"))
     if not backbones or not linear.is_file():
         missing = linear.name if backbones else "alexnet*.pth"
-        raise PlanError(f"{_NEEDS} There is no {missing}.", where=str(folder))
-    with boundary(PlanError, f"Reading LPIPS from {str(folder)!r}", hint=_NEEDS):
+        raise PlanError(f"{_NEEDS} There is no {missing}.", where=folder)
+    with boundary(PlanError, f"Reading LPIPS from {folder!r}", hint=_NEEDS):
         return Perceptual(_state(backbones[0]), _state(linear))
 
 

@@ -161,7 +161,8 @@ def _pixel_digest(picture: PILImage) -> str:
     profile).
     """
     info = picture.info
-    meaning = (picture.mode, picture.size, picture.getpalette(), info.get("transparency"), info.get("icc_profile"))
+    palette = picture.getpalette(None)  # with the opacity of its colours, where they have one
+    meaning = (picture.mode, picture.size, palette, info.get("transparency"), info.get("icc_profile"))
     return digest(repr(meaning).encode() + picture.tobytes())
 
 

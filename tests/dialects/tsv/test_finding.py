@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from polymeter.core.errors import DataError
-from polymeter.dialects.tsv.finding import table_file
+from polymeter.dialects.tsv.finding import table_file, table_here
 from polymeter.dialects.tsv.roots import data_places
 from tests.helpers.file_server import Reply, serve
 
@@ -115,3 +115,24 @@ def test_a_local_path_may_stand_for_the_url(tmp_path):
 def test_a_name_leads_nowhere_else(server, root):
     path = table_file("../../X", f"{server.url}/Set.tsv", MD5)
     assert path.parent == root
+
+
+def test_a_table_beside_the_class_is_used_where_the_folder_of_tables_has_none(server, root, tmp_path):
+    beside = tmp_path / "benchmarks"
+    beside.mkdir()
+    (beside / "Set.tsv").write_bytes(TABLE)
+    with data_places({}, beside=beside):
+        assert table_file("Set", f"{server.url}/Set.tsv", MD5) == beside / "Set.tsv"
+        assert table_here("Set", "", MD5) == beside / "Set.tsv"
+        (root / "Set.tsv").write_bytes(TABLE)
+        assert table_file("Set", f"{server.url}/Set.tsv", MD5) == root / "Set.tsv"
+    assert not server.asked
+
+
+def test_a_table_of_another_md5_beside_the_class_is_left_alone(server, root, tmp_path):
+    beside = tmp_path / "benchmarks"
+    beside.mkdir()
+    (beside / "Set.tsv").write_text("index\n")
+    with data_places({}, beside=beside):
+        assert table_file("Set", f"{server.url}/Set.tsv", MD5) == root / "Set.tsv"
+    assert contents(beside) == {"Set.tsv": b"index\n"}

@@ -13,7 +13,7 @@ from polymeter.core.errors import DataError
 from polymeter.core.secrets import hide_secrets
 from polymeter.data.fetch import download, md5_of
 from polymeter.dialects.tsv.origin import note_origin
-from polymeter.dialects.tsv.roots import LMUDataRoot, is_offline_here, placed, table_names
+from polymeter.dialects.tsv.roots import LMUDataRoot, is_offline_here, placed, table_folders, table_names
 
 log = logging.getLogger(__name__)
 
@@ -22,8 +22,9 @@ def table_file(name: str, url: str, md5: str | None, owner: str = "") -> Path:
     """The local file of a dataset's table.
 
     In this order: the file that the run names; ``<dataset>.tsv`` in the folder of tables, then the last component of
-    the URL there; a download, kept as ``<dataset>.tsv``. A file with another MD5 than the dataset's is not used: if
-    there is a URL, a verified download takes its place and the old file is kept beside it under another name.
+    the URL there; the same beside the class; a download, kept as ``<dataset>.tsv``. A file with another MD5 than the
+    dataset's is not used: if there is a URL, a verified download takes the place of the one in the folder of tables,
+    and the old file is kept beside it under another name.
 
     Args:
         name: The dataset.
@@ -40,19 +41,20 @@ def table_file(name: str, url: str, md5: str | None, owner: str = "") -> Path:
         return told
     if url and "://" not in url and os.path.isfile(url):
         return _verified(Path(url).absolute(), md5)
-    root = Path(LMUDataRoot())
-    places = [root / file for file in table_names(name, url)]
+    places = _places(name, url)
     found = {path: md5_of(path) if md5 else None for path in places if path.is_file()}
     fitting = next((path for path, value in found.items() if not md5 or value == md5.lower()), None)
     if fitting is not None:
         return fitting
+    root = Path(LMUDataRoot())
+    own = {path: value for path, value in found.items() if path.parent == root}
     if "://" not in url:
         raise _missing(name, places, found, md5)
-    if not found:
+    if not own:
         log.info("fetching %s for dataset %s", hide_secrets(url), name)
         table = download(url, places[0], md5=md5, is_offline=is_offline_here())
     else:
-        table = _replaced(url, places[0], found, str(md5))
+        table = _replaced(url, places[0], own, str(md5))
     if owner:
         note_origin(table, owner, url)
     return table
@@ -60,7 +62,7 @@ def table_file(name: str, url: str, md5: str | None, owner: str = "") -> Path:
 
 def table_here(name: str, url: str, md5: str | None) -> Path | None:
     """A dataset's table that need not be fetched: what the run names, else a file of the right MD5 in the folder of
-    tables. ``None`` where there is neither.
+    tables or beside the class. ``None`` where there is none.
 
     Raises:
         DataError: The run names a file that is not there.
@@ -69,8 +71,13 @@ def table_here(name: str, url: str, md5: str | None) -> Path | None:
     if told is not None:
         _note_difference(name, told, md5)
         return told
-    places = (Path(LMUDataRoot()) / file for file in table_names(name, url))
-    return next((path for path in places if path.is_file() and (not md5 or md5_of(path) == md5.lower())), None)
+    return next(
+        (path for path in _places(name, url) if path.is_file() and (not md5 or md5_of(path) == md5.lower())), None
+    )
+
+
+def _places(name: str, url: str) -> list[Path]:
+    return [folder / file for folder in table_folders() for file in table_names(name, url)]
 
 
 def _replaced(url: str, target: Path, found: dict[Path, str | None], md5: str) -> Path:

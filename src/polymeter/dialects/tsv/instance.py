@@ -40,7 +40,7 @@ def make_instance(spec: TaskSpec, told: TsvRunOptions, context: OpenContext) -> 
         GUEST_LOCK,
         contained(),
         seeded(context.seed),
-        data_places(_places(spec, context)),
+        data_places(_places(spec, context), beside=spec.file.parent),
         authors_code(DataError, f"Loading the data of benchmark {spec.name!r}"),
     ):
         dataset: Any = found(dataset=spec.name, **told.arguments)

@@ -25,24 +25,27 @@ class Places:
     Attributes:
         data: Tables in place of those of datasets: name → file, or a folder that holds ``<name>.tsv``.
         is_offline: Whether nothing may be fetched.
+        beside: The folder of the class that is asked for, where its table may lie too.
     """
 
     data: Mapping[str, str] = field(default_factory=dict)
     is_offline: bool = False
+    beside: Path | None = None
 
 
 _PLACES: ContextVar[Places] = ContextVar("polymeter_tsv_places", default=Places())  # noqa: B039  (it is frozen)
 
 
 @contextmanager
-def data_places(data: Mapping[str, str], *, is_offline: bool = False) -> Iterator[None]:
+def data_places(data: Mapping[str, str], *, is_offline: bool = False, beside: Path | None = None) -> Iterator[None]:
     """Dataset classes that load data inside this use these tables in place of their own.
 
     Args:
         data: As ``--data NAME=PATH`` gives it.
         is_offline: Refuse to fetch anything.
+        beside: A folder whose tables are used where the folder of tables has none.
     """
-    token = _PLACES.set(Places(dict(data), is_offline))
+    token = _PLACES.set(Places(dict(data), is_offline, beside))
     try:
         yield
     finally:
@@ -52,6 +55,13 @@ def data_places(data: Mapping[str, str], *, is_offline: bool = False) -> Iterato
 def is_offline_here() -> bool:
     """Whether the run refuses to fetch."""
     return _PLACES.get().is_offline
+
+
+def table_folders() -> tuple[Path, ...]:
+    """Where tables lie: the folder of tables, then that of the class that is asked for."""
+    beside = _PLACES.get().beside
+    root = Path(LMUDataRoot())
+    return (root,) if beside is None else (root, beside)
 
 
 def LMUDataRoot() -> str:  # the name that authors know

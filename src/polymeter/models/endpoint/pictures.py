@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 from typing import TYPE_CHECKING
 
 from polymeter.core.errors import DataError, ModelError
@@ -31,6 +30,6 @@ def decoded(encoded: bytes | str, *, where: str) -> PILImage:
     """
     try:
         return Image(base64.b64decode(encoded) if isinstance(encoded, str) else encoded).open()
-    except (binascii.Error, DataError) as error:
+    except (ValueError, DataError) as error:  # of base64, that it is none, or that it is not even ASCII
         what = f"The endpoint's image cannot be read: {error}"
         raise ModelError(what, kind="transient", where=where) from None

@@ -19,7 +19,9 @@ from urllib.parse import urljoin
 from polymeter.core.errors import DataError, ModelError
 from polymeter.core.parts import Image
 from polymeter.core.request import GenerateImage, Output, Request
+from polymeter.core.secrets import hide_secrets
 from polymeter.core.sources import from_data_url, is_elsewhere
+from polymeter.data.fetch import is_offline_now
 from polymeter.models.endpoint.errors import EndpointError, gravest
 from polymeter.models.endpoint.forms import File
 from polymeter.models.endpoint.media import MediaEncoder
@@ -50,7 +52,8 @@ class Drawing:
     Attributes:
         settings: Its settings, number and seeds apart.
         prompt: What to draw.
-        files: The images that it is made of; those that lie elsewhere by their address until they are fetched.
+        files: The images that it is made of. In a run they are here; outside of one those that lie elsewhere are
+            known by their address until they are fetched.
         messages: The messages as a JSON list, where images are asked for in a chat.
         drawn: Answers by number.
         done: Decoded ones.
@@ -123,7 +126,7 @@ class ImageMaker:
         for number, medium in enumerate(request.media()):
             if not isinstance(medium, Image):
                 raise ModelError(f"Images cannot be made of {medium.modality}.", where=self._where)
-            if is_elsewhere(medium.source):
+            if is_elsewhere(medium.source) and not medium.held_encoded_bytes():
                 yield medium.source
             else:
                 yield self._file(medium, number, len(images))
@@ -136,6 +139,8 @@ class ImageMaker:
     async def _fetch_inputs(self, drawing: Drawing) -> None:
         for number, file in enumerate(drawing.files):
             if isinstance(file, str):
+                if is_offline_now():
+                    raise DataError(f"{hide_secrets(file)} is not fetched: the run is offline.", where=self._where)
                 image = Image(await self._client.fetch(file))
                 made = await asyncio.to_thread(self._file, image, number, len(drawing.files))
                 drawing.files[number] = made

@@ -23,6 +23,7 @@ VERSION = "1"
 """Changes whenever a prompt and seed may give another picture."""
 _SIDE = 256
 _SMALLEST = 32
+_LARGEST = 8192
 _IGNORED = "the model 'shapes' draws at once and takes no settings but a size and seeds"
 
 
@@ -96,6 +97,8 @@ class ShapesModel(BatchModel):
         width, height = ask.size or (_SIDE, _SIDE)
         if min(width, height) < _SMALLEST:
             raise ModelError(f"The model 'shapes' draws no pictures smaller than {_SMALLEST} pixels.")
+        if max(width, height) > _LARGEST:
+            raise ModelError(f"The model 'shapes' draws no pictures larger than {_LARGEST} pixels.")
         order = slipped(read_order(prompt), self._error_rate, rng)
         shorter = min(width, height)
         return draw(placed(order, width / shorter, height / shorter, rng), width, height)

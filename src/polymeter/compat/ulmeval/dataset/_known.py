@@ -70,7 +70,8 @@ def class_named(class_name: str) -> type | None:
     whose file is run. ``None`` when there is none.
     """
     defined = [found for found in _classes() if found.__name__ == class_name]
-    return _best(defined, lambda: _listed_where(lambda spec: spec.config.get("class") == class_name))
+    found: type | None = _best(defined, lambda: _listed_where(lambda spec: spec.config.get("class") == class_name))
+    return found
 
 
 def _of(name: str) -> Any:

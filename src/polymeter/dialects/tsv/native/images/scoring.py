@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from polymeter.core.errors import DataError, PlanError
+from polymeter.core.errors import DataError
 from polymeter.dialects.tsv.native.cells import column, is_empty, list_of, place_of
 from polymeter.judge.rubrics import checklist, scale
 from polymeter.metrics.composition import Detector, Scene, check_image, read_scene
+from polymeter.metrics.detectors import local_name, make_detector
 from polymeter.metrics.image import CEILING_DB, is_resized, psnr, ssim
 
 SCENE, REFERENCE, CHECKLIST = "scene", "reference", "checklist"
@@ -30,14 +31,14 @@ def by_scene(line: Mapping[str, Any], image: Any, detector: str) -> dict[str, An
     Args:
         line: The row; its column ``scene`` holds a scene in GenEval's schema.
         image: The picture.
-        detector: Who looks for things; empty: ``shapes``, if the scene is of drawn shapes only.
+        detector: Who looks for things; empty: ``shapes``.
 
     Raises:
         DataError: The scene is of no such schema.
-        PlanError: There is no such detector, or one has to be named.
+        PlanError: There is no such detector, or it cannot know what the scene names.
     """
     scene = _scene(line)
-    verdict = check_image(scene, image, _detector(detector or _usual_detector(scene)))
+    verdict = check_image(scene, image, _detector(local_name(detector or SHAPES)))
     aspects = {name: getattr(verdict, name) for name in ("count", "colour", "position")}
     values = {name: float(value) for name, value in aspects.items() if value is not None}
     return {"correct": float(verdict.is_correct), **values, "explanation": verdict.explanation}
@@ -119,20 +120,6 @@ def _scene(line: Scored) -> Scene:
         raise DataError(error.what, where=f"{place_of(line, SCENE)} {error.where}".strip(), hint=error.hint) from error
 
 
-def _usual_detector(scene: Scene) -> str:
-    from polymeter.metrics.drawn_shapes import LABELS
-
-    others = sorted({label for label in scene.labels if label.lower() not in LABELS})
-    if others:
-        raise PlanError(
-            f"The detector {SHAPES!r} knows drawn shapes and no {others[0]!r}.",
-            hint="Name a detector that does: --dialect-option tsv.detector=hf:PATH_OR_ID.",
-        )
-    return SHAPES
-
-
 @lru_cache(maxsize=2)
 def _detector(name: str) -> Detector:
-    from polymeter.metrics.detectors import make_detector
-
     return make_detector(name)
