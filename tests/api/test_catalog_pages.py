@@ -13,9 +13,9 @@ from markdown_it import MarkdownIt
 from polymeter.api.catalog.hiding import Hider
 from polymeter.api.catalog.judging import judge_need
 from polymeter.api.catalog.markdown import code, escape, fence, paragraphs, table
-from polymeter.api.offline import offline
 from polymeter.api.catalog.words import CHROME, LANGUAGES
 from polymeter.api.catalog.writing import file_names, write_pages
+from polymeter.api.offline import offline
 from polymeter.core.errors import PlanError
 from tests.e2e.kit import capitals
 

@@ -64,7 +64,7 @@ def test_a_class_of_a_file_may_name_which_of_its_models() -> None:
 
 
 def test_a_users_file_comes_first(here: Path) -> None:
-    config = UlmevalConfig(model_path="painter.py")
+    config = UlmevalConfig((Named("Painter"),), (Named("shades"),), model_path="painter.py").settled()
     file = str(here / "painter.py")
     assert choose_model(Named("Painter"), config).spec == ModelSpec("ulm", "Painter", path=file)
     assert choose_model(Named("red", "Painter", {"shade": 1}), config).spec == ModelSpec(
@@ -72,6 +72,16 @@ def test_a_users_file_comes_first(here: Path) -> None:
     )
     assert choose_model(Named("Qwen-Image"), config).spec == ModelSpec("ulm", "Qwen-Image")
     assert choose_model(Named("mock:"), config).spec == ModelSpec("mock")
+
+
+def test_a_module_of_models_leaves_the_other_names_as_they_are(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(here))
+    (here / "painters_module.py").write_text((here / "painter.py").read_text())
+    config = UlmevalConfig(model_path="painters_module")
+    assert choose_model(Named("Painter"), config).spec.path == "painters_module"
+    assert choose_model(Named("Qwen-Image"), config).spec == ModelSpec("ulm", "Qwen-Image")
+    with pytest.raises(PlanError, match="no file, folder or module 'painters_modul'"):
+        choose_model(Named("Qwen-Image"), replace(config, model_path="painters_modul"))
 
 
 def test_retry_and_verbose_reach_what_names_them(here: Path) -> None:

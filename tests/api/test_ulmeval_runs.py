@@ -134,6 +134,29 @@ def test_infer_then_eval_needs_no_model(here: Path) -> None:
     assert sorted(drawn(here)) == sorted(PROMPTS)
 
 
+def test_eval_scores_no_answers_of_a_dataset_that_was_made_with_other_arguments(here: Path) -> None:
+    def red(tint: str, **told: Any) -> UlmevalConfig:
+        return replace(config(**told), datasets=(Named("red", "Shades", {"dataset": "shades", "tint": tint}),))
+
+    only(red("red", mode="infer"))
+    with pytest.raises(PlanError, match="no answers of 'Painter' on 'red'"):
+        run(red("blue", mode="eval"))
+    assert only(red("red", mode="eval")).exit_code == 0
+    assert linked("Painter_red_told.json")["tint"] == "red"
+
+
+def test_any_whole_number_is_a_seed(here: Path) -> None:
+    assert only(config(seed=-1)).exit_code == only(config(seed=2**40)).exit_code == 0
+
+
+def test_a_prediction_file_for_several_datasets_is_told_of(here: Path) -> None:
+    only(config(work_dir=Path("before")))
+    file = here / "before/Painter/Painter_shades.pkl"
+    result = run(config("shades", "shadesPP", models=(Named("theirs"),), model_path="", result_files=(file,)))
+    assert [len(pair.notes) for pair in result.pairs] == [1, 1]
+    assert "for each of 2 datasets" in result.pairs[0].notes[0]
+
+
 def test_infer_then_all_asks_nothing_again(here: Path) -> None:
     only(config(mode="infer"))
     assert shade(only(config())) == 100

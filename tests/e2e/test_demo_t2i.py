@@ -54,6 +54,18 @@ def pictures(result: RunResult, task: str) -> list[Any]:
     return [[exchange["response"]["outputs"] for exchange in row["exchanges"]] for row in rows]
 
 
+def verdicts(result: RunResult, task: str) -> list[Any]:
+    """The scores, sample by sample."""
+    rows = (result.folder.path / "samples" / f"{task}.jsonl").read_text().splitlines()
+    return [json.loads(row)["scores"] for row in rows]
+
+
+@pytest.fixture(scope="module")
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
+    """A run of the model that goes wrong in three of ten aspects, in large batches."""
+    return run(tmp_path_factory.mktemp("faulty") / "run", ShapesModel(0.3), "demo_t2i", batch_size=32)
+
+
 def test_without_mistakes_every_picture_is_right(tmp_path: Path) -> None:
     result = run(tmp_path / "run", ShapesModel(0), "demo_t2i")
     for metric, n in ASPECTS.items():
@@ -66,16 +78,14 @@ def test_an_empty_canvas_is_wrong_in_everything(tmp_path: Path) -> None:
     assert [result.value("demo_t2i", metric) for metric in ASPECTS] == [0.0] * 4
 
 
-@pytest.mark.parametrize("rate", [0.1, 0.3])
-def test_the_stated_rate_is_the_score(tmp_path: Path, rate: float) -> None:
-    result = run(tmp_path / "run", ShapesModel(rate), "demo_t2i")
+def test_the_stated_rate_is_the_score(faulty: RunResult) -> None:
     for metric, n in ASPECTS.items():
         if metric != "correct":
-            assert abs(result.value("demo_t2i", metric) - (1 - rate)) <= 3 * math.sqrt(rate * (1 - rate) / n), metric
+            assert abs(faulty.value("demo_t2i", metric) - 0.7) <= 3 * math.sqrt(0.3 * 0.7 / n), metric
     # 35 prompts ask for a count alone, 40 for a colour as well, 25 for all three.
-    expected = (35 * (1 - rate) + 40 * (1 - rate) ** 2 + 25 * (1 - rate) ** 3) / 100
+    expected = (35 * 0.7 + 40 * 0.7**2 + 25 * 0.7**3) / 100
     bound = 3 * math.sqrt(expected * (1 - expected) / 100)
-    assert abs(result.value("demo_t2i", "correct") - expected) <= bound
+    assert abs(faulty.value("demo_t2i", "correct") - expected) <= bound
 
 
 def test_with_pictures_of_other_prompts_it_falls_to_about_nothing(tmp_path: Path) -> None:
@@ -89,11 +99,11 @@ def test_with_pictures_of_other_prompts_it_falls_to_about_nothing(tmp_path: Path
     assert result.value("demo_t2i", "correct") <= 0.1
 
 
-def test_pictures_do_not_depend_on_the_batch_or_the_threads(tmp_path: Path) -> None:
-    one = run(tmp_path / "one", "shapes", "demo_t2i", batch_size=1)
-    many = run(tmp_path / "many", "shapes", "demo_t2i", batch_size=32)
-    assert pictures(one, "demo_t2i") == pictures(many, "demo_t2i")
-    assert one.value("demo_t2i", "correct") == many.value("demo_t2i", "correct")
+def test_pictures_do_not_depend_on_the_batch_or_the_threads(tmp_path: Path, faulty: RunResult) -> None:
+    one = run(tmp_path / "one", ShapesModel(0.3), "demo_t2i", batch_size=1, limit=40)
+    first = pictures(faulty, "demo_t2i")[:40]
+    assert pictures(one, "demo_t2i") == first
+    assert verdicts(one, "demo_t2i") == verdicts(faulty, "demo_t2i")[:40]
 
 
 def test_edits_are_near_their_references_and_unchanged_pictures_are_not(tmp_path: Path) -> None:
@@ -107,9 +117,10 @@ def test_edits_are_near_their_references_and_unchanged_pictures_are_not(tmp_path
     assert same.value("demo_edit", "ssim") == pytest.approx(0.879, abs=0.002)
 
 
-def test_edits_go_wrong_at_the_stated_rate(tmp_path: Path) -> None:
-    result = run(tmp_path / "run", ShapesModel(0.3), "demo_edit")
+def test_wrong_edits_are_far_from_their_references(tmp_path: Path) -> None:
+    """How often edits go wrong is the model's own test; here, that each wrong one shows in the score."""
+    result = run(tmp_path / "run", ShapesModel(1), "demo_edit", limit=20)
     rows = [json.loads(line) for line in (result.folder.path / "samples" / "demo_edit.jsonl").read_text().splitlines()]
     values = [score["value"] for row in rows for score in row["scores"] if score["metric"] == "psnr"]
-    wrong = sum(value < 26 for value in values) / 60
-    assert abs(wrong - 0.3) <= 3 * math.sqrt(0.3 * 0.7 / 60)
+    assert len(values) == 20
+    assert max(values) < 26

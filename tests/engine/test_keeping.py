@@ -13,7 +13,7 @@ from polymeter.core.errors import PlanError
 from polymeter.core.model import BatchModel, ModelSpec, ModelTraits
 from polymeter.core.request import Request, Response
 from polymeter.engine import keeping
-from polymeter.engine.keeping import KeptModel, Keeper
+from polymeter.engine.keeping import Keeper, KeptModel
 from polymeter.engine.models import make_model
 
 SPEC, OTHER = ModelSpec("noted", "a"), ModelSpec("noted", "b")

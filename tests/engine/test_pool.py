@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from polymeter.core.weights import weights_from, weights_place
 from polymeter.engine.pool import Pool
 
 PATIENCE_S = 20.0
@@ -141,3 +142,15 @@ def test_a_closed_pool_drops_what_was_not_begun() -> None:
     threads[0].join(PATIENCE_S)
     assert not threads[0].is_alive()
     assert not after.is_set()
+
+
+def test_jobs_see_what_holds_where_the_pool_was_made() -> None:
+    seen: list[str] = []
+    ran = threading.Event()
+    with weights_from({"a": "/of/the/run"}):
+        pool = Pool("test", 1)
+    with weights_from({"a": "/of/another"}):
+        pool.submit(lambda: (seen.append(weights_place("a")), ran.set())[0])
+    assert done(ran)
+    pool.close()
+    assert seen == ["/of/the/run"]

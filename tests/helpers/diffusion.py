@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from polymeter.models.diffusers.quiet import quiet
+from polymeter.models.quiet import quiet_diffusers
 from tests.helpers.checkpoints import make_tokenizer
 
 SIZE = 32
@@ -39,7 +39,7 @@ def make_pipeline(name: str, folder: Path, *, seed: int = 0, **options: Any) -> 
             if isinstance(part, torch.nn.Module):
                 _widen(part)
     pipeline.set_progress_bar_config(disable=True)
-    with quiet():
+    with quiet_diffusers():
         pipeline.save_pretrained(folder)
     return folder
 

@@ -168,6 +168,9 @@ def test_a_run_without_a_judge_says_so() -> None:
     ("call", "message"),
     [
         (lambda: scale("p", []), "There is no picture to judge"),
+        (lambda: scale("p", None), "There is no picture to judge"),
+        (lambda: scale("p", [PICTURE, None]), "Picture 2 of 2 is None"),
+        (lambda: weighted_rubric("p", PICTURE, [Criterion("a", "", float("nan"))]), "a weight from 0 on"),
         (lambda: checklist("p", PICTURE, []), "A checklist needs items"),
         (lambda: weighted_rubric("p", PICTURE, []), "A rubric needs criteria"),
         (lambda: weighted_rubric("p", PICTURE, [Criterion("a", "", 1)] * 2), r'different names.*\["a", "a"\]'),

@@ -188,6 +188,8 @@ def test_a_scene_that_is_not_of_the_schema_names_the_field(source: str, message:
 class Told:
     """A detector that notes what it is told."""
 
+    colours = ("red",)
+
     def __init__(self) -> None:
         self.told: list[Any] = []
 

@@ -6,13 +6,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from PIL import Image
 
 from polymeter.core.errors import DataError, PlanError
+from polymeter.core.weights import weights_from
 from polymeter.metrics.composition import COLOURS, check_image, read_scene
 from polymeter.metrics.detectors import make_detector
 from polymeter.metrics.hf_detector import HfDetector
+from tests.helpers.detection import tiny_grounding_dino, tiny_yolos
 from tests.helpers.drawn_scenes import Drawn, draw
 
 
@@ -73,25 +76,9 @@ def test_without_opencv_it_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.fixture(scope="module")
 def yolos(tmp_path_factory: pytest.TempPathFactory) -> str:
-    torch = pytest.importorskip("torch")
-    transformers = pytest.importorskip("transformers")
-    folder = tmp_path_factory.mktemp("yolos")
-    names = {0: "circle", 1: "square", 2: "dog"}
-    config = transformers.YolosConfig(
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
-        image_size=[32, 32],
-        patch_size=8,
-        num_detection_tokens=20,
-        id2label=names,
-        label2id={name: place for place, name in names.items()},
-    )
-    torch.manual_seed(0)
-    transformers.YolosForObjectDetection(config).save_pretrained(folder)
-    transformers.YolosImageProcessorPil(size={"height": 32, "width": 32}).save_pretrained(folder)
-    return str(folder)
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    return tiny_yolos(tmp_path_factory.mktemp("yolos"), "circle", "square", "dog")
 
 
 @pytest.fixture(scope="module")
@@ -186,3 +173,66 @@ def test_weights_that_are_not_there_are_named(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     with pytest.raises(PlanError, match=r"Reading the detector .*none.*Name a folder"):
         make_detector(f"hf:{tmp_path / 'none'}").detect(scene_of_two())
+
+
+def test_grounding_dino_scores_each_class_by_its_words(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    detector = make_detector(f"hf:{tiny_grounding_dino(tmp_path, 'circle', 'blue', 'square')}", threshold=0.0)
+    picture = Image.new("RGB", (60, 40), (215, 35, 40))
+    found = detector.detect(picture, ["Circle", "blue square"])
+    assert len(found) == 12
+    assert {thing.label for thing in found} <= {"Circle", "blue square"}
+    assert all(-60 <= thing.box[0] < thing.box[2] <= 120 for thing in found)
+    assert [thing.score for thing in found] == sorted((thing.score for thing in found), reverse=True)
+    network = detector._network  # type: ignore[attr-defined]
+    inputs = network._processor(images=picture, text="circle. blue square.", return_tensors="pt")
+    published = network._processor.post_process_grounded_object_detection(
+        network._run(inputs), inputs["input_ids"], threshold=0.0, text_threshold=0.0, target_sizes=[(40, 60)]
+    )[0]
+    # The library also counts what is no word of a class, such as the full stops.
+    highest = dict(zip(map(tuple, published["boxes"].round().tolist()), published["scores"].tolist(), strict=True))
+    assert all(thing.score <= highest[tuple(map(round, thing.box))] + 1e-6 for thing in found)
+    boxes = sorted(tuple(box) for box in published["boxes"].tolist())
+    assert np.array(sorted(thing.box for thing in found)) == pytest.approx(np.array(boxes), abs=1e-3)
+    for unreadable in ("St. Bernard", "zebra"):
+        with pytest.raises(PlanError, match=f"cannot read the classes 'circle', '{unreadable}'"):
+            detector.detect(picture, ["circle", unreadable])
+
+
+@pytest.mark.parametrize("clauses", ["include", "exclude"])
+@pytest.mark.parametrize("label", ["dog", "shape"])
+def test_shapes_never_passes_what_it_cannot_know(clauses: str, label: str) -> None:
+    pytest.importorskip("cv2")
+    scene = read_scene({clauses: [{"class": label, "count": 1}]})
+    with pytest.raises(PlanError, match=rf"'shapes' knows drawn shapes and no '{label}'.*hf:PATH_OR_ID"):
+        check_image(scene, scene_of_two(), make_detector("shapes"))
+
+
+@pytest.mark.parametrize("clauses", ["include", "exclude"])
+def test_a_model_never_passes_what_it_cannot_know(yolos: str, clauses: str) -> None:
+    scene = read_scene({clauses: [{"class": "dogs", "count": 1}]})
+    with pytest.raises(PlanError, match=r"has no class 'dogs'.*Did you mean 'dog'"):
+        check_image(scene, scene_of_two(), HfDetector(yolos))
+
+
+def test_a_colour_that_is_never_named_is_refused(yolos: str, clip: str) -> None:
+    gray = read_scene({"include": [{"class": "Dog", "color": "Grey"}]})
+    assert check_image(gray, scene_of_two(), HfDetector(yolos)).is_correct in (True, False)
+    with pytest.raises(PlanError, match="does not name the colour 'Grey'"):
+        check_image(gray, scene_of_two(), HfDetector(yolos, colours=clip))
+    teal = read_scene({"exclude": [{"class": "circle", "color": "teal"}]})
+    with pytest.raises(PlanError, match=r"does not name the colour 'teal'.*It names red, orange"):
+        check_image(teal, scene_of_two(), HfDetector(yolos))
+
+
+def test_colours_are_named_of_what_is_looked_for(yolos: str) -> None:
+    found = HfDetector(yolos, threshold=0.0).detect(scene_of_two(), ["dog"])
+    assert {thing.colour is None for thing in found if thing.label != "dog"} <= {True}
+    assert all(thing.colour for thing in found if thing.label == "dog")
+
+
+def test_weights_take_the_place_of_ids(yolos: str, clip: str) -> None:
+    with weights_from({"my/yolos": yolos, "my/clip": clip}):
+        detector = make_detector("hf:my/yolos", threshold=0.0, colours="my/clip")
+    assert detector.detect(scene_of_two())

@@ -10,7 +10,9 @@ import pytest
 from PIL import Image
 
 from polymeter.core.errors import DataError, PlanError, ScoreError
+from polymeter.core.weights import weights_from
 from polymeter.metrics.fid import (
+    FRECHET_DISTANCE,
     Extractor,
     RunningGaussian,
     frechet_distance,
@@ -146,3 +148,9 @@ def test_a_network_that_is_not_there_is_named(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     with pytest.raises(PlanError, match=r"Reading the feature extractor .*Name a folder that holds it"):
         vision_extractor(str(tmp_path / "none"))
+
+
+def test_a_network_is_read_where_the_run_says_and_named_by_its_id(folders: dict[str, Path]) -> None:
+    with weights_from({"my/dino": str(folders["dinov2"])}):
+        assert vision_extractor("my/dino").name == "my/dino (pooled output)"
+        FRECHET_DISTANCE.check(extractor="my/dino")  # type: ignore[misc]

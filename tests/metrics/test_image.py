@@ -12,6 +12,7 @@ from PIL import Image
 
 from polymeter.core.errors import DataError, PlanError, ScoreError
 from polymeter.core.registries import AGGREGATIONS, METRICS
+from polymeter.core.weights import weights_from
 from polymeter.metrics.image import as_rgb, is_resized, lpips, psnr, ssim
 
 pytest.importorskip("skimage")
@@ -124,3 +125,38 @@ def test_lpips_says_what_it_needs(tmp_path: Path) -> None:
     (tmp_path / "alexnet-owt.pth").write_bytes(b"")
     with pytest.raises(PlanError, match=r"There is no alex\.pth\."):
         lpips(grainy(1), grainy(2), str(tmp_path))
+
+
+def test_lpips_is_where_the_run_says(tmp_path: Path) -> None:
+    with (
+        weights_from({"lpips": str(tmp_path)}),
+        pytest.raises(PlanError, match=rf"There is no alexnet\*\.pth\. \[{tmp_path}\]"),
+    ):
+        lpips(grainy(1), grainy(2))
+
+
+def test_sixteen_bits_keep_their_upper_eight() -> None:
+    """Pillow itself makes everything above 255 white."""
+    ramp = np.arange(0, 65536, 16, dtype=np.uint16).reshape(64, 64)
+    assert (np.asarray(as_rgb(Image.fromarray(ramp)))[..., 1] == ramp >> 8).all()
+
+
+@pytest.mark.parametrize("mode", ["I", "F"])
+def test_values_without_a_known_range_are_refused(mode: str) -> None:
+    with pytest.raises(DataError, match=f"mode '{mode}' does not say which values are black and white"):
+        psnr(Image.new(mode, (16, 16)), grainy(1))
+
+
+def test_premultiplied_and_printed_colours_become_rgb() -> None:
+    assert as_rgb(Image.new("La", (4, 4))).getpixel((0, 0)) == (255, 255, 255)
+    assert as_rgb(Image.new("CMYK", (4, 4))).getpixel((0, 0)) == (255, 255, 255)
+
+
+def test_the_numbers_are_those_of_scikit_image_with_the_stated_settings() -> None:
+    from skimage import metrics
+
+    first, second = (np.asarray(grainy(seed)) for seed in (1, 2))
+    assert psnr(grainy(1), grainy(2)) == metrics.peak_signal_noise_ratio(second, first, data_range=255)
+    settings = {"gaussian_weights": True, "sigma": 1.5, "use_sample_covariance": False, "data_range": 255}
+    planes = [metrics.structural_similarity(first[..., c], second[..., c], **settings) for c in range(3)]
+    assert ssim(grainy(1), grainy(2)) == pytest.approx(np.mean(planes))

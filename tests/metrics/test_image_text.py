@@ -9,6 +9,7 @@ from PIL import Image
 
 from polymeter.core.errors import DataError, PlanError
 from polymeter.core.weights import weights_from
+from polymeter.metrics.image import CLIP_SCORE, clip_score
 from polymeter.metrics.image_text import SCORERS, image_scorer
 
 torch = pytest.importorskip("torch")
@@ -133,3 +134,14 @@ def test_bad_pairs(clip_folder: Path, red: str, tmp_path: Path) -> None:
         scorer([red], ["a", "b"])
     with pytest.raises(DataError, match=r"Opening the image .*none\.png"):
         scorer([str(tmp_path / "none.png")], ["a"])
+
+
+def test_clip_score_reads_what_the_run_names(clip_folder: Path, red: str) -> None:
+    """Also for an id that a task names itself, and never what another run named."""
+    published = SCORERS["CLIPScore"].weights
+    expected = clip_score(red, "a red square", str(clip_folder))
+    with weights_from({published: str(clip_folder), "my/clip": str(clip_folder)}):
+        assert clip_score(red, "a red square") == clip_score(red, "a red square", "my/clip") == expected
+        CLIP_SCORE.check("my/clip")  # type: ignore[misc]
+    with weights_from({published: str(clip_folder / "none")}), pytest.raises(PlanError, match="none"):
+        clip_score(red, "a red square")

@@ -62,9 +62,22 @@ def test_what_gives_pixels_their_colours_tells_images_apart(store: MediaStore) -
     red.putpalette([200, 0, 0])
     clear = red.copy()
     clear.info["transparency"] = 0
+    half, faint = pil.new("P", (2, 2)), pil.new("P", (2, 2))
+    half.putpalette([200, 0, 0, 128], "RGBA")
+    faint.putpalette([200, 0, 0, 9], "RGBA")
     profiled = pil.new("RGB", (2, 2))
     profiled.info["icc_profile"] = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
-    pictures = [grey, red, clear, profiled, pil.new("RGB", (2, 2)), pil.new("RGB", (1, 4)), pil.new("L", (2, 6))]
+    pictures = [
+        grey,
+        red,
+        clear,
+        half,
+        faint,
+        profiled,
+        pil.new("RGB", (2, 2)),
+        pil.new("RGB", (1, 4)),
+        pil.new("L", (2, 6)),
+    ]
     names = [store.keep_generated(picture).path.name for picture in pictures]
     assert len(set(names)) == len(pictures)
     assert store.load(names[1]).convert("RGB").getpixel((0, 0)) == (200, 0, 0)

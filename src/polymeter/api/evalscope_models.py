@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from polymeter.api.environment import environment_set
 from polymeter.api.evalscope_config import NO_KEY, TaskConfig
+from polymeter.core.environment import environment_set
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.model import AsyncModel, BatchModel, Model, ModelSpec
 from polymeter.core.registries import MODELS

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from polymeter.api.environment import environment_set
 from polymeter.api.running import RunResult, absolute_places
 from polymeter.api.settings import read_settings
 from polymeter.api.ulmeval_config import Named, UlmevalConfig, dataset_of, refuse_world
@@ -23,6 +22,7 @@ from polymeter.api.ulmeval_models import Chosen, choose_judge, choose_model, fil
 from polymeter.api.ulmeval_pairs import Pair, RunPair
 from polymeter.api.ulmeval_scoring import EvalPair, FilePair
 from polymeter.core.catalog import Catalog
+from polymeter.core.environment import environment_set
 from polymeter.core.errors import PlanError, PolymeterError, did_you_mean
 from polymeter.core.progress import Progress, Silence
 from polymeter.core.task import TaskSpec

@@ -171,7 +171,7 @@ def _written(name: str, path: str) -> Mapping[str, Any] | None:
     try:
         return find_wrapper(name, path).given
     except PlanError as error:
-        is_read = error.__cause__ is None and Path(path).exists()
+        is_read = error.__cause__ is None and (Path(path).exists() or error.where == "--model")
         if is_read and (supported_ULM.built_in(name) or name in CLASSES):
             return None
         raise

@@ -132,6 +132,9 @@ class FilePair(Pair):
 
     def run(self, progress: Progress) -> RunResult:
         """Score the file's answers."""
+        n_datasets = len(self.config.datasets)
+        if n_datasets > 1:
+            self.notes.append(f"The answers of {self.file} count for each of {n_datasets} datasets, by their indices.")
         return evaluate(
             self.predictions,
             [self.spec.name],

@@ -15,14 +15,6 @@ from polymeter.core.errors import PlanError, did_you_mean
 if TYPE_CHECKING:
     from polymeter.api.evalscope import EvalscopeResult
 
-SETTINGS = {
-    "ignore_unknown_options": True,
-    "allow_extra_args": True,
-    "allow_interspersed_args": False,
-    "help_option_names": [],
-}
-"""For registering the command: its words reach our own parser as they are."""
-
 _WHERE = "polymeter evalscope"
 _COMMANDS = ("eval", "version")
 _MISSING = {

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any
 
+from polymeter.cli.foreign import Parser, json_object, spelled
 from polymeter.cli.pairs import parse_pairs
-from polymeter.core.errors import PlanError, did_you_mean
 
 WHERE = "polymeter evalscope eval"
 _TEXT, _INT, _FLOAT, _SWITCH, _NAMES, _MAPPING = "text", "int", "float", "switch", "names", "mapping"
@@ -54,31 +53,19 @@ _PLACES: Mapping[str, str] = {
 _TYPES: Mapping[str, type] = {_TEXT: str, _INT: int, _FLOAT: float, _MAPPING: str}
 
 
-class Parser(argparse.ArgumentParser):
-    """An argument parser that raises our error in place of ending the process."""
-
-    def error(self, message: str) -> NoReturn:
-        """Raise what is wrong.
-
-        Raises:
-            PlanError: Always.
-        """
-        raise PlanError(f"{message[:1].upper()}{message[1:]}.", where=WHERE, hint=f"See {WHERE} --help.")
-
-
 def make_parser() -> Parser:
     """The parser. Options that are not given are absent from what it parses."""
     parser = Parser(prog=WHERE, argument_default=argparse.SUPPRESS, allow_abbrev=False, description=__doc__)
     for key, (kind, text) in _FLAGS.items():
         if kind == _SWITCH:
-            parser.add_argument(*_spelled(key), dest=key, action="store_true", help=text)
+            parser.add_argument(*spelled(key), dest=key, action="store_true", help=text)
         elif kind == _NAMES:
-            parser.add_argument(*_spelled(key), dest=key, nargs="+", help=text)
+            parser.add_argument(*spelled(key), dest=key, nargs="+", help=text)
         else:
-            parser.add_argument(*_spelled(key), dest=key, type=_TYPES[kind], help=text)
+            parser.add_argument(*spelled(key), dest=key, type=_TYPES[kind], help=text)
     ours = parser.add_argument_group("Polymeter's own")
     for key, text in _PLACES.items():
-        ours.add_argument(*_spelled(key), dest=key, action="append", metavar="PLACE", help=text)
+        ours.add_argument(*spelled(key), dest=key, action="append", metavar="PLACE", help=text)
     return parser
 
 
@@ -88,31 +75,15 @@ def parse(words: list[str]) -> tuple[dict[str, Any], dict[str, list[str]]]:
     Raises:
         PlanError: An unknown option (the nearest known one is named), or a value of the wrong form.
     """
-    found, rest = make_parser().parse_known_args(words)
-    if rest:
-        option = rest[0].partition("=")[0]
-        known = [name for key in (*_FLAGS, *_PLACES) for name in _spelled(key)]
-        what = f"There is no option {option!r}." if option.startswith("-") else f"{option!r} belongs to no option."
-        raise PlanError(what, where=WHERE, hint=did_you_mean(option, known, n=1) or f"See {WHERE} --help.")
-    given = vars(found)
+    known = [name for key in (*_FLAGS, *_PLACES) for name in spelled(key)]
+    given = vars(make_parser().parse_all(words, known))
     places = {key: given.pop(key) for key in _PLACES if key in given}
     for key, (kind, _) in _FLAGS.items():
         if kind == _MAPPING and key in given:
-            given[key] = _mapping(given[key], _spelled(key)[0])
+            given[key] = _mapping(given[key], spelled(key)[0])
     return given, places
 
 
-def _spelled(key: str) -> tuple[str, ...]:
-    return (f"--{key}",) if "_" not in key else (f"--{key.replace('_', '-')}", f"--{key}")
-
-
 def _mapping(text: str, option: str) -> dict[str, Any]:
-    """A JSON object, or ``key=value,…``. No text is ever run as code."""
-    if not text.lstrip().startswith("{"):
-        return parse_pairs([text], option)
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise PlanError(f"{error}.", where=option, hint="Write a JSON object in single quotes.") from None
-    assert isinstance(found, dict)
-    return found
+    """A JSON object, or ``key=value,…``."""
+    return json_object(text, option) if text.lstrip().startswith("{") else parse_pairs([text], option)

@@ -11,19 +11,12 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from polymeter.cli import lmms_eval_flags as flags
+from polymeter.cli.foreign import Parser
 from polymeter.cli.state import State, state_of
 from polymeter.core.errors import PlanError, did_you_mean
 
 if TYPE_CHECKING:
     from polymeter.api.lmms_eval import LmmsEvalResult
-
-SETTINGS = {
-    "ignore_unknown_options": True,
-    "allow_extra_args": True,
-    "allow_interspersed_args": False,
-    "help_option_names": [],
-}
-"""For registering the command: its words reach our own parser as they are."""
 
 _INTERRUPTED = 130
 _QUIET = ("WARNING", "ERROR", "CRITICAL")
@@ -160,7 +153,7 @@ def _checked(run: Any, where: str) -> dict[str, Any]:
 
 def _environment(values: Any, where: str) -> AbstractContextManager[None]:
     """Environment variables of a configuration, for as long as its run lasts."""
-    from polymeter.api.environment import environment_set
+    from polymeter.core.environment import environment_set
 
     if values is not None and not isinstance(values, Mapping):
         raise PlanError("'env' must be a mapping of names to values.", where=where)
@@ -168,7 +161,7 @@ def _environment(values: Any, where: str) -> AbstractContextManager[None]:
 
 
 def _tasks(state: State, words: list[str]) -> int:
-    parser = flags.Parser(prog=f"{flags.WHERE} tasks")
+    parser = Parser(prog=f"{flags.WHERE} tasks")
     actions = ["list", "groups", "subtasks", "tags", *_LISTINGS[1:]]
     parser.add_argument("action", nargs="?", default="list", choices=actions)
     parser.add_argument("--include-path", "--include_path", dest="include_path")
@@ -193,7 +186,7 @@ def _models(state: State, words: list[str]) -> int:
     from polymeter.cli.models import models
     from polymeter.models.lmms.loading import known_wrappers
 
-    parser = flags.Parser(prog=f"{flags.WHERE} models")
+    parser = Parser(prog=f"{flags.WHERE} models")
     parser.add_argument("--aliases", action="store_true")
     parser.parse_args(words)
     code = models()

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
-from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.cli.foreign import Parser
+from polymeter.core.errors import PlanError
 
 Kind = Literal["text", "int", "float", "switch"]
 Fate = Literal["done", "harmless", "refused"]
@@ -125,18 +126,6 @@ _TYPES: dict[Kind, type] = {"text": str, "int": int, "float": float, "switch": b
 BY_KEY = {flag.key: flag for flag in FLAGS}
 
 
-class Parser(argparse.ArgumentParser):
-    """An argument parser that raises our error in place of ending the process."""
-
-    def error(self, message: str) -> NoReturn:
-        """Raise what is wrong.
-
-        Raises:
-            PlanError: Always.
-        """
-        raise PlanError(f"{message[:1].upper()}{message[1:]}.", where=WHERE, hint="See polymeter lmms-eval --help.")
-
-
 def make_parser() -> Parser:
     """The parser of ``eval`` and of the flat form. Options that are not given are absent from what it parses."""
     parser = Parser(prog=WHERE, argument_default=argparse.SUPPRESS, description=__doc__, add_help=True)
@@ -162,14 +151,7 @@ def parse(words: list[str]) -> dict[str, Any]:
     Raises:
         PlanError: An unknown option (the nearest known one is named), or a value of the wrong type.
     """
-    found, rest = make_parser().parse_known_args(words)
-    if rest:
-        known = [name for flag in FLAGS for name in flag.names]
-        option = rest[0].partition("=")[0]
-        hint = did_you_mean(option, known, n=1) or "See polymeter lmms-eval --help."
-        what = f"There is no option {option!r}." if option.startswith("-") else f"{option!r} belongs to no option."
-        raise PlanError(what, where=WHERE, hint=hint)
-    return vars(found)
+    return vars(make_parser().parse_all(words, [name for flag in FLAGS for name in flag.names]))
 
 
 def defaults() -> dict[str, Any]:

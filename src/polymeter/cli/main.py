@@ -17,6 +17,7 @@ import typer
 
 from polymeter import __version__
 from polymeter.cli import agree, check, docs, evalscope, lmms_eval, models, python, resume, run, score, tasks, ulmeval
+from polymeter.cli.foreign import SETTINGS
 from polymeter.cli.state import State, set_debug
 from polymeter.core.errors import PolymeterError
 
@@ -45,10 +46,10 @@ def build_app() -> typer.Typer:
     app.command("models")(models.models)
     app.command("check")(check.check)
     app.command("docs")(docs.docs)
-    app.command("lmms-eval", context_settings=lmms_eval.SETTINGS)(lmms_eval.lmms_eval)
-    app.command("evalscope", context_settings=evalscope.SETTINGS)(evalscope.evalscope)
-    app.command("ulmeval", context_settings=ulmeval.SETTINGS)(ulmeval.ulmeval)
-    app.command("python", context_settings=python.SETTINGS)(python.python)
+    app.command("lmms-eval", context_settings=SETTINGS)(lmms_eval.lmms_eval)
+    app.command("evalscope", context_settings=SETTINGS)(evalscope.evalscope)
+    app.command("ulmeval", context_settings=SETTINGS)(ulmeval.ulmeval)
+    app.command("python", context_settings=SETTINGS)(python.python)
     return app
 
 

@@ -26,14 +26,6 @@ from polymeter.cli.pairs import parse_places
 from polymeter.cli.state import State, state_of
 from polymeter.core.errors import PlanError, PolymeterError, Raised, attempt, did_you_mean
 
-SETTINGS = {
-    "ignore_unknown_options": True,
-    "allow_extra_args": True,
-    "allow_interspersed_args": False,
-    "help_option_names": [],
-}
-"""For registering the command: the script's words reach it as they are."""
-
 _FACADES = ("lmms_eval", "lm_eval")
 _EVALSCOPE = ("evalscope", "evalscope.run", "evalscope.cli.cli")
 _SCRIPTS = ("run.py", "evaluate.py")

@@ -17,14 +17,6 @@ from polymeter.core.errors import DataError, PlanError, did_you_mean
 if TYPE_CHECKING:
     from polymeter.core.catalog import Catalog
 
-SETTINGS = {
-    "ignore_unknown_options": True,
-    "allow_extra_args": True,
-    "allow_interspersed_args": False,
-    "help_option_names": [],
-}
-"""For registering the command: its words reach our own parser as they are."""
-
 _WHERE = "polymeter ulmeval"
 _RUN, _EVALUATE, _DATASETS, _MODELS = "run", "evaluate", "dlist", "mlist"
 _COMMANDS = (_RUN, _EVALUATE, _DATASETS, _MODELS)

@@ -5,14 +5,14 @@ things are.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
+from polymeter.cli.foreign import Parser, json_object, spelled
 from polymeter.cli.pairs import parse_places
-from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.errors import PlanError
 
 if TYPE_CHECKING:
     from polymeter.api.ulmeval_config import UlmevalConfig
@@ -54,21 +54,8 @@ _OURS: Mapping[str, tuple[str, str]] = {
     "seed": (_INT, "seed of the run; default: $SEED, else 0"),
 }
 _TYPES: Mapping[str, type] = {_TEXT: str, _INT: int, _NUMBER: float, _JSON: str}
-_SHOWN_CHARACTERS = 60
 _AS_USUAL = -1
 """What ``--num-generations`` is where the benchmark says it."""
-
-
-class Parser(argparse.ArgumentParser):
-    """An argument parser that raises our error in place of ending the process."""
-
-    def error(self, message: str) -> NoReturn:
-        """Raise what is wrong.
-
-        Raises:
-            PlanError: Always.
-        """
-        raise PlanError(f"{message[:1].upper()}{message[1:]}.", where=self.prog, hint=f"See {self.prog} --help.")
 
 
 def make_parser(command: str) -> Parser:
@@ -79,13 +66,13 @@ def make_parser(command: str) -> Parser:
     for key, (kind, text) in _flags(command).items():
         group = ours if key in _OURS else parser
         if kind == _SWITCH:
-            group.add_argument(*_spelled(key), dest=key, action="store_true", help=text)
+            group.add_argument(*spelled(key), dest=key, action="store_true", help=text)
         elif kind == _NAMES:
-            group.add_argument(*_spelled(key), dest=key, nargs="+", metavar="NAME", help=text)
+            group.add_argument(*spelled(key), dest=key, nargs="+", metavar="NAME", help=text)
         elif kind == _PLACES:
-            group.add_argument(*_spelled(key), dest=key, action="append", metavar="PLACE", help=text)
+            group.add_argument(*spelled(key), dest=key, action="append", metavar="PLACE", help=text)
         else:
-            group.add_argument(*_spelled(key), dest=key, type=_TYPES[kind], help=text)
+            group.add_argument(*spelled(key), dest=key, type=_TYPES[kind], help=text)
     return parser
 
 
@@ -97,14 +84,7 @@ def parse(command: str, words: list[str]) -> tuple[UlmevalConfig, list[str]]:
             cannot be honoured.
     """
     parser = make_parser(command)
-    found, rest = parser.parse_known_args(words)
-    if rest:
-        option = rest[0].partition("=")[0]
-        known = [name for key in _flags(command) for name in _spelled(key)]
-        what = f"There is no option {option!r}." if option.startswith("-") else f"{option!r} belongs to no option."
-        hint = did_you_mean(option, known, n=1) or f"See {parser.prog} --help."
-        raise PlanError(what, where=parser.prog, hint=hint)
-    given = vars(found)
+    given = vars(parser.parse_all(words, [name for key in _flags(command) for name in spelled(key)]))
     _refuse(command, given)
     return _config(given), list(_notes(command, given))
 
@@ -161,7 +141,7 @@ def _config(given: Mapping[str, Any]) -> UlmevalConfig:
         "models": models,
         "datasets": datasets,
         "work_dir": work_folder(given.get("work_dir", WORK_DIR)),
-        "judge_args": _mapping(given["judge_args"], "--judge-args") if "judge_args" in given else {},
+        "judge_args": json_object(given["judge_args"], "--judge-args") if "judge_args" in given else {},
         "result_files": tuple(map(Path, given.get("result_file", ()))),
         "reuse_aux": bool(given.get("reuse_aux", 1)),
         "limit": int(limit) if limit is not None and limit >= 1 else limit,
@@ -192,7 +172,7 @@ def _notes(command: str, given: Mapping[str, Any]) -> Iterator[str]:
     if command == "evaluate":
         for key in ("num_generations", "ignore"):
             if key in given:
-                yield f"{_spelled(key)[0]} has no effect: the prediction file says what there is."
+                yield f"{spelled(key)[0]} has no effect: the prediction file says what there is."
         return
     if "reuse_aux" in given and not given.get("reuse"):
         yield "--reuse-aux has no effect without --reuse."
@@ -202,18 +182,3 @@ def _notes(command: str, given: Mapping[str, Any]) -> Iterator[str]:
         yield f"--work-dir has no effect: $MMEVAL_ROOT is {environ['MMEVAL_ROOT']}."
     if "EVAL_PROXY" in environ:
         yield "$EVAL_PROXY has no effect: set HTTPS_PROXY."
-
-
-def _spelled(key: str) -> tuple[str, ...]:
-    return (f"--{key}",) if "_" not in key else (f"--{key.replace('_', '-')}", f"--{key}")
-
-
-def _mapping(text: str, option: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise PlanError(f"{error}.", where=option, hint="Write a JSON object in single quotes.") from None
-    if not isinstance(found, dict):
-        shown = text[:_SHOWN_CHARACTERS]
-        raise PlanError(f"{shown} is no JSON object.", where=option, hint='Write \'{"name": "value"}\'.')
-    return found

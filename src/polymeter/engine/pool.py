@@ -11,7 +11,8 @@ from contextvars import copy_context
 
 class Pool:
     """Runs jobs on daemon threads, at most ``slots`` of them at a time, not counting those that wait inside
-    ``waiting``. Each thread begins in a copy of the context that the pool was made in, so jobs see what holds for the run.
+    ``waiting``. Each thread begins in a copy of the context that the pool was made in, so jobs see what holds for the
+    run.
 
     Args:
         name: For thread names.

@@ -4,12 +4,17 @@ came from and what to do.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 from polymeter.core.errors import PlanError, PolymeterError, blame, boundary
 from polymeter.core.registry import missing_package
-from polymeter.guests.imports import PREFIX
+from polymeter.guests.contain import contained
+from polymeter.guests.facades import switch_on_facades
+from polymeter.guests.imports import GUEST_LOCK, PREFIX, load_file
 
 _FOREIGN = ("evalscope", "lmms_eval", "lm_eval", "ulmeval", "vlmeval")
 
@@ -37,3 +42,23 @@ def authors_code(error_type: type[PolymeterError], doing: str) -> Iterator[None]
         except ImportError as error:
             what = f"{doing} raised {type(error).__name__}: {error}"
             raise error_type(what, where=blame(error), hint="Install or update what it names.") from error
+
+
+def load_authors_file(
+    file: Path, supplied: Callable[[], Mapping[str, Any]], stands_for: Sequence[str] = ()
+) -> ModuleType:
+    """The module of a benchmark's or wrapper's file, with the stand-ins for foreign packages switched on.
+
+    Args:
+        file: The file.
+        supplied: Gives the names that it may use without importing them; called once the stand-ins are there.
+        stands_for: Packages that the file was written to lie in; see ``load_file``.
+
+    Raises:
+        PlanError: It fails to load, or needs a package that is not installed.
+    """
+    with GUEST_LOCK, contained():
+        switch_on_facades()
+        names = supplied()
+        with authors_code(PlanError, f"Loading {file.name}"):
+            return load_file(file, names, stands_for)

@@ -16,6 +16,7 @@ from typing import Any
 _here = threading.local()
 _FIRST_SINK = 0  # Loguru's number of the sink that it begins with
 _WARNING = 30
+_NUMPY_SEEDS = 2**32  # NumPy takes no other
 
 
 @contextmanager
@@ -56,7 +57,7 @@ def seeded(seed: int) -> Iterator[None]:
     python_state, numpy_state = random.getstate(), _numpy_state()
     random.seed(seed)
     if numpy_state is not None:
-        sys.modules["numpy"].random.seed(seed)
+        sys.modules["numpy"].random.seed(seed % _NUMPY_SEEDS)
     try:
         yield
     finally:

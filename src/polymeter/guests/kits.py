@@ -10,11 +10,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from polymeter.core.errors import PlanError
-from polymeter.guests.authors import authors_code
-from polymeter.guests.contain import contained
+from polymeter.guests.authors import load_authors_file
 from polymeter.guests.facades import switch_on_facades
-from polymeter.guests.imports import GUEST_LOCK, load_file
 from polymeter.guests.places import KITS
 
 _SUPPLIED = {
@@ -50,11 +47,8 @@ def load_kit_file(file: Path, supplied: Mapping[str, Any] | None = None) -> Modu
     Raises:
         PlanError: It fails to load, or needs a package that is not installed.
     """
-    with GUEST_LOCK, contained():
-        switch_on_facades()
-        names = supplied_names() if supplied is None else supplied
-        with authors_code(PlanError, f"Loading {file.name}"):
-            return load_file(file, names, _places(file.resolve()))
+    names = supplied_names if supplied is None else lambda: supplied
+    return load_authors_file(file, names, _places(file.resolve()))
 
 
 def is_kit_file(file: Path) -> bool:

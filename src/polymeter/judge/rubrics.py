@@ -265,7 +265,12 @@ def _check_criteria(criteria: Sequence[Criterion]) -> None:
             where="criteria",
         )
     for item in criteria:
-        if not item.name.isidentifier() or item.name.startswith("_") or item.most < 1 or not 0 <= item.weight < math.inf:
+        if (
+            not item.name.isidentifier()
+            or item.name.startswith("_")
+            or item.most < 1
+            or not 0 <= item.weight < math.inf
+        ):
             raise PlanError(
                 f"The criterion {item.name!r} needs a name of one word, a best level from 1 on and a weight from 0 on.",
                 where="criteria",

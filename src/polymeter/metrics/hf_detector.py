@@ -8,7 +8,7 @@ other numbers: name it beside them.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -100,8 +100,9 @@ class HfDetector:
         hint = f"Name a folder that holds an object detection model: hf:PATH in place of hf:{self._place}."
         with boundary(PlanError, f"Reading the detector {self._place!r}", hint=hint):
             config = AutoConfig.from_pretrained(self._place)
-            is_told = config.model_type in MODEL_FOR_ZERO_SHOT_OBJECT_DETECTION_MAPPING_NAMES
-            return _Told(self._place) if is_told else _OwnClasses(self._place)
+            if config.model_type not in MODEL_FOR_ZERO_SHOT_OBJECT_DETECTION_MAPPING_NAMES:
+                return _OwnClasses(self._place)
+            return (_Grounding if "grounding" in config.model_type else _Told)(self._place)
 
     @cached_property
     def _colourist(self) -> Colourist:
@@ -166,38 +167,65 @@ class _OwnClasses(_Network):
 
 
 class _Told(_Network):
-    """A model that is told what to look for."""
+    """A model that is told what to look for, in one question for each class (OWLv2)."""
 
     def __init__(self, place: str) -> None:
         from transformers import AutoProcessor
 
         super().__init__(place, "AutoModelForZeroShotObjectDetection")
         self._processor = AutoProcessor.from_pretrained(place)
-        self._is_grounding = "grounding" in self._model.config.model_type
 
     def __call__(self, picture: PILImage, labels: list[str], threshold: float) -> list[_Found]:
         if not labels:
             raise PlanError("This detector has to be told what to look for.", hint="Give labels to detect().")
-        # Both kinds were trained on phrases; Grounding DINO wants them as one text, each ended by a full stop.
-        texts = ". ".join(labels) + "." if self._is_grounding else [[f"a photo of a {label}" for label in labels]]
+        return self._found(picture, labels, threshold)
+
+    def _found(self, picture: PILImage, labels: list[str], threshold: float) -> list[_Found]:
+        texts = [[f"a photo of a {label}" for label in labels]]
         inputs = self._processor(images=picture, text=texts, return_tensors="pt", padding=True).to(self._device)
-        settings: dict[str, Any] = {"threshold": threshold, "target_sizes": [(picture.height, picture.width)]}
-        if self._is_grounding:
-            settings |= {"input_ids": inputs["input_ids"], "text_threshold": threshold}
-        else:
-            settings |= {"text_labels": [labels]}
-        found = self._processor.post_process_grounded_object_detection(self._run(inputs), **settings)[0]
+        found = self._processor.post_process_grounded_object_detection(
+            self._run(inputs), threshold=threshold, target_sizes=[(picture.height, picture.width)], text_labels=[labels]
+        )[0]
         named = zip(found["text_labels"], found["scores"], found["boxes"], strict=True)
-        pairs = [(_meant(str(text), labels), float(score), _box(box)) for text, score, box in named]
-        return [(label, score, box) for label, score, box in pairs if label]
+        return [(str(label), float(score), _box(box)) for label, score, box in named]
 
 
-def _meant(text: str, labels: Sequence[str]) -> str:
-    """Which of the labels a phrase of the model names: itself, else the longest that stands in it."""
-    if text in labels:
-        return text
-    inside = [label for label in labels if label.lower() in text.lower()]
-    return max(inside, key=len, default="")
+class _Grounding(_Told):
+    """A model that is told everything in one text and scores each of its words (Grounding DINO). A thing is of the
+    class whose surest word is the surest of all.
+    """
+
+    def _found(self, picture: PILImage, labels: list[str], threshold: float) -> list[_Found]:
+        import torch
+
+        inputs = self._processor(images=picture, text=". ".join(labels) + ".", return_tensors="pt").to(self._device)
+        spans = self._spans(inputs["input_ids"][0].tolist(), labels)
+        outputs = self._run(inputs)
+        words = outputs.logits[0].sigmoid()
+        scores, best = torch.stack([words[:, span].amax(dim=1) for span in spans]).max(dim=0)
+        x, y, width, height = outputs.pred_boxes[0].unbind(-1)
+        corners = (x - width / 2) * picture.width, (y - height / 2) * picture.height
+        boxes = zip(*corners, corners[0] + width * picture.width, corners[1] + height * picture.height, strict=True)
+        found = zip(best.tolist(), scores.tolist(), boxes, strict=True)
+        return [(labels[place], score, _box(box)) for place, score, box in found if score > threshold]
+
+    def _spans(self, ids: list[int], labels: list[str]) -> list[list[int]]:
+        """Where the words of each label stand in the text.
+
+        Raises:
+            PlanError: Some label has none: it holds a full stop, the text is too long, or no word of it is known.
+        """
+        tokenizer = self._processor.tokenizer
+        stop, special = tokenizer.convert_tokens_to_ids("."), set(tokenizer.all_special_ids)
+        spans: list[list[int]] = [[]]
+        for place, token in enumerate(ids[: self._model.config.max_text_len]):
+            if token == stop:
+                spans.append([])
+            elif token not in special:
+                spans[-1].append(place)
+        if len(spans) != len(labels) + 1 or not all(spans[:-1]):
+            raise PlanError(f"This detector cannot read the classes {', '.join(map(repr, labels))} as one text each.")
+        return spans[:-1]
 
 
 def _rank(found: Sequence[_Found], place: int) -> int:
@@ -205,7 +233,7 @@ def _rank(found: Sequence[_Found], place: int) -> int:
     return sum(item[0] == found[place][0] for item in found[:place])
 
 
-def _box(box: torch.Tensor) -> Box:
+def _box(box: Iterable[torch.Tensor]) -> Box:
     left, top, right, bottom = (float(value) for value in box)
     return left, top, right, bottom
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeter.core.errors import DataError, boundary
+from polymeter.core.errors import DataError
 from polymeter.core.metric import Metric
 from polymeter.core.parts import Image
 from polymeter.core.registry import missing_package
@@ -156,8 +156,7 @@ def as_rgb(image: Any) -> PILImage:
     if picture.mode in ("RGBA", "LA", "PA") or "transparency" in picture.info:
         layer = picture.convert("RGBA")
         return pil.alpha_composite(pil.new("RGBA", layer.size, "white"), layer).convert("RGB")
-    with boundary(DataError, f"Making RGB of a picture of mode {picture.mode!r}"):
-        return picture.convert("RGB")
+    return picture.convert("RGB")
 
 
 def is_resized(image: Any, reference: Any) -> bool:

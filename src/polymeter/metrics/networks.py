@@ -15,7 +15,7 @@ Network = TypeVar("Network")
 
 
 def kept(read: Callable[[str], Network]) -> Callable[[str], Network]:
-    """Keep what a function reads from a place, the last two of them. Of several threads one reads and all get the same."""
+    """Keep what a function reads from a place, the last two of them. Of several threads one reads, and all get it."""
     remembered, lock = lru_cache(maxsize=2)(read), threading.Lock()
 
     @wraps(read)

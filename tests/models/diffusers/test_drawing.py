@@ -189,7 +189,9 @@ def stand(loaded: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callab
     def put(give: Callable[[dict[str, Any]], Any]) -> tuple[Any, Stand]:
         model = loaded("stable_diffusion", images_per_call=3)
         made = Stand(give)
-        monkeypatch.setattr(model._artists["StableDiffusionPipeline"], "_pipeline", made)
+        artist = model._artists["StableDiffusionPipeline"]
+        monkeypatch.setattr(artist, "_pipeline", made)
+        monkeypatch.setattr(artist, "_is_tried", True)
         return model, made
 
     return put

@@ -15,7 +15,7 @@ from polymeter.core.parts import Image
 from polymeter.core.request import Generate, GenerateImage
 from polymeter.models.hf import HfModel
 from polymeter.models.hf.decoding import RowNoise, StopStrings, begins_in_thought, ignored, split_thought
-from polymeter.models.hf.memory import within_memory
+from polymeter.models.memory import within_memory
 from tests.helpers.checkpoints import make_tokenizer
 from tests.helpers.mixed_requests import picture, request, texts
 

@@ -158,15 +158,34 @@ def test_a_form_is_learned_from_as_a_body_is() -> None:
         assert len(stub.received) == 2
 
 
-def test_an_input_image_elsewhere_is_fetched() -> None:
-    def answer(received: Received) -> Any:
-        return Reply(BLUE) if received.path == "/in.png" else images(RED)
+def blue_elsewhere(received: Received) -> Any:
+    return Reply(BLUE) if received.path == "/in.png" else images(RED)
 
-    with OpenAIStub(answer) as stub:
+
+def test_an_input_image_elsewhere_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    with OpenAIStub(blue_elsewhere) as stub:
         url = stub.base_url.replace("/v1", "/in.png")
         respond(OpenAIModel("flux", base_url=stub.base_url), drawing(Image(url), "x"))
         sent = [content for _, file, _, content in stub.received[-1].form if file]
     assert sent == [BLUE]
+
+
+def test_an_input_image_elsewhere_is_not_fetched_offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with OpenAIStub(blue_elsewhere) as stub, pytest.raises(DataError, match="is not fetched: the run is offline"):
+        url = stub.base_url.replace("/v1", "/in.png")
+        respond(OpenAIModel("flux", base_url=stub.base_url), drawing(Image(url), "x"))
+    assert not stub.received
+
+
+def test_an_input_image_elsewhere_that_was_supplied_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    image = Image("https://example.com/in.png")
+    image.supply(BLUE)
+    with OpenAIStub(blue_elsewhere) as stub:
+        respond(OpenAIModel("flux", base_url=stub.base_url), drawing(image, "x"))
+        assert [content for _, file, _, content in stub.received[-1].form if file] == [BLUE]
 
 
 # --- addresses in answers ---------------------------------------------------------------------------------------------
@@ -260,6 +279,7 @@ def test_a_moderation_is_a_refusal(code: str, words: str) -> None:
         ({"data": []}, "has no images"),
         ({"created": 1}, "has no images"),
         (images({"b64_json": "bm90IGFuIGltYWdl"}), "image cannot be read"),
+        (images({"b64_json": "bild…"}), "image cannot be read"),
         (images({"url": "data:image/png;base64,%%%"}), "cannot be read"),
     ],
 )

@@ -175,6 +175,9 @@ def test_what_it_cannot_answer_is_an_error(faultless: ShapesModel) -> None:
     error = answer(faultless, "a star", size=(16, 400)).error
     assert error is not None
     assert "no pictures smaller than 32 pixels" in error.message
+    error = answer(faultless, "a star", size=(400, 100_000)).error
+    assert error is not None
+    assert "no pictures larger than 8192 pixels" in error.message
     pair: Sequence[Any] = [Pictures.new("RGB", (64, 64))] * 2
     error = answer(faultless, "remove the star", list(pair)).error
     assert error is not None

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError
 from polymeter.core.task import TaskSpec
 from polymeter.dialects.adapter.registration import BENCHMARK_MAPPINGS, Benchmark, BenchmarkMeta
-from polymeter.guests import contained, load_file
-from polymeter.guests.authors import authors_code
-from polymeter.guests.facades import switch_on_facades
-from polymeter.guests.imports import GUEST_LOCK
+from polymeter.guests.authors import load_authors_file
 
 
 def supplied_names() -> dict[str, Any]:
@@ -61,7 +56,7 @@ def load_meta(spec: TaskSpec) -> BenchmarkMeta:
     """
     known = BENCHMARK_MAPPINGS.by_users().get(spec.name)
     if known is None or known != spec.file:
-        load_guest(spec.file)
+        load_authors_file(spec.file, supplied_names)
     meta = BENCHMARK_MAPPINGS.in_file(spec.name, spec.file)
     if meta is None:
         raise PlanError(
@@ -70,20 +65,3 @@ def load_meta(spec: TaskSpec) -> BenchmarkMeta:
             hint="Its Benchmark.register(...) is not reached when the file is loaded.",
         )
     return meta
-
-
-def load_guest(file: Path, supplied: Mapping[str, Any] | None = None) -> Any:
-    """The module of a benchmark's file.
-
-    Args:
-        file: The file.
-        supplied: Names that it may use without importing them; default: ``supplied_names``.
-
-    Raises:
-        PlanError: It fails to load, or needs a package that is not installed.
-    """
-    with GUEST_LOCK, contained():
-        switch_on_facades()
-        names = supplied_names() if supplied is None else supplied
-        with authors_code(PlanError, f"Loading {file.name}"):
-            return load_file(file, names)

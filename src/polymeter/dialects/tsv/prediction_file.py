@@ -7,13 +7,13 @@ opened at first access, so the file is small and making it holds no pixels.
 
 from __future__ import annotations
 
-import os
 import shutil
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from polymeter.core.environment import environment_set
 from polymeter.core.task import Row
 from polymeter.data.pickles import write_pickle
 from polymeter.dialects.tsv.requests import Asking
@@ -84,19 +84,9 @@ def model_name(display: str) -> str:
     return (rest if colon and rest else display).rstrip("/").rpartition("/")[2] or "model"
 
 
-@contextmanager
-def single_process() -> Iterator[None]:
+def single_process() -> AbstractContextManager[None]:
     """Let code inside see a world of one process, whatever the environment of this one says."""
-    before = {name: os.environ.get(name) for name in _WORLD}
-    os.environ.update(_WORLD)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+    return environment_set(_WORLD)
 
 
 def _safe(name: str) -> str:

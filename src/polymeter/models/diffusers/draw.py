@@ -23,7 +23,7 @@ from typing import Any
 from polymeter.core.errors import ModelError, boundary
 from polymeter.models.diffusers.index import Role
 from polymeter.models.diffusers.rows import Row, call_arguments, call_key
-from polymeter.models.hf.memory import within_memory
+from polymeter.models.memory import within_memory
 
 _LOG = logging.getLogger("polymeter")
 _SHORT = "a circle"

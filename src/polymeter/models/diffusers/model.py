@@ -22,12 +22,12 @@ from polymeter.models.diffusers.index import Role, kind_of, read_index
 from polymeter.models.diffusers.load import Loaded, check_places, load_pipelines
 from polymeter.models.diffusers.naming import check_names, ignored
 from polymeter.models.diffusers.parts import check_parts
-from polymeter.models.diffusers.quiet import quiet
 from polymeter.models.diffusers.rows import Row, call_key, rows_of
 from polymeter.models.diffusers.settings import DTYPES, OFFLOADS, DiffusersSettings
 from polymeter.models.hf.digest import folder_digest, package_version
-from polymeter.models.hf.memory import free_memory
 from polymeter.models.hf.settings import amount, as_mapping, flag, one_of
+from polymeter.models.memory import free_memory
+from polymeter.models.quiet import quiet_diffusers
 
 _LOG = logging.getLogger("polymeter")
 _PACKAGES = ("diffusers", "torch", "transformers")
@@ -110,7 +110,7 @@ class DiffusersModel(BatchModel):
             flag(trust_remote_code, "trust_remote_code"),
         )
         self._usual = _usual_ask(self._settings.generation)
-        with quiet():
+        with quiet_diffusers():
             index, self._commit = read_index(self._settings)
             self._kind = kind_of(index, self._settings)
             check_places(self._settings)
@@ -163,7 +163,7 @@ class DiffusersModel(BatchModel):
         settings = replace(
             self._settings, revision=self._commit or self._settings.revision
         )  # as planned, though it moved
-        with quiet():
+        with quiet_diffusers():
             loaded = load_pipelines(settings, self._kind)
         self._kind = loaded.kind
         self._artists = _artists(loaded, self._settings.images_per_call)
@@ -181,7 +181,7 @@ class DiffusersModel(BatchModel):
             for number, row in enumerate(rows):
                 key = (role.name, call_key(role, row) or (place, number))
                 shared.setdefault(key, (role.name, []))[1].append(row)
-        with quiet():
+        with quiet_diffusers():
             for name, rows in shared.values():
                 for row, one in zip(rows, self._artists[name].draw(rows), strict=True):
                     drawn.setdefault(row.place, []).append(one)

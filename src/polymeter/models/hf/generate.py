@@ -18,9 +18,9 @@ from polymeter.models.hf.decoding import (
 )
 from polymeter.models.hf.encode import Batch, Encoder
 from polymeter.models.hf.load import Loaded
-from polymeter.models.hf.memory import within_memory
 from polymeter.models.hf.penalties import OwnTokens
 from polymeter.models.hf.prompts import Prompt
+from polymeter.models.memory import within_memory
 
 _SPEECH_START = 4
 """Most tokens that Whisper begins with: start, language, task, and that there are no times."""

@@ -16,8 +16,8 @@ from polymeter.core.request import Error, Generate, GenerateImage, Output, Reque
 from polymeter.models.hf.decoding import RowNoise, decoding_of, warper_names
 from polymeter.models.hf.encode import Batch, Encoder
 from polymeter.models.hf.load import Loaded
-from polymeter.models.hf.memory import within_memory
 from polymeter.models.hf.prompts import Prompt
+from polymeter.models.memory import within_memory
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage

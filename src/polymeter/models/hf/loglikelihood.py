@@ -17,12 +17,12 @@ from polymeter.core.errors import ModelError, PolymeterError, boundary
 from polymeter.core.request import ChoiceLogprob, Loglikelihood, Output, Request, Response, Usage
 from polymeter.models.hf.encode import Batch, Encoder
 from polymeter.models.hf.load import Loaded
-from polymeter.models.hf.memory import within_memory
 from polymeter.models.hf.prefix import UnsharableError, rotary_owner, score_shared
 from polymeter.models.hf.prompts import Prompt
 from polymeter.models.hf.score_encoder_decoder import score_encoder_decoder, start_tokens
 from polymeter.models.hf.score_plain import score_plain
 from polymeter.models.hf.score_tokens import Split, Tail, move_white_space, split
+from polymeter.models.memory import within_memory
 
 Way = Literal["shared", "plain", "encoder_decoder"]
 _LOG = logging.getLogger("polymeter")

@@ -21,8 +21,6 @@ from polymeter.models.hf.generate import answer
 from polymeter.models.hf.images import can_draw, draw, ignored_image_settings
 from polymeter.models.hf.load import Loaded, check_places, load_network, load_processor, template_of
 from polymeter.models.hf.loglikelihood import Scorer
-from polymeter.models.hf.memory import free_memory
-from polymeter.models.hf.quiet import quiet
 from polymeter.models.hf.settings import (
     DTYPES,
     VIDEO_AS,
@@ -33,6 +31,8 @@ from polymeter.models.hf.settings import (
     one_of,
     read_template,
 )
+from polymeter.models.memory import free_memory
+from polymeter.models.quiet import quiet_transformers
 
 _SAME_IMAGES = ("mllama", "paligemma", "blip-2", "instructblip", "fuyu", "kosmos-2", "kosmos-2.5", "florence2", "udop")
 """Families whose processors want equally many images in every row of a batch."""
@@ -127,7 +127,7 @@ class HfModel(BatchModel):
             flag(cut_sounds, "cut_sounds"),
             flag(allow_missing_weights, "allow_missing_weights"),
         )
-        with quiet():
+        with quiet_transformers():
             self._config = read_config(self._settings)
             check_places(self._settings)
             self._kind = kind_of(self._config)
@@ -175,7 +175,7 @@ class HfModel(BatchModel):
 
     def load(self) -> None:
         """Read weights and processor."""
-        with quiet():
+        with quiet_transformers():
             self._loaded = load_network(self._settings, self._config, self._kind, self._processing)
             self._encoder = Encoder(self._loaded)
             self._scorer = Scorer(self._loaded, self._encoder)
@@ -203,7 +203,7 @@ class HfModel(BatchModel):
         assert self._loaded is not None
         assert self._encoder is not None
         assert self._scorer is not None
-        with quiet():
+        with quiet_transformers():
             if isinstance(ask, GenerateImage):
                 return draw(self._loaded, self._encoder, requests)
             if isinstance(ask, Generate):

@@ -24,6 +24,7 @@ from polymeter.models.lmms.making import (
     own_concurrency,
 )
 from polymeter.models.lmms_base import lmms
+from polymeter.models.memory import free_memory
 
 _LOG = logging.getLogger("polymeter")
 _ROUNDING = 1e-3
@@ -153,13 +154,7 @@ class LmmsModel(BatchModel):
 
     def relieve(self) -> None:
         """Free what torch holds without need, if torch is in use."""
-        import gc
-        import sys
-
-        gc.collect()
-        torch = sys.modules.get("torch")
-        if torch is not None and torch.cuda.is_available():
-            torch.cuda.empty_cache()
+        free_memory()
 
     def close(self) -> None:
         """Let the wrapper clean up after itself, and let go of it; what it raises then harms nothing."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import sys
 import tempfile
 import threading
 import weakref
@@ -29,6 +28,7 @@ from polymeter.core.weights import weights_place
 from polymeter.guests.contain import without_chatter
 from polymeter.guests.items import Item, as_items
 from polymeter.models.constructors import check_arguments, parameters, plain
+from polymeter.models.memory import free_memory
 from polymeter.models.ulm.answers import outputs
 from polymeter.models.ulm.calling import ignored_settings, results, seeded
 from polymeter.models.ulm.loading import Found, find_wrapper, found_class
@@ -126,12 +126,7 @@ class UlmModel(BatchModel):
 
     def relieve(self) -> None:
         """Free what torch holds without need, if torch is in use."""
-        import gc
-
-        gc.collect()
-        torch = sys.modules.get("torch")
-        if torch is not None and torch.cuda.is_available():
-            torch.cuda.empty_cache()
+        free_memory()
 
     def close(self) -> None:
         """Let go of the wrapper, and of the images that were written for it."""

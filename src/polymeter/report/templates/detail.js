@@ -89,7 +89,7 @@ function detailNodes(sample, place, count, actions) {
     exchanges.length ? fold(`${plural(exchanges.length + (sample.more || 0), "exchange")} in full`, false,
       exchanges.map((exchange, number) => exchangeNode(exchange, number, exchanges.length)),
       sample.more ? el("p", { class: "aside" }, `${plural(sample.more, "more exchange")} in samples/*.jsonl`) : null) : null,
-    sample.doc ? fold("Row of the dataset", false, el("pre", {}, JSON.stringify(sample.doc, null, 2))) : null,
+    sample.doc ? fold("Row of the dataset", !exchanges.length, el("pre", {}, JSON.stringify(sample.doc, null, 2))) : null,
     log ? fold("Log", false, el("pre", {}, JSON.stringify(log, null, 2))) : null,
   ].filter(Boolean);
 }

@@ -6,8 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from polymeter.api import evaluate
 from tests.dialects.tsv.native.kit import write_table
 from tests.e2e.kit import polymeter
+from tests.helpers.detection import tiny_yolos
 
 
 def measured(folder: Path, *words: str) -> dict[str, Any]:
@@ -57,3 +61,19 @@ def test_a_judge_reads_what_the_rules_cannot(tmp_path: Path) -> None:
     assert (alone["zoo/acc"]["value"], alone["zoo/unparsed"]["value"]) == (0, 1)
     judged = measured(tmp_path, *vague, "--judge", "mock", "--judge-args", "answer=A", "--restart")
     assert (judged["zoo/acc"]["value"], judged["zoo/unparsed"]["value"]) == (1, 0)
+
+
+def test_a_detector_is_read_where_the_run_says(tmp_path: Path) -> None:
+    """In the threads that score, too; and by the id that the user wrote."""
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    (tmp_path / "yolos").mkdir()
+    tiny_yolos(tmp_path / "yolos", "circle", "square")
+    scenes = [{"include": [{"class": name, "count": 1}]} for name in ("circle", "star")]
+    rows = [{"index": place, "prompt": "a circle", "scene": json.dumps(scene)} for place, scene in enumerate(scenes)]
+    table = write_table(tmp_path / "seen.tsv", rows)
+    told = {"include_paths": [table], "dialect_options": {"tsv": {"detector": "hf:my/yolos"}}, "is_offline": True}
+    result = evaluate("shapes", "seen", output=tmp_path / "out", weights={"my/yolos": str(tmp_path / "yolos")}, **told)
+    assert (result.result("seen", "correct").n, result.n_failed) == (1, 1)
+    sample = json.loads((tmp_path / "out" / "samples" / "seen.jsonl").read_text().splitlines()[1])
+    assert "has no class 'star'" in sample["error"]["message"]

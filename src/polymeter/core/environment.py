@@ -1,4 +1,4 @@
-"""Environment variables that are set for as long as an evaluation lasts."""
+"""Environment variables that are set for a while."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -30,10 +31,11 @@ def within_memory(compute: Callable[[], T]) -> T:
 
 
 def free_memory() -> None:
-    """Give back what nothing refers to any more."""
-    import torch
-
+    """Give back what nothing refers to any more, and what torch holds without need if it is in use."""
     gc.collect()
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
     elif torch.backends.mps.is_available():
