@@ -81,7 +81,7 @@ def test_a_module_of_models_leaves_the_other_names_as_they_are(here: Path, monke
     assert choose_model(Named("Painter"), config).spec.path == "painters_module"
     assert choose_model(Named("Qwen-Image"), config).spec == ModelSpec("ulm", "Qwen-Image")
     with pytest.raises(PlanError, match="no file, folder or module 'painters_modul'"):
-        choose_model(Named("Qwen-Image"), replace(config, model_path="painters_modul"))
+        choose_model(Named("Qwen-Image"), UlmevalConfig(model_path="painters_modul"))
 
 
 def test_retry_and_verbose_reach_what_names_them(here: Path) -> None:

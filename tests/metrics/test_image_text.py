@@ -1,6 +1,8 @@
 """Scorers of images against texts: tiny networks of the real architectures, and the ones that cannot be made."""
 
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from polymeter.core.errors import DataError, PlanError
 from polymeter.core.weights import weights_from
 from polymeter.metrics.image import CLIP_SCORE, clip_score
 from polymeter.metrics.image_text import SCORERS, image_scorer
+from polymeter.metrics.networks import kept
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -145,3 +148,18 @@ def test_clip_score_reads_what_the_run_names(clip_folder: Path, red: str) -> Non
         CLIP_SCORE.check("my/clip")  # type: ignore[misc]
     with weights_from({published: str(clip_folder / "none")}), pytest.raises(PlanError, match="none"):
         clip_score(red, "a red square")
+
+
+def test_of_several_threads_one_reads_a_network() -> None:
+    read: list[str] = []
+
+    @kept
+    def reader(place: str) -> list[str]:
+        read.append(place)
+        time.sleep(0.01)
+        return [place]
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(reader, ["a"] * 8))
+    assert read == ["a"]
+    assert all(item is found[0] for item in found)

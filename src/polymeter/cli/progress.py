@@ -45,7 +45,7 @@ class PlainProgress:
         self._ended = self._failed = self._tokens = 0
         self._began = self._last_time = self._clock()
         self._last_share = done / total if total else 0.0
-        earlier = f", {done:,} of them ended earlier" if done else ""
+        earlier = f", {done:,} of them ended already" if done else ""
         self._write(f"{count(total, 'sample')}{earlier}")
 
     def advance(self, ended: int, failed: int, tokens: int) -> None:

@@ -74,6 +74,7 @@ def test_each_of_several_images_is_asked_for_with_its_own_seed() -> None:
     with OpenAIStub(draw) as stub:
         [response] = respond(OpenAIModel("flux", base_url=stub.base_url), drawing("x", n=3, seeds=(1, 2, 3)))
     assert colours(response) == [(1, 0, 0), (2, 0, 0), (3, 0, 0)]
+    assert {output.note for output in response.outputs} == {None}
     assert all("n" not in body for body in stub.bodies)
 
 
@@ -89,6 +90,20 @@ def test_a_server_without_seeds_is_asked_for_several_at_once(caplog: pytest.LogC
     assert (len(first.outputs), len(second.outputs)) == (1, 4)
     assert [(body.get("seed"), body.get("n")) for body in stub.bodies] == [(1, None), (None, None), (None, 4)]
     assert caplog.text.count("takes no seed") == 1
+    notes = {output.note for output in (*first.outputs, *second.outputs)}
+    assert notes == {"Drawn without that seed, which the endpoint is not sent."}, "the page shows seeds beside pictures"
+
+
+def test_openai_itself_is_sent_no_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "k")
+    drawn = {"b64_json": base64.b64encode(RED).decode(), "revised_prompt": "a red square"}
+    with OpenAIStub(lambda _: images(drawn, drawn)) as stub:
+        azure = stub.base_url.removesuffix("/v1")
+        model = OpenAIModel("gpt-image-1", azure_endpoint=azure, api_version="2025-04-01")
+        [response] = respond(model, drawing("x", n=2, seeds=(1, 2)))
+    assert [(body.get("seed"), body["n"]) for body in stub.bodies] == [(None, 2)]
+    note = "Drawn without that seed, which the endpoint is not sent. The endpoint drew another prompt: a red square"
+    assert [output.note for output in response.outputs] == [note] * 2
 
 
 @pytest.mark.parametrize("words", ["You must provide n=1 for this model.", "Invalid value: 'n' must be 1"])

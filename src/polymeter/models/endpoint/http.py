@@ -94,6 +94,7 @@ class Connections:
         import aiohttp
 
         is_ours = _origin(url) == self._origin
+        shown = hide_secrets(url.partition("?")[0])[:_SHOWN]  # what follows may be a signature that opens the file
         try:
             async with aiohttp.ClientSession(
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S),
@@ -104,7 +105,7 @@ class Connections:
                 async with session.get(url, proxy=proxy, allow_redirects=not is_ours) as response:
                     if response.status >= 300:
                         raise ModelError(
-                            f"The file at {hide_secrets(url)[:_SHOWN]} cannot be fetched: HTTP {response.status}.",
+                            f"The file at {shown} cannot be fetched: HTTP {response.status}.",
                             kind="transient"
                             if response.status in (408, 429) or response.status >= 500
                             else "permanent",
@@ -112,7 +113,6 @@ class Connections:
                         )
                     return await _at_most(response.content, MOST_FETCHED, where=self._where)
         except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError):
-            shown = hide_secrets(url)[:_SHOWN]
             raise ModelError(f"There is no file at {shown!r}, which is no web address.", where=self._where) from None
         except (aiohttp.ClientError, OSError, asyncio.TimeoutError) as error:
             raise self._error(error) from error

@@ -34,6 +34,7 @@ from polymeter.models.openai.quirks import refuses_several
 from polymeter.models.openai.settings import Settings
 
 _SHOWN = 200
+_UNSEEDED = "Drawn without that seed, which the endpoint is not sent."
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,9 @@ class ImageMaker:
         return self._client.address.where
 
     def _sends_seeds(self, ask: GenerateImage) -> bool:
-        return bool(ask.seeds) and "seed" not in self._settings.omit and self._client.quirks.takes_seeds
+        settings = self._settings
+        is_unknown = settings.is_hosted and not settings.draws_in_chat
+        return bool(ask.seeds) and "seed" not in settings.omit and not is_unknown and self._client.quirks.takes_seeds
 
     def _files(self, request: Request) -> Iterator[File | str]:
         images = list(request.images())
@@ -162,12 +165,15 @@ class ImageMaker:
         """One image with its own seed, asked for unless it was, and decoded."""
         if number not in drawing.drawn:
             settings = dict(drawing.settings)
-            if number < len(ask.seeds) and "seed" not in self._settings.omit:
+            if number < len(ask.seeds) and self._sends_seeds(ask):
                 settings["seed"] = ask.seeds[number]
             drawing.drawn[number] = (await self._ask(settings, drawing))[0]
         drawn = drawing.drawn[number]
         picture = await picture_of(drawn.encoded or await self._bytes_at(drawn.url), where=self._where)
-        drawing.done[number] = replace(drawn.said, images=(picture,))
+        # Asked for last: the server may have objected to the seed meanwhile.
+        unseeded = _UNSEEDED if number < len(ask.seeds) and not self._sends_seeds(ask) else None
+        note = " ".join(filter(None, (unseeded, drawn.said.note))) or None
+        drawing.done[number] = replace(drawn.said, images=(picture,), note=note)
 
     async def _bytes_at(self, url: str) -> bytes:
         if url.startswith("data:"):

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from polymeter.api import evaluate
 from tests.dialects.tsv.native.kit import write_table
 from tests.e2e.kit import polymeter
-from tests.helpers.detection import tiny_yolos
 
 
 def measured(folder: Path, *words: str) -> dict[str, Any]:
@@ -63,17 +62,26 @@ def test_a_judge_reads_what_the_rules_cannot(tmp_path: Path) -> None:
     assert (judged["zoo/acc"]["value"], judged["zoo/unparsed"]["value"]) == (1, 0)
 
 
-def test_a_detector_is_read_where_the_run_says(tmp_path: Path) -> None:
-    """In the threads that score, too; and by the id that the user wrote."""
-    pytest.importorskip("torch")
-    pytest.importorskip("transformers")
-    (tmp_path / "yolos").mkdir()
-    tiny_yolos(tmp_path / "yolos", "circle", "square")
-    scenes = [{"include": [{"class": name, "count": 1}]} for name in ("circle", "star")]
-    rows = [{"index": place, "prompt": "a circle", "scene": json.dumps(scene)} for place, scene in enumerate(scenes)]
-    table = write_table(tmp_path / "seen.tsv", rows)
-    told = {"include_paths": [table], "dialect_options": {"tsv": {"detector": "hf:my/yolos"}}, "is_offline": True}
-    result = evaluate("shapes", "seen", output=tmp_path / "out", weights={"my/yolos": str(tmp_path / "yolos")}, **told)
-    assert (result.result("seen", "correct").n, result.n_failed) == (1, 1)
-    sample = json.loads((tmp_path / "out" / "samples" / "seen.jsonl").read_text().splitlines()[1])
-    assert "has no class 'star'" in sample["error"]["message"]
+class Blind:
+    """A detector that sees nothing, and notes where it was to be read from."""
+
+    places: ClassVar[list[str]] = []
+    colours = ("red",)
+
+    def __init__(self, place: str) -> None:
+        self.places.append(place)
+
+    def detect(self, image: Any, labels: Any, *, is_counting: bool) -> list[Any]:
+        return []
+
+
+def test_a_detector_is_read_where_the_run_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the threads that score, and anew where another run says something else."""
+    monkeypatch.setattr("polymeter.metrics.hf_detector.HfDetector", Blind)
+    scene = json.dumps({"include": [{"class": "circle", "count": 1}]})
+    table = write_table(tmp_path / "seen.tsv", [{"index": 0, "prompt": "a circle", "scene": scene}])
+    told = {"include_paths": [table], "dialect_options": {"tsv": {"detector": "hf:my/eyes"}}}
+    for place in ("left", "right"):
+        result = evaluate("shapes", "seen", output=tmp_path / place, weights={"my/eyes": str(tmp_path / place)}, **told)
+        assert (result.value("seen", "correct"), result.n_failed) == (0, 0)
+    assert Blind.places == [str(tmp_path / "left"), str(tmp_path / "right")]
