@@ -154,8 +154,9 @@ class BatchLane:
 
     def _most_drawn(self, one: Asked) -> int | None:
         ask = one.request.ask
-        is_bounded = self._takes_all and isinstance(ask, GenerateImage)
-        return max(1, _IMAGES_AT_ONCE // ask.n) if is_bounded else None
+        if not self._takes_all or not isinstance(ask, GenerateImage):
+            return None
+        return max(1, _IMAGES_AT_ONCE // ask.n)
 
     def _largest(self) -> int | None:
         scale = self._sizes.scale

@@ -1,11 +1,11 @@
 """Media ahead of the model: decoding and previews on their own threads, so that a model never waits for a picture it
 could have had.
 
-For a model on this machine images are decoded whole, and one that cannot be is its request's failure; one that lies at a
-URL is fetched first, once. For an endpoint only their headers are read, since it is sent the bytes as they are: one that
-is broken further on is for whoever decodes it to say. An endpoint that writes fetches what lies at a URL itself; for one
-that draws it is fetched here, because edits travel as files. Of videos and sounds only a preview is made: how they are
-decoded is the model's business, and so is their failure.
+For a model on this machine images are decoded whole, and one that cannot be is its request's failure; one that lies at
+a URL is fetched first, once. For an endpoint only their headers are read, since it is sent the bytes as they are: one
+that is broken further on is for whoever decodes it to say. An endpoint that writes fetches what lies at a URL itself;
+for one that draws it is fetched here, because edits travel as files. Of videos and sounds only a preview is made: how
+they are decoded is the model's business, and so is their failure.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from polymeter.core.weights import weights_place
 from polymeter.metrics.colours import ANCHORS
 from polymeter.metrics.composition import Detection, Detector, unknown
 from polymeter.metrics.image import as_rgb
+from polymeter.metrics.networks import check_network
 
 _NAMES = ("shapes", "hf:PATH_OR_ID")
 _ANOTHER = "Name a detector that does, such as hf:PATH_OR_ID; for a table: --dialect-option tsv.detector=hf:PATH_OR_ID."
@@ -39,6 +40,18 @@ def make_detector(name: str = "shapes", **settings: Any) -> Detector:
     if kind == "shapes" and settings:
         hint = f"The detector 'shapes' takes no settings, but {', '.join(sorted(settings))} was given."
     raise PlanError(f"There is no detector {name!r}.", where="detector", hint=hint)
+
+
+def check_detector(name: str) -> None:
+    """See whether a detector can be had, without reading its weights.
+
+    Raises:
+        PlanError: There is no such detector, a package is missing, or there is no such network.
+    """
+    make_detector(name)
+    kind, _, place = name.partition(":")
+    if kind == "hf":
+        check_network(place, f"the detector {name!r}", "hf")
 
 
 def local_name(name: str) -> str:

@@ -30,8 +30,10 @@ def test_a_models_name_is_the_last_part_of_its_own(display: str, name: str) -> N
 
 def test_the_file_is_called_after_model_and_dataset(tmp_path: Path) -> None:
     assert prediction_path(tmp_path, "m", "D") == tmp_path / "D" / "m_D.pkl"
-    assert prediction_path(tmp_path, "llama3:8b", "a/b") == tmp_path / "a_b" / "llama3_8b_a_b.pkl"
-    assert prediction_path(tmp_path, "m", "..") == tmp_path / "__" / "m___.pkl"
+    odd = prediction_path(tmp_path, "llama3:8b", "a/b")
+    assert (odd.name, odd.parent.parent) == ("llama3_8b_a_b.pkl", tmp_path)
+    assert odd.parent != prediction_path(tmp_path, "llama3:8b", "a_b").parent
+    assert prediction_path(tmp_path, "m", "..").parent.resolve().parent == tmp_path.resolve()
 
 
 def test_a_world_of_one_is_left_as_it_was_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -188,9 +188,10 @@ def test_an_input_image_elsewhere_is_fetched(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_an_input_image_elsewhere_is_not_fetched_offline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with OpenAIStub(blue_elsewhere) as stub, pytest.raises(DataError, match="is not fetched: the run is offline"):
+    with OpenAIStub(blue_elsewhere) as stub:
         url = stub.base_url.replace("/v1", "/in.png")
-        respond(OpenAIModel("flux", base_url=stub.base_url), drawing(Image(url), "x"))
+        with pytest.raises(DataError, match="is not fetched: the run is offline"):
+            respond(OpenAIModel("flux", base_url=stub.base_url), drawing(Image(url), "x"))
     assert not stub.received
 
 
@@ -261,13 +262,13 @@ def test_an_image_that_cannot_be_fetched_is_fetched_again_and_not_made_again() -
 
 def test_a_file_that_is_gone_or_too_large_or_nowhere_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def gone(received: Received) -> Any:
-        return Reply("no", 404) if received.path.endswith(".png") else images({"url": "made.png"})
+        return Reply("no", 404) if ".png" in received.path else images({"url": "made.png?sig=opens"})
 
     def large(received: Received) -> Any:
         return Reply(b"x" * 3000) if received.path.endswith(".png") else images({"url": "made.png"})
 
     error = refused(gone, drawing("x"))
-    assert "/v1/made.png cannot be fetched: HTTP 404" in str(error)
+    assert "/v1/made.png cannot be fetched: HTTP 404" in str(error), "and nothing of the signature"
     assert error.kind == "permanent"
     assert "no web address" in str(refused(lambda _: images({"url": "ftp://there/a.png"}), drawing("x")))
     monkeypatch.setattr(http, "MOST_FETCHED", 1000)

@@ -48,6 +48,8 @@ def make_instance(spec: TaskSpec, told: TsvRunOptions, context: OpenContext) -> 
     if told.circular and (expand := built_in(dataset, "expand")) is not None:
         dataset.data = expand(dataset.data)
     if told.detector:
+        if not told.predict_only:
+            check_detector(told.detector)
         dataset.detector = told.detector
     note_open(spec.name, dataset)
     return dataset

@@ -17,6 +17,7 @@ from polymeter.core.environment import environment_set
 from polymeter.core.task import Row
 from polymeter.data.pickles import write_pickle
 from polymeter.dialects.tsv.requests import Asking
+from polymeter.dialects.tsv.roots import file_stem
 from polymeter.dialects.tsv.rows import Table
 
 COLUMN = "prediction"
@@ -30,7 +31,7 @@ def prediction_path(folder: Path, model: str, dataset: str) -> Path:
     """Where the prediction file of a model and dataset lies: in a folder of the dataset, for the files that
     ``evaluate`` writes beside it.
     """
-    return folder / _safe(dataset) / f"{_safe(model)}_{_safe(dataset)}{_ENDING}"
+    return folder / file_stem(dataset) / f"{_safe(model)}_{_safe(dataset)}{_ENDING}"
 
 
 def write_predictions(path: Path, table: Table, asking: Asking, rows: Iterable[Row], *, failed_as_text: bool) -> int:

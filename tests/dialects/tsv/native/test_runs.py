@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import pytest
 
 from polymeter.api import evaluate
+from polymeter.core.errors import PlanError
 from tests.dialects.tsv.native.kit import write_table
 from tests.e2e.kit import polymeter
 
@@ -78,6 +79,7 @@ class Blind:
 def test_a_detector_is_read_where_the_run_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the threads that score, and anew where another run says something else."""
     monkeypatch.setattr("polymeter.metrics.hf_detector.HfDetector", Blind)
+    monkeypatch.setattr("polymeter.dialects.tsv.instance.check_detector", lambda name: None)
     scene = json.dumps({"include": [{"class": "circle", "count": 1}]})
     table = write_table(tmp_path / "seen.tsv", [{"index": 0, "prompt": "a circle", "scene": scene}])
     told = {"include_paths": [table], "dialect_options": {"tsv": {"detector": "hf:my/eyes"}}}
@@ -85,3 +87,12 @@ def test_a_detector_is_read_where_the_run_says(tmp_path: Path, monkeypatch: pyte
         result = evaluate("shapes", "seen", output=tmp_path / place, weights={"my/eyes": str(tmp_path / place)}, **told)
         assert (result.value("seen", "correct"), result.n_failed) == (0, 0)
     assert Blind.places == [str(tmp_path / "left"), str(tmp_path / "right")]
+
+
+@pytest.mark.parametrize("name", ["eyes", "hf:/no/such/network"])
+def test_a_detector_that_cannot_be_had_is_an_error_before_anything_is_drawn(tmp_path: Path, name: str) -> None:
+    pytest.importorskip("transformers")
+    table = write_table(tmp_path / "seen.tsv", [{"index": 0, "prompt": "a circle", "scene": "{}"}])
+    told = {"include_paths": [table], "dialect_options": {"tsv": {"detector": name}}}
+    with pytest.raises(PlanError, match=f"detector '{name}'"):
+        evaluate("shapes", "seen", output=tmp_path / "out", **told)
