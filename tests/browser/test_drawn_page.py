@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-
 import pytest
 
 from polymeter.report import make_page
 from tests.report.drawn import N_DRAWN, DrawnRun
 
 pytestmark = pytest.mark.browser
-sync_api = pytest.importorskip("playwright.sync_api")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    path = shutil.which("chromium") or "/usr/bin/chromium"
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, headless=True, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +38,10 @@ def page(request, browser, address):
 def open_sample(page, address: str, place: str) -> None:
     page.goto("about:blank")
     page.goto(f"{address}#{place}")
+
+
+def test_nothing_more_is_offered_when_all_is_shown(page):
+    assert page.locator("#more").is_hidden()
 
 
 def test_the_list_shows_each_picture_with_its_prompt_and_value(page):

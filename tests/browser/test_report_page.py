@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-
 import pytest
 
 from polymeter.report import make_page
 from tests.report.synthetic import SyntheticRun
 
 pytestmark = pytest.mark.browser
-sync_api = pytest.importorskip("playwright.sync_api")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    path = shutil.which("chromium") or "/usr/bin/chromium"
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, headless=True, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")

@@ -53,10 +53,3 @@ def test_a_number_without_an_interval_says_so(run, page):
     assert note in page
     assert note in to_text(run.results)
     assert note in to_markdown(run.results)
-
-
-def test_there_is_more_to_show_only_where_there_is(page):
-    """A rule that gives the button a ``display`` wins over the browser's rule for ``hidden``."""
-    style = re.search("<style>(.*?)</style>", page, re.S)[1]
-    assert "#more[hidden] { display: none; }" in style
-    assert re.search(r'id="more"[^>]* hidden', page)

@@ -48,9 +48,9 @@ def make_instance(spec: TaskSpec, told: TsvRunOptions, context: OpenContext) -> 
     if told.circular and (expand := built_in(dataset, "expand")) is not None:
         dataset.data = expand(dataset.data)
     if told.detector:
-        if not told.predict_only:
-            check_detector(told.detector)
         dataset.detector = told.detector
+        if not told.predict_only and (check := built_in(dataset, "check_scoring")) is not None:
+            check()
     note_open(spec.name, dataset)
     return dataset
 

@@ -79,7 +79,7 @@ class Blind:
 def test_a_detector_is_read_where_the_run_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the threads that score, and anew where another run says something else."""
     monkeypatch.setattr("polymeter.metrics.hf_detector.HfDetector", Blind)
-    monkeypatch.setattr("polymeter.dialects.tsv.instance.check_detector", lambda name: None)
+    monkeypatch.setattr("polymeter.dialects.tsv.native.images.datasets.check_detector", lambda name: None)
     scene = json.dumps({"include": [{"class": "circle", "count": 1}]})
     table = write_table(tmp_path / "seen.tsv", [{"index": 0, "prompt": "a circle", "scene": scene}])
     told = {"include_paths": [table], "dialect_options": {"tsv": {"detector": "hf:my/eyes"}}}

@@ -34,6 +34,7 @@ from polymeter.dialects.tsv.native.images.scoring import (
 from polymeter.dialects.tsv.native.repeats import mean_over
 from polymeter.dialects.tsv.native.results import sorted_results
 from polymeter.judge import ROLE
+from polymeter.metrics.detectors import check_detector
 
 _COUNTS = ("width", "height", "num_inference_steps")
 _NUMBERS = ("guidance_scale", "strength")
@@ -120,6 +121,15 @@ class GeneratedImages(BuiltIn):
             for result in found
             if result.n or (result.metric == main and not result.subset)
         ]
+
+    def check_scoring(self) -> None:
+        """See whether the detector that is named can be had, before anything is drawn.
+
+        Raises:
+            PlanError: It cannot, and rows have scenes.
+        """
+        if self.detector and SCENE in self.data.columns:
+            check_detector(self.detector)
 
     def notes(self) -> tuple[str, ...]:
         """What a user should know of how the table is scored."""
