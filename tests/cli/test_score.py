@@ -61,6 +61,15 @@ def test_score_takes_another_judge(place: Path, capsys: pytest.CaptureFixture[st
     assert manifest["roles"]["judge"]["spec"]["args"] == {"answer": "B"}
 
 
+def test_score_takes_settings_of_a_dialect(place: Path, capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
+    monkeypatch.chdir(place)
+    assert main(["score", "first", "--dialect-option", "tsv.predict_only=true", "-o", "settings", "-q"]) == 0
+    told = json.loads((place / "settings" / "run.json").read_text())["options"]["identity"]["dialect_options"]
+    assert told == {"tsv": {"predict_only": True}}
+    assert main(["score", "first", "--dialect-option", "tsw.detector=shapes", "-q"]) == 2
+    assert "tsv" in capsys.readouterr().err
+
+
 def test_a_sample_without_a_verdict_shows_in_the_table_and_the_exit_code(
     place: Path, capsys: pytest.CaptureFixture[str], monkeypatch
 ) -> None:

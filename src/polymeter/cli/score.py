@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from polymeter.cli.pairs import parse_dialect_options
 from polymeter.cli.roles import JudgeArgs, judge_roles
 from polymeter.cli.run import number_or_auto
 from polymeter.cli.state import Debug, state_of
@@ -25,6 +26,14 @@ def score(  # noqa: PLR0917  (one parameter for each option)
         ),
     ] = None,
     judge_args: JudgeArgs = None,
+    dialect_option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--dialect-option",
+            help="A setting of one dialect that says how answers are scored: tsv.detector=….",
+            metavar="DIALECT.NAME=VALUE",
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="The new run folder; default: beside the run.", metavar="FOLDER"),
@@ -44,7 +53,11 @@ def score(  # noqa: PLR0917  (one parameter for each option)
     from polymeter.cli.outcome import show
     from polymeter.cli.progress import make_progress
 
-    told = {"concurrency": number_or_auto(concurrency, "--concurrency"), "score_workers": score_workers}
+    told = {
+        "concurrency": number_or_auto(concurrency, "--concurrency"),
+        "score_workers": score_workers,
+        "dialect_options": parse_dialect_options(dialect_option or (), "--dialect-option") or None,
+    }
     with make_progress(is_quiet=quiet) as progress:
         result = score_run(
             run,
