@@ -272,6 +272,7 @@ class Execution:
 
     def _complete(self, results: dict[str, list[Result]]) -> RunOutcome:
         self._progress.stage("writing")
+        self._writer.flush()  # a reduction may have ended samples otherwise, or asked a judge
         selection = self._plan.selection
         journal = Journal(self._folder.journal)
         summaries = [self._summary(task, results[task.name], journal) for task in self._tasks]

@@ -22,6 +22,7 @@ from polymeter.models.hf.prompts import Prompt
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
 
+_USUAL_SHAPE = {"ratio": "1:1", "image_area": 518_400}  # as Emu3's processor has it; older Transformers tell nobody
 _N_CLOSING = 3
 """End of file, end of image, end of text: the decoder leaves them out again."""
 
@@ -108,7 +109,8 @@ class Emu3:
     def _patches(self, drawing: Drawing) -> tuple[int, int]:
         """Height and width in patches."""
         processor = self._loaded.processor
-        shape = {"ratio": processor.ratio, "image_area": processor.image_area, **_shape(drawing)}
+        usual = {name: getattr(processor, name, value) for name, value in _USUAL_SHAPE.items()}
+        shape = {**usual, **_shape(drawing)}
         height, width = processor.calculate_generate_size(
             shape["ratio"], shape["image_area"], processor.downsample_ratio
         )
