@@ -123,7 +123,7 @@ def test_memory_that_runs_out_costs_no_sample(tmp_path: Path, error: BaseExcepti
     assert model.n_relieved == model.n_refused
     assert model.n_refused or batch_size == "auto"  # which grows only as far as larger batches are seen to pay
     lane = outcome.folder.read_manifest()["sessions"][0]["lanes"]["model"]
-    assert lane["batch_size"] == {"largest": max(model.batches), "ran_out_of_memory": True}
+    assert lane["batch_size"] == {"largest": max(model.batches), "ran_out_of_memory": model.n_refused > 0}
 
 
 def test_a_request_that_does_not_fit_alone_is_its_samples_error(tmp_path: Path) -> None:
