@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from polymeter.core.errors import PlanError
 from polymeter.guests.places import task_file
 
 _MOST_LEVELS = 8
@@ -96,3 +97,29 @@ def _places(name: str, roots: Iterable[Path]) -> Iterator[Path]:
         if present:
             yield from present
             return
+
+
+def bytes_of(path: Path) -> bytes:
+    """The content of a source file.
+
+    Raises:
+        PlanError: It cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise PlanError(f"The file cannot be read: {error.strerror}.", where=str(path)) from None
+
+
+def tree_of(path: Path, content: bytes) -> ast.Module:
+    """The syntax tree of a source file's content.
+
+    Raises:
+        PlanError: It is not valid Python.
+    """
+    try:
+        return ast.parse(content, filename=str(path))
+    except SyntaxError as error:
+        raise PlanError(f"This is not valid Python: {error.msg}.", where=f"{path}:{error.lineno or 1}") from None
+    except ValueError as error:
+        raise PlanError(f"This is not valid Python: {error}.", where=f"{path}:1") from None

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from polymeter.core.errors import PlanError
-from polymeter.guests.sources import packages_needed
+from polymeter.guests.sources import bytes_of, packages_needed, tree_of
 
 UNKNOWN: Final = "?"
 """What stands for a value that only running the file would tell."""
@@ -68,18 +67,10 @@ def read_file(path: Path) -> BenchmarkFile:
     Raises:
         PlanError: It is not valid Python.
     """
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise PlanError(f"The file cannot be read: {error.strerror}.", where=str(path)) from None
+    content = bytes_of(path)
     if _MARK not in content:
         return BenchmarkFile(path)
-    try:
-        tree = ast.parse(content, filename=str(path))
-    except SyntaxError as error:
-        raise PlanError(f"This is not valid Python: {error.msg}.", where=f"{path}:{error.lineno or 1}") from None
-    except ValueError as error:
-        raise PlanError(f"This is not valid Python: {error}.", where=f"{path}:1") from None
+    tree = tree_of(path, content)
     reader = _Reader(tree)
     return BenchmarkFile(path, tuple(reader.registrations()), dict(packages_needed(tree, path.parent)))
 

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 from polymeter.core.asker import Asker
 from polymeter.core.errors import ScoreError
 from polymeter.core.identity import seed_for
 from polymeter.core.request import Ask, Generate, GenerateImage, GuestHooks, Loglikelihood, Origin
+from polymeter.core.samples import SampleView
 from polymeter.core.task import MetricKey, Needs, Play, Played, ReduceContext, Result, Row, Sample, Score, TaskSpec
 from polymeter.dialects.adapter.base import DataAdapter
 from polymeter.dialects.adapter.reduction import REVIEW_KEY, Reduced, Reduction
@@ -50,7 +51,7 @@ class Identity:
     notes: tuple[str, ...]
 
 
-class PreparedSamples:
+class PreparedSamples(SampleView):
     """Samples of records that are all there, subset after subset."""
 
     def __init__(self, task: str, prepared: Sequence[Prepared]) -> None:
@@ -60,13 +61,7 @@ class PreparedSamples:
     def __len__(self) -> int:
         return len(self._prepared)
 
-    @overload
-    def __getitem__(self, index: int) -> Sample: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Sample]: ...
-    def __getitem__(self, index: int | slice) -> Sample | Sequence[Sample]:
-        if isinstance(index, slice):
-            return [self[place] for place in range(*index.indices(len(self)))]
+    def _sample(self, index: int) -> Sample:
         item = self._prepared[index]
         return Sample(self._task, f"{item.subset}/{item.index}", index, item.record, (item.subset,))
 

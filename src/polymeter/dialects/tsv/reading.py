@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from polymeter.core.errors import PlanError
 from polymeter.dialects.tsv.literals import NOT_KNOWN, bound, constants, value_of
-from polymeter.guests.sources import packages_needed
+from polymeter.guests.sources import bytes_of, packages_needed, tree_of
 
 URLS: Final = "DATASET_URL"
 SUPPORTED: Final = "supported_datasets"
@@ -95,18 +94,10 @@ def read_file(path: Path, *, is_named: bool = False) -> DatasetFile:
     Raises:
         PlanError: It is not valid Python.
     """
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise PlanError(f"The file cannot be read: {error.strerror}.", where=str(path)) from None
+    content = bytes_of(path)
     if not any(mark in content for mark in _MARKS) and not (is_named and b"Dataset" in content):
         return DatasetFile(path)
-    try:
-        tree = ast.parse(content, filename=str(path))
-    except SyntaxError as error:
-        raise PlanError(f"This is not valid Python: {error.msg}.", where=f"{path}:{error.lineno or 1}") from None
-    except ValueError as error:
-        raise PlanError(f"This is not valid Python: {error}.", where=f"{path}:1") from None
+    tree = tree_of(path, content)
     classes = tuple(_Reader(tree).classes())
     return DatasetFile(path, classes, dict(packages_needed(tree, path.parent)) if classes else {})
 

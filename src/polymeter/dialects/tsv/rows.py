@@ -5,11 +5,12 @@ and to a foreign model.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from polymeter.core.codec import jsonable
 from polymeter.core.errors import DataError
+from polymeter.core.samples import SampleView
 from polymeter.core.task import Sample
 from polymeter.data.tables import is_nothing, require_index
 
@@ -76,7 +77,7 @@ class Table:
         return pd.Series(self.ids, index=self.frame.index, dtype=object)
 
 
-class TableSamples:
+class TableSamples(SampleView):
     """Samples of a table.
 
     Args:
@@ -93,13 +94,7 @@ class TableSamples:
     def __len__(self) -> int:
         return len(self._table)
 
-    @overload
-    def __getitem__(self, index: int) -> Sample: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Sample]: ...
-    def __getitem__(self, index: int | slice) -> Sample | Sequence[Sample]:
-        if isinstance(index, slice):
-            return [self[place] for place in range(*index.indices(len(self)))]
+    def _sample(self, index: int) -> Sample:
         table = self._table
         cluster = self._cluster(table.cells(index)) if self._cluster is not None else None
         return Sample(
