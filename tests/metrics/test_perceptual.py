@@ -11,26 +11,14 @@ from PIL import Image
 from polymeter.core.errors import DataError, PlanError
 from polymeter.core.registries import METRICS
 from polymeter.metrics.image import lpips
+from tests.helpers.perceptual import make_perceptual_weights
 
 torch = pytest.importorskip("torch")
-
-_SHAPES = {0: (64, 3, 11), 3: (192, 64, 5), 6: (384, 192, 3), 8: (256, 384, 3), 10: (256, 256, 3)}
 
 
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("lpips")
-    made = torch.Generator().manual_seed(0)
-    backbone = {}
-    for place, (n_out, n_in, size) in _SHAPES.items():
-        scale = (2 / (n_in * size * size)) ** 0.5
-        backbone[f"features.{place}.weight"] = torch.randn(n_out, n_in, size, size, generator=made) * scale
-        backbone[f"features.{place}.bias"] = torch.zeros(n_out)
-    torch.save(backbone, folder / "alexnet-owt-7be5be79.pth")
-    channels = (64, 192, 384, 256, 256)
-    linear = {f"lin{n}.model.1.weight": torch.rand(1, c, 1, 1, generator=made) for n, c in enumerate(channels)}
-    torch.save(linear, folder / "alex.pth")
-    return folder
+    return make_perceptual_weights(tmp_path_factory.mktemp("lpips"))
 
 
 def grainy(seed: int) -> Image.Image:

@@ -101,6 +101,11 @@ def read_perceptual(folder: str | Path | None) -> Perceptual:
     return _read(place)
 
 
+def is_placed() -> bool:
+    """Whether the run says where the weights of LPIPS are."""
+    return weights_place(_NAME) != _NAME
+
+
 @kept
 def _read(folder: str) -> Perceptual:
     linear = Path(folder) / "alex.pth"

@@ -13,6 +13,7 @@ from PIL import Image, ImageDraw
 
 from polymeter.core.asker import asking_through
 from polymeter.core.errors import DataError, PlanError, UnscoredError
+from polymeter.core.weights import weights_from
 from tests.dialects.tsv.native.kit import Judge, played, results, served
 
 
@@ -189,3 +190,23 @@ def test_with_neither_nothing_is_scored_and_it_is_said(root: Path, tmp_path: Pat
     assert told["explanation"].startswith("Nothing scores this picture")
     scored = served(root, [{"index": 0, "prompt": "a dog", "scene": scene(1)}], "other")
     assert scored.notes() == ()
+
+
+def test_lpips_is_measured_where_its_weights_are_named(root: Path, tmp_path: Path) -> None:
+    from tests.helpers.perceptual import make_perceptual_weights
+
+    reference = circles("blue")
+    dataset = served(root, [{"index": 0, "prompt": "x", "reference": encoded(reference)}])
+    drawn = [[reference], [circles("red")]]
+    assert "lpips" not in dataset.evaluate_sample(dataset.data.iloc[0], drawn[0])
+    with weights_from({"lpips": str(make_perceptual_weights(tmp_path))}):
+        same, other = (dataset.evaluate_sample(dataset.data.iloc[0], pictures)["lpips"] for pictures in drawn)
+        found = results(dataset, played(dataset, drawn[:1]), tmp_path)["lpips"]
+    assert same == 0 < other
+    assert (found.value, found.n, found.n_planned, found.higher_is_better) == (0, 1, 1, False)
+
+
+def test_weights_that_are_not_there_are_told_before_anything_is_drawn(root: Path, tmp_path: Path) -> None:
+    dataset = served(root, [{"index": 0, "prompt": "x", "reference": encoded(circles("blue"))}])
+    with weights_from({"lpips": str(tmp_path)}), pytest.raises(PlanError, match="There is no alexnet"):
+        dataset.check_scoring()

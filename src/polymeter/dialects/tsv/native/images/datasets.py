@@ -34,6 +34,7 @@ from polymeter.dialects.tsv.native.images.scoring import (
 from polymeter.dialects.tsv.native.repeats import mean_over
 from polymeter.dialects.tsv.native.results import sorted_results
 from polymeter.judge import ROLE
+from polymeter.metrics import perceptual
 from polymeter.metrics.detectors import check_detector
 
 _COUNTS = ("width", "height", "num_inference_steps")
@@ -46,8 +47,9 @@ class GeneratedImages(BuiltIn):
 
     A row is scored by every column of these that it fills: ``scene`` (GenEval's schema, as JSON) gives ``correct``,
     ``count``, ``colour`` and ``position``; ``reference`` (a picture as base64, or its path) gives ``psnr`` and
-    ``ssim``; ``checklist`` (a list of statements) gives ``checklist`` and ``checklist_all`` by the run's judge. A row
-    without any of them has a ``judge_score`` from 0 to 10 where the run has a judge, else no score.
+    ``ssim``, and ``lpips`` where ``--weights lpips=PATH`` names its weights; ``checklist`` (a list of statements)
+    gives ``checklist`` and ``checklist_all`` by the run's judge. A row without any of them has a ``judge_score`` from
+    0 to 10 where the run has a judge, else no score.
 
     Several pictures of one prompt are scored one by one, and the row has the mean, as GenEval, WISE and DPG-Bench
     report; a best-of-n would depend on how many are drawn.
@@ -55,9 +57,11 @@ class GeneratedImages(BuiltIn):
 
     detector = ""
     """Who looks for the things of a scene: ``shapes``, or ``hf:PATH_OR_ID``; empty: ``shapes`` where it can."""
-    METRICS: ClassVar[dict[str, bool]] = dict.fromkeys(
-        ("correct", "count", "colour", "position", "psnr", "ssim", "checklist", "checklist_all", "judge_score"), True
-    )
+    METRICS: ClassVar[dict[str, bool]] = {
+        **dict.fromkeys(("correct", "count", "colour", "position", "psnr", "ssim"), True),
+        "lpips": False,
+        **dict.fromkeys(("checklist", "checklist_all", "judge_score"), True),
+    }
 
     def generation_settings(self, line: Mapping[str, Any]) -> dict[str, Any]:
         """What the table says of how a row is drawn: ``negative_prompt``, ``width``, ``height``,
@@ -123,11 +127,13 @@ class GeneratedImages(BuiltIn):
         ]
 
     def check_scoring(self) -> None:
-        """See whether the detector that is named can be had, before anything is drawn.
+        """See whether the detector and the weights that are named can be had, before anything is drawn.
 
         Raises:
-            PlanError: It cannot, and rows have scenes.
+            PlanError: They cannot, and rows have scenes or references.
         """
+        if REFERENCE in self.data.columns and perceptual.is_placed():
+            perceptual.read_perceptual(None)
         if self.detector and SCENE in self.data.columns:
             check_detector(self.detector)
 

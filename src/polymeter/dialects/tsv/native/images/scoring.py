@@ -11,9 +11,10 @@ from typing import Any
 from polymeter.core.errors import DataError
 from polymeter.dialects.tsv.native.cells import column, is_empty, list_of, place_of
 from polymeter.judge.rubrics import checklist, scale
+from polymeter.metrics import perceptual
 from polymeter.metrics.composition import Detector, Scene, check_image, read_scene
 from polymeter.metrics.detectors import local_name, make_detector
-from polymeter.metrics.image import CEILING_DB, is_resized, psnr, ssim
+from polymeter.metrics.image import CEILING_DB, is_resized, lpips, psnr, ssim
 
 SCENE, REFERENCE, CHECKLIST = "scene", "reference", "checklist"
 SCORED_BY = (SCENE, REFERENCE, CHECKLIST)
@@ -45,7 +46,8 @@ def by_scene(line: Mapping[str, Any], image: Any, detector: str) -> dict[str, An
 
 
 def by_reference(image: Any, reference: Any) -> dict[str, Any]:
-    """``psnr`` in dB, at most 100 so that one exact copy does not make a mean infinite, and ``ssim``.
+    """``psnr`` in dB, at most 100 so that one exact copy does not make a mean infinite, ``ssim``, and ``lpips`` where
+    the run says where its weights are.
 
     A picture of another size is brought to the reference's first, and the explanation says so.
 
@@ -53,8 +55,12 @@ def by_reference(image: Any, reference: Any) -> dict[str, Any]:
         DataError: A picture cannot be read.
     """
     values: dict[str, Any] = {"psnr": psnr(image, reference, CEILING_DB), "ssim": ssim(image, reference)}
+    said = f"PSNR {values['psnr']:.2f} dB, SSIM {values['ssim']:.4f}"
+    if perceptual.is_placed():
+        values["lpips"] = lpips(image, reference)
+        said += f", LPIPS {values['lpips']:.4f}"
     note = "; brought to the reference's size first" if is_resized(image, reference) else ""
-    return {**values, "explanation": f"PSNR {values['psnr']:.2f} dB, SSIM {values['ssim']:.4f}{note}"}
+    return {**values, "explanation": f"{said}{note}"}
 
 
 def by_checklist(line: Mapping[str, Any], image: Any, prompt: str, inputs: Sequence[Any]) -> dict[str, Any]:
@@ -100,6 +106,7 @@ def metrics_of(line: Scored, *, has_judge: bool) -> tuple[str, ...]:
     asked: list[str] = []
     for way in ways(line, has_judge=has_judge):
         asked += _asked_by_scene(line) if way == SCENE else _METRICS[way]
+        asked += ["lpips"] if way == REFERENCE and perceptual.is_placed() else []
     return tuple(asked)
 
 
