@@ -12,6 +12,7 @@ import json
 import os
 import re
 import runpy
+import shutil
 import sqlite3
 import sys
 import tarfile
@@ -224,7 +225,7 @@ def pack(here: Path, kind: str, expected: Mapping[str, Mapping[str, str]], raw: 
 
 
 def unpack(here: Path, kind: str) -> dict[str, dict[str, str]]:
-    """Put a run folder into a folder that holds the inputs; gives what is expected of each step.
+    """Put a run folder into a folder that holds the inputs, in place of what is there; what is expected of each step.
 
     Raises:
         LookupError: A package that the run rests on has another version here.
@@ -236,6 +237,8 @@ def unpack(here: Path, kind: str) -> dict[str, dict[str, str]]:
             if metadata.version(name) == version:
                 continue
         raise LookupError(f"{kind} was made with {name} {version}")
+    for step in STEPS:
+        shutil.rmtree(here / folder_of(kind, step), ignore_errors=True)
     for name, content in contents.items():
         if name.startswith("run/"):
             file = here / kind / name.removeprefix("run/")

@@ -8,7 +8,11 @@ def visual(doc):
 
 
 def text(doc, lmms_eval_specific_kwargs=None):
-    return f"What is {doc['a']} + {doc['b']}?"
+    return f"What is {doc['a']} + {doc['b']}?" + (lmms_eval_specific_kwargs or {}).get("post_prompt", "")
+
+
+def target(doc, model_specific_target_kwargs=None):
+    return str(doc["a"] + doc["b"])
 
 
 def score(doc, results):
