@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 from PIL import Image
-
 from polymeter.models.shapes.drawing import mask
 from polymeter.models.shapes.editing import Layers, changed, layer
 from polymeter.models.shapes.layout import Plan, placed

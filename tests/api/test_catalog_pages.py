@@ -291,7 +291,7 @@ def test_pages_are_the_same_bytes_on_every_machine(tmp_path):
 
 
 def test_places_are_said_without_the_folders_of_this_machine(tmp_path):
-    hider = Hider(Path("/lib/polymeter/library"), [tmp_path])
+    hider = Hider([Path("/lib/polymeter/library")], [tmp_path])
     assert hider.hide(f"{tmp_path}/a/b.yaml:3: no /opt/x/y.csv") == "a/b.yaml:3: no …/y.csv"
     assert hider.hide("/lib/polymeter/library/demo/demo.yaml") == "polymeter/library/demo/demo.yaml"
     assert hider.hide("https://example.org/a/b and </s> and one/two/three") == (

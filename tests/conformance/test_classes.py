@@ -7,15 +7,15 @@ import sys
 
 import pytest
 
-from polymeter.core.asker import no_asker
 from polymeter.core.errors import DataError, PlanError, ScoreError
 from polymeter.core.request import Loglikelihood, Response
-from polymeter.core.task import Played
-from polymeter.dialects.task_yaml import dialect
+from polymeter.core.role_client import no_role_client
+from polymeter.core.task import Rollout
+from polymeter.formats.task_yaml import FORMAT
 from tests.conformance.kit import evaluate, gold, likelihoods, model
-from tests.dialects.task_yaml.kit import catalog, logprobs, open_in, opened, score, task_text, write, write_rows
+from tests.formats.task_yaml.kit import catalog, logprobs, open_in, opened, score, task_text, write, write_rows
 
-HEAD = "from polymeter.dialects.task_yaml.foreign import ConfigurableTask, Instance, Task\n"
+HEAD = "from polymeter.interop.lmms_eval.tasks.foreign import ConfigurableTask, Instance, Task\n"
 
 
 def class_task(folder, code, extra="", *, head=HEAD, base=True):
@@ -120,7 +120,7 @@ class Mine(ConfigurableTask):
     task = open_in(class_task(tmp_path, code))
     (request,) = next(task.play(task.samples[0]))
     assert request.text == "q0?"
-    assert task.score(task.samples[0], Played((Response.of_text(" a0"),)), no_asker).values == {
+    assert task.score(task.samples[0], Rollout((Response.of_text(" a0"),)), no_role_client).values == {
         ("exact_match", "none"): 1.0
     }
 
@@ -209,7 +209,7 @@ def test_an_unknown_metric_of_multiple_choice_gets_gold_and_prediction(tmp_path)
     write(tmp_path, {"metrics.py": code})
     extra = "output_type: multiple_choice\ndoc_to_choice: [a, b, c, d]\nmetric_list: [mine]\n"
     task = opened(tmp_path, extra, target="k")
-    made = task.score(task.samples[1], Played((logprobs(-1.0, -2.0, -3.0, 0.0),)), no_asker)
+    made = task.score(task.samples[1], Rollout((logprobs(-1.0, -2.0, -3.0, 0.0),)), no_role_client)
     assert made.values == {("mine", "none"): (1, 3)}
 
 
@@ -273,9 +273,9 @@ def test_rows_that_cannot_be_read_and_values_that_are_none(tmp_path):
         open_in(folder)
     folder = class_task(tmp_path / "b", OWN.replace('return {"right"', 'return 5 or {"right"', 1), base=False)
     task = open_in(folder)
-    given = Played((), [["x"], [(0.0, True)], [(0.0, True)]])
+    given = Rollout((), [["x"], [(0.0, True)], [(0.0, True)]])
     with pytest.raises(ScoreError, match="must return a dict"):
-        task.score(task.samples[0], given, no_asker)
+        task.score(task.samples[0], given, no_role_client)
 
 
 CHAT = """
@@ -298,6 +298,6 @@ def test_a_check_without_running_code_knows_what_the_code_registers(tmp_path):
     (tmp_path / "metrics.py").write_text(REGISTERS.format(name="size"))
     (tmp_path / "t.yaml").write_text(task_text("metric_list: [{metric: size, aggregation: size_agg}, sise]\n"))
     found = catalog(tmp_path)
-    problems = [problem.message for problem in dialect.check(found.get("t"), found)]
+    problems = [problem.message for problem in FORMAT.check(found.get("t"), found)]
     assert len(problems) == 1
     assert "no metric 'sise'" in problems[0]

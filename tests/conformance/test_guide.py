@@ -12,7 +12,7 @@ from polymeter.core.model import ModelTraits
 from polymeter.core.registries import AGGREGATIONS, METRICS
 from polymeter.core.request import Generate, Loglikelihood
 from tests.conformance.kit import GUESTS, evaluate, gold, likelihoods, model, parquet, picture
-from tests.dialects.task_yaml.kit import open_in, write_rows
+from tests.formats.task_yaml.kit import open_in, write_rows
 
 LISTINGS = {
     "guide_mme/annotated/mme.yaml": "4392700fcbd728c2",
@@ -289,16 +289,16 @@ def test_the_registration_listings_work_where_a_user_puts_them(tmp_path, how, mo
 
 def test_the_result_dict_listing_says_what_our_metrics_get(tmp_path):
     """The guide prints the values of a multiple-choice sample; the same stand in ours."""
-    from polymeter.core.asker import no_asker
-    from polymeter.core.task import Played
-    from tests.dialects.task_yaml.kit import logprobs, opened
+    from polymeter.core.role_client import no_role_client
+    from polymeter.core.task import Rollout
+    from tests.formats.task_yaml.kit import logprobs, opened
 
     text = textwrap.dedent((GUESTS / "guide_registration/result_dict_listing.txt").read_text())
     extra = "output_type: multiple_choice\ndoc_to_choice: [aa, b, cccc, d]\n"
     extra += "metric_list: [acc, f1, mcc, acc_norm, exact_match]\n"
     task = opened(tmp_path, extra, target="k")
-    given = Played((logprobs(-4.0, -3.0, -7.0, -9.0, greedy=2),))
-    values = task.score(task.samples[2], given, no_asker).values
+    given = Rollout((logprobs(-4.0, -3.0, -7.0, -9.0, greedy=2),))
+    values = task.score(task.samples[2], given, no_role_client).values
     names = {
         "use_metric": [m for m, _ in values],
         "gold": 2,

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from polymeter.core.registries import AGGREGATIONS, METRICS
 from polymeter.core.request import ChoiceLogprob
-from polymeter.dialects.task_yaml.choices import argmax, softmax
-from polymeter.dialects.task_yaml.filter_classes import ExtendedRegexFilter, RegexFilter
-from polymeter.dialects.task_yaml.filters import FILTERS
-from polymeter.dialects.task_yaml.reader import Reader
-from polymeter.dialects.task_yaml.visual_cot import split_stages
+from polymeter.formats.task_yaml.choices import argmax, softmax
+from polymeter.formats.task_yaml.filters import FILTERS
+from polymeter.formats.task_yaml.reader import Reader
+from polymeter.formats.task_yaml.visual_cot import split_stages
+from polymeter.interop.lmms_eval.tasks.filter_classes import ExtendedRegexFilter, RegexFilter
 
 KEYS = st.sampled_from(["a", "b", "c", "d"])
 FILES = st.lists(st.dictionaries(KEYS, st.integers(0, 9), max_size=4), min_size=1, max_size=4)

@@ -4,18 +4,18 @@ import json
 
 import pytest
 
-from polymeter.core.asker import no_asker
 from polymeter.core.errors import PlanError, ScoreError
 from polymeter.core.identity import seed_for
 from polymeter.core.model import ModelTraits
 from polymeter.core.request import GenerateImage, Output, Response
-from polymeter.core.task import Played
+from polymeter.core.role_client import no_role_client
+from polymeter.core.task import Rollout
 from tests.conformance.kit import evaluate, model, parquet, picture
-from tests.dialects.task_yaml.kit import opened, write
+from tests.formats.task_yaml.kit import opened, write
 
 
 def play(task, answers, index=0):
-    """Play a sample with given answers; what was asked, and what ``play`` returned."""
+    """RolloutSteps a sample with given answers; what was asked, and what ``play`` returned."""
     generator = task.play(task.samples[index])
     asked, answers = [], list(answers)
     try:
@@ -97,7 +97,7 @@ def test_terminal_ends_before_generating_and_its_outputs_are_the_answer(tmp_path
 
 def test_scoring_gets_the_list_of_rounds_as_its_first_result(tmp_path):
     task = rounds(tmp_path)
-    score = task.score(task.samples[0], Played((), [["a", "<think>x</think>b"]]), no_asker)
+    score = task.score(task.samples[0], Rollout((), [["a", "<think>x</think>b"]]), no_role_client)
     assert score.values == {("n_rounds", "none"): 2}
     assert score.log == {"last": "b"}
 
@@ -110,7 +110,7 @@ def test_a_model_that_drives_rounds_gets_one_request_and_answers_with_all_rounds
     hooks = asked[0].origin.hooks
     found = hooks.doc_to_text(hooks.full_doc(), previous_output=["x"], round_idx=1, previous_round_info=None)
     assert found == (None, "round 1 after x", False, ["x"], {"n": 1})
-    again = task.score(task.samples[0], Played((Response.of_text("a", "b", "c"),)), no_asker)
+    again = task.score(task.samples[0], Rollout((Response.of_text("a", "b", "c"),)), no_role_client)
     assert again.values == {("n_rounds", "none"): 3}
 
 
@@ -274,7 +274,7 @@ def test_visual_cot_a_model_that_draws_is_asked_for_a_drawing_then_shown_it(tmp_
     assert (draw.text, answer.text) == ("Draw q0", "What is q0?")
     assert len(list(answer.images())) == 1
     assert answers == ["a0"]
-    assert task.score(task.samples[0], Played((), answers), no_asker).values == {("exact_match", "none"): 1.0}
+    assert task.score(task.samples[0], Rollout((), answers), no_role_client).values == {("exact_match", "none"): 1.0}
 
 
 def test_visual_cot_a_wrapper_gets_the_prompt_as_it_is(tmp_path):

@@ -4,13 +4,13 @@ import math
 
 import pytest
 
-from polymeter.core.asker import no_asker
 from polymeter.core.errors import PlanError
+from polymeter.core.role_client import no_role_client
 from polymeter.core.status import SampleStatus
-from polymeter.core.task import Played, ReduceContext, Row
+from polymeter.core.task import ReduceContext, Rollout, Row
 from polymeter.metrics import VALUES
 from tests.conformance.kit import evaluate, likelihoods, model
-from tests.dialects.task_yaml.kit import logprobs, opened, results, rows_of, score
+from tests.formats.task_yaml.kit import logprobs, opened, results, rows_of, score
 
 ROWS = [{"q": "q0", "a": "Paris", "k": 0}, {"q": "q1", "a": "7", "k": 1}]
 CHOICE = "output_type: multiple_choice\ndoc_to_choice: [aa, b, cccc, d]\n"
@@ -31,7 +31,7 @@ def choice_results(tmp_path, metrics):
 
     def score_of(index):
         greedy = GIVEN[index].index(max(GIVEN[index]))
-        return task.score(task.samples[index], Played((logprobs(*GIVEN[index], greedy=greedy),)), no_asker)
+        return task.score(task.samples[index], Rollout((logprobs(*GIVEN[index], greedy=greedy),)), no_role_client)
 
     return reduced(task, score_of, 3)
 
@@ -75,7 +75,9 @@ def test_multiple_choice_higher_is_better_and_acc_norm_is_per_character(tmp_path
 
 def test_multiple_choice_defaults(tmp_path):
     task = opened(tmp_path, CHOICE, rows=CHOICE_ROWS, target="k")
-    assert [name for name, _ in task.score(task.samples[0], Played((logprobs(*GIVEN[0]),)), no_asker).values] == [
+    assert [
+        name for name, _ in task.score(task.samples[0], Rollout((logprobs(*GIVEN[0]),)), no_role_client).values
+    ] == [
         "acc",
         "acc_norm",
     ]
@@ -105,12 +107,12 @@ def test_f1_of_class_one(tmp_path):
         target="k",
     )
     given = [(-2.0, -1.0), (-1.0, -2.0), (-2.0, -1.0), (-1.0, -2.0)]  # predictions 1 0 1 0
-    found = reduced(task, lambda i: task.score(task.samples[i], Played((logprobs(*given[i]),)), no_asker), 4)
+    found = reduced(task, lambda i: task.score(task.samples[i], Rollout((logprobs(*given[i]),)), no_role_client), 4)
     assert found["f1"] == pytest.approx(2 * 1 / (2 * 1 + 1 + 1))
 
 
 def test_mutual_information_asks_the_choices_alone_as_well(tmp_path):
-    from tests.dialects.task_yaml.kit import opened as open_rows
+    from tests.formats.task_yaml.kit import opened as open_rows
 
     open_rows(tmp_path, CHOICE + "metric_list: [acc_mutual_info, acc]\n", rows=CHOICE_ROWS, target="k")
 
@@ -129,7 +131,7 @@ def test_loglikelihood_perplexities(tmp_path):
     rows = [{"q": "x", "a": "two words"}, {"q": "y", "a": "é"}]
     task = opened(tmp_path, f"output_type: loglikelihood\nmetric_list: {names}\n", rows=rows)
     given = [logprobs(-6.0, greedy=0), logprobs(-2.0)]
-    found = reduced(task, lambda i: task.score(task.samples[i], Played((given[i],)), no_asker), 2)
+    found = reduced(task, lambda i: task.score(task.samples[i], Rollout((given[i],)), no_role_client), 2)
     assert found["perplexity"] == pytest.approx(math.exp(4.0))  # exp of minus the mean of -6 and -2
     assert found["acc"] == 0.5
     assert found["word_perplexity"] == pytest.approx(math.exp(8 / 3))  # 2 words and 1

@@ -18,15 +18,7 @@ from hypothesis import strategies as st
 
 from polymeter.core.identity import canonical, fingerprint, request_fingerprint, seed_for, source_hash
 from polymeter.core.parts import Audio, Image, Text, Video
-from polymeter.core.request import (
-    Generate,
-    GenerateImage,
-    GuestHooks,
-    Loglikelihood,
-    Message,
-    Origin,
-    Request,
-)
+from polymeter.core.request import Generate, GenerateImage, GuestHooks, Loglikelihood, Message, Origin, Request
 
 PRINT_FINGERPRINTS = """
 from pathlib import Path

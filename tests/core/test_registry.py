@@ -11,7 +11,7 @@ import pytest
 
 from polymeter.core import registry as registries
 from polymeter.core.errors import PlanError
-from polymeter.core.registries import AGGREGATIONS, DIALECTS, METRICS, MODELS, builtin_table
+from polymeter.core.registries import AGGREGATIONS, FORMATS, METRICS, MODELS, builtin_table
 from polymeter.core.registry import Registry, Target, place_of
 
 
@@ -128,7 +128,7 @@ def test_the_place_of_a_thing_is_where_it_is_written() -> None:
     assert place_of(3) == "builtins"
 
 
-@pytest.mark.parametrize("shelf", [MODELS, DIALECTS, METRICS, AGGREGATIONS], ids=lambda shelf: shelf.kind)
+@pytest.mark.parametrize("shelf", [MODELS, FORMATS, METRICS, AGGREGATIONS], ids=lambda shelf: shelf.kind)
 def test_every_built_in_target_exists(shelf: Registry[Any]) -> None:
     for name in shelf:
         assert shelf.get(name) is not None

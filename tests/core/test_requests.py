@@ -1,4 +1,4 @@
-"""Requests and responses as data, and the Asker of the moment."""
+"""Requests and responses as data, and the RoleClient of the moment."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import threading
 
 import pytest
 
-from polymeter.core.asker import asking_through, current_asker, no_asker
 from polymeter.core.errors import ModelError, PlanError
 from polymeter.core.model import ModelSpec
 from polymeter.core.parts import Audio, Image, Text
 from polymeter.core.request import Error, Generate, Message, Origin, Request, Response
+from polymeter.core.role_client import answering_through, current_role_client, no_role_client
 from polymeter.core.status import SampleStatus
 from tests.helpers.tasks import ask
 
@@ -59,7 +59,7 @@ def test_names_as_people_write_them() -> None:
 
 def test_nobody_can_be_asked_unless_somebody_can() -> None:
     with pytest.raises(PlanError, match=r"role 'judge'.*--judge"):
-        current_asker()("judge", ask("?"))
+        current_role_client()("judge", ask("?"))
 
 
 def test_the_asker_of_the_moment_is_that_of_the_block_and_of_this_thread() -> None:
@@ -67,13 +67,13 @@ def test_the_asker_of_the_moment_is_that_of_the_block_and_of_this_thread() -> No
         return Response.of_text(f"{role}: yes")
 
     elsewhere: list[object] = []
-    with asking_through(yes):
-        assert current_asker()("judge", ask("?")).text == "judge: yes"
-        with asking_through(no_asker):
-            assert current_asker() is no_asker
-        assert current_asker() is yes
-        thread = threading.Thread(target=lambda: elsewhere.append(current_asker()))
+    with answering_through(yes):
+        assert current_role_client()("judge", ask("?")).text == "judge: yes"
+        with answering_through(no_role_client):
+            assert current_role_client() is no_role_client
+        assert current_role_client() is yes
+        thread = threading.Thread(target=lambda: elsewhere.append(current_role_client()))
         thread.start()
         thread.join()
-    assert current_asker() is no_asker
-    assert elsewhere == [no_asker]
+    assert current_role_client() is no_role_client
+    assert elsewhere == [no_role_client]

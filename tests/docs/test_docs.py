@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from polymeter.core.options import RunOptions
-from polymeter.dialects.task_yaml.config import TaskConfig
+from polymeter.formats.task_yaml.config import TaskConfig
 from polymeter.metrics.defaults import DEFAULT_METRICS, VALUES
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -19,8 +19,8 @@ from polymeter.api import RunResult, evaluate
 from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.request import Output, Request, Response
 from polymeter.data.tables import read_texts
-from polymeter.dialects.tsv.native.images.scoring import by_reference
-from polymeter.models.shapes import ShapesModel
+from polymeter.formats.table.classes.images.scoring import by_reference
+from polymeter.library.shapes import ShapesModel
 
 pytest.importorskip("cv2")
 pytest.importorskip("skimage")

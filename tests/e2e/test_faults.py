@@ -15,7 +15,7 @@ import pytest
 
 from polymeter import evaluate
 from polymeter.api.running import RunResult
-from polymeter.engine import endpoint_lane
+from polymeter.engine import endpoint_dispatcher as endpoint_lane
 from polymeter.store.export import read_samples
 from tests.e2e.kit import COMMAND
 from tests.helpers.fault_server import FaultServer

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.asker import Asker
 from polymeter.core.request import Request
-from polymeter.core.task import Played, Sample, Score
+from polymeter.core.role_client import RoleClient
+from polymeter.core.task import Rollout, Sample, Score
 from polymeter.engine import execution
 from polymeter.engine.recorder import Recorder
 from polymeter.models.mock import MockBatch
@@ -35,7 +35,7 @@ def main(folder: str, log: str, instant: str, occurrence: int, workers: int) -> 
             file.write(request.text + "\n")
         return request.text.replace("q", "a")
 
-    def score(sample: Sample, played: Played, asker: Asker) -> Score:
+    def score(sample: Sample, played: Rollout, asker: RoleClient) -> Score:
         verdict = asker("judge", ask(f"judge {sample.id}")).text
         right = float(played.responses[-1].text == sample.doc["answer"] + "+")
         return Score(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from polymeter.core.request import ChoiceLogprob, Output, Request, Response, Usage
-from polymeter.core.task import Play, Sample
+from polymeter.core.task import RolloutSteps, Sample
 from polymeter.models.mock import MockBatch
 from polymeter.store.export import read_samples
 from tests.helpers.tasks import ListTask, answer_of, ask, docs, run_tasks
@@ -17,7 +17,7 @@ HALF = "cut in the middle \ud83d"
 
 
 def test_an_image_that_is_not_there_fails_its_sample_only(tmp_path: Path) -> None:
-    def play(sample: Sample) -> Play:
+    def play(sample: Sample) -> RolloutSteps:
         gone = tmp_path / "gone.png" if sample.index == 1 else None
         yield ask(sample.doc["question"], sample, image=gone)
 

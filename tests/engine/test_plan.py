@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polymeter.core.catalog import Catalog, Entry, Problem
-from polymeter.core.dialect import Loaded
 from polymeter.core.errors import PlanError
+from polymeter.core.format import Loaded
 from polymeter.core.options import RunOptions
 from polymeter.core.task import GroupSpec, TaskSpec
 from polymeter.engine import plan as plans
@@ -52,7 +52,7 @@ def entry(name: str, *, members: Sequence[str] = (), **settings: Any) -> Entry:
 @pytest.fixture(autouse=True)
 def dialect(monkeypatch: pytest.MonkeyPatch) -> FakeDialect:
     made = FakeDialect()
-    monkeypatch.setattr(plans, "dialect_of", lambda entry: made)
+    monkeypatch.setattr(plans, "format_of", lambda entry: made)
     return made
 
 

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polymeter.core.asker import Asker
 from polymeter.core.errors import PlanError
 from polymeter.core.model import ModelTraits
 from polymeter.core.parts import Text
 from polymeter.core.request import Error, Loglikelihood, Message, Request, Response
-from polymeter.core.task import Play, Played, Sample, Score
+from polymeter.core.role_client import RoleClient
+from polymeter.core.task import Rollout, RolloutSteps, Sample, Score
 from polymeter.models.mock import MockBatch, MockEndpoint
 from polymeter.store.export import read_samples
 from polymeter.store.journal import Journal
@@ -57,7 +57,7 @@ def test_requests_with_different_settings_never_share_a_batch(tmp_path: Path) ->
             seen.append({request.ask.temperature for request in requests})  # type: ignore[union-attr]
             return super().respond(requests)
 
-    def play(sample: Sample) -> Play:
+    def play(sample: Sample) -> RolloutSteps:
         yield ask(sample.doc["question"], sample, temperature=float(sample.index % 3))
 
     run_tasks([ListTask(docs(30), play=play)], Watching(answer_of), tmp_path / "run")
@@ -143,7 +143,7 @@ def test_refused_is_its_own_status(tmp_path: Path) -> None:
 
 
 def test_a_scoring_exception_is_attributed_and_the_run_goes_on(tmp_path: Path) -> None:
-    def score(sample: Sample, played: Played, ask: Asker) -> Score:
+    def score(sample: Sample, played: Rollout, ask: RoleClient) -> Score:
         if sample.index == 2:
             raise KeyError("answer_key")
         return Score({("m", "none"): 1.0})
@@ -176,7 +176,7 @@ def test_a_model_that_cannot_be_loaded_ends_the_run_with_its_error(tmp_path: Pat
 def test_many_repeats_of_one_sample_are_many_rows_of_the_journal(tmp_path: Path) -> None:
     asked = 0
 
-    def play(sample: Sample) -> Play:
+    def play(sample: Sample) -> RolloutSteps:
         responses = yield tuple(ask(sample.doc["question"], sample) for _ in range(8))
         assert len(responses) == 8
         return [response.text for response in responses]
@@ -186,7 +186,7 @@ def test_many_repeats_of_one_sample_are_many_rows_of_the_journal(tmp_path: Path)
         asked += 1
         return f"answer {asked}"
 
-    def score(sample: Sample, played: Played, ask: Asker) -> Score:
+    def score(sample: Sample, played: Rollout, ask: RoleClient) -> Score:
         assert played.returned == [response.text for response in played.responses]
         return Score({("distinct", "none"): len(set(played.returned))})
 
@@ -207,14 +207,14 @@ def test_a_sample_of_several_contexts(tmp_path: Path) -> None:
     def context(text: str, sample: Sample) -> Request:
         return Request((Message("user", (Text(text),)),), Loglikelihood((" yes", " no")), ask("", sample).origin)
 
-    def play(sample: Sample) -> Play:
+    def play(sample: Sample) -> RolloutSteps:
         with_question, without = yield context(sample.doc["question"], sample), context("", sample)
         return [
             a.logprob - b.logprob
             for a, b in zip(with_question.outputs[0].logprobs, without.outputs[0].logprobs, strict=True)
         ]
 
-    def score(sample: Sample, played: Played, ask: Asker) -> Score:
+    def score(sample: Sample, played: Rollout, ask: RoleClient) -> Score:
         return Score({("gain", "none"): max(played.returned)})
 
     outcome = run_tasks([ListTask(docs(20), play=play, score=score)], MockBatch(lambda request: ""), tmp_path / "run")
@@ -222,7 +222,7 @@ def test_a_sample_of_several_contexts(tmp_path: Path) -> None:
 
 
 def test_a_multi_round_task_yields_until_it_is_done(tmp_path: Path) -> None:
-    def play(sample: Sample) -> Play:
+    def play(sample: Sample) -> RolloutSteps:
         rounds = []
         text = sample.doc["question"]
         for _ in range(sample.index % 4 + 1):
@@ -231,7 +231,7 @@ def test_a_multi_round_task_yields_until_it_is_done(tmp_path: Path) -> None:
             text = response.text + "!"
         return rounds
 
-    def score(sample: Sample, played: Played, ask: Asker) -> Score:
+    def score(sample: Sample, played: Rollout, ask: RoleClient) -> Score:
         return Score({("rounds", "none"): len(played.returned)}, answer=played.returned[-1])
 
     model = MockBatch(lambda request: request.text + "?")
@@ -243,7 +243,7 @@ def test_a_multi_round_task_yields_until_it_is_done(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("is_async", [False, True])
 def test_a_judge_is_asked_from_three_threads_inside_score(tmp_path: Path, is_async: bool) -> None:
-    def score(sample: Sample, played: Played, asker: Asker) -> Score:
+    def score(sample: Sample, played: Rollout, asker: RoleClient) -> Score:
         verdicts: list[str] = []
         threads = [
             threading.Thread(target=lambda n=n: verdicts.append(asker("judge", ask(f"{sample.id}:{n}")).text))
@@ -276,7 +276,7 @@ def test_scoring_again_never_asks_the_judge_again(tmp_path: Path) -> None:
         n_judged += 1
         return "yes"
 
-    def score(sample: Sample, played: Played, asker: Asker) -> Score:
+    def score(sample: Sample, played: Rollout, asker: RoleClient) -> Score:
         return Score(
             {
                 ("ok", "none"): float(asker("judge", ask(played.responses[0].text)).text == "yes"),
@@ -296,7 +296,7 @@ def test_scoring_again_never_asks_the_judge_again(tmp_path: Path) -> None:
 
 
 def test_a_failed_judge_leaves_the_sample_unscored(tmp_path: Path) -> None:
-    def score(sample: Sample, played: Played, asker: Asker) -> Score:
+    def score(sample: Sample, played: Rollout, asker: RoleClient) -> Score:
         response = asker("judge", ask(played.responses[0].text))
         return Score({("ok", "none"): 0.0 if response.error else 1.0})
 
@@ -311,7 +311,7 @@ def test_a_failed_judge_leaves_the_sample_unscored(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("workers", [1, 8])
 def test_a_parser_that_guesses_guesses_the_same_on_any_number_of_threads(tmp_path: Path, workers: int) -> None:
-    def score(sample: Sample, played: Played, asker: Asker) -> Score:
+    def score(sample: Sample, played: Rollout, asker: RoleClient) -> Score:
         return Score({("guess", "none"): random.choice(range(1000))})
 
     def guesses(folder: Path, n_workers: int, batch_size: int) -> list[int]:
@@ -327,7 +327,7 @@ def test_a_parser_that_guesses_guesses_the_same_on_any_number_of_threads(tmp_pat
 
 
 def test_a_hook_keeps_its_random_state_while_it_waits_for_a_judge(tmp_path: Path) -> None:
-    def score(sample: Sample, played: Played, asker: Asker) -> Score:
+    def score(sample: Sample, played: Rollout, asker: RoleClient) -> Score:
         first = random.random()
         asker("judge", ask(sample.id))
         return Score({("pair", "none"): [first, random.random()]})
@@ -350,7 +350,7 @@ def test_scoring_that_waits_runs_several_at_a_time_and_guesses_the_same(tmp_path
     inside = 0
     lock = threading.Lock()
 
-    def score(sample: Sample, played: Played, asker: Asker) -> Score:
+    def score(sample: Sample, played: Rollout, asker: RoleClient) -> Score:
         nonlocal inside
         first = random.random()
         with lock:
@@ -427,7 +427,7 @@ def test_changed_scoring_code_scores_again_without_asking(tmp_path: Path) -> Non
 def test_a_nondeterministic_task_is_reported(tmp_path: Path) -> None:
     version = 1
 
-    def play(sample: Sample) -> Play:
+    def play(sample: Sample) -> RolloutSteps:
         yield ask(f"{sample.doc['question']} v{version}", sample)
 
     class Forgetful(MockBatch):
@@ -435,7 +435,7 @@ def test_a_nondeterministic_task_is_reported(tmp_path: Path) -> None:
 
     model = Forgetful(lambda request: "x", identity={"backend": "m"})
 
-    def score(sample: Sample, played: Played, asker: Asker) -> Score:
+    def score(sample: Sample, played: Rollout, asker: RoleClient) -> Score:
         if version == 1:
             raise ValueError("not yet")
         return Score({("m", "none"): 1.0})
@@ -448,7 +448,7 @@ def test_a_nondeterministic_task_is_reported(tmp_path: Path) -> None:
 
 
 def test_stop_strings_are_applied_for_every_backend_alike(tmp_path: Path) -> None:
-    def play(sample: Sample) -> Play:
+    def play(sample: Sample) -> RolloutSteps:
         yield ask(sample.doc["question"], sample, stop=("\n\n", "END"))
 
     said = "<think>a\n\nb END</think>answerEND more"
@@ -459,7 +459,7 @@ def test_stop_strings_are_applied_for_every_backend_alike(tmp_path: Path) -> Non
 
 
 def test_stop_strings_do_not_touch_a_foreign_model(tmp_path: Path) -> None:
-    def play(sample: Sample) -> Play:
+    def play(sample: Sample) -> RolloutSteps:
         yield ask(sample.doc["question"], sample, stop=("END",))
 
     model = MockBatch(lambda r: "answerEND more", traits=ModelTraits("x", is_foreign=True))

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from polymeter.core.asker import Asker
 from polymeter.core.errors import PlanError
 from polymeter.core.request import Output, Request, Response
+from polymeter.core.role_client import RoleClient
 from polymeter.core.status import SampleStatus
-from polymeter.core.task import GroupSpec, Play, Played, Result, Sample, Score
+from polymeter.core.task import GroupSpec, Result, Rollout, RolloutSteps, Sample, Score
 from polymeter.engine.driver import Driver
-from polymeter.engine.player import SampleInPlay, TaskInPlay
-from polymeter.engine.todo import Todo
+from polymeter.engine.rollouts import RunningSample, RunningTask
+from polymeter.engine.work_list import WorkList
 from polymeter.models.mock import MockBatch, MockEndpoint
 from polymeter.store.export import read_samples, sample_file
 from polymeter.store.folder import RunFolder
@@ -33,7 +33,7 @@ def value_of(outcome: Any, metric: str = "exact_match") -> Any:
     return next(r["value"] for r in outcome.results["tasks"]["list"]["results"] if r["metric"] == metric)
 
 
-class Restless(TaskInPlay):
+class Restless(RunningTask):
     """A task whose chunk is another at every look, as when workers change it meanwhile."""
 
     sizes = iter(range(1, 1_000_000))
@@ -51,20 +51,20 @@ def test_a_chunk_that_changes_between_two_reads_loses_and_repeats_nothing() -> N
     task = Restless(ListTask(docs(500)), 1, range(500), "seal")  # type: ignore[arg-type]
     sealed = bytearray(500)
     sealed[100:130] = b"\x01" * 30
-    played = [index for chunk in Todo(task, sealed, bytearray(500)).chunks() for index in chunk]
+    played = [index for chunk in WorkList(task, sealed, bytearray(500)).chunks() for index in chunk]
     assert played == [index for index in range(500) if not sealed[index]]
 
 
 def test_answered_samples_go_on_once_each_whatever_the_chunk_does_meanwhile() -> None:
     task = Restless(ListTask(docs(500)), 1, range(500), "seal")  # type: ignore[arg-type]
-    plays = [SampleInPlay(task, sample) for sample in task.task.samples[0:500]]
-    advanced: list[SampleInPlay] = []
+    plays = [RunningSample(task, sample) for sample in task.task.samples[0:500]]
+    advanced: list[RunningSample] = []
 
     class Slicing(Driver):
         def __init__(self) -> None:
             pass
 
-        def _advance(self, task: TaskInPlay, plays: list[SampleInPlay]) -> None:
+        def _advance(self, task: RunningTask, plays: list[RunningSample]) -> None:
             advanced.extend(plays)
 
     Slicing()._continue(plays)
@@ -87,10 +87,10 @@ def test_two_runs_with_one_journal_folder_know_nothing_of_each_other(tmp_path: P
 def test_a_changed_question_leaves_no_old_answer_in_a_later_score(tmp_path: Path) -> None:
     version = "old"
 
-    def play(sample: Sample) -> Play:
+    def play(sample: Sample) -> RolloutSteps:
         yield ask(f"{version} {sample.doc['question']}", sample)
 
-    def score(sample: Sample, played: Played, asker: Asker) -> Score:
+    def score(sample: Sample, played: Rollout, asker: RoleClient) -> Score:
         assert len(played.responses) == 1
         right = played.responses[0].text == f"{version} {sample.doc['question']}"
         return Score({("right", "none"): decimal.Decimal(int(right))})
@@ -109,12 +109,12 @@ def test_a_changed_question_leaves_no_old_answer_in_a_later_score(tmp_path: Path
 
 
 def test_a_score_that_cannot_be_stored_is_made_again_with_what_the_play_left_in_the_row(tmp_path: Path) -> None:
-    def play(sample: Sample) -> Play:
+    def play(sample: Sample) -> RolloutSteps:
         sample.doc["seen"] = True
         yield ask(sample.doc["question"], sample)
         return {1, 2}
 
-    def score(sample: Sample, played: Played, asker: Asker) -> Score:
+    def score(sample: Sample, played: Rollout, asker: RoleClient) -> Score:
         return Score({("m", "none"): decimal.Decimal(int(sample.doc["seen"]) + len(played.returned))})
 
     class Mean(ListTask):
@@ -130,7 +130,7 @@ def test_a_score_that_cannot_be_stored_is_made_again_with_what_the_play_left_in_
 def test_a_score_that_fails_when_made_again_is_counted(tmp_path: Path) -> None:
     calls = 0
 
-    def score(sample: Sample, played: Played, asker: Asker) -> Score:
+    def score(sample: Sample, played: Rollout, asker: RoleClient) -> Score:
         nonlocal calls
         calls += 1
         if calls > 4 and sample.index:
@@ -194,7 +194,7 @@ def test_the_wrong_number_of_outputs_is_no_answer(tmp_path: Path) -> None:
 
 
 def test_a_request_without_identity_fails_its_sample_only(tmp_path: Path) -> None:
-    def play(sample: Sample) -> Play:
+    def play(sample: Sample) -> RolloutSteps:
         yield ask(sample.doc["question"], sample, extra={"callback": print} if sample.index == 1 else {})
 
     outcome = run_tasks([ListTask(docs(3), play=play)], MockBatch(answer_of), tmp_path / "run")
@@ -205,7 +205,7 @@ def test_foreign_code_that_raises_past_exception_fails_its_sample_only(tmp_path:
     class TimedOut(BaseException):
         pass
 
-    def score(sample: Sample, played: Played, asker: Asker) -> Score:
+    def score(sample: Sample, played: Rollout, asker: RoleClient) -> Score:
         if sample.index == 1:
             raise TimedOut("too slow")
         return Score({("m", "none"): 1.0})
@@ -236,7 +236,7 @@ def test_one_object_may_be_model_and_judge(tmp_path: Path) -> None:
                 together -= 1
             return answers
 
-    def score(sample: Sample, played: Played, asker: Asker) -> Score:
+    def score(sample: Sample, played: Rollout, asker: RoleClient) -> Score:
         return Score({("m", "none"): float(bool(asker("judge", ask(sample.id)).text))})
 
     model = Alone(lambda request: "yes", batch_size=2)

@@ -17,7 +17,7 @@ from PIL import Image as Pictures
 from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.parts import Image, Text
 from polymeter.core.request import Generate, GuestHooks, Message, Origin, Request, Response
-from polymeter.core.task import Play, Sample
+from polymeter.core.task import RolloutSteps, Sample
 from polymeter.store.export import read_samples
 from tests.helpers.tasks import ListTask, run_tasks
 
@@ -93,7 +93,7 @@ class Wrapper(BatchModel):
 def test_a_chunk_of_four_rows_keeps_its_four_images(tmp_path: Path) -> None:
     opened: list[str] = []
 
-    def play(sample: Sample) -> Play:
+    def play(sample: Sample) -> RolloutSteps:
         def doc_to_visual(row: Mapping[str, Any]) -> list[Any]:
             opened.append(row["answer"])
             return [Pictures.new("RGB", (4, 4), row["answer"])]

@@ -15,7 +15,7 @@ from polymeter.core.errors import DataError
 from polymeter.core.parts import Audio, Image, Text, Video
 from polymeter.core.request import Generate, Message, Request
 from polymeter.data import fetch
-from polymeter.guests.items import as_items, as_messages, as_parts, items_of
+from polymeter.formats.table.items import as_items, as_messages, as_parts, items_of
 
 
 def png(colour: str = "red", size: tuple[int, int] = (4, 3)) -> bytes:

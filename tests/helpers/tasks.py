@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.asker import Asker
 from polymeter.core.model import Model
 from polymeter.core.options import RunOptions
 from polymeter.core.parts import Image, Text
 from polymeter.core.progress import Silence
 from polymeter.core.request import Ask, Generate, Message, Origin, Request
+from polymeter.core.role_client import RoleClient
 from polymeter.core.status import SampleStatus
-from polymeter.core.task import Needs, Play, Played, ReduceContext, Result, Row, Sample, Score, TaskSpec
+from polymeter.core.task import Needs, ReduceContext, Result, Rollout, RolloutSteps, Row, Sample, Score, TaskSpec
 from polymeter.engine.plan import Plan, Selection
 from polymeter.engine.run import RunOutcome, run_plan
 from polymeter.store.folder import RunFolder
@@ -44,8 +44,8 @@ class ListTask:
         docs: Sequence[dict[str, Any]],
         *,
         name: str = "list",
-        play: Callable[[Sample], Play] | None = None,
-        score: Callable[[Sample, Played, Asker], Score] | None = None,
+        play: Callable[[Sample], RolloutSteps] | None = None,
+        score: Callable[[Sample, Rollout, RoleClient], Score] | None = None,
         is_guest: bool = False,
         is_thread_safe: bool = False,
         roles: Iterable[str] = (),
@@ -65,13 +65,13 @@ class ListTask:
         self._play = play
         self._score = score
 
-    def play(self, sample: Sample) -> Play:
+    def play(self, sample: Sample) -> RolloutSteps:
         if self._play is not None:
             return (yield from self._play(sample))
         yield ask(sample.doc["question"], sample)
         return None
 
-    def score(self, sample: Sample, played: Played, ask: Asker) -> Score:
+    def score(self, sample: Sample, played: Rollout, ask: RoleClient) -> Score:
         if self._score is not None:
             return self._score(sample, played, ask)
         text = played.responses[0].text

@@ -53,7 +53,7 @@ def write_class(
         base: What the class derives from.
         type_: Its ``TYPE``; ``None``: it has none.
     """
-    from polymeter.dialects.tsv.roots import LMUDataRoot
+    from polymeter.formats.table.roots import LMUDataRoot
 
     write_table(Path(LMUDataRoot()) / f"{name}.tsv", columns or {"index": range(len(PROMPTS)), "prompt": PROMPTS})
     head = f"{HEAD}\nclass ToyDataset({base}):\n    DATASET_URL = {{{name!r}: ''}}\n    DATASET_MD5 = {{}}\n"

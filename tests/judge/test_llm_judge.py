@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from polymeter.core.asker import asking_through
 from polymeter.core.errors import PlanError, UnscoredError
 from polymeter.core.request import PROMPT_VERSION, Error, Generate, Request, Response
+from polymeter.core.role_client import answering_through
 from polymeter.judge import GRADE_PROMPT, RATING_PROMPT, LLMJudge, prompt_version
 from polymeter.store.wire import write_request
 
 
-class Asker:
+class RoleClient:
     """Says one thing and notes what it was asked and told."""
 
     def __init__(self, answer: Response) -> None:
@@ -30,8 +30,8 @@ class Asker:
 
 
 def asked(judge: LLMJudge, answer: str = "A", **how: Any) -> Request:
-    asker = Asker(Response.of_text(answer))
-    with asking_through(asker):
+    asker = RoleClient(Response.of_text(answer))
+    with answering_through(asker):
         assert judge(judge.build_prompt("4", "four", "2 + 2?"), **how) == answer
     ((role, request),) = asker.asked
     assert role == "judge"
@@ -103,15 +103,15 @@ def test_a_mapping_of_one_s_own() -> None:
 @pytest.mark.parametrize("said", ["", None, "All of it is right.", "[[2]]"])
 @pytest.mark.parametrize("score_type", ["pattern", "numeric"])
 def test_an_unusable_verdict_is_an_error_that_the_run_hears_of(said: str | None, score_type: Any) -> None:
-    asker = Asker(Response.of_text(""))
-    with asking_through(asker), pytest.raises(UnscoredError) as caught:
+    asker = RoleClient(Response.of_text(""))
+    with answering_through(asker), pytest.raises(UnscoredError) as caught:
         LLMJudge(score_type=score_type).get_score(said)
     assert asker.refused == [str(caught.value)]
 
 
 def test_a_judge_that_fails_is_an_error() -> None:
     failed = Response(error=Error("permanent", "no such model"))
-    with asking_through(Asker(failed)), pytest.raises(UnscoredError, match="could not be asked: no such model"):
+    with answering_through(RoleClient(failed)), pytest.raises(UnscoredError, match="could not be asked: no such model"):
         LLMJudge()("?")
 
 

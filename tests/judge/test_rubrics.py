@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from PIL import Image as Pictures
 
-from polymeter.core.asker import asking_through
 from polymeter.core.errors import PlanError, UnscoredError
 from polymeter.core.parts import Image, Text
 from polymeter.core.request import PROMPT_VERSION, Error, Request, Response
+from polymeter.core.role_client import answering_through
 from polymeter.judge.rubrics import Criterion, checklist, scale, weighted_rubric
 
 PICTURE = Pictures.new("RGB", (1600, 900), "red")
 
 
-class Asker:
+class RoleClient:
     """Says one thing and notes what it was asked and told."""
 
     def __init__(self, answer: Response) -> None:
@@ -35,8 +35,8 @@ class Asker:
 
 def judged(answer: Any, function: Any, *args: Any, **kwargs: Any) -> tuple[Any, Request]:
     text = answer if isinstance(answer, str) else json.dumps(answer)
-    asker = Asker(Response.of_text(text))
-    with asking_through(asker):
+    asker = RoleClient(Response.of_text(text))
+    with answering_through(asker):
         found = function(*args, **kwargs)
     ((role, request),) = asker.asked
     assert role == "judge"
@@ -46,8 +46,8 @@ def judged(answer: Any, function: Any, *args: Any, **kwargs: Any) -> tuple[Any, 
 
 def refused(answer: Any, function: Any, *args: Any, **kwargs: Any) -> str:
     """Why an answer is no verdict; the run is told, whoever swallows the error."""
-    asker = Asker(Response.of_text(answer if isinstance(answer, str) else json.dumps(answer)))
-    with asking_through(asker), pytest.raises(UnscoredError) as caught:
+    asker = RoleClient(Response.of_text(answer if isinstance(answer, str) else json.dumps(answer)))
+    with answering_through(asker), pytest.raises(UnscoredError) as caught:
         function(*args, **kwargs)
     assert len(asker.refused) == 1
     return str(caught.value)
@@ -154,8 +154,8 @@ def test_what_is_no_rating_is_no_verdict(answer: str) -> None:
 
 
 def test_a_judge_that_cannot_be_asked_leaves_no_score() -> None:
-    asker = Asker(Response(error=Error("permanent", "gone")))
-    with asking_through(asker), pytest.raises(UnscoredError, match="The judge could not be asked: gone"):
+    asker = RoleClient(Response(error=Error("permanent", "gone")))
+    with answering_through(asker), pytest.raises(UnscoredError, match="The judge could not be asked: gone"):
         scale("p", PICTURE)
 
 

@@ -19,16 +19,7 @@ from polymeter.core.identity import canonical
 from polymeter.core.parts import Audio, Image, Part, Text, Video
 from polymeter.core.request import Generate, Loglikelihood, Message, Output, Request, Response, Usage
 from polymeter.models.anthropic import AnthropicModel
-from tests.helpers.provider_stubs import (
-    ProviderStub,
-    Reply,
-    Seen,
-    ask,
-    claude_fails,
-    claude_says,
-    picture,
-    question,
-)
+from tests.helpers.provider_stubs import ProviderStub, Reply, Seen, ask, claude_fails, claude_says, picture, question
 
 KEY = "sk-ant-this-is-the-secret"
 

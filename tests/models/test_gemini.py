@@ -22,16 +22,7 @@ from polymeter.core.identity import canonical
 from polymeter.core.parts import Audio, Image, Text, Video
 from polymeter.core.request import Generate, Loglikelihood, Message, Output, Request, Response, Usage
 from polymeter.models.gemini import GeminiModel
-from tests.helpers.provider_stubs import (
-    ProviderStub,
-    Reply,
-    Seen,
-    ask,
-    gemini_fails,
-    gemini_says,
-    picture,
-    question,
-)
+from tests.helpers.provider_stubs import ProviderStub, Reply, Seen, ask, gemini_fails, gemini_says, picture, question
 
 KEY = "AIza-this-is-the-secret"
 MP4 = b"\x00\x00\x00\x18ftypisom-not-really"

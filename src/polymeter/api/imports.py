@@ -22,9 +22,9 @@ def import_file(path: Path) -> None:
     name = f"_polymeter_import_{digest(str(path).encode())[:12]}_{path.stem}"
     if name in sys.modules:
         return
-    from polymeter.guests.facades import switch_on_facades
+    from polymeter.guests.shims import switch_on_shims
 
-    switch_on_facades()
+    switch_on_shims()
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise PlanError(f"{path} is not a Python file.", where="--import")

@@ -32,7 +32,7 @@ def describe_task(name: str, include_paths: Sequence[Path] = ()) -> list[tuple[s
         PlanError: There is no such task, or its file is broken.
     """
     entry, catalog = _find(name, include_paths)
-    return plan.dialect_of(entry).describe(entry, catalog)
+    return plan.format_of(entry).describe(entry, catalog)
 
 
 def flatten_task(name: str, include_paths: Sequence[Path] = ()) -> str:
@@ -42,7 +42,7 @@ def flatten_task(name: str, include_paths: Sequence[Path] = ()) -> str:
         PlanError: There is no such task, or its file is broken.
     """
     entry, catalog = _find(name, include_paths)
-    return plan.dialect_of(entry).flatten(entry, catalog)
+    return plan.format_of(entry).flatten(entry, catalog)
 
 
 def check_path(path: Path, include_paths: Sequence[Path] = ()) -> list[Problem]:
@@ -62,7 +62,7 @@ def check_path(path: Path, include_paths: Sequence[Path] = ()) -> list[Problem]:
 
 def _problems_of(entry: Entry, catalog: Catalog) -> list[Problem]:
     try:
-        return plan.dialect_of(entry).check(entry, catalog)
+        return plan.format_of(entry).check(entry, catalog)
     except PolymeterError as error:
         return [Problem(error.where or str(entry.file), f"{error.what} {error.hint}".strip())]
 

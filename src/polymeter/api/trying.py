@@ -15,8 +15,8 @@ from typing import Any, Literal
 from polymeter.api.running import RunResult, evaluate
 from polymeter.api.settings import read_settings
 from polymeter.api.tasks import build_catalog
-from polymeter.core.dialect import OpenContext
 from polymeter.core.errors import PlanError, PolymeterError, ScoreError, boundary
+from polymeter.core.format import OpenContext
 from polymeter.core.options import RunOptions
 from polymeter.core.request import Loglikelihood, Request
 from polymeter.core.task import Sample, Task, TaskSpec
@@ -123,7 +123,7 @@ def open_spec(spec: TaskSpec, data: Mapping[str, str] | None = None) -> Task:
     settings = read_settings()
     cache_dir = plan.cache_folder(RunOptions(cache_dir=settings.cache_dir))
     context = OpenContext(data={**settings.data, **(data or {})}, cache_dir=cache_dir)
-    return plan.dialect_of(spec).open_task(spec, plan.traits_without_model(), context)
+    return plan.format_of(spec).compile(spec, plan.traits_without_model(), context)
 
 
 def first_prompts(

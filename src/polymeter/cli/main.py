@@ -16,10 +16,13 @@ from typing import Annotated, Any
 import typer
 
 from polymeter import __version__
-from polymeter.cli import agree, check, docs, evalscope, lmms_eval, models, python, resume, run, score, tasks, ulmeval
+from polymeter.cli import agree, check, docs, models, python, resume, run, score, tasks
 from polymeter.cli.foreign import SETTINGS
 from polymeter.cli.state import State, set_debug
 from polymeter.core.errors import PolymeterError
+from polymeter.interop.evalscope import command as evalscope
+from polymeter.interop.lmms_eval import command as lmms_eval
+from polymeter.interop.ulmeval import command as ulmeval
 
 # Older versions of typer stand on click itself, newer ones bring their own: its classes are reached through typer's.
 _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]

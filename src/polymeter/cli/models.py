@@ -90,7 +90,7 @@ def _names_of(name: str) -> dict[str, str]:
     """Models that a backend knows by names of its own (``--model BACKEND:NAME``), each with what runs it."""
     if name != "ulm":
         return {}
-    from polymeter.models.ulm.zoo import told_names
+    from polymeter.interop.ulmeval.models.zoo import told_names
 
     return {f"{name}:{known}": told for known, told in told_names().items()}
 

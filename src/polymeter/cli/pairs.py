@@ -53,7 +53,7 @@ def parse_model_args(model: str, texts: Iterable[str], option: str = "--model-ar
     """
     if model.partition(":")[0] != "lmms":
         return parse_pairs(texts, option)
-    from polymeter.models.lmms_arguments import simple_parse_args_string
+    from polymeter.interop.lmms_eval.models.arguments import simple_parse_args_string
 
     found: dict[str, Any] = {}
     for text in texts:
@@ -76,15 +76,15 @@ def parse_dialect_options(texts: Iterable[str], option: str) -> dict[str, dict[s
     Raises:
         PlanError: As for ``parse_pairs``; a name without a dot; a dialect that does not exist.
     """
-    from polymeter.core.registries import DIALECTS
+    from polymeter.core.registries import FORMATS
 
     found: dict[str, dict[str, Any]] = {}
     for key, value in parse_pairs(texts, option).items():
         dialect, dot, setting = key.partition(".")
         if not dot or not setting:
             raise PlanError(f"{key!r} names no dialect.", where=option, hint=f"Write {option} tsv.circular=true")
-        if dialect not in DIALECTS:
-            known = sorted(DIALECTS)
+        if dialect not in FORMATS:
+            known = sorted(FORMATS)
             hint = did_you_mean(dialect, known) or f"Known: {', '.join(known)}."
             raise PlanError(f"There is no dialect {dialect!r}.", where=option, hint=hint)
         found.setdefault(dialect, {})[setting] = value

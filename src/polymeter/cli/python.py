@@ -20,11 +20,12 @@ from typing import Any
 
 import typer
 
-from polymeter.cli import evalscope, ulmeval
-from polymeter.cli.lmms_eval import run_words
 from polymeter.cli.pairs import parse_places
 from polymeter.cli.state import State, state_of
 from polymeter.core.errors import PlanError, PolymeterError, Raised, attempt, did_you_mean
+from polymeter.interop.evalscope import command as evalscope
+from polymeter.interop.lmms_eval.command import run_words
+from polymeter.interop.ulmeval import command as ulmeval
 
 _FACADES = ("lmms_eval", "lm_eval")
 _EVALSCOPE = ("evalscope", "evalscope.run", "evalscope.cli.cli")
@@ -120,14 +121,14 @@ def _as_flags(told: dict[str, list[str]]) -> list[str]:
 
 
 def _run(state: State, words: list[str], told: dict[str, list[str]]) -> int:
-    from polymeter.guests.facades import switch_on_facades
+    from polymeter.guests.shims import switch_on_shims
 
     is_module = words[0] == "-m"
     target, arguments = (words[1], words[2:]) if is_module else (words[0], words[1:])
     if not is_module and not Path(target).is_file():
         hint = f"'polymeter ulmeval' takes the options of {target}." if target in _SCRIPTS else ""
         raise PlanError(f"There is no script {target!r}.", where="polymeter python", hint=hint)
-    switch_on_facades()
+    switch_on_shims()
     with _as_python(target, arguments, is_module=is_module), _places(told), _own_surroundings(), _shown_logs():
         _load_wrappers(told["--model-path"])
         return _code_of(attempt(lambda: _play(target, is_module=is_module)))
@@ -144,7 +145,7 @@ def _supplied(script: Path) -> dict[str, Any] | None:
     """Names that a script of EvalScope's kind may use without importing them, as a benchmark's file may."""
     if b"evalscope" not in script.read_bytes():
         return None
-    from polymeter.dialects.adapter.guest import supplied_names
+    from polymeter.interop.evalscope.tasks.guest import supplied_names
 
     return supplied_names()
 
@@ -154,7 +155,7 @@ def _load_wrappers(paths: Sequence[str]) -> None:
     from polymeter.guests import contained
     from polymeter.guests.imports import GUEST_LOCK
     from polymeter.guests.kits import is_kit_file, load_kit_file
-    from polymeter.models.lmms.loading import load_place
+    from polymeter.interop.lmms_eval.models.loading import load_place
 
     for path in paths:
         place = Path(path)
@@ -207,11 +208,11 @@ def _own_surroundings() -> Iterator[None]:
     settings name, and judges, which are the endpoints that the script names.
     """
     from polymeter.api.settings import read_settings
-    from polymeter.compat.ulmeval.api._direct import DirectAsker
-    from polymeter.core.asker import asking_through
-    from polymeter.dialects.tsv.roots import data_places
+    from polymeter.core.role_client import answering_through
+    from polymeter.formats.table.roots import data_places
+    from polymeter.interop.ulmeval.shim.ulmeval.api._direct import DirectAsker
 
-    with data_places(read_settings().data), asking_through(DirectAsker()):
+    with data_places(read_settings().data), answering_through(DirectAsker()):
         yield
 
 

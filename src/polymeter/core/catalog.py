@@ -28,7 +28,7 @@ class Entry:
     Attributes:
         name: Its name.
         kind: Task or group.
-        dialect: Which dialect reads it.
+        format: Which format reads it.
         file: Where it is written.
         is_user: Whether it lies in a folder that the user named.
         alias: The name to print.
@@ -39,7 +39,7 @@ class Entry:
 
     name: str
     kind: Literal["task", "group"]
-    dialect: str
+    format: str
     file: Path
     is_user: bool = False
     alias: str = ""

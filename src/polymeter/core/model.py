@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from polymeter.core.parts import Modality
 
 if TYPE_CHECKING:
-    from polymeter.core.request import Ask, AskKind, Request, Response
+    from polymeter.core.request import Ask, Request, RequestKind, Response
 
 ALL_READY: Final = "all_ready"
 """Batch hint of a wrapper with a scheduler of its own: it wants everything that is ready."""
@@ -43,7 +43,7 @@ class ModelTraits:
 
     family: str
     kind: Literal["chat", "simple"] = "chat"
-    asks: Mapping[AskKind, bool] = field(default_factory=dict)
+    asks: Mapping[RequestKind, bool] = field(default_factory=dict)
     modalities: Mapping[Modality, bool] = field(default_factory=dict)
     requires: tuple[Modality, ...] = ()
     drives_rounds: bool = False

@@ -14,16 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from polymeter.core.errors import DataError, PolymeterError, boundary
-from polymeter.core.sources import (
-    digest,
-    from_data_url,
-    is_elsewhere,
-    is_pil,
-    is_url,
-    media_hash,
-    original,
-    sniff_mime,
-)
+from polymeter.core.sources import digest, from_data_url, is_elsewhere, is_pil, is_url, media_hash, original, sniff_mime
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage

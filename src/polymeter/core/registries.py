@@ -8,27 +8,25 @@ from typing import TYPE_CHECKING, Any
 
 from polymeter.core.metric import Aggregation, Metric
 from polymeter.core.registry import Registry, Target
+from polymeter.core.systems import systems
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from polymeter.core.dialect import Dialect
+    from polymeter.core.format import Format
     from polymeter.core.model import Model
 
 _MODELS = "polymeter.models"
 _SEES_ALL = ("text", "image", "audio", "video")
 _TEXT_ASKS = ("generate", "loglikelihood")
 
-DIALECTS: Registry[Dialect] = Registry(
-    "dialect",
+FORMATS: Registry[Format] = Registry(
+    "format",
     {
-        "task_yaml": Target("polymeter.dialects.task_yaml:dialect", "polymeter", summary="YAML tasks of lmms-eval"),
-        "adapter": Target("polymeter.dialects.adapter:dialect", "polymeter", summary="data adapters of EvalScope"),
-        "tsv": Target(
-            "polymeter.dialects.tsv:dialect", "polymeter", summary="dataset classes of ULMEvalKit, and TSV files"
-        ),
+        "task_yaml": Target("polymeter.formats.task_yaml:FORMAT", "polymeter", summary="YAML tasks of lmms-eval"),
     },
-    group="polymeter.dialects",
+    group="polymeter.formats",
+    more=lambda: {name: target for system in systems() for name, target in system.formats.items()},
 )
 
 MODELS: Registry[Callable[..., Model]] = Registry(
@@ -67,7 +65,7 @@ MODELS: Registry[Callable[..., Model]] = Registry(
             _TEXT_ASKS,
         ),
         "shapes": Target(
-            f"{_MODELS}.shapes:ShapesModel",
+            "polymeter.library.shapes:ShapesModel",
             "polymeter",
             "",
             "Draws and edits scenes of shapes, wrong on purpose at a stated rate; needs no weights",
@@ -98,22 +96,6 @@ MODELS: Registry[Callable[..., Model]] = Registry(
             _SEES_ALL,
             ("generate", "generate_image"),
         ),
-        "lmms": Target(
-            f"{_MODELS}.lmms:LmmsModel",
-            "polymeter",
-            "",
-            "A model wrapper written for lmms-eval: a subclass of lmms in a file or package",
-            _SEES_ALL,
-            _TEXT_ASKS,
-        ),
-        "ulm": Target(
-            f"{_MODELS}.ulm:ulm_model",
-            "polymeter",
-            "",
-            "A model wrapper written for ULMEvalKit (generate_inner) in a file, or one of that tool's models by name",
-            ("text", "image"),
-            ("generate", "generate_image"),
-        ),
         "mock": Target(
             f"{_MODELS}.mock:MockModel",
             "polymeter",
@@ -124,6 +106,7 @@ MODELS: Registry[Callable[..., Model]] = Registry(
         ),
     },
     group="polymeter.models",
+    more=lambda: {name: target for system in systems() for name, target in system.models.items()},
 )
 
 
@@ -192,20 +175,8 @@ AGGREGATIONS: Registry[Aggregation] = Registry(
 )
 
 
-FACADES: Registry[Callable[[], None]] = Registry(
-    "facade",
-    {
-        "lmms_eval": Target("polymeter.compat.finder:install", "polymeter", summary="stand-ins for lmms_eval"),
-        "evalscope": Target("polymeter.compat.finder:install", "polymeter", summary="stand-ins for evalscope"),
-        "ulmeval": Target("polymeter.compat.finder:install", "polymeter", summary="stand-ins for ulmeval"),
-        "vlmeval": Target("polymeter.compat.finder:install", "polymeter", summary="stand-ins for vlmeval"),
-    },
-)
-"""What is switched on before the first guest is loaded, so that its imports of foreign packages resolve."""
-
-
 def builtin_table(kind: str) -> dict[str, Any]:
     """Names and one-line summaries of a registry, for listings."""
-    registries: dict[str, Registry[Any]] = {"model": MODELS, "dialect": DIALECTS}
+    registries: dict[str, Registry[Any]] = {"model": MODELS, "format": FORMATS}
     registry = registries[kind]
     return {name: registry.find(name).summary for name in sorted(registry)}

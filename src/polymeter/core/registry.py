@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
@@ -46,14 +46,30 @@ class Registry(Generic[T]):
         kind: What it holds, for messages ("model").
         builtins: The built-in targets.
         group: Entry-point group through which installed packages add theirs; empty for none.
+        more: Gives further built-in targets; called when a name is first looked up.
     """
 
-    def __init__(self, kind: str, builtins: Mapping[str, Target], *, group: str = "") -> None:
+    def __init__(
+        self,
+        kind: str,
+        builtins: Mapping[str, Target],
+        *,
+        group: str = "",
+        more: Callable[[], Mapping[str, Target]] | None = None,
+    ) -> None:
         self.kind = kind
-        self._builtins = dict(builtins)
+        self._own = dict(builtins)
+        self._more = more
         self._users: dict[str, Target] = {}
         self._group = group
         self._are_plugins_loaded = not group
+
+    @property
+    def _builtins(self) -> Mapping[str, Target]:
+        if self._more is not None:
+            self._own.update(self._more())
+            self._more = None
+        return self._own
 
     def register(self, name: str, value: T | str, *, place: str = "", extra: str = "", summary: str = "") -> None:
         """Add a user's definition.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Role = Literal["system", "user", "assistant"]
 Protocol = Literal["single", "multi_round", "visual_cot", "agentic"]
-AskKind = Literal["generate", "loglikelihood", "generate_image"]
+RequestKind = Literal["generate", "loglikelihood", "generate_image"]
 PROMPT_VERSION = "judge_prompt"
 """Under this name the metadata of a judge's question hold the version of its prompt; it is kept with the question."""
 
@@ -53,7 +53,7 @@ class Generate:
     n: int = 1
     seeds: tuple[int, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
-    kind: ClassVar[AskKind] = "generate"
+    kind: ClassVar[RequestKind] = "generate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Loglikelihood:
     """
 
     continuations: tuple[str, ...]
-    kind: ClassVar[AskKind] = "loglikelihood"
+    kind: ClassVar[RequestKind] = "loglikelihood"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class GenerateImage:
     size: tuple[int, int] | None = None
     seeds: tuple[int, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
-    kind: ClassVar[AskKind] = "generate_image"
+    kind: ClassVar[RequestKind] = "generate_image"
 
 
 Ask = Generate | Loglikelihood | GenerateImage

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 from polymeter.core.errors import PlanError, PolymeterError
 from polymeter.core.model import Model, ModelTraits
 from polymeter.core.parts import Modality
-from polymeter.core.request import Ask, AskKind, Request, Response
+from polymeter.core.request import Ask, Request, RequestKind, Response
 from polymeter.core.status import SampleStatus
 
 if TYPE_CHECKING:
-    from polymeter.core.asker import Asker
+    from polymeter.core.role_client import RoleClient
 
 MetricKey = tuple[str, str]
-Play = Generator[Request | tuple[Request, ...], Any, Any]
+RolloutSteps = Generator[Request | tuple[Request, ...], Any, Any]
 """Yields a Request and is sent its Response, or a tuple of Requests and is sent the tuple of Responses in order. What
 it returns is kept with the sample and given to ``score``."""
 
@@ -28,7 +28,7 @@ class TaskSpec:
 
     Attributes:
         name: Unique in a run.
-        dialect: Which package of ``polymeter.dialects`` reads it.
+        format: Which format reads it.
         file: Where it is written.
         config: Its resolved configuration. Values are plain data, or the dialect's own frozen stand-ins for code.
         source_hash: Hash over everything its authors wrote that can change a number: configuration and code files.
@@ -38,7 +38,7 @@ class TaskSpec:
     """
 
     name: str
-    dialect: str
+    format: str
     file: Path
     config: Mapping[str, Any]
     source_hash: str
@@ -85,7 +85,7 @@ class Needs:
         packages: Importable modules that must be there.
     """
 
-    asks: frozenset[AskKind] = frozenset({"generate"})
+    asks: frozenset[RequestKind] = frozenset({"generate"})
     modalities: frozenset[Modality] = frozenset({"text"})
     roles: frozenset[str] = frozenset()
     packages: frozenset[str] = frozenset()
@@ -119,7 +119,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class Rollout:
     """What a finished play left: all responses in the order of asking, and what the generator returned."""
 
     responses: tuple[Response, ...]
@@ -218,7 +218,7 @@ class ReduceContext:
     output_dir: Path
     seed: int = 0
     args: Any = None
-    ask: Asker | None = None
+    ask: RoleClient | None = None
     failed: Callable[[PolymeterError], None] | None = None
     model: str = ""
     roles: Mapping[str, str] = field(default_factory=dict)
@@ -264,8 +264,8 @@ class Task(Protocol):
     def asks(self) -> Sequence[Ask]: ...
     @property
     def samples(self) -> Samples: ...
-    def play(self, sample: Sample) -> Play: ...
-    def score(self, sample: Sample, played: Played, ask: Asker) -> Score: ...
+    def play(self, sample: Sample) -> RolloutSteps: ...
+    def score(self, sample: Sample, played: Rollout, ask: RoleClient) -> Score: ...
     def reduce(self, rows: Iterable[Row], context: ReduceContext) -> list[Result]: ...
     def finish(self, results: Sequence[Result], report_path: Path) -> None: ...
 

@@ -16,14 +16,22 @@ from polymeter.core.progress import Progress
 from polymeter.core.request import Response
 from polymeter.core.status import SampleStatus
 from polymeter.core.task import Score
-from polymeter.engine.asker import SampleAsker
-from polymeter.engine.gate import Gate
-from polymeter.engine.lanes import Lane
+from polymeter.engine.dispatchers import Dispatcher
 from polymeter.engine.memory import Trimmer
-from polymeter.engine.player import MODEL_ROLE, Asked, Ended, Player, Progressed, SampleInPlay, TaskInPlay
 from polymeter.engine.pool import Pool
 from polymeter.engine.recorder import Recorder
-from polymeter.engine.todo import Outcome, Settings, Todo
+from polymeter.engine.role_client import SampleRoleClient
+from polymeter.engine.rollouts import (
+    MODEL_ROLE,
+    Ended,
+    PendingRequest,
+    Progressed,
+    RolloutWorker,
+    RunningSample,
+    RunningTask,
+)
+from polymeter.engine.work_list import Outcome, Settings, WorkList
+from polymeter.guests.lock import Gate
 from polymeter.store.journal import AnswerKey, Journal
 from polymeter.store.media import MediaStore
 from polymeter.store.wire import read_response
@@ -45,7 +53,7 @@ class Driver:
 
     def __init__(
         self,
-        lanes: Mapping[str, Lane],
+        lanes: Mapping[str, Dispatcher],
         models: Mapping[str, str],
         recorder: Recorder,
         media: MediaStore,
@@ -56,7 +64,7 @@ class Driver:
     ) -> None:
         self.lanes = dict(lanes)
         self.outcome = Outcome()
-        self.player = Player(gate, self._asker)
+        self.player = RolloutWorker(gate, self._asker)
         self._models = dict(models)
         self._recorder = recorder
         self._media = media
@@ -77,9 +85,9 @@ class Driver:
         self._trimmer = Trimmer()
         self._held_bytes = 0
         self._begun_bytes = 0.0
-        self._asking: set[Asked] = set()
+        self._asking: set[PendingRequest] = set()
 
-    def play(self, todos: Sequence[Todo]) -> None:
+    def play(self, todos: Sequence[WorkList]) -> None:
         """Play all samples of some tasks. Returns early, with ``outcome.is_stopped``, after Ctrl-C or too many
         failures.
 
@@ -131,13 +139,13 @@ class Driver:
         for lane in {id(lane): lane for lane in self.lanes.values()}.values():
             lane.close()
 
-    def answered(self, done: list[Asked]) -> None:
+    def answered(self, done: list[PendingRequest]) -> None:
         """Journal answers of a lane and take them; called on the lane's thread."""
         self._events.put(
             ("answered", recorded if isinstance(recorded := attempt(lambda: self._record(done)), Raised) else done)
         )
 
-    def _record(self, done: list[Asked]) -> None:
+    def _record(self, done: list[PendingRequest]) -> None:
         self._recorder.answers(done)
 
     def forget_failures(self) -> None:
@@ -149,17 +157,17 @@ class Driver:
         """Learn that a lane can never answer; ends the run with this error. Called on the lane's thread."""
         self._events.put(("failed", Raised(error)))
 
-    def asker(self, play: SampleInPlay) -> SampleAsker:
-        """The Asker for a reduction."""
+    def asker(self, play: RunningSample) -> SampleRoleClient:
+        """The RoleClient for a reduction."""
         return self._asker(play)
 
-    def score_again(self, task: TaskInPlay, index: int, journal: Journal) -> Score | None:
+    def score_again(self, task: RunningTask, index: int, journal: Journal) -> Score | None:
         """Play a sample again over its stored answers and score it; for scores that the journal cannot hold.
 
         The play runs again too, because hooks may leave something in the row for the score to find. A sample that has
         no score any more is written down as such.
         """
-        play = SampleInPlay(task, task.task.samples[index], known=journal.answers(task.name, index))
+        play = RunningSample(task, task.task.samples[index], known=journal.answers(task.name, index))
         with self._gate.left():
             end = self.player.replay(play, self._recall)
         if end.score is None:
@@ -177,7 +185,7 @@ class Driver:
         limit = self.settings.max_failed
         return limit is not None and self.outcome.n_failed >= limit
 
-    def _begin(self, todo: Todo, chunk: range) -> None:
+    def _begin(self, todo: WorkList, chunk: range) -> None:
         task = todo.task
         answered = any(todo.answered[chunk.start : chunk.stop])
         self._n_in_play += len(chunk)
@@ -193,8 +201,8 @@ class Driver:
 
         self._submit(self._pool_of(task), "begun", begin)
 
-    def _continue(self, plays: Sequence[SampleInPlay]) -> None:
-        by_task: dict[int, list[SampleInPlay]] = {}
+    def _continue(self, plays: Sequence[RunningSample]) -> None:
+        by_task: dict[int, list[RunningSample]] = {}
         for play in plays:
             by_task.setdefault(play.task.number, []).append(play)
         for group in by_task.values():
@@ -203,7 +211,7 @@ class Driver:
             for start in range(0, len(group), size):
                 self._advance(task, group[start : start + size])
 
-    def _advance(self, task: TaskInPlay, plays: list[SampleInPlay]) -> None:
+    def _advance(self, task: RunningTask, plays: list[RunningSample]) -> None:
         def advance() -> Progressed:
             progressed = self.player.advance(plays)
             self._recorder.ends(progressed.ended)
@@ -211,7 +219,7 @@ class Driver:
 
         self._submit(self._pool_of(task), "progressed", advance)
 
-    def _pool_of(self, task: TaskInPlay) -> Pool:
+    def _pool_of(self, task: RunningTask) -> Pool:
         return self._guests if task.task.is_guest else self._native
 
     def _handle_all(self) -> None:
@@ -250,9 +258,9 @@ class Driver:
         if progressed.ended:
             self._end(progressed.ended)
 
-    def _send(self, asked: Sequence[Asked]) -> None:
-        known: list[Asked] = []
-        fresh: dict[str, list[Asked]] = {}
+    def _send(self, asked: Sequence[PendingRequest]) -> None:
+        known: list[PendingRequest] = []
+        fresh: dict[str, list[PendingRequest]] = {}
         for one in asked:
             one.response = self._recall(one)
             if one.response is not None:
@@ -266,7 +274,7 @@ class Driver:
         self.outcome.n_known += len(known)
         self._deliver(known)
 
-    def _recall(self, asked: Asked) -> Response | None:
+    def _recall(self, asked: PendingRequest) -> Response | None:
         """The answer that an earlier part of the run has, if it has one."""
         if not asked.play.known:
             return None
@@ -281,7 +289,7 @@ class Driver:
             self._progress.note(f"An answer to sample {asked.play.sample.id!r} is asked for again: {error}")
             return None
 
-    def _deliver(self, answered: Sequence[Asked]) -> None:
+    def _deliver(self, answered: Sequence[PendingRequest]) -> None:
         ready = []
         for one in answered:
             if one.waiter is not None:
@@ -297,7 +305,7 @@ class Driver:
         if ready:
             self._continue(ready)
 
-    def _count(self, asked: Asked) -> None:
+    def _count(self, asked: PendingRequest) -> None:
         self._held_bytes -= asked.weight
         asked.play.task.learn_image(asked.request)
         for image in asked.request.images():
@@ -335,7 +343,7 @@ class Driver:
     def _is_ours(self, key: AnswerKey) -> bool:
         return key.role == MODEL_ROLE and self._models[MODEL_ROLE] == key.model
 
-    def _known(self, task: TaskInPlay, index: int) -> dict[AnswerKey, str]:
+    def _known(self, task: RunningTask, index: int) -> dict[AnswerKey, str]:
         journal: Journal | None = getattr(self._readers, "journal", None)
         if journal is None:
             journal = self._readers.journal = self._open_journal()
@@ -348,10 +356,10 @@ class Driver:
             # A judge never waits for a fuller batch: whoever asks it may hold the gate that all others wait for.
             lane.poke(is_quiet=is_quiet or role != MODEL_ROLE)
 
-    def _asker(self, play: SampleInPlay) -> SampleAsker:
-        return SampleAsker(play, self.lanes.keys() - {MODEL_ROLE}, self._gate, self._guests, self._asked)
+    def _asker(self, play: RunningSample) -> SampleRoleClient:
+        return SampleRoleClient(play, self.lanes.keys() - {MODEL_ROLE}, self._gate, self._guests, self._asked)
 
-    def _asked(self, asked: Asked) -> None:
+    def _asked(self, asked: PendingRequest) -> None:
         with self._count_lock:
             if self._is_closed and asked.waiter is not None:
                 asked.waiter.set()

@@ -15,19 +15,19 @@ from polymeter.core.model import AsyncModel, Model
 from polymeter.core.progress import Progress
 from polymeter.core.task import ReduceContext, Result, Sample, unknown_needs
 from polymeter.engine import manifest as manifests
-from polymeter.engine.batch_lane import BatchLane
+from polymeter.engine.batch_dispatcher import BatchDispatcher
+from polymeter.engine.dispatchers import Dispatcher, Listener
 from polymeter.engine.driver import Driver
-from polymeter.engine.endpoint_lane import EndpointLane
-from polymeter.engine.gate import Gate
+from polymeter.engine.endpoint_dispatcher import EndpointDispatcher
 from polymeter.engine.groups import reduce_group
-from polymeter.engine.lanes import Lane, Listener
 from polymeter.engine.plan import Plan, cache_folder, model_name, played_samples, role_names
-from polymeter.engine.player import MODEL_ROLE, SampleInPlay, TaskInPlay
 from polymeter.engine.prefetch import Prefetcher
 from polymeter.engine.recorder import Recorder
 from polymeter.engine.reduce import finish_task, reduce_task
+from polymeter.engine.rollouts import MODEL_ROLE, RunningSample, RunningTask
 from polymeter.engine.stored import StoredAnswers
-from polymeter.engine.todo import Settings, Todo
+from polymeter.engine.work_list import Settings, WorkList
+from polymeter.guests.lock import Gate
 from polymeter.store.export import GroupSummary, TaskSummary, results_document, write_results, write_samples
 from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal, JournalWriter
@@ -75,9 +75,9 @@ class Execution:
         self._gate = Gate(options.seed)
         self._prefetcher = Prefetcher(self._media, options.decode_workers, cache_folder(options) / "fetched_images")
         changed = set(manifest.pop("changed", ()))
-        identity = manifests.seal_identity(plan)
+        identity = manifests.completion_identity(plan)
         self._tasks = [
-            TaskInPlay(
+            RunningTask(
                 task,
                 self._writer.task_ids[task.spec.name],
                 played_samples(task, options),
@@ -142,7 +142,7 @@ class Execution:
     def _play(self) -> None:
         journal = Journal(self._folder.journal)
         todos = [
-            Todo(
+            WorkList(
                 task,
                 journal.marks(task.name, "sealed", task.played.stop, task.seal),
                 journal.marks(task.name, "answered", task.played.stop),
@@ -158,7 +158,7 @@ class Execution:
     def _make_driver(self) -> Driver:
         plan, options = self._plan, self._plan.options
         models = manifests.model_fingerprints(plan)
-        lanes: dict[str, Lane] = {}
+        lanes: dict[str, Dispatcher] = {}
         settings = Settings(
             options.window or 0, options.media_budget_mb * 2**20, self._max_failed(), options.score_workers or 4
         )
@@ -179,12 +179,12 @@ class Execution:
             driver.lanes[role] = driver.lanes[MODEL_ROLE] if is_same else self._lane(model, driver)
         return driver
 
-    def _lane(self, model: Model, driver: Driver) -> Lane:
+    def _lane(self, model: Model, driver: Driver) -> Dispatcher:
         options = self._plan.options
         if isinstance(model, AsyncModel):
             with boundary(PlanError, "Starting the model"):
                 model.load()
-            return EndpointLane(
+            return EndpointDispatcher(
                 model,
                 None if options.concurrency == "auto" else options.concurrency,
                 self._prefetcher,
@@ -193,7 +193,7 @@ class Execution:
                 timeout_s=options.timeout_s,
             )
         is_cut = not model.traits.is_foreign or options.apply_stops_to_foreign
-        return BatchLane(
+        return BatchDispatcher(
             model,
             options.batch_size,
             self._prefetcher,
@@ -239,12 +239,12 @@ class Execution:
                 self._failures.extend(_lost_verdicts(play))
         return results
 
-    def _reduction_of(self, task: TaskInPlay) -> SampleInPlay:
+    def _reduction_of(self, task: RunningTask) -> RunningSample:
         """What stands for a reduction in the journal when it asks a judge: a sample that no task has."""
         journal = Journal(self._folder.journal)
         known = journal.answers(task.name, REDUCTION)
         journal.close()
-        return SampleInPlay(task, Sample(task.name, "", REDUCTION, {}), known=known)
+        return RunningSample(task, Sample(task.name, "", REDUCTION, {}), known=known)
 
     def _finish(self, results: Mapping[str, list[Result]]) -> None:
         """Let every task see its sealed results."""
@@ -315,7 +315,7 @@ class Execution:
                 reduce(name)
         return [GroupSummary(g.name, g.alias, g.version, g.members, by_name[g.name]) for g in specs.values()]
 
-    def _summary(self, task: TaskInPlay, results: Sequence[Result], journal: Journal) -> TaskSummary:
+    def _summary(self, task: RunningTask, results: Sequence[Result], journal: Journal) -> TaskSummary:
         spec = task.task.spec
         return TaskSummary(
             spec.name,
@@ -367,13 +367,13 @@ class Execution:
         self._folder.write_manifest(manifest)
 
 
-def _only(task: TaskInPlay, index: int) -> Todo:
+def _only(task: RunningTask, index: int) -> WorkList:
     sealed = bytearray(b"\x01") * task.played.stop
     sealed[index] = 0
-    return Todo(task, sealed, bytearray(task.played.stop))
+    return WorkList(task, sealed, bytearray(task.played.stop))
 
 
-def _lost_verdicts(play: SampleInPlay) -> list[str]:
+def _lost_verdicts(play: RunningSample) -> list[str]:
     """What to tell of a judge that could not be asked or gave no verdict while a task's results were computed. Its
     author's code may have gone on without, so the numbers that it gave may rest on less.
     """

@@ -49,7 +49,7 @@ def identity_of(plan: Plan) -> dict[str, Any]:
     return with_digests(whole)  # type: ignore[no-any-return]
 
 
-def seal_identity(plan: Plan) -> dict[str, Any]:
+def completion_identity(plan: Plan) -> dict[str, Any]:
     """What a sealed sample rests on besides its own task: models, options, and what imported files registered."""
     whole = identity_of(plan)
     return {name: whole[name] for name in ("model", "roles", "options")} | {
@@ -166,7 +166,7 @@ def _task(plan: Plan, number: int) -> dict[str, Any]:
     return {
         "name": spec.name,
         "alias": spec.alias,
-        "dialect": spec.dialect,
+        "dialect": spec.format,
         "version": spec.version,
         "file": str(spec.file),
         "config": jsonable(dict(spec.config)),

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.catalog import Catalog, Entry, Root
-from polymeter.core.dialect import Dialect, Loaded, OpenContext
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.format import Format, Loaded, OpenContext
 from polymeter.core.model import Model, ModelSpec, ModelTraits
 from polymeter.core.options import RunOptions
-from polymeter.core.registries import DIALECTS
+from polymeter.core.registries import FORMATS
+from polymeter.core.systems import libraries, package_folder
 from polymeter.core.task import GroupSpec, Task, TaskSpec, check_needs, ignored_settings
 
 FILE_ENDINGS = (".yaml", ".yml", ".py", ".tsv")
@@ -67,11 +68,11 @@ class Plan:
     ignored: tuple[str, ...] = ()
 
 
-def library_root() -> Path:
-    """The folder of benchmarks that come with Polymeter."""
+def library_roots() -> list[Path]:
+    """The folders of benchmarks that come with Polymeter, and with the systems that it knows."""
     import polymeter
 
-    return Path(polymeter.__file__).parent / "library"
+    return [Path(polymeter.__file__).parent / "library", *map(package_folder, libraries())]
 
 
 def cache_folder(options: RunOptions) -> Path:
@@ -99,20 +100,20 @@ def build_catalog(include_paths: Iterable[Path], cache_dir: Path | None) -> Cata
     Raises:
         PlanError: An include path does not exist.
     """
-    roots = [Root(library_root(), is_user=False)]
+    roots = [Root(path, is_user=False) for path in library_roots()]
     for path in include_paths:
         if not path.exists():
             raise PlanError(f"The include path {str(path)!r} does not exist.", where="--include-path")
         roots.append(Root(named_place(path)))
     catalog = Catalog()
-    for name in DIALECTS:
-        catalog.update(DIALECTS.get(name).index(roots, cache_dir))
+    for name in FORMATS:
+        catalog.update(FORMATS.get(name).index(roots, cache_dir))
     return catalog
 
 
-def dialect_of(entry: Entry | TaskSpec) -> Dialect:
+def format_of(entry: Entry | TaskSpec) -> Format:
     """The dialect that reads an entry or a spec."""
-    return DIALECTS.get(entry.dialect)
+    return FORMATS.get(entry.format)
 
 
 def select(patterns: Sequence[str], catalog: Catalog) -> Selection:
@@ -133,7 +134,7 @@ def select(patterns: Sequence[str], catalog: Catalog) -> Selection:
     notes: list[str] = []
     for name in names:
         entry = catalog.get(name)
-        loaded = dialect_of(entry).load(entry, catalog)
+        loaded = format_of(entry).load(entry, catalog)
         for spec in loaded.tasks:
             _add_task(spec, tasks, name)
         for group in loaded.groups:
@@ -176,8 +177,8 @@ def open_tasks(plan: Plan, cache_dir: Path | None) -> None:
     )
     opened = []
     for spec in plan.selection.tasks:
-        context = replace(shared, options=options.dialect_options.get(spec.dialect, {}))
-        task = dialect_of(spec).open_task(spec, plan.model.traits, context)
+        context = replace(shared, options=options.dialect_options.get(spec.format, {}))
+        task = format_of(spec).compile(spec, plan.model.traits, context)
         check_needs(task.needs, plan.model.traits, task=spec.name, model=model_name(plan), roles=plan.roles)
         if len(task.samples) == 0:
             raise PlanError(

@@ -16,7 +16,7 @@ from polymeter.core.parts import Image, is_picture
 from polymeter.core.request import Error, Response
 from polymeter.core.status import SampleStatus
 from polymeter.core.task import Score
-from polymeter.engine.player import Asked, Ended
+from polymeter.engine.rollouts import Ended, PendingRequest
 from polymeter.store.journal import STALE, JournalWriter
 from polymeter.store.media import MediaStore
 from polymeter.store.wire import write_request, write_response, write_score
@@ -38,7 +38,7 @@ class Recorder:
         self._media = media
         self._models = models
 
-    def answers(self, answered: Sequence[Asked]) -> None:
+    def answers(self, answered: Sequence[PendingRequest]) -> None:
         """Journal new answers. Errors are no answers; they end their sample and are written there.
 
         An answer that cannot be written down becomes an error. Generated images are written first, and what goes on to

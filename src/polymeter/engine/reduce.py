@@ -7,18 +7,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from polymeter.core.asker import asking_through, no_asker
 from polymeter.core.errors import ScoreError, boundary
 from polymeter.core.request import Response
+from polymeter.core.role_client import answering_through, no_role_client
 from polymeter.core.status import SampleStatus
 from polymeter.core.task import ReduceContext, Result, Row, Score
-from polymeter.engine.gate import Gate
-from polymeter.engine.player import TaskInPlay
+from polymeter.engine.rollouts import RunningTask
+from polymeter.guests.lock import Gate
 from polymeter.store.journal import Journal, SampleRow
 from polymeter.store.media import MediaStore
 from polymeter.store.wire import read_response, read_score
 
-Again = Callable[[TaskInPlay, int, Journal], "Score | None"]
+Again = Callable[[RunningTask, int, Journal], "Score | None"]
 """Scores a sample again from its stored answers; ``None`` when it has no score any more, which it has written down."""
 
 
@@ -29,7 +29,7 @@ class Rows:
     the stored answers.
     """
 
-    def __init__(self, task: TaskInPlay, journal: Journal, media: MediaStore, again: Again) -> None:
+    def __init__(self, task: RunningTask, journal: Journal, media: MediaStore, again: Again) -> None:
         self._task = task
         self._journal = journal
         self._media = media
@@ -55,7 +55,7 @@ class Rows:
 
 
 def reduce_task(
-    task: TaskInPlay,
+    task: RunningTask,
     open_journal: Callable[[], Journal],
     media: MediaStore,
     again: Again,
@@ -70,7 +70,7 @@ def reduce_task(
     journal = open_journal()
     try:
         rows = Rows(task, journal, media, again)
-        with asking_through(context.ask or no_asker), boundary(ScoreError, f"Aggregating task {task.name!r}"):
+        with answering_through(context.ask or no_role_client), boundary(ScoreError, f"Aggregating task {task.name!r}"):
             if not task.task.is_guest:
                 return list(task.task.reduce(rows, context))
             with gate.enter(task.name, "", "reduce"):
@@ -79,7 +79,7 @@ def reduce_task(
         journal.close()
 
 
-def finish_task(task: TaskInPlay, results: list[Result], report_path: Path) -> None:
+def finish_task(task: RunningTask, results: list[Result], report_path: Path) -> None:
     """Let the task see its sealed results."""
     with boundary(ScoreError, f"Finishing task {task.name!r}"):
         task.task.finish(results, report_path)

@@ -13,8 +13,8 @@ from typing import Any
 from polymeter.core.errors import PlanError, PolymeterError, blame, boundary
 from polymeter.core.registry import missing_package
 from polymeter.guests.contain import contained
-from polymeter.guests.facades import switch_on_facades
 from polymeter.guests.imports import GUEST_LOCK, PREFIX, load_file
+from polymeter.guests.shims import switch_on_shims
 
 _FOREIGN = ("evalscope", "lmms_eval", "lm_eval", "ulmeval", "vlmeval")
 
@@ -58,7 +58,7 @@ def load_authors_file(
         PlanError: It fails to load, or needs a package that is not installed.
     """
     with GUEST_LOCK, contained():
-        switch_on_facades()
+        switch_on_shims()
         names = supplied()
         with authors_code(PlanError, f"Loading {file.name}"):
             return load_file(file, names, stands_for)

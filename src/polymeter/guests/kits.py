@@ -11,8 +11,8 @@ from types import ModuleType
 from typing import Any
 
 from polymeter.guests.authors import load_authors_file
-from polymeter.guests.facades import switch_on_facades
 from polymeter.guests.places import KITS
+from polymeter.guests.shims import switch_on_shims
 
 _SUPPLIED = {
     "ulmeval.dataset": (
@@ -59,7 +59,7 @@ def is_kit_file(file: Path) -> bool:
 
 def supplied_names() -> dict[str, Any]:
     """Names that a file may use without importing them, because published listings do."""
-    switch_on_facades()
+    switch_on_shims()
     everything = importlib.import_module(_ALL_OF)
     names = {name: getattr(everything, name) for name in everything.__all__}
     for module, wanted in _SUPPLIED.items():

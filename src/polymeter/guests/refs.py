@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError, blame, boundary, did_you_mean
-from polymeter.core.registries import FACADES
+from polymeter.core.systems import import_roots
 from polymeter.guests.contain import contained
-from polymeter.guests.facades import switch_on_facades
 from polymeter.guests.imports import GUEST_LOCK, guest_import_module, load_file
 from polymeter.guests.places import TASKS, task_file
+from polymeter.guests.shims import switch_on_shims
 
 _PIP_NAMES = {
     "bs4": "beautifulsoup4",
@@ -84,7 +84,7 @@ def resolve(ref: FunctionRef | Callable[..., Any]) -> Callable[..., Any]:
         return ref
     file = ref.source_file()
     with GUEST_LOCK, contained():
-        switch_on_facades()
+        switch_on_shims()
         try:
             if file is not None:
                 with boundary(
@@ -121,7 +121,7 @@ class _MissingModuleError(PlanError):
 
     def as_plan_error(self, ref: FunctionRef) -> PlanError:
         package = self.module.partition(".")[0]
-        if package in FACADES or package == "lm_eval":
+        if package in import_roots():
             return PlanError(self.what, where=f"{ref.where}; imported at {self.where}")
         install = _PIP_NAMES.get(self.module, _PIP_NAMES.get(package, package))
         return PlanError(

@@ -1,5 +1,5 @@
 """Judging: prompts, the reading of verdicts, and in ``agreement`` how far judges agree. Sees a judge only as the
-Asker's role *judge*.
+RoleClient's role *judge*.
 
 A judge that could not be asked, or whose answer is no verdict, leaves its sample without a score; it is never a zero.
 """

@@ -11,10 +11,10 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from polymeter.core.asker import current_asker, refuse_verdict
 from polymeter.core.errors import PlanError, UnscoredError, boundary, did_you_mean
 from polymeter.core.parts import Text
 from polymeter.core.request import PROMPT_VERSION, Generate, Message, Origin, Request
+from polymeter.core.role_client import current_role_client, refuse_verdict
 from polymeter.judge.prompts import GRADE_PROMPT, RATING_PROMPT, fill, prompt_version
 from polymeter.judge.verdict import read_grade, read_rating
 
@@ -106,7 +106,7 @@ class LLMJudge:
             messages.insert(0, Message("system", (Text(system),)))
         version = prompt_version(self.prompt_template, system)
         request = Request(tuple(messages), self._ask(), Origin("", "", metadata={PROMPT_VERSION: version}))
-        response = current_asker()(ROLE, request)
+        response = current_role_client()(ROLE, request)
         if response.error is not None:
             raise UnscoredError(f"The judge could not be asked: {response.error.message}")
         return (response.outputs[0].text if response.outputs else None) or ""

@@ -17,10 +17,10 @@ from typing import Any
 
 from pydantic import BaseModel, Field, create_model
 
-from polymeter.core.asker import current_asker, refuse_verdict
 from polymeter.core.errors import PlanError, UnscoredError
 from polymeter.core.parts import Image, Part, Text
 from polymeter.core.request import PROMPT_VERSION, Generate, Message, Origin, Request
+from polymeter.core.role_client import current_role_client, refuse_verdict
 from polymeter.judge.llm_judge import ROLE
 from polymeter.judge.prompts import prompt_version
 from polymeter.judge.rubric_prompts import CHECKLIST_PROMPT, RUBRIC_PROMPT, SCALE_PROMPT, filled
@@ -220,7 +220,7 @@ def _asked(text: str, template: str, images: Any, input_images: Any) -> str:
     parts: list[Part] = [*_named(_INPUT, _listed(input_images)), *_named(_PICTURE, shown), Text(text)]
     origin = Origin("", "", metadata={PROMPT_VERSION: prompt_version(template)})
     request = Request((Message("user", tuple(parts)),), Generate(_MAX_TOKENS, 0.0), origin)
-    response = current_asker()(ROLE, request)
+    response = current_role_client()(ROLE, request)
     if response.error is not None:
         raise UnscoredError(f"The judge could not be asked: {response.error.message}")
     return (response.outputs[0].text if response.outputs else None) or ""

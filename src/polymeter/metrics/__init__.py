@@ -4,13 +4,6 @@ A metric makes the value of one sample; an aggregation makes one number of many 
 sure it is.
 """
 
-from polymeter.metrics.defaults import (
-    DEFAULT_METRICS,
-    VALUES,
-    check_kwargs,
-    check_pair,
-    default_metrics,
-    output_family,
-)
+from polymeter.metrics.defaults import DEFAULT_METRICS, VALUES, check_kwargs, check_pair, default_metrics, output_family
 
 __all__ = ["DEFAULT_METRICS", "VALUES", "check_kwargs", "check_pair", "default_metrics", "output_family"]

@@ -61,7 +61,7 @@ def local_name(name: str) -> str:
 
 
 class ShapesDetector:
-    """Finds drawn shapes on the pixels, see ``polymeter.metrics.drawn_shapes``. It is as sure of a shape as the outline
+    """Finds drawn shapes on the pixels, see ``polymeter.library.shapes.detector``. It is as sure of a shape as the outline
     fits, and never less strict when counting.
 
     Raises:
@@ -83,7 +83,7 @@ class ShapesDetector:
             DataError: The picture cannot be read.
             PlanError: It knows no such shape as is looked for.
         """
-        from polymeter.metrics.drawn_shapes import KNOWN, find_shapes
+        from polymeter.library.shapes.detector import KNOWN, find_shapes
 
         others = unknown(labels, KNOWN)
         if others:

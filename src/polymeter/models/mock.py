@@ -20,7 +20,6 @@ from polymeter.core.identity import request_fingerprint, source_hash
 from polymeter.core.model import ALL_READY, AsyncModel, BatchModel, Model, ModelTraits
 from polymeter.core.parts import Modality, is_picture
 from polymeter.core.request import (
-    AskKind,
     ChoiceLogprob,
     Error,
     Generate,
@@ -28,13 +27,14 @@ from polymeter.core.request import (
     Loglikelihood,
     Output,
     Request,
+    RequestKind,
     Response,
     Usage,
 )
 
 Compute = Callable[[Request], str | Sequence[str] | Response]
 
-_ASKS: Mapping[AskKind, bool] = {"generate": True, "loglikelihood": True, "generate_image": True}
+_ASKS: Mapping[RequestKind, bool] = {"generate": True, "loglikelihood": True, "generate_image": True}
 _MODALITIES: Mapping[Modality, bool] = {"text": True, "image": True, "audio": True, "video": True}
 _MODES = ("canned", "echo", "gold", "empty")
 _FAILURES = ("transient", "rate_limit", "permanent", "refused")

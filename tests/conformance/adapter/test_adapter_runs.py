@@ -9,7 +9,7 @@ import pytest
 import polymeter
 from polymeter.api.tasks import build_catalog, check_path, describe_task, flatten_task
 from polymeter.core.errors import DataError, PlanError
-from polymeter.dialects.adapter.registration import BENCHMARK_MAPPINGS, Benchmark
+from polymeter.interop.evalscope.tasks.registration import BENCHMARK_MAPPINGS, Benchmark
 from polymeter.models.mock import MockBatch
 from tests.conformance.adapter.mmlu_pro_data import write
 from tests.conformance.kit import GUESTS, evaluate, gold, model
@@ -187,10 +187,10 @@ def test_a_script_that_registers_counts_in_any_run(tmp_path: Path) -> None:
 
 
 def _supplied():
-    from polymeter.dialects.adapter.guest import supplied_names
-    from polymeter.guests.facades import switch_on_facades
+    from polymeter.guests.shims import switch_on_shims
+    from polymeter.interop.evalscope.tasks.guest import supplied_names
 
-    switch_on_facades()
+    switch_on_shims()
     return supplied_names()
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from polymeter.api import evalscope_models as models
-from polymeter.api import evalscope_terms as terms
-from polymeter.api.evalscope import evaluate_evalscope
-from polymeter.api.evalscope_config import TaskConfig, parse_task_config
 from polymeter.core.errors import PlanError
 from polymeter.core.model import ModelSpec
-from polymeter.models.custom import CustomBackend
+from polymeter.interop.evalscope import model_names as models
+from polymeter.interop.evalscope import terms
+from polymeter.interop.evalscope.config import TaskConfig, parse_task_config
+from polymeter.interop.evalscope.evaluation import evaluate_evalscope
+from polymeter.interop.evalscope.models.custom import CustomBackend
 
 KEY = "sk-do-not-tell"
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from polymeter.compat.evalscope import TaskConfig, run_task
-from polymeter.compat.evalscope.models import CustomModel
-from polymeter.compat.evalscope.summarizer import Summarizer
 from polymeter.core.errors import ModelError, PlanError
 from polymeter.core.parts import Text
 from polymeter.core.request import Generate, GuestHooks, Message, Origin, Request
-from polymeter.models.custom import CustomBackend, infer_config, origin_input
+from polymeter.interop.evalscope.models.custom import CustomBackend, infer_config, origin_input
+from polymeter.interop.evalscope.shim.evalscope import TaskConfig, run_task
+from polymeter.interop.evalscope.shim.evalscope.models import CustomModel
+from polymeter.interop.evalscope.shim.evalscope.summarizer import Summarizer
 from tests.conformance.adapter.facade_kit import TABLE, benchmarks, texts
 from tests.helpers.openai_stub import OpenAIStub, chat, failure
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from polymeter.core.errors import PlanError
-from polymeter.guests.facades import switch_on_facades
+from polymeter.guests.shims import switch_on_shims
 
 SURFACE = {
     "evalscope": "TaskConfig run_task __version__",
@@ -62,14 +62,14 @@ ABSENT = {
 
 @pytest.mark.parametrize("module", SURFACE)
 def test_every_name_can_be_imported(module: str) -> None:
-    switch_on_facades()
+    switch_on_shims()
     found = import_module(module)
     assert [name for name in SURFACE[module].split() if getattr(found, name, None) is None] == []
 
 
 @pytest.mark.parametrize(("module", "name"), [(module, name) for module in ABSENT for name in ABSENT[module].split()])
 def test_what_is_not_provided_says_so_when_it_is_called(module: str, name: str) -> None:
-    switch_on_facades()
+    switch_on_shims()
     with pytest.raises(PlanError, match=f"^{name} of EvalScope is not provided") as raised:
         getattr(import_module(module), name)()
     assert raised.value.hint
@@ -78,9 +78,9 @@ def test_what_is_not_provided_says_so_when_it_is_called(module: str, name: str) 
 def test_importing_all_of_it_is_light() -> None:
     script = """
 import importlib, json, pkgutil, sys
-import polymeter.compat.finder as finder
+import polymeter.guests.finder as finder
 finder.install()
-import polymeter.compat.evalscope as home
+import polymeter.interop.evalscope.shim.evalscope as home
 for info in pkgutil.walk_packages(home.__path__, "evalscope."):
     importlib.import_module(info.name)
 known = ("torch", "transformers", "datasets", "pandas", "openai", "modelscope", "sympy", "matplotlib")
@@ -91,13 +91,13 @@ print(json.dumps([name for name in known if name in sys.modules]))
 
 
 def test_a_name_that_is_not_there_is_answered_with_near_ones() -> None:
-    switch_on_facades()
+    switch_on_shims()
     with pytest.raises(ModuleNotFoundError, match=r"no module .evalscope\.metric.\..*Near: evalscope\.metrics"):
         import_module("evalscope.metric")
 
 
 def test_small_files_come_back_as_they_were_written(tmp_path: Path) -> None:
-    switch_on_facades()
+    switch_on_shims()
     utils = import_module("evalscope.utils")
     rows = [{"a": "1", "b": "é, \u2028"}, {"a": "2", "b": ""}]
     utils.dump_jsonl_data(rows, tmp_path / "x.jsonl")
@@ -115,7 +115,7 @@ def test_small_files_come_back_as_they_were_written(tmp_path: Path) -> None:
 
 
 def test_shares_of_a_collection(tmp_path: Path) -> None:
-    switch_on_facades()
+    switch_on_shims()
     collections = import_module("evalscope.collections")
     info, schema = collections.DatasetInfo, collections.CollectionSchema
     whole = schema("all", datasets=[info("a", 3), schema("inner", 1, [info("b"), info("c")])])

@@ -10,8 +10,8 @@ from types import ModuleType
 
 import pytest
 
-from polymeter.compat import finder
 from polymeter.core.errors import PlanError
+from polymeter.guests import finder
 
 
 @pytest.fixture(autouse=True)
@@ -20,13 +20,13 @@ def installed() -> None:
 
 
 def test_both_names_are_one_module() -> None:
-    import polymeter.compat.lmms_eval.api.registry as ours
+    import polymeter.interop.lmms_eval.shim.lmms_eval.api.registry as ours
 
     theirs = importlib.import_module("lmms_eval.api.registry")
     assert theirs is ours
     assert importlib.import_module("lm_eval.api.registry") is ours
     assert ours.__spec__ is not None
-    assert ours.__spec__.name == "polymeter.compat.lmms_eval.api.registry"
+    assert ours.__spec__.name == "polymeter.interop.lmms_eval.shim.lmms_eval.api.registry"
 
 
 def test_every_form_of_import_gives_the_same_module() -> None:
@@ -45,7 +45,7 @@ def test_installing_again_changes_nothing() -> None:
     before = list(sys.meta_path)
     finder.install()
     assert sys.meta_path == before
-    assert sum(type(item).__name__ == "_FacadeFinder" for item in sys.meta_path) == 1
+    assert sum(type(item).__name__ == "_ShimFinder" for item in sys.meta_path) == 1
 
 
 def test_a_missing_module_names_the_near_ones() -> None:
@@ -74,7 +74,7 @@ def test_other_names_are_left_to_others() -> None:
 
 
 def test_the_real_package_must_not_be_there_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "meta_path", [item for item in sys.meta_path if type(item).__name__ != "_FacadeFinder"])
+    monkeypatch.setattr(sys, "meta_path", [item for item in sys.meta_path if type(item).__name__ != "_ShimFinder"])
     real = ModuleType("lmms_eval")
     real.__file__ = "/site-packages/lmms_eval/__init__.py"
     monkeypatch.setitem(sys.modules, "lmms_eval", real)

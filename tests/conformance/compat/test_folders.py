@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from tests.conformance.compat.kit import ROWS, folder_of, run
-from tests.dialects.task_yaml.kit import write
+from tests.formats.task_yaml.kit import write
 
 SUBMITS = """
     import json

@@ -8,26 +8,30 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from polymeter.compat.lmms_eval.tasks import asr_wer_utils
-from polymeter.compat.lmms_eval.tasks._task_utils import mmmu_mcq_utils, reasoning_utils
-from polymeter.compat.lmms_eval.tasks._task_utils.default_template_yaml import load_default_template_yaml
-from polymeter.compat.lmms_eval.tasks._task_utils.file_utils import generate_submission_file
-from polymeter.compat.lmms_eval.tasks._task_utils.mcq_extract import extract_mcq_answer
-from polymeter.compat.lmms_eval.tasks._task_utils.media_resolver import resolve_media_reference
-from polymeter.compat.lmms_eval.tasks._task_utils.vqa_eval_metric import EvalAIAnswerProcessor
-from polymeter.compat.lmms_eval.tasks.librispeech.cn_tn import TextNorm, num2chn
-from polymeter.compat.lmms_eval.tasks.librispeech.whisper_normalizer.basic import BasicTextNormalizer
-from polymeter.compat.lmms_eval.tasks.librispeech.whisper_normalizer.english import EnglishTextNormalizer
-from polymeter.compat.lmms_eval.tasks.mmbench.mmbench_evals import MMBench_Evaluator
 from polymeter.core import request as core
-from polymeter.core.asker import asking_through
 from polymeter.core.errors import PlanError, ScoreError, UnscoredError
+from polymeter.core.role_client import answering_through
+from polymeter.interop.lmms_eval.shim.lmms_eval.tasks import asr_wer_utils
+from polymeter.interop.lmms_eval.shim.lmms_eval.tasks._task_utils import mmmu_mcq_utils, reasoning_utils
+from polymeter.interop.lmms_eval.shim.lmms_eval.tasks._task_utils.default_template_yaml import (
+    load_default_template_yaml,
+)
+from polymeter.interop.lmms_eval.shim.lmms_eval.tasks._task_utils.file_utils import generate_submission_file
+from polymeter.interop.lmms_eval.shim.lmms_eval.tasks._task_utils.mcq_extract import extract_mcq_answer
+from polymeter.interop.lmms_eval.shim.lmms_eval.tasks._task_utils.media_resolver import resolve_media_reference
+from polymeter.interop.lmms_eval.shim.lmms_eval.tasks._task_utils.vqa_eval_metric import EvalAIAnswerProcessor
+from polymeter.interop.lmms_eval.shim.lmms_eval.tasks.librispeech.cn_tn import TextNorm, num2chn
+from polymeter.interop.lmms_eval.shim.lmms_eval.tasks.librispeech.whisper_normalizer.basic import BasicTextNormalizer
+from polymeter.interop.lmms_eval.shim.lmms_eval.tasks.librispeech.whisper_normalizer.english import (
+    EnglishTextNormalizer,
+)
+from polymeter.interop.lmms_eval.shim.lmms_eval.tasks.mmbench.mmbench_evals import MMBench_Evaluator
 
 OPTIONS = {"A": "a red car", "B": "a blue bus", "C": "a bike", "D": "nothing"}
 
 
 def answering(text: str) -> object:
-    return asking_through(lambda role, request: core.Response.of_text(text))
+    return answering_through(lambda role, request: core.Response.of_text(text))
 
 
 @pytest.mark.parametrize(

@@ -11,19 +11,24 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from polymeter.compat.lmms_eval import utils
-from polymeter.compat.lmms_eval._logging import StandardLogger
-from polymeter.compat.lmms_eval.api import metrics, reasoning, registry
-from polymeter.compat.lmms_eval.api.group import ConfigurableGroup
-from polymeter.compat.lmms_eval.api.instance import GenerationResult, Instance, TokenCounts, unwrap_generation_output
-from polymeter.compat.lmms_eval.api.model import CacheHook, lmms
-from polymeter.compat.lmms_eval.evaluator_utils import get_sample_size, get_subtask_list
-from polymeter.compat.lmms_eval.filters import build_filter_ensemble, get_filter
-from polymeter.compat.lmms_eval.filters.extraction import SimpleMultiChoiceRegexFilter
-from polymeter.compat.lmms_eval.loggers.evaluation_tracker import GeneralConfigTracker
-from polymeter.compat.lmms_eval.protocol import ChatMessages
 from polymeter.core.errors import PlanError
-from polymeter.models.lmms_base import LMMS_MODELS
+from polymeter.interop.lmms_eval.models.base import LMMS_MODELS
+from polymeter.interop.lmms_eval.shim.lmms_eval import utils
+from polymeter.interop.lmms_eval.shim.lmms_eval._logging import StandardLogger
+from polymeter.interop.lmms_eval.shim.lmms_eval.api import metrics, reasoning, registry
+from polymeter.interop.lmms_eval.shim.lmms_eval.api.group import ConfigurableGroup
+from polymeter.interop.lmms_eval.shim.lmms_eval.api.instance import (
+    GenerationResult,
+    Instance,
+    TokenCounts,
+    unwrap_generation_output,
+)
+from polymeter.interop.lmms_eval.shim.lmms_eval.api.model import CacheHook, lmms
+from polymeter.interop.lmms_eval.shim.lmms_eval.evaluator_utils import get_sample_size, get_subtask_list
+from polymeter.interop.lmms_eval.shim.lmms_eval.filters import build_filter_ensemble, get_filter
+from polymeter.interop.lmms_eval.shim.lmms_eval.filters.extraction import SimpleMultiChoiceRegexFilter
+from polymeter.interop.lmms_eval.shim.lmms_eval.loggers.evaluation_tracker import GeneralConfigTracker
+from polymeter.interop.lmms_eval.shim.lmms_eval.protocol import ChatMessages
 
 
 class Wrapper(lmms):

@@ -13,19 +13,19 @@ from typing import Any
 import pytest
 from PIL import Image as pil
 
-from polymeter.compat.lmms_eval.azure_openai_compat import build_client, has_endpoint_support
-from polymeter.compat.lmms_eval.llm_judge import ProviderFactory, Request, ServerConfig, get_server
-from polymeter.compat.lmms_eval.llm_judge.utils import ResponseParser
-from polymeter.compat.lmms_eval.verifiers import (
+from polymeter.core import request as core
+from polymeter.core.errors import ModelError, PlanError, UnscoredError
+from polymeter.core.role_client import answering_through
+from polymeter.interop.lmms_eval.shim.lmms_eval.azure_openai_compat import build_client, has_endpoint_support
+from polymeter.interop.lmms_eval.shim.lmms_eval.llm_judge import ProviderFactory, Request, ServerConfig, get_server
+from polymeter.interop.lmms_eval.shim.lmms_eval.llm_judge.utils import ResponseParser
+from polymeter.interop.lmms_eval.shim.lmms_eval.verifiers import (
     VerificationPipeline,
     build_verification_pipeline,
     parse_binary_response,
 )
-from polymeter.compat.lmms_eval.verifiers.extractors import StripReasoningExtractor
-from polymeter.compat.lmms_eval.verifiers.openai import OpenAIVerifier
-from polymeter.core import request as core
-from polymeter.core.asker import asking_through
-from polymeter.core.errors import ModelError, PlanError, UnscoredError
+from polymeter.interop.lmms_eval.shim.lmms_eval.verifiers.extractors import StripReasoningExtractor
+from polymeter.interop.lmms_eval.shim.lmms_eval.verifiers.openai import OpenAIVerifier
 from polymeter.store.export import read_samples
 from tests.conformance.compat.kit import folder_of, run
 
@@ -108,7 +108,7 @@ def test_a_task_that_takes_an_unusable_verdict_for_a_zero_has_no_score_either(tm
     assert (result.value, result.n) == (1.0, 3)
 
 
-class Asked:
+class PendingRequest:
     """An asker that answers from a list and remembers the questions."""
 
     def __init__(self, *answers: Any) -> None:
@@ -135,8 +135,8 @@ def sizes(request: core.Request) -> Iterator[tuple[int, int]]:
 
 @pytest.mark.parametrize("name", ["openai", "azure", "async_openai", "async_azure", "bedrock", "local"])
 def test_every_type_of_server_asks_the_judge(name: str) -> None:
-    asker = Asked(" fine ")
-    with asking_through(asker):
+    asker = PendingRequest(" fine ")
+    with answering_through(asker):
         response = get_server(name, ServerConfig("m", system_prompt="Be strict.", top_p=0.5)).evaluate(
             Request([{"role": "user", "content": "Well?"}])
         )
@@ -171,21 +171,21 @@ def test_images_go_with_the_last_message_of_the_user(picture: bytes, tmp_path: P
         {"role": "user", "content": [{"type": "text", "text": "See"}, url]},
         {"role": "assistant", "content": "yes"},
     ]
-    asker = Asked("1")
-    with asking_through(asker):
+    asker = PendingRequest("1")
+    with answering_through(asker):
         get_server("openai").evaluate(Request(messages, images=shown))
     assert [len(turn.parts) for turn in asker.requests[0].messages] == [7, 1]
     assert list(sizes(asker.requests[0])) == [(3, 2)] * 6
 
 
 def test_a_failing_judge_is_no_success() -> None:
-    with asking_through(Asked(ModelError("overloaded"))):
+    with answering_through(PendingRequest(ModelError("overloaded"))):
         found = get_server("openai").evaluate_binary("q", "a", "p")
     assert (found["success"], found["result"], found["error_message"]) == (False, None, "overloaded")
 
 
 def test_a_task_may_read_an_unusual_answer_itself() -> None:
-    with asking_through(Asked("CORRECT")):
+    with answering_through(PendingRequest("CORRECT")):
         found = get_server("openai").evaluate_binary(
             "q", "a", "p", custom_prompt="{question} {answer} {pred} {hint}", hint="h"
         )
@@ -196,11 +196,11 @@ def test_a_task_may_read_an_unusual_answer_itself() -> None:
 
 def test_comparing_rubrics_and_awaiting() -> None:
     server = get_server("async_openai")
-    with asking_through(Asked("8, 6.5\nbecause")):
+    with answering_through(PendingRequest("8, 6.5\nbecause")):
         assert server.evaluate_comparative("q", "one", "two")["scores"] == (8.0, 6.5)
-    with asking_through(Asked('Here: {"tone": 3}')):
+    with answering_through(PendingRequest('Here: {"tone": 3}')):
         assert server.evaluate_with_rubric("q", "p", {"tone": "kind"})["scores"] == {"tone": 3}
-    with asking_through(Asked("Yes.")):
+    with answering_through(PendingRequest("Yes.")):
         found = asyncio.run(server.evaluate_binary_batch_async(["q"] * 3, ["a"] * 3, ["p"] * 3, "yes/no"))  # type: ignore[union-attr]
     assert [item["result"] for item in found] == [True] * 3
 
@@ -284,8 +284,8 @@ def test_numbers_and_objects_are_read_or_refused() -> None:
 
 def test_a_pipeline_strips_reasoning_and_asks() -> None:
     pipeline = VerificationPipeline([StripReasoningExtractor()], OpenAIVerifier(model="gpt-4o"))
-    asker = Asked("1")
-    with asking_through(asker):
+    asker = PendingRequest("1")
+    with answering_through(asker):
         result = pipeline("Which colour?", "<think>hm 0</think>Blue", "blue")
     assert (result.score, result.is_correct) == (1.0, True)
     assert result.metadata["extracted_prediction"] == "Blue"
@@ -293,13 +293,13 @@ def test_a_pipeline_strips_reasoning_and_asks() -> None:
 
 
 def test_verifiers_with_prompts_scores_and_comparisons() -> None:
-    with asking_through(Asked("7")):
+    with answering_through(PendingRequest("7")):
         scored = OpenAIVerifier(custom_prompt="{question}|{prediction}|{ground_truth}", response_format="score")
         assert scored.verify("q", "p", "g").score == 0.7
-    with asking_through(Asked("9 4")):
+    with answering_through(PendingRequest("9 4")):
         result = OpenAIVerifier(judge_type="comparative").verify("q", "p", "g")
     assert (result.score, result.is_correct) == (0.9, True)
-    with asking_through(Asked(ModelError("down"))):
+    with answering_through(PendingRequest(ModelError("down"))):
         assert OpenAIVerifier().verify("q", "p", "g").metadata == {"judge_failed": True}
     with pytest.raises(ValueError, match="judge_type"):
         OpenAIVerifier(judge_type="custom")
@@ -312,8 +312,8 @@ def test_a_chain_asks_the_judge_only_when_a_rule_is_unsure() -> None:
             "verifier": {"type": "composite", "verifiers": [{"type": "exact_match"}, {"type": "openai"}]},
         }
     )
-    asker = Asked("0")
-    with asking_through(asker):
+    asker = PendingRequest("0")
+    with answering_through(asker):
         assert pipeline("q", "Paris</s>", "paris").is_correct
         assert not asker.requests
         assert not pipeline("q", "the capital", "paris").is_correct
@@ -325,10 +325,10 @@ def test_a_chain_asks_the_judge_only_when_a_rule_is_unsure() -> None:
 def test_the_client_of_azure_openai_compat_asks_the_judge() -> None:
     assert has_endpoint_support()
     client, model = build_client()
-    with asking_through(Asked("True")):
+    with answering_through(PendingRequest("True")):
         made = client.chat.completions.create(
             model=model, messages=[{"role": "user", "content": "?"}], max_tokens=16, temperature=0
         )
     assert made.choices[0].message.content == "True"
-    with asking_through(Asked(ModelError("down"))), pytest.raises(ModelError, match="down"):
+    with answering_through(PendingRequest(ModelError("down"))), pytest.raises(ModelError, match="down"):
         client.chat.completions.create(model=model, messages=[{"role": "user", "content": "?"}])

@@ -15,10 +15,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from polymeter.compat.lmms_eval import imports, utils
-from polymeter.compat.lmms_eval.api.samplers import ContextSampler, get_sampler
-from polymeter.compat.lmms_eval.mcp import MCPClient
-from polymeter.compat.lmms_eval.models.model_utils import (
+from polymeter.core.errors import DataError, PlanError
+from polymeter.data.media import open_image
+from polymeter.guests import FunctionRef, resolve
+from polymeter.interop.lmms_eval.shim.lmms_eval import imports, utils
+from polymeter.interop.lmms_eval.shim.lmms_eval.api.samplers import ContextSampler, get_sampler
+from polymeter.interop.lmms_eval.shim.lmms_eval.mcp import MCPClient
+from polymeter.interop.lmms_eval.shim.lmms_eval.models.model_utils import (
     concurrency_control,
     gen_metrics,
     load_video,
@@ -27,12 +30,11 @@ from polymeter.compat.lmms_eval.models.model_utils import (
     progress,
     usage_metrics,
 )
-from polymeter.compat.lmms_eval.models.model_utils.audio_processing import downsample_audio, split_audio
-from polymeter.compat.lmms_eval.models.model_utils.qwen.qwen_generate_utils import make_context
-from polymeter.compat.lmms_eval.models.model_utils.reasoning_model_utils import parse_reasoning_model_answer
-from polymeter.core.errors import DataError, PlanError
-from polymeter.data.media import open_image
-from polymeter.guests import FunctionRef, resolve
+from polymeter.interop.lmms_eval.shim.lmms_eval.models.model_utils.audio_processing import downsample_audio, split_audio
+from polymeter.interop.lmms_eval.shim.lmms_eval.models.model_utils.qwen.qwen_generate_utils import make_context
+from polymeter.interop.lmms_eval.shim.lmms_eval.models.model_utils.reasoning_model_utils import (
+    parse_reasoning_model_answer,
+)
 
 SURFACE = {
     "lmms_eval.imports": "optional_import require_package is_package_available MissingOptionalDependencyError",

@@ -70,9 +70,9 @@ def test_importing_all_of_it_is_light_and_leaves_nothing_behind() -> None:
     script = """
 import importlib, json, os, pkgutil, socket, sys, warnings
 before = dict(os.environ), list(warnings.filters), socket.getdefaulttimeout(), list(sys.path)
-import polymeter.compat.finder as finder
+import polymeter.guests.finder as finder
 finder.install()
-import polymeter.compat.lmms_eval as home
+import polymeter.interop.lmms_eval.shim.lmms_eval as home
 for info in pkgutil.walk_packages(home.__path__, "lmms_eval."):
     importlib.import_module(info.name)
 after = dict(os.environ), list(warnings.filters), socket.getdefaulttimeout(), list(sys.path)

@@ -15,17 +15,10 @@ from PIL import Image
 from polymeter.core.errors import DataError
 from polymeter.data.formats import load
 from polymeter.guests.kits import load_kit_file
-from polymeter.models.ulm.zoo import supported_ULM
-from polymeter.models.ulm_base import BaseModel
+from polymeter.interop.ulmeval.models.base import BaseModel
+from polymeter.interop.ulmeval.models.zoo import supported_ULM
 from polymeter.store.folder import RunFolder
-from tests.conformance.ulmeval.kit import (
-    messages_of,
-    painter,
-    pictures,
-    polymeter_run,
-    results,
-    written,
-)
+from tests.conformance.ulmeval.kit import messages_of, painter, pictures, polymeter_run, results, written
 from tests.helpers.file_server import Reply, serve
 from tests.helpers.openai_stub import png
 from tests.helpers.toy_datasets import write_class, write_table
@@ -489,7 +482,7 @@ def test_a_file_as_if_it_stood_in_the_package(tmp_path: Path, data_folder: Path,
 
 
 def test_a_file_adds_names_of_models(tmp_path: Path) -> None:
-    from polymeter.models.ulm import ulm_model
+    from polymeter.interop.ulmeval.models import ulm_model
 
     code = """
     from functools import partial

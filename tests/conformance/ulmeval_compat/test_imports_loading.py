@@ -11,8 +11,8 @@ import pytest
 from polymeter.core.errors import PlanError
 from polymeter.guests.kits import is_kit_file, load_kit_file
 from polymeter.guests.sources import files_behind
-from polymeter.models.ulm.zoo import supported_ULM
-from polymeter.models.ulm_base import BaseAPI, BaseModel
+from polymeter.interop.ulmeval.models.base import BaseAPI, BaseModel
+from polymeter.interop.ulmeval.models.zoo import supported_ULM
 
 DATASET = """
     import pandas as pd
@@ -46,7 +46,7 @@ def write(folder: Path, files: dict[str, str]) -> Path:
 
 
 def test_a_dataset_class_with_relative_imports(tmp_path: Path) -> None:
-    from polymeter.dialects.tsv.base import TextBaseDataset
+    from polymeter.formats.table.base import TextBaseDataset
 
     module = load_kit_file(write(tmp_path, {"small.py": DATASET}) / "small.py")
     assert issubclass(module.Small, TextBaseDataset)
@@ -82,7 +82,7 @@ def test_base_of_an_endpoint_and_base_of_a_model_are_told_by_what_is_imported(tm
 
 
 def test_a_file_of_the_older_package_is_told_by_what_it_names(tmp_path: Path) -> None:
-    from polymeter.compat.vlmeval.vlm.base import BaseModel as Older
+    from polymeter.interop.ulmeval.shim.vlmeval.vlm.base import BaseModel as Older
 
     write(
         tmp_path,
@@ -94,7 +94,7 @@ def test_a_file_of_the_older_package_is_told_by_what_it_names(tmp_path: Path) ->
 
 
 def test_a_model_of_the_older_package_answers_with_one_text() -> None:
-    from polymeter.compat.vlmeval.vlm.base import BaseModel as Older
+    from polymeter.interop.ulmeval.shim.vlmeval.vlm.base import BaseModel as Older
 
     class Mine(Older):
         def generate_inner(self, message: list[dict[str, str]], dataset: str | None = None) -> str:

@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from polymeter.compat import finder
 from polymeter.core.errors import PlanError
+from polymeter.guests import finder
 
 CODECS = (
     "encode_image_to_base64 encode_image_file_to_base64 decode_base64_to_image decode_base64_to_image_file "
@@ -96,8 +96,8 @@ def test_re_is_not_among_the_modules_as_it_is_not_upstream() -> None:
 def test_a_star_import_is_light_and_leaves_nothing_behind() -> None:
     script = """
 import json, os, socket, sys, warnings
-from polymeter.guests.facades import switch_on_facades
-switch_on_facades()
+from polymeter.guests.shims import switch_on_shims
+switch_on_shims()
 from PIL import Image as before_image
 before = dict(os.environ), list(warnings.filters), socket.getdefaulttimeout(), before_image.MAX_IMAGE_PIXELS
 from ulmeval.smp import *
@@ -125,7 +125,7 @@ def test_lazy_modules_are_the_real_ones_once_used() -> None:
 
 
 def test_a_lazy_module_that_is_not_installed_says_so_when_it_is_used() -> None:
-    from polymeter.compat._lazy import LazyModule, LazyObject
+    from polymeter.guests.lazy import LazyModule, LazyObject
 
     with pytest.raises(PlanError, match=r"'nowhere_to_be_found'.*pip install nowhere_to_be_found"):
         LazyModule("nowhere_to_be_found.part").thing  # noqa: B018

@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 from PIL import Image as pil
 
-from polymeter.compat.ulmeval.api import BaseAPI, OpenAIWrapper
-from polymeter.compat.ulmeval.dataset.utils import build_judge
-from polymeter.compat.ulmeval.smp import encode_image_to_base64
-from polymeter.compat.ulmeval.utils import track_progress_rich
-from polymeter.core.asker import asking_through
 from polymeter.core.errors import PlanError
 from polymeter.core.parts import Image, Text
 from polymeter.core.request import Error, Output, Request, Response
+from polymeter.core.role_client import answering_through
 from polymeter.data.pickles import read_pickle
 from polymeter.guests.kits import load_kit_file
+from polymeter.interop.ulmeval.shim.ulmeval.api import BaseAPI, OpenAIWrapper
+from polymeter.interop.ulmeval.shim.ulmeval.dataset.utils import build_judge
+from polymeter.interop.ulmeval.shim.ulmeval.smp import encode_image_to_base64
+from polymeter.interop.ulmeval.shim.ulmeval.utils import track_progress_rich
 
 
 class Judge:
@@ -48,7 +48,7 @@ class Judge:
 @pytest.fixture
 def judge() -> Iterator[Judge]:
     made = Judge()
-    with asking_through(made):
+    with answering_through(made):
         yield made
 
 
@@ -129,7 +129,7 @@ def test_settings_of_an_answer_reach_the_judge_and_nothing_else_does(judge: Judg
 )
 def test_a_judge_that_could_not_answer_gives_the_words_that_authors_look_for(answer: Any, refused: list[str]) -> None:
     judge = Judge(lambda request: answer)
-    with asking_through(judge):
+    with answering_through(judge):
         said = OpenAIWrapper("gpt-4o").generate("Hello!")
     assert "Failed to obtain answer via API." in said
     assert judge.refused == refused

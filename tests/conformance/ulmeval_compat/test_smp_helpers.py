@@ -10,19 +10,19 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from polymeter.compat.ulmeval import smp, tools
-from polymeter.compat.vlmeval.dataset.utils import vqa_eval
-from polymeter.compat.vlmeval.dataset.utils.multiple_choice import (
+from polymeter.core.errors import DataError, PlanError
+from polymeter.core.request import Error, Request, Response
+from polymeter.core.role_client import answering_through
+from polymeter.interop.ulmeval.models.base import BaseAPI
+from polymeter.interop.ulmeval.shim.ulmeval import smp, tools
+from polymeter.interop.ulmeval.shim.vlmeval.dataset.utils import vqa_eval
+from polymeter.interop.ulmeval.shim.vlmeval.dataset.utils.multiple_choice import (
     build_choices,
     mcq_circular_eval,
     mcq_vanilla_eval,
     prefetch_answer,
     report_acc,
 )
-from polymeter.core.asker import asking_through
-from polymeter.core.errors import DataError, PlanError
-from polymeter.core.request import Error, Request, Response
-from polymeter.models.ulm_base import BaseAPI
 
 DANGEROUS = "__import__('pathlib').Path('touched').write_text('x')"
 
@@ -261,7 +261,7 @@ def test_a_missing_verdict_is_no_wrong_answer(tmp_path: Path) -> None:
     def away(role: str, request: Request) -> Response:
         return Response(error=Error("permanent", "the judge is away"))
 
-    with asking_through(away):
+    with answering_through(away):
         found = mcq_vanilla_eval(object(), data, meta, 1, str(tmp_path / "r.pkl"))
     assert found["hit"].isna().all()
     assert "the judge is away" in found["log"].iloc[0]

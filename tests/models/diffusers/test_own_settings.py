@@ -18,11 +18,11 @@ from PIL import Image as pil
 
 from polymeter.core.errors import PlanError
 from polymeter.core.request import GenerateImage
+from polymeter.interop.ulmeval.models.zoo import ENTRIES, native_backend
 from polymeter.models.diffusers import DiffusersModel
 from polymeter.models.diffusers.draw import Artist
 from polymeter.models.diffusers.index import Role
 from polymeter.models.diffusers.rows import Row
-from polymeter.models.ulm.zoo import ENTRIES, native_backend
 from tests.helpers.mixed_requests import request
 
 USUAL = {"num_inference_steps": 2, "size": "48x32"}

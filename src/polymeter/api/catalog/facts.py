@@ -153,11 +153,11 @@ class FactReader:
         title = entry.alias or entry.name
         try:
             self.catalog.get(entry.name)
-            dialect = plan.dialect_of(entry)
-            written = {key: value for key, value, _ in dialect.describe(entry, self.catalog)}
+            benchmark_format = plan.format_of(entry)
+            written = {key: value for key, value, _ in benchmark_format.describe(entry, self.catalog)}
             if entry.kind == "group" and not entry.members:  # only running its code would tell what is in it
                 return Facts(entry, place, title, tags=entry.tags)
-            loaded = dialect.load(entry, self.catalog)
+            loaded = benchmark_format.load(entry, self.catalog)
         except PolymeterError as error:
             return Facts(entry, place, title, tags=entry.tags, problem=self.problem_of(error))
         if entry.kind == "group":
@@ -171,7 +171,7 @@ class FactReader:
         return self.hider.hide(f"{where}{error.what} {error.hint}".strip())
 
     def _of_task(self, entry: Entry, place: str, spec: TaskSpec, written: _Written) -> Facts:
-        keys = _KEYS.get(entry.dialect, _Keys())
+        keys = _KEYS.get(entry.format, _Keys())
         outputs = next((found for key in keys.outputs if (found := written.several(key))), ())
         outputs = outputs or ((keys.default_output,) if keys.default_output else ())
         asks = dict.fromkeys(_ASKS[name] for name in outputs if isinstance(name, str) and name in _ASKS)

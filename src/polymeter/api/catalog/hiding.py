@@ -16,14 +16,14 @@ class Hider:
     """Takes this machine's folders out of texts.
 
     Args:
-        library: The folder of benchmarks that come with Polymeter.
+        libraries: The folders of benchmarks that come with Polymeter.
         include_paths: The user's folders and files.
     """
 
-    def __init__(self, library: Path, include_paths: Iterable[Path]) -> None:
+    def __init__(self, libraries: Iterable[Path], include_paths: Iterable[Path]) -> None:
         roots = [path.resolve() for path in include_paths]
         known = {str(root.parent if root.is_file() else root): "" for root in roots}
-        known[str(library)] = f"{_LIBRARY}/"
+        known |= {str(folder): f"{_LIBRARY}/" for folder in libraries}
         # A folder inside another one is known by its own name first.
         self._known = sorted(known.items(), key=lambda item: (-len(item[0]), item[0]))
 

@@ -147,7 +147,7 @@ def _rows(page: Page, words: Words) -> Iterator[tuple[str, str]]:
 
 
 def _kind(facts: Facts, words: Words) -> str:
-    dialect = words.get(facts.entry.dialect, facts.entry.dialect)
+    dialect = words.get(facts.entry.format, facts.entry.format)
     return f"{dialect}, {words['group']}" if facts.entry.kind == "group" else dialect
 
 

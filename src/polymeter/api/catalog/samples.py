@@ -17,7 +17,7 @@ _BUGS = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Question:
     """One request as a reader sees it.
 
     Attributes:
@@ -44,7 +44,7 @@ class ShownSample:
 
     id: str = ""
     n_samples: int = 0
-    asked: tuple[Asked, ...] = ()
+    asked: tuple[Question, ...] = ()
     needs_judge: bool = False
     missing: PolymeterError | None = None
     problem: PolymeterError | None = None
@@ -69,9 +69,9 @@ def show_sample(spec: TaskSpec, data: Mapping[str, str] | None = None) -> ShownS
     return ShownSample(shown.sample, len(task.samples), asked, "judge" in task.needs.roles)
 
 
-def _asked(shown: ShownPrompt) -> Iterator[Asked]:
+def _asked(shown: ShownPrompt) -> Iterator[Question]:
     for request in shown.requests:
-        yield Asked(tuple(_messages(request)), ask_in_words(request))
+        yield Question(tuple(_messages(request)), ask_in_words(request))
 
 
 def _messages(request: Request) -> Iterator[tuple[str, str]]:

@@ -69,7 +69,7 @@ def write_pages(
             hint = did_you_mean(language, LANGUAGES) or f"Known: {', '.join(LANGUAGES)}."
             raise PlanError(f"There are no pages in the language {language!r}.", where="--language", hint=hint)
     catalog = build_catalog(include_paths)
-    hider = Hider(plan.library_root(), [*read_settings().include_paths, *include_paths])
+    hider = Hider(plan.library_roots(), [*read_settings().include_paths, *include_paths])
     is_named = bool(patterns or tags)
     reader = FactReader(catalog, hider)
     pages = [

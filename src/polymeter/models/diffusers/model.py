@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.asks import image_ask
 from polymeter.core.errors import ModelError, PlanError, PolymeterError
+from polymeter.core.generation import image_parameters
 from polymeter.core.identity import canonical
 from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.parts import Modality
@@ -243,7 +243,7 @@ class DiffusersModel(BatchModel):
 
 
 def _usual_ask(generation: Mapping[str, Any]) -> GenerateImage:
-    ask = image_ask(generation)
+    ask = image_parameters(generation)
     if ask.n != 1:
         raise PlanError(
             "How many images are drawn for a prompt is no setting of a model.",

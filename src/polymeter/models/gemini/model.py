@@ -18,14 +18,7 @@ from typing import Any
 from polymeter.core.errors import DataError, PlanError
 from polymeter.core.model import ModelTraits
 from polymeter.core.request import Ask, Generate, GenerateImage, Loglikelihood, Output, Request
-from polymeter.models.endpoint.hosted import (
-    HostedModel,
-    body_of,
-    key_from,
-    need_package,
-    turns_of,
-    unknown_settings,
-)
+from polymeter.models.endpoint.hosted import HostedModel, body_of, key_from, need_package, turns_of, unknown_settings
 from polymeter.models.endpoint.media import MediaEncoder
 from polymeter.models.gemini.answers import read_output
 from polymeter.models.gemini.content import PartWriter

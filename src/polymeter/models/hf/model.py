@@ -21,16 +21,7 @@ from polymeter.models.hf.generate import answer
 from polymeter.models.hf.images import can_draw, draw, ignored_image_settings
 from polymeter.models.hf.load import Loaded, check_places, load_network, load_processor, template_of
 from polymeter.models.hf.loglikelihood import Scorer
-from polymeter.models.hf.settings import (
-    DTYPES,
-    VIDEO_AS,
-    HfSettings,
-    amount,
-    as_mapping,
-    flag,
-    one_of,
-    read_template,
-)
+from polymeter.models.hf.settings import DTYPES, VIDEO_AS, HfSettings, amount, as_mapping, flag, one_of, read_template
 from polymeter.models.memory import free_memory
 from polymeter.models.quiet import quiet_transformers
 

@@ -17,7 +17,7 @@ from typing import Any, get_args
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.model import AsyncModel, ModelTraits
 from polymeter.core.parts import Modality
-from polymeter.core.request import Ask, AskKind, Generate, GenerateImage, Loglikelihood, Output, Request, Response
+from polymeter.core.request import Ask, Generate, GenerateImage, Loglikelihood, Output, Request, RequestKind, Response
 from polymeter.models.endpoint.errors import EndpointError, gravest
 from polymeter.models.endpoint.media import MediaEncoder
 from polymeter.models.openai.address import find_address
@@ -290,7 +290,7 @@ def _api(wanted: str, name: str, images_via: str) -> Api:
 def _traits(settings: Settings, logprobs: str) -> ModelTraits:
     """What is known without asking; what the model behind the endpoint takes is not."""
     is_completion = settings.api == "completions"
-    asks: dict[AskKind, bool] = {"generate": settings.api != "images"}
+    asks: dict[RequestKind, bool] = {"generate": settings.api != "images"}
     modalities: dict[Modality, bool] = {"text": True}
     if logprobs == "none" or settings.api == "images":
         asks["loglikelihood"] = False

@@ -1,5 +1,0 @@
-"""Making reports."""
-
-from polymeter.dialects.adapter.report import ReportGenerator
-
-__all__ = ["ReportGenerator"]

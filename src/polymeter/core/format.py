@@ -1,0 +1,80 @@
+"""What a format is to the engine: an index of benchmarks, and a way to compile one to a Task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from polymeter.core.catalog import Catalog, Entry, Problem, Root
+from polymeter.core.model import ModelTraits
+from polymeter.core.task import GroupSpec, Task, TaskSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What one name stands for: its tasks, and the groups that hold them (outermost first)."""
+
+    tasks: tuple[TaskSpec, ...]
+    groups: tuple[GroupSpec, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OpenContext:
+    """What a run tells a task when it is opened. Everything here is identity except ``cache_dir``.
+
+    Attributes:
+        seed: The run's seed.
+        generation: Generation settings of the plan; they win over the task's.
+        num_fewshot: The plan's number of examples; ``None``: the task's own.
+        prompt_key: Which model-specific block of prompts to use; empty: the model's family.
+        system_prompt: Put before every conversation.
+        data: Local files in place of dataset ids.
+        limit: How many samples the plan wants, for tasks that take so many of each subset (``limits_itself``): a count,
+            or below 1 a share.
+        options: Further settings for one format.
+        roles: What the run calls the models in its further roles, by role.
+        cache_dir: Where prepared datasets are kept.
+    """
+
+    seed: int = 0
+    generation: Mapping[str, Any] = field(default_factory=dict)
+    num_fewshot: int | None = None
+    prompt_key: str = ""
+    system_prompt: str = ""
+    data: Mapping[str, str] = field(default_factory=dict)
+    limit: float | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    roles: Mapping[str, str] = field(default_factory=dict)
+    cache_dir: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A way to write benchmarks, as one record of functions. What a listing does not need is imported by the function
+    that needs it.
+
+    Attributes:
+        name: Its name, as specs, settings and run folders have it.
+        index: ``(roots, cache_dir) → catalog``: all benchmarks under the roots. Executes none of their code; reports
+            what it cannot read.
+        load: ``(entry, catalog) → Loaded``: the specs behind an entry. Executes none of their code, unless the names
+            themselves are computed in a file that the user has named. Raises PlanError if the file is broken.
+        describe: ``(entry, catalog) → rows``: the resolved configuration behind an entry: key, value as people write
+            it, and the file it came from.
+        flatten: ``(entry, catalog) → text``: a task as one text that loads again without any other configuration file.
+            Raises PlanError if the format has no such text.
+        check: ``(entry, catalog) → problems``: what is wrong with an entry, found without executing its code.
+        compile: ``(spec, traits, context) → Task``: the task for a model with these traits, its dataset open. Runs its
+            authors' code. Raises PlanError if that cannot be loaded or lacks a package, DataError if the dataset is
+            missing, empty or lacks a column.
+    """
+
+    name: str
+    index: Callable[[Sequence[Root], Path | None], Catalog]
+    load: Callable[[Entry, Catalog], Loaded]
+    describe: Callable[[Entry, Catalog], list[tuple[str, Any, Path]]]
+    flatten: Callable[[Entry, Catalog], str]
+    check: Callable[[Entry, Catalog], list[Problem]]
+    compile: Callable[[TaskSpec, ModelTraits, OpenContext], Task]

@@ -1,0 +1,143 @@
+"""Generation settings as people write them, and the asks that they mean: the one place that knows their other names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from polymeter.core.errors import PlanError
+from polymeter.core.request import Generate, GenerateImage
+
+_NONE: Mapping[str, Any] = MappingProxyType({})
+_COUNTS = dict.fromkeys(("num_generations", "num_images_per_prompt", "num_return_sequences"), "n")
+_TEXT_ALIASES = {
+    **_COUNTS,
+    "max_tokens": "max_new_tokens",
+    "max_gen_toks": "max_new_tokens",
+    "until": "stop",
+    "stop_sequences": "stop",
+}
+_IMAGE_ALIASES = {**_COUNTS, "steps": "num_inference_steps"}
+_SIDES = ("width", "height")
+_SIZE = re.compile(r"\s*(\d+)\s*[xX×*]\s*(\d+)\s*")
+
+
+def text_parameters(plan: Mapping[str, Any], defaults: Mapping[str, Any] = _NONE) -> Generate:
+    """The ask for text.
+
+    Several answers to one prompt are sampled where no temperature is set, because greedy ones would be the same.
+
+    Args:
+        plan: Settings of the run, under any of their usual names.
+        defaults: Settings that count where the run sets nothing of that meaning.
+
+    Raises:
+        PlanError: A setting is not of its type.
+    """
+    told = _settings(plan, defaults, _TEXT_ALIASES)
+    n = _count(told.pop("n", None))
+    max_new_tokens = _number(told.pop("max_new_tokens", None), int, "max_new_tokens")
+    temperature = _number(told.pop("temperature", None), float, "temperature")
+    top_p = _number(told.pop("top_p", None), float, "top_p")
+    stop = _texts(told.pop("stop", None), "stop")
+    if n > 1 and temperature is None:
+        told["do_sample"] = True
+    elif temperature is None and told.get("do_sample") is False:
+        temperature = 0.0
+    extra = {name: value for name, value in told.items() if value is not None}
+    return Generate(max_new_tokens, temperature, top_p, stop, n, (), extra)
+
+
+def image_parameters(plan: Mapping[str, Any], n_default: int = 1, defaults: Mapping[str, Any] = _NONE) -> GenerateImage:
+    """The ask for images. What is neither their number nor their size goes into ``extra`` under the names of the field
+    (``negative_prompt``, ``num_inference_steps``, ``guidance_scale``, ``strength``, …).
+
+    Args:
+        plan: Settings of the run, under any of their usual names. A size is ``width`` and ``height`` (one of them
+            alone makes a square), or ``size`` as ``"1024x768"`` or a pair.
+        n_default: How many images where the run does not say.
+        defaults: Settings that count where the run sets nothing of that meaning.
+
+    Raises:
+        PlanError: A setting is not of its type.
+    """
+    told = _settings(plan, defaults, _IMAGE_ALIASES)
+    n = _count(told.pop("n", None), n_default)
+    size = _size(told)
+    return GenerateImage(n, size, (), {name: value for name, value in told.items() if value is not None})
+
+
+def _settings(plan: Mapping[str, Any], defaults: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:
+    """All settings under one name each. Seeds are left out: every answer has one of its own, from the run's."""
+    wanted = _named(plan, aliases)
+    given = _named(defaults, aliases)
+    if _says(wanted, "size"):
+        given = {name: value for name, value in given.items() if name not in _SIDES}
+    told = {**given, **wanted}
+    told.pop("seed", None)
+    return told
+
+
+def _says(settings: Mapping[str, Any], name: str) -> bool:
+    return settings.get(name) not in (None, "")
+
+
+def _named(settings: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:
+    """Settings under one name each; a setting's own name wins over its other names."""
+    others = {aliases[name]: value for name, value in settings.items() if name in aliases}
+    return {**others, **{name: value for name, value in settings.items() if name not in aliases}}
+
+
+def _size(told: dict[str, Any]) -> tuple[int, int] | None:
+    """Width and height in pixels, taken out of the settings. They win over ``size``."""
+    size = told.pop("size", None)
+    width, height = (_length(told.pop(name, None), name) for name in _SIDES)
+    if width or height:
+        return (width or height, height or width)
+    if size in (None, "", "auto"):
+        return None
+    found = _SIZE.fullmatch(size) if isinstance(size, str) else None
+    pair = found.groups() if found else size
+    if isinstance(pair, str) or not isinstance(pair, (list, tuple)) or len(pair) != 2:
+        raise PlanError(
+            f"The size of an image is width and height, not {size!r}.", where="generation", hint="Write size=1024x768."
+        )
+    return (_length(pair[0], "size"), _length(pair[1], "size"))
+
+
+def _count(value: Any, default: int = 1) -> int:
+    return default if value is None else int(_length(value, "n"))
+
+
+def _length(value: Any, name: str) -> Any:
+    """A whole number that is 1 or more; ``None`` stays."""
+    number = _number(value, int, name)
+    if number is not None and number < 1:
+        raise PlanError(f"The generation setting {name!r} must be 1 or more, not {value!r}.", where="generation")
+    return number
+
+
+def _number(value: Any, kind: type, name: str) -> Any:
+    if value is None:
+        return None
+    is_cut = kind is int and isinstance(value, float) and not value.is_integer()
+    try:
+        if not is_cut:
+            return kind(value)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise PlanError(
+        f"The generation setting {name!r} must be a {'whole ' if is_cut else ''}number, not {value!r}.",
+        where="generation",
+    )
+
+
+def _texts(value: Any, name: str) -> tuple[str, ...]:
+    texts = (value,) if isinstance(value, str) else value or ()
+    if not isinstance(texts, (list, tuple)) or not all(isinstance(text, str) for text in texts):
+        raise PlanError(
+            f"The generation setting {name!r} must be a text or a list of texts, not {value!r}.", where="generation"
+        )
+    return tuple(filter(None, texts))

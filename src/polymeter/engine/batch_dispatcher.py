@@ -1,0 +1,309 @@
+"""The lane to a model on this machine: one thread that computes, and a batch that is made ready meanwhile."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Literal
+
+from polymeter.core.errors import ModelError, PlanError, PolymeterError, Raised, attempt, boundary, is_out_of_memory
+from polymeter.core.model import ALL_READY, BatchModel
+from polymeter.core.request import GenerateImage, Response
+from polymeter.engine.answers import settle
+from polymeter.engine.batch_size import BatchSizes
+from polymeter.engine.batching import ReadyQueue, estimated_length, settings_key
+from polymeter.engine.dispatchers import CLOSE_S, Listener
+from polymeter.engine.pool import Pool
+from polymeter.engine.prefetch import Prefetcher
+from polymeter.engine.rollouts import MODEL_ROLE, PendingRequest
+
+_PAUSE_S = 0.1
+_LONGEST_PAUSE_S = 30.0
+_LEAVE_S = 5
+_WRITTEN_BESIDE = 2
+"""So many batches of images may be on their way to files while the model goes on."""
+_IMAGES_AT_ONCE = 64
+"""Most images of a batch of a model that wants everything that is ready: their pixels are held until they are files."""
+_LOG = logging.getLogger("polymeter")
+
+
+class BatchDispatcher:
+    """The way to a model on this machine. Chooses the next batch and decodes its media while the model computes the
+    present one.
+
+    Args:
+        model: The model.
+        batch_size: Most requests in a batch; ``auto``: found by trying; ``None``: what the task names, else what the
+            model likes.
+        largest_own: The largest batch that a task names.
+        prefetcher: Prepares media.
+        listener: Hears of answers and failures.
+        max_retries: How often a request is asked again after a passing failure.
+        is_cut: Whether stop strings are applied.
+    """
+
+    def __init__(
+        self,
+        model: BatchModel,
+        batch_size: int | Literal["auto"] | None,
+        prefetcher: Prefetcher,
+        listener: Listener,
+        *,
+        max_retries: int,
+        is_cut: bool,
+        largest_own: int = 0,
+    ) -> None:
+        hint = None if model.batch_hint == ALL_READY else int(model.batch_hint)
+        self._sizes = BatchSizes(batch_size, hint)
+        self._largest_own = 0 if batch_size else largest_own
+        self._is_told = batch_size is not None
+        self._takes_all = hint is None
+        self._closing = threading.Event()
+        self._model = model
+        self._ready: ReadyQueue[PendingRequest] = ReadyQueue(self._sizes.most)
+        self._prefetcher = prefetcher
+        self._listener = listener
+        self._max_retries = max_retries
+        self._is_cut = is_cut
+        self._lock = threading.Lock()
+        self._staged: list[PendingRequest] | None = None
+        self._staged_failures: list[Response | None] | None = None
+        self._is_computing = False
+        self._is_loaded = False
+        self._in_model: int | None = None
+        self._thread = Pool("model", 1)
+        self._out = Pool("answers", 1)
+        self._may_write = threading.Semaphore(_WRITTEN_BESIDE)
+
+    @property
+    def keeps_busy(self) -> int:
+        """How many samples in play keep the model busy; grows with the batches."""
+        largest = self._largest()
+        return 1024 if largest is None else max(64, 32 * largest)
+
+    @property
+    def floor(self) -> int:
+        """How many it needs at least, for the batch that it computes and the next one."""
+        largest = self._largest()
+        return 16 if largest is None else 2 * largest
+
+    def history(self) -> Mapping[str, Any]:
+        """The largest batch so far, and whether memory ran out."""
+        return {"batch_size": self._sizes.summary()}
+
+    def add(self, asked: Sequence[PendingRequest]) -> None:
+        """Take requests."""
+        for one in asked:
+            own = None if self._is_told else _own_batch_size(one) or self._most_drawn(one)
+            try:
+                with boundary(ModelError, "The model's group_key"):
+                    key = (settings_key(one.request), self._model.group_key(one.request), own)
+                    hash(key)
+            except PolymeterError as error:
+                one.response = Response.failed(error)
+                self._listener.done([one])
+                continue
+            with self._lock:
+                one.batch_key = key
+                if own is not None:
+                    self._sizes.set_own(key, own)
+                self._ready.add(one, key, estimated_length(one.request))
+
+    def poke(self, *, is_quiet: bool) -> None:
+        """Choose the next batch if it is time, and start the model if it is free."""
+        with self._lock:
+            if self._staged is not None or (len(self._ready) and not self._is_loaded):
+                self._begin_loading()
+                return
+            batch = self._ready.take(is_partial_fine=is_quiet and not self._is_computing)
+            if not batch:
+                return
+            self._staged, self._staged_failures = batch, None
+        self._prefetcher.prepare([one.request for one in batch], self._media_ready)
+
+    def close(self) -> None:
+        """Free the model, on its own thread. A batch that an interrupt left behind is broken off: threads that still
+        compute when Python ends bring the process down.
+        """
+        done = threading.Event()
+        self._closing.set()
+
+        def close() -> None:
+            closed = attempt(self._model.close)
+            if isinstance(closed, Raised):
+                _LOG.warning("Closing the model failed: %r", closed.error)
+            done.set()
+
+        with self._lock:
+            is_computing = self._is_computing
+            if self._in_model is not None:
+                _interrupt(self._in_model)
+        self._thread.submit(close)
+        # One long call into foreign code hears of no interrupt; waiting for it could take minutes.
+        done.wait(timeout=_LEAVE_S if is_computing else CLOSE_S)
+        self._thread.close()
+        written = threading.Event()
+        self._out.submit(written.set)  # behind the answers that are still being written down
+        written.wait(timeout=CLOSE_S)
+        self._out.close()
+
+    def _most_drawn(self, one: PendingRequest) -> int | None:
+        ask = one.request.ask
+        if not self._takes_all or not isinstance(ask, GenerateImage):
+            return None
+        return max(1, _IMAGES_AT_ONCE // ask.n)
+
+    def _largest(self) -> int | None:
+        scale = self._sizes.scale
+        return None if scale is None else max(scale, self._largest_own)
+
+    def _media_ready(self, failures: list[Response | None]) -> None:
+        with self._lock:
+            self._staged_failures = failures
+            self._start()
+
+    def _begin_loading(self) -> None:
+        """Load the model before its first batch is chosen: what gathers meanwhile makes for better neighbours."""
+        if self._is_loaded or self._is_computing:
+            return
+        self._is_computing = True
+
+        def job() -> None:
+            loaded = attempt(self._load)
+            if isinstance(loaded, Raised):
+                if not self._closing.is_set():
+                    self._listener.failed(loaded.error)
+                return
+            with self._lock:
+                self._is_loaded, self._is_computing = True, False
+            self._listener.done([])
+
+        self._thread.submit(job)
+
+    def _start(self) -> None:
+        if self._is_computing or self._staged is None or self._staged_failures is None:
+            return
+        batch, failures = self._staged, self._staged_failures
+        self._staged = self._staged_failures = None
+        self._is_computing = True
+
+        def job() -> None:
+            computed = attempt(lambda: self._compute(batch, failures))
+            if isinstance(computed, Raised) and not self._closing.is_set():
+                self._listener.failed(computed.error)
+
+        self._thread.submit(job)
+
+    def _load(self) -> None:
+        with boundary(PlanError, "Loading the model"), self._interruptible():
+            self._model.load()
+
+    def _compute(self, batch: list[PendingRequest], failures: list[Response | None]) -> None:
+        askable = [one for one, failure in zip(batch, failures, strict=True) if failure is None]
+        for one, failure in zip(batch, failures, strict=True):
+            one.response = failure
+        again = []
+        if askable:
+            for one, response in zip(askable, self._respond(askable), strict=True):
+                if response is None:
+                    again.append(one)
+                elif response.error is not None and response.error.retryable and one.tries < self._max_retries:
+                    one.tries += 1
+                    again.append(one)
+                else:
+                    one.response = response
+        if again:
+            self._pause(again, n_asked=len(askable))
+            self.add(again)
+        with self._lock:
+            self._is_computing = False
+            self._start()
+        self._hand_on([one for one in batch if one.response is not None])
+
+    def _hand_on(self, answered: list[PendingRequest]) -> None:
+        """Give answers to the listener, which writes them down. Images are encoded for that, beside the next batch; a
+        model that is faster waits, so that what is not written yet is bounded.
+        """
+        if not any(output.images for one in answered if one.response is not None for output in one.response.outputs):
+            self._listener.done(answered)
+            return
+
+        def write() -> None:
+            try:
+                self._listener.done(answered)
+            finally:
+                self._may_write.release()
+
+        self._may_write.acquire()
+        self._out.submit(write)
+        self._listener.done([])  # so that the next batch is chosen meanwhile
+
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """While this thread is inside the model, ``close`` may break it off."""
+        with self._lock:
+            self._in_model = threading.get_ident()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._in_model = None
+
+    def _pause(self, again: list[PendingRequest], *, n_asked: int) -> None:
+        """Wait a little when a whole batch failed in passing: a wrapper that calls a server itself should not storm
+        it.
+        """
+        tries = max(one.tries for one in again)
+        if tries and len(again) == n_asked:
+            self._closing.wait(min(_PAUSE_S * 2 ** (tries - 1), _LONGEST_PAUSE_S))
+
+    def _respond(self, asked: list[PendingRequest]) -> list[Response | None]:
+        """The answers; ``None`` for requests that are to be asked again in smaller batches."""
+        requests = [one.request for one in asked]
+        started = time.perf_counter()
+        try:
+            with boundary(ModelError, "The model"):
+                with self._interruptible():
+                    given = list(self._model.respond(requests))
+                if len(given) != len(requests):
+                    raise ModelError(f"The model gave {len(given)} responses to {len(requests)} requests.")
+        except PolymeterError as error:
+            if len(requests) > 1 and is_out_of_memory(error):
+                return self._halve(asked)
+            failed = Response.failed(error)
+            if len(requests) == 1:
+                return [failed]
+            return [response for one in asked for response in self._respond([one])]
+        seconds = time.perf_counter() - started
+        with self._lock:
+            self._sizes.computed(asked[0].batch_key, len(requests), seconds)
+        share_ms = seconds * 1000 / len(requests)
+        responses = [settle(one, each, is_cut=self._is_cut) for one, each in zip(requests, given, strict=True)]
+        return [
+            response if response.latency_ms is not None else replace(response, latency_ms=share_ms)
+            for response in responses
+        ]
+
+    def _halve(self, asked: list[PendingRequest]) -> list[Response | None]:
+        longest = max(estimated_length(one.request) for one in asked)
+        with self._lock:
+            smaller = self._sizes.did_not_fit(asked[0].batch_key, len(asked), longest)
+        self._listener.note(f"A batch of {len(asked)} did not fit into memory: going on with {smaller}.")
+        with boundary(ModelError, "Freeing the model's memory"):
+            self._model.relieve()
+        return [None] * len(asked)
+
+
+def _own_batch_size(one: PendingRequest) -> int | None:
+    """The batch that a task names for its own requests; those to a judge are not."""
+    return getattr(one.play.task.task, "batch_size", None) if one.role == MODEL_ROLE else None
+
+
+def _interrupt(thread: int) -> None:
+    """Raise ``KeyboardInterrupt`` in a thread, as soon as it is back in Python code."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt))

@@ -1,0 +1,63 @@
+"""Lanes: how requests reach a model. One lane for a model that computes batches (``batch_lane``), one for an endpoint
+that is awaited (``endpoint_lane``).
+
+A lane takes requests whenever they come, prepares their media, and hands back answers through ``on_done``. It never
+drops one: every request ends in a response, which may be an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from polymeter.engine.rollouts import PendingRequest
+
+OnDone = Callable[[list[PendingRequest]], None]
+OnFailure = Callable[[BaseException], None]
+CLOSE_S = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Who hears of a lane; called on the lane's threads.
+
+    Attributes:
+        done: Takes answered requests.
+        failed: Told that the model cannot be loaded: no request can ever be answered.
+        note: Told what the user should know, such as that memory ran out.
+    """
+
+    done: OnDone
+    failed: OnFailure
+    note: Callable[[str], None]
+
+
+class Dispatcher(Protocol):
+    """A way to a model."""
+
+    @property
+    def keeps_busy(self) -> int:
+        """How many samples in play keep the model busy now."""
+        ...
+
+    @property
+    def floor(self) -> int:
+        """How many it needs at least, to fill what it computes now and what comes next."""
+        ...
+
+    def add(self, asked: Sequence[PendingRequest]) -> None:
+        """Take requests."""
+        ...
+
+    def poke(self, *, is_quiet: bool) -> None:
+        """Start what can be started. ``is_quiet``: nothing else runs that could bring more requests."""
+        ...
+
+    def history(self) -> Mapping[str, Any]:
+        """How the lane fared, for the run's record."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the model."""
+        ...

@@ -1,0 +1,337 @@
+"""The lane to an endpoint: an event loop on a thread of its own.
+
+A request passes four stations. It *waits* until it is among the next to be sent; on a decoding thread its media is
+looked at and the model prepares what it will send; then it is *ready*; then it is tried. A try that fails in passing
+gives its slot to another while its request sleeps, and comes back before new work. What is ready, in flight or asleep
+is bounded, so neither tasks nor prepared bodies pile up, however much waits. Answers leave through a thread of their
+own: they are written down (and generated images encoded) beside the event loop, never on it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import threading
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from polymeter.core.errors import ModelError, PolymeterError, boundary
+from polymeter.core.model import AsyncModel
+from polymeter.core.request import Error, Response
+from polymeter.engine.answers import settle
+from polymeter.engine.concurrency import Limiter, Ticket, Verdict, backoff_s
+from polymeter.engine.dispatchers import CLOSE_S, OnDone
+from polymeter.engine.pool import Pool
+from polymeter.engine.prefetch import Prefetcher, Prepared
+from polymeter.engine.rollouts import PendingRequest
+
+PATIENCE_S = 120.0
+"""How long an endpoint may answer nothing but rate limits before these use up tries like any other failure."""
+
+_A_FEW = 4
+_LEAST_ASLEEP = 16
+_PREPARED_TOGETHER = 16
+_LOG = logging.getLogger("polymeter")
+
+
+@dataclass(slots=True, eq=False)
+class _Job:
+    """A request that is ready: what the model prepared for it is kept for every try."""
+
+    asked: PendingRequest
+    prepared: Any
+
+
+class EndpointDispatcher:
+    """The way to an endpoint.
+
+    Args:
+        model: The endpoint.
+        concurrency: Most requests in flight; ``None``: found by trying (see ``Limiter``).
+        prefetcher: Prepares requests, off the event loop.
+        on_done: Takes answered requests; called on a thread of the lane.
+        max_retries: How often a request is asked again after a passing failure. Rate limits do not count as long as
+            the endpoint answers others.
+        timeout_s: Deadline of one try, in seconds; also the longest ``Retry-After`` that is honoured.
+        sleep: Waits between tries, and
+        clock: tells the time in seconds; tests turn both.
+    """
+
+    def __init__(
+        self,
+        model: AsyncModel,
+        concurrency: int | None,
+        prefetcher: Prefetcher,
+        on_done: OnDone,
+        *,
+        max_retries: int,
+        timeout_s: float,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._model = model
+        self._limiter = Limiter(concurrency, clock, longest_pause_s=timeout_s)
+        self._make = model.prepare if type(model).prepare is not AsyncModel.prepare else None
+        self._prefetcher = prefetcher
+        self._max_retries = max_retries
+        self._timeout_s = timeout_s
+        self._sleep = sleep
+        self._clock = clock
+        self._random = random.Random()
+        self._waiting: deque[PendingRequest] = deque()
+        self._n_preparing = 0
+        self._ready: deque[_Job] = deque()
+        self._again: deque[_Job] = deque()
+        self._n_asleep = self._n_retries = self._n_timeouts = 0
+        self._limited_since_s: float | None = None
+        self._is_pausing = self._is_closing = False
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._out = _Out(on_done)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="polymeter-endpoint", daemon=True)
+        self._thread.start()
+
+    @property
+    def keeps_busy(self) -> int:
+        """How many samples in play keep the endpoint busy: those in flight, and as many that come next."""
+        return max(2 * self._limiter.limit, 16)
+
+    @property
+    def floor(self) -> int:
+        """How many it needs at least: those in flight."""
+        return self._limiter.limit
+
+    def history(self) -> Mapping[str, Any]:
+        """How many requests were in flight and why, and what went wrong on the way."""
+        counts = {"retries": self._n_retries, "timeouts": self._n_timeouts}
+        return {"concurrency": {**self._limiter.summary(), **counts}}
+
+    def add(self, asked: Sequence[PendingRequest]) -> None:
+        """Take requests."""
+        self._loop.call_soon_threadsafe(self._take, list(asked))
+
+    def poke(self, *, is_quiet: bool) -> None:
+        """Nothing to do: requests start as they come."""
+
+    def close(self) -> None:
+        """Cancel what is in flight and close connections."""
+        asyncio.run_coroutine_threadsafe(self._shut(), self._loop).result(timeout=CLOSE_S)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(timeout=CLOSE_S)
+        if not self._thread.is_alive():
+            self._loop.close()
+        self._out.close()
+
+    def _take(self, asked: Sequence[PendingRequest]) -> None:
+        self._waiting.extend(asked)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Do whatever can be done now."""
+        if self._is_closing:
+            return
+        while self._limiter.has_room and (job := self._next_job()) is not None:
+            self._start(self._answer(job, self._limiter.begin()))
+        self._prepare_next()
+        if (self._again or self._ready) and not self._is_pausing and (wait_s := self._limiter.pause_s) > 0:
+            self._is_pausing = True
+            self._start(self._wait_out(wait_s))
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _prepare_next(self) -> None:
+        """Send requests to be prepared: as many as may be in flight, and a few more, are ready ahead."""
+        room = self._limiter.limit + _A_FEW - len(self._ready) - self._n_preparing
+        while room > 0 and self._waiting:
+            group = self._next_group(min(room, _PREPARED_TOGETHER))
+            room -= len(group)
+            self._n_preparing += len(group)
+            requests = [asked.request for asked in group]
+            self._prefetcher.prepare_each(requests, self._make, partial(self._hand_over, group))
+
+    def _hand_over(self, group: Sequence[PendingRequest], made: Sequence[Prepared]) -> None:
+        with suppress(RuntimeError):  # the lane was closed meanwhile, and nobody waits any more
+            self._loop.call_soon_threadsafe(self._take_prepared, group, made)
+
+    def _next_group(self, most: int) -> list[PendingRequest]:
+        """Those that are prepared in one thread hop: neighbours that are all text, or one that is not."""
+        group = [self._waiting.popleft()]
+        if _has_media(group[0]):
+            return group
+        while self._waiting and len(group) < most and not _has_media(self._waiting[0]):
+            group.append(self._waiting.popleft())
+        return group
+
+    def _take_prepared(self, group: Sequence[PendingRequest], made: Sequence[Prepared]) -> None:
+        self._n_preparing -= len(group)
+        for asked, prepared in zip(group, made, strict=True):
+            if prepared.failure is not None:
+                asked.response = prepared.failure
+                self._out.put(asked)
+            else:
+                self._ready.append(_Job(asked, prepared.made))
+        self._go_on()
+
+    def _next_job(self) -> _Job | None:
+        """What is sent next: retries first, and nothing new while many of them sleep."""
+        if self._again:
+            return self._again.popleft()
+        if self._ready and self._n_asleep < max(_LEAST_ASLEEP, 2 * self._limiter.limit):
+            return self._ready.popleft()
+        return None
+
+    async def _wait_out(self, wait_s: float) -> None:
+        await self._sleep(wait_s)
+        self._is_pausing = False
+        self._go_on()
+
+    async def _answer(self, job: _Job, ticket: Ticket) -> None:
+        """One try, and the sleep after it if there is to be another."""
+        asked = job.asked
+        verdict: Verdict = "other"
+        error: Error | None = None
+        try:
+            response = await self._try(job)
+            error = response.error
+            verdict = _verdict(error)
+        finally:
+            self._limiter.end(
+                ticket,
+                verdict,
+                is_work_waiting=bool(self._again or self._ready),
+                retry_after_s=error.retry_after_s if error and error.retryable else None,
+            )
+        if error is None:
+            self._limited_since_s = None
+        elif error.kind == "rate_limit" and self._limited_since_s is None:
+            self._limited_since_s = self._clock()
+        if error is None or self._is_final(asked, error):
+            asked.response = response
+            self._out.put(asked)
+            self._go_on()
+            return
+        self._n_retries += 1
+        self._n_asleep += 1
+        self._go_on()
+        try:
+            await self._sleep(max(self._asked_to_wait_s(error), backoff_s(asked.tries, self._random.random())))
+        finally:
+            self._n_asleep -= 1
+        self._again.append(job)
+        self._go_on()
+
+    def _is_final(self, asked: PendingRequest, error: Error) -> bool:
+        if not error.retryable or self._max_retries == 0:
+            return True
+        if asked.tries <= self._max_retries:
+            return False
+        if error.kind != "rate_limit" or self._limited_since_s is None:
+            return True
+        return self._clock() - self._limited_since_s > PATIENCE_S
+
+    def _asked_to_wait_s(self, error: Error) -> float:
+        return min(error.retry_after_s or 0.0, self._timeout_s)
+
+    async def _try(self, job: _Job) -> Response:
+        asked = job.asked
+        asked.tries += 1
+        started = time.perf_counter()
+        try:
+            with boundary(ModelError, "The model"):
+                given = await self._in_time(job)
+        except PolymeterError as error:
+            return Response(error=Error.from_exception(error))
+        response = settle(asked.request, given)
+        if response.latency_ms is not None:
+            return response
+        return replace(response, latency_ms=(time.perf_counter() - started) * 1000)
+
+    async def _in_time(self, job: _Job) -> Response:
+        """The model's answer, or an error when it takes too long; without the task that ``asyncio.wait_for`` makes."""
+        task = asyncio.current_task()
+        is_late = False
+
+        def expire() -> None:
+            nonlocal is_late
+            is_late = True
+            if task is not None:
+                task.cancel()
+
+        alarm = self._loop.call_later(self._timeout_s, expire)
+        try:
+            return await self._model.respond_prepared(job.asked.request, job.prepared)
+        except asyncio.CancelledError:
+            if self._is_closing:
+                raise
+            if not is_late:
+                raise ModelError("The request was cancelled.", kind="transient") from None
+            self._n_timeouts += 1
+            raise ModelError(f"No answer within {self._timeout_s:g} s.", kind="transient") from None
+        finally:
+            alarm.cancel()
+
+    async def _shut(self) -> None:
+        self._is_closing = True
+        for queue in (self._waiting, self._ready, self._again):
+            queue.clear()
+        running = list(self._tasks)
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        try:
+            with boundary(ModelError, "Closing the model"):
+                await self._model.aclose()
+                self._model.close()
+        except PolymeterError as error:
+            _LOG.warning("%s", error)
+
+
+class _Out:
+    """Hands on answered requests from a thread of its own, all that have come meanwhile together."""
+
+    def __init__(self, on_done: OnDone) -> None:
+        self._on_done = on_done
+        self._done: deque[PendingRequest] = deque()
+        self._is_scheduled = False
+        self._pool = Pool("answers", 1)
+        self._lock = threading.Lock()
+
+    def put(self, asked: PendingRequest) -> None:
+        """Take a request that ended. Thread-safe."""
+        with self._lock:
+            self._done.append(asked)
+            is_first, self._is_scheduled = not self._is_scheduled, True
+        if is_first:
+            self._pool.submit(self._hand_on)
+
+    def close(self) -> None:
+        """Hand on nothing more."""
+        self._pool.close()
+
+    def _hand_on(self) -> None:
+        with self._lock:
+            batch = list(self._done)
+            self._done.clear()
+            self._is_scheduled = False
+        self._on_done(batch)
+
+
+def _has_media(asked: PendingRequest) -> bool:
+    return next(asked.request.media(), None) is not None
+
+
+def _verdict(error: Error | None) -> Verdict:
+    if error is None:
+        return "answered"
+    if error.kind == "rate_limit":
+        return "rate_limit"
+    return "failed" if error.retryable else "other"

@@ -1,0 +1,81 @@
+"""The engine's RoleClient: a question from deep inside a score becomes a request like any other."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
+from polymeter.core.errors import PlanError
+from polymeter.core.request import Error, Origin, Request, Response
+from polymeter.engine.pool import Pool
+from polymeter.engine.rollouts import PendingRequest, RunningSample
+from polymeter.guests.lock import Gate
+
+
+class SampleRoleClient:
+    """Asks for one sample. Callable from any thread, also from threads that the task's own code started.
+
+    While it waits it holds nothing: not the gate, not a worker's slot.
+
+    Args:
+        play: The sample.
+        roles: The roles that this run fills.
+        gate: The gate of the run.
+        pool: The pool whose slot the caller may hold.
+        send: Hands a request to the driver.
+    """
+
+    def __init__(
+        self,
+        play: RunningSample,
+        roles: Collection[str],
+        gate: Gate,
+        pool: Pool,
+        send: Callable[[PendingRequest], None],
+    ) -> None:
+        self._play = play
+        self.roles = roles
+        self._gate = gate
+        self._pool = pool
+        self._send = send
+
+    def __call__(self, role: str, request: Request) -> Response:
+        """The answer of the model in that role, or a response that is an error.
+
+        Raises:
+            PlanError: No model has that role in this run.
+        """
+        if role not in self.roles:
+            absent = PlanError(f"No model has the role {role!r} in this run.", hint=f"Name one with --{role}.")
+            self._play.failed_judgements[role] = str(absent)
+            raise absent
+        asked = self._play.ask(role, self._from_here(request))
+        asked.waiter = threading.Event()
+        with self._play.lock:
+            self._play.judge_calls.append(asked.fingerprint)
+        with self._gate.left(), self._pool.waiting():
+            self._send(asked)
+            asked.waiter.wait()
+        response = asked.response
+        if response is None:
+            response = Response(error=Error("permanent", "The run was stopped."))
+        with self._play.lock:
+            if response.error is not None:
+                self._play.failed_judgements[asked.fingerprint] = response.error.message
+            else:
+                self._play.failed_judgements.pop(asked.fingerprint, None)
+        return response
+
+    def refuse(self, why: str) -> None:
+        """Note that a judge's answer could not be used: the sample has no score."""
+        with self._play.lock:
+            self._play.refused_verdicts.append(why)
+
+    def _from_here(self, request: Request) -> Request:
+        """The request with the sample it is asked for as its origin, unless it names one."""
+        origin = request.origin or Origin("", "")
+        if origin.task:
+            return request
+        sample = self._play.sample
+        return replace(request, origin=replace(origin, task=sample.task, sample=sample.id, index=sample.index))

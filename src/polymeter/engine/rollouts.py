@@ -1,0 +1,380 @@
+"""Playing samples: the worker's side. Drives the generators of tasks, scores what ended, writes the ends.
+
+Everything here runs on worker threads; the driver hands over chunks of samples and receives what they ask or how they
+ended.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from polymeter.core.errors import DataError, ErrorKind, PolymeterError, ScoreError, UnscoredError, boundary
+from polymeter.core.identity import request_fingerprint
+from polymeter.core.request import Error, Request, Response
+from polymeter.core.role_client import answering_through
+from polymeter.core.status import SampleStatus
+from polymeter.core.task import Rollout, Sample, Score, Task
+from polymeter.guests.lock import Gate
+from polymeter.store.journal import AnswerKey
+
+MODEL_ROLE = "model"
+_CHUNK_TARGET_S = 0.02
+_CHUNK_MOST = 256
+_CHUNK_MOST_MEDIA = 16
+_SENT_COPIES = 4
+"""The encoded bytes of an image, and its base64 alone and within the request's body, which are a third longer."""
+
+_WAITS_AFTER = 4
+_WAITS_SHARE = 0.5
+_WAITS_S = 0.002
+
+
+@dataclass(slots=True, eq=False)
+class RunningTask:
+    """A task of this run.
+
+    Attributes:
+        task: The open task.
+        number: Its number in the journal.
+        played: Which of its samples are played.
+        seal: Under which its ended samples are kept.
+        is_changed: Whether its sources changed since an earlier part of this run, so that other questions are no
+            surprise.
+        chunk: How many samples share a thread hop; follows how long they take.
+        may_overlap: Whether the user has asked for several scoring threads, so that scoring that waits may overlap.
+        image_bytes: What an image of this task takes in memory, from those seen so far.
+        asks_judges: Whether its scoring is known to ask a judge, so that samples are scored one by one and wait
+            together.
+    """
+
+    task: Task
+    number: int
+    played: range
+    seal: str
+    is_changed: bool = False
+    chunk: int = 16
+    image_bytes: float = 1_000_000.0
+    n_nondeterministic: int = 0
+    may_overlap: bool = False
+    asks_judges: bool = False
+    n_timed: int = 0
+    waiting_share: float = 0.0
+    score_s: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """The task's name."""
+        return self.task.spec.name
+
+    @property
+    def is_text_only(self) -> bool:
+        """Whether its requests carry no media."""
+        return self.task.needs.modalities <= {"text"}
+
+    def weigh(self, request: Request) -> int:
+        """About how many bytes a request's decoded media will take."""
+        return int(sum(image.held_bytes() or self.image_bytes for image in request.images()))
+
+    def learn_image(self, request: Request) -> None:
+        """Learn what an image takes: decoded, or as an endpoint is sent it."""
+        for image in request.images():
+            held = image.held_bytes() or _SENT_COPIES * image.held_encoded_bytes()
+            if held:
+                self.image_bytes += 0.1 * (held - self.image_bytes)
+
+    @property
+    def waits(self) -> bool:
+        """Whether its scoring is seen to spend most of its time waiting and not computing, so that it gains from
+        company.
+        """
+        return (
+            self.may_overlap
+            and self.n_timed >= _WAITS_AFTER
+            and self.waiting_share > _WAITS_SHARE
+            and self.score_s > _WAITS_S
+        )
+
+    def learn_waiting(self, wall_s: float, cpu_s: float) -> None:
+        """Learn how much of a score's time is waiting."""
+        self.n_timed += 1
+        weight = 1 / min(self.n_timed, 8)
+        share = 1 - cpu_s / wall_s if wall_s > 0 else 0.0
+        self.waiting_share += weight * (share - self.waiting_share)
+        self.score_s += weight * (wall_s - self.score_s)
+
+    def learn(self, n_samples: int, seconds: float) -> None:
+        """Adapt the chunk to what a thread hop took."""
+        if self.task.needs.roles or self.asks_judges:
+            self.chunk = 1
+            return
+        fitting = int(_CHUNK_TARGET_S * n_samples / seconds) if seconds > 0 else _CHUNK_MOST
+        most = _CHUNK_MOST if self.is_text_only else _CHUNK_MOST_MEDIA
+        self.chunk = max(1, min(most, (self.chunk + fitting + 1) // 2))
+
+
+@dataclass(slots=True, eq=False)
+class PendingRequest:
+    """A request on its way. ``waiter`` is set for a request made through an RoleClient, whose caller is waiting;
+    ``batch_key`` by a lane that makes batches.
+    """
+
+    play: RunningSample
+    role: str
+    request: Request
+    fingerprint: str
+    occurrence: int
+    turn: int
+    slot: int = 0
+    tries: int = 0
+    weight: int = 0
+    response: Response | None = None
+    waiter: threading.Event | None = None
+    batch_key: Hashable = None
+
+
+@dataclass(slots=True, eq=False)
+class RunningSample:
+    """A sample between its first prompt and its end."""
+
+    task: RunningTask
+    sample: Sample
+    generator: Any = None
+    known: dict[AnswerKey, str] = field(default_factory=dict)
+    used: dict[AnswerKey, int] = field(default_factory=dict)
+    occurrences: dict[tuple[str, str], int] = field(default_factory=dict)
+    turns: int = 0
+    steps: int = 0
+    responses: list[Response] = field(default_factory=list)
+    waiting: list[PendingRequest] = field(default_factory=list)
+    n_waiting: int = 0
+    is_single: bool = True
+    judge_calls: list[str] = field(default_factory=list)
+    failed_judgements: dict[str, str] = field(default_factory=dict)
+    refused_verdicts: list[str] = field(default_factory=list)
+    n_asking: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def let_go(self) -> None:
+        """Drop what an ended sample holds, so that its media is freed now and not when cycles are collected."""
+        self.generator = None
+        self.waiting = []
+        self.responses = []
+        self.known = {}
+
+    def ask(self, role: str, request: Request, slot: int = 0) -> PendingRequest:
+        """Number a request within this sample."""
+        mark = request_fingerprint(request)
+        with self.lock:
+            occurrence = self.occurrences.get((role, mark), 0)
+            self.occurrences[role, mark] = occurrence + 1
+            self.turns += 1
+            return PendingRequest(self, role, request, mark, occurrence, self.turns, slot)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a sample ended."""
+
+    play: RunningSample
+    status: SampleStatus
+    score: Score | None = None
+    error: Error | None = None
+    returned: Any = None
+
+
+@dataclass(slots=True)
+class Progressed:
+    """What a chunk of samples came to: requests to ask, and ends. ``left`` are those not advanced yet: the chunk turned
+    out to be too large to be advanced one after the other.
+    """
+
+    asked: list[PendingRequest] = field(default_factory=list)
+    ended: list[Ended] = field(default_factory=list)
+    left: Sequence[RunningSample] = ()
+
+
+class RolloutWorker:
+    """Advances samples.
+
+    Args:
+        gate: The gate of the run.
+        make_asker: Gives a sample its RoleClient.
+    """
+
+    def __init__(self, gate: Gate, make_asker: Any) -> None:
+        self._gate = gate
+        self._make_asker = make_asker
+
+    def begin(self, task: RunningTask, indices: range, known: Sequence[dict[AnswerKey, str]] | None) -> Progressed:
+        """Start samples and take what they ask first. A row that cannot be read fails alone.
+
+        Args:
+            task: Their task.
+            indices: Which samples.
+            known: For each, the answers that an earlier part of the run has.
+        """
+        progressed = Progressed()
+        plays = [RunningSample(task, sample) for sample in self._samples(task, indices, progressed)]
+        if known is not None:
+            for play in plays:
+                play.known = known[play.sample.index - indices.start]
+        for play in plays:
+            play.generator = task.task.play(play.sample)
+        return self.advance(plays, progressed)
+
+    def _samples(self, task: RunningTask, indices: range, progressed: Progressed) -> Sequence[Sample]:
+        reading = f"Reading the data of task {task.name!r}"
+        try:
+            with boundary(DataError, reading):
+                return task.task.samples[indices.start : indices.stop]
+        except PolymeterError:
+            samples = []
+            for index in indices:
+                try:
+                    with boundary(DataError, reading):
+                        samples.append(task.task.samples[index])
+                except PolymeterError as error:
+                    unread = RunningSample(task, Sample(task.name, str(index), index, {}))
+                    progressed.ended.append(
+                        Ended(unread, SampleStatus.ERROR, error=Error.from_exception(error, "data"))
+                    )
+            return samples
+
+    def advance(self, plays: Sequence[RunningSample], progressed: Progressed | None = None) -> Progressed:
+        """Send samples what they wait for; take what they ask next, or score them."""
+        progressed = progressed or Progressed()
+        if not plays:
+            return progressed
+        task, started, n_advanced = plays[0].task, time.perf_counter(), 0
+        for play in plays:
+            self._advance(play, progressed)
+            n_advanced += 1
+            if task.asks_judges:
+                progressed.left = plays[n_advanced:]
+                break
+        task.learn(n_advanced, time.perf_counter() - started)
+        return progressed
+
+    def replay(self, play: RunningSample, recall: Callable[[PendingRequest], Response | None]) -> Ended:
+        """Play and score a sample over answers that are all there.
+
+        Args:
+            play: The sample, fresh.
+            recall: Gives the stored answer of a request; ``None``: there is none, and the sample fails.
+        """
+        progressed = Progressed()
+        play.generator = play.task.task.play(play.sample)
+        self._advance(play, progressed)
+        while not progressed.ended:
+            for asked in play.waiting:
+                missing = Error("score", "The journal does not hold an answer that this sample's score rests on.")
+                asked.response = recall(asked) or Response(error=missing)
+            self._advance(play, progressed)
+        return progressed.ended[0]
+
+    def score(self, play: RunningSample, played: Rollout) -> Score:
+        """Score a finished play.
+
+        Raises:
+            ScoreError: The task's own code failed.
+            UnscoredError: A judge that it asked could not answer, or gave no verdict.
+        """
+        task, asker = play.task, self._make_asker(play)
+        doing = f"Scoring a sample of task {task.name!r}"
+        with self._guarded(task, play.sample.id, "score"), answering_through(asker), boundary(ScoreError, doing):
+            wall, cpu = time.perf_counter(), time.thread_time()
+            score = task.task.score(play.sample, played, asker)
+            if task.task.is_guest and not play.judge_calls:
+                task.learn_waiting(time.perf_counter() - wall, time.thread_time() - cpu)
+        task.asks_judges = task.asks_judges or bool(play.judge_calls)
+        if play.failed_judgements:
+            why = next(iter(play.failed_judgements.values()))
+            raise UnscoredError(f"A judge could not be asked, so this sample has no score. {why}")
+        if play.refused_verdicts:
+            raise UnscoredError(play.refused_verdicts[0])
+        if play.judge_calls:
+            return Score(
+                score.values, score.target, score.answer, score.explanation, score.log, tuple(play.judge_calls)
+            )
+        return score
+
+    def _advance(self, play: RunningSample, progressed: Progressed) -> None:
+        failed = [
+            asked.response for asked in play.waiting if asked.response is not None and asked.response.error is not None
+        ]
+        if failed:
+            play.generator.close()
+            error = failed[0].error
+            status = SampleStatus.REFUSED if error is not None and error.kind == "refused" else SampleStatus.ERROR
+            progressed.ended.append(Ended(play, status, error=error))
+            return
+        try:
+            requests = self._next(play)
+        except StopIteration as stop:
+            progressed.ended.append(self._end(play, stop.value))
+            return
+        except PolymeterError as error:
+            kind: ErrorKind = "data" if isinstance(error, DataError) else "guest"
+            progressed.ended.append(Ended(play, SampleStatus.ERROR, error=Error.from_exception(error, kind)))
+            return
+        play.is_single = isinstance(requests, Request)
+        try:
+            # What is shown is identity, and may not be there; what task code puts in a request may have none.
+            with boundary(DataError, f"Asking for a sample of task {play.task.name!r}"):
+                asked_now: tuple[Request, ...] = (requests,) if play.is_single else tuple(requests)
+                play.waiting = [play.ask(MODEL_ROLE, request, slot) for slot, request in enumerate(asked_now)]
+        except PolymeterError as error:
+            play.generator.close()
+            progressed.ended.append(Ended(play, SampleStatus.ERROR, error=Error.from_exception(error, "data")))
+            return
+        play.n_waiting = len(play.waiting)
+        if play.waiting:
+            progressed.asked.extend(play.waiting)
+        else:
+            self._advance(play, progressed)
+
+    def _next(self, play: RunningSample) -> Any:
+        sent: Any = None
+        if play.waiting:
+            answers = tuple(asked.response for asked in play.waiting if asked.response is not None)
+            play.responses.extend(answers)
+            sent = answers[0] if play.is_single else answers
+        elif play.steps:
+            sent = ()
+        play.steps += 1
+        ended: StopIteration | None = None
+        doing = f"Playing a sample of task {play.task.name!r}"
+        with self._guarded(play.task, play.sample.id, f"play:{play.steps}"), boundary(ScoreError, doing):
+            try:
+                return play.generator.send(sent)
+            except StopIteration as stop:
+                ended = stop
+        raise ended
+
+    def _end(self, play: RunningSample, returned: Any) -> Ended:
+        try:
+            score = self.score(play, Rollout(tuple(play.responses), returned))
+        except UnscoredError as error:
+            return Ended(play, SampleStatus.UNSCORED, error=Error.from_exception(error, "score"), returned=returned)
+        except PolymeterError as error:
+            is_judged = not (play.failed_judgements or play.refused_verdicts)
+            status = SampleStatus.ERROR if is_judged else SampleStatus.UNSCORED
+            kind: ErrorKind = "data" if isinstance(error, DataError) else "score"
+            return Ended(play, status, error=Error.from_exception(error, kind), returned=returned)
+        return Ended(play, SampleStatus.OK, score, returned=returned)
+
+    @contextmanager
+    def _guarded(self, task: RunningTask, sample: str, hook: str) -> Iterator[None]:
+        if not task.task.is_guest:
+            yield
+        elif task.task.is_thread_safe or (hook == "score" and task.waits):
+            with self._gate.beside(task.name, sample, hook):
+                yield
+        else:
+            with self._gate.enter(task.name, sample, hook):
+                yield

@@ -1,0 +1,67 @@
+"""What the built-in dataset classes share: how their tables are read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from polymeter.data.tables import read_texts, read_words
+from polymeter.formats.table.base import ImageBaseDataset
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_HERE = __name__.rpartition(".")[0] + "."
+
+
+class BuiltIn:
+    """A mix-in of the base classes of dataset classes."""
+
+    DATASET_URL: ClassVar[dict[str, str]] = {}
+    DATASET_MD5: ClassVar[dict[str, str]] = {}
+
+    data: pd.DataFrame
+    data_path: str
+    dataset_name: str
+
+    if TYPE_CHECKING:
+
+        def _row(self, line: Any) -> Any: ...
+        def dump_image(self, line: Any) -> list[str]: ...
+
+    @property
+    def is_thread_safe(self) -> bool:
+        """Whether rows may be scored at the same time: not where a class of somebody else derives from this one."""
+        return self._is_own
+
+    def read_table(self, path: Path | str) -> pd.DataFrame:
+        """The table of a file. Only empty cells are empty: "None" and "NA" are answers and options like any other.
+
+        What is shown and compared is what is written: cells stay texts, so that ``1.50`` is not shown as ``1.5``. A
+        class of somebody else that derives from this one has numbers where it expects them.
+
+        Raises:
+            DataError: There is no such file, or it is not a table of text in UTF-8.
+        """
+        return read_texts(path) if self._is_own else read_words(path)
+
+    @property
+    def _is_own(self) -> bool:
+        """Whether no code but Polymeter's looks at the table."""
+        return type(self).__module__.startswith(_HERE)
+
+    def images_of(self, row: Any) -> list[dict[str, str]]:
+        """The images of a row as the beginning of a message."""
+        return [{"type": "image", "value": str(path)} for path in self.dump_image(row)]
+
+
+class EveryRow(ImageBaseDataset):
+    """Images, where rows without one stay in the table: they are asked without one.
+
+    Args:
+        dataset: The name of a table in the folder of tables.
+        skip_noimg: Leave out rows whose ``image`` is empty.
+    """
+
+    def __init__(self, dataset: str, skip_noimg: bool = False) -> None:
+        super().__init__(dataset, skip_noimg)

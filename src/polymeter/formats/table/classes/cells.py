@@ -1,0 +1,104 @@
+"""What a cell of a table says."""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from polymeter.core.errors import DataError
+from polymeter.data.tables import is_nothing
+from polymeter.formats.table.cells import NOT_LITERAL, place
+from polymeter.formats.table.classes.columns import OPTION_COLUMNS
+
+
+def is_empty(cell: Any) -> bool:
+    """Whether a cell holds nothing, or blanks only."""
+    return is_nothing(cell) or (isinstance(cell, str) and not cell.strip())
+
+
+def text_of(cell: Any) -> str:
+    """A cell as text; a whole number that was read as a float, because other cells are empty, without its ``.0``."""
+    if is_empty(cell):
+        return ""
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
+
+
+def column(line: Mapping[str, Any], name: str) -> str:
+    """The text in a column of a row; empty where the row has none."""
+    return text_of(line.get(name))
+
+
+def options_of(line: Mapping[str, Any]) -> dict[str, str]:
+    """The options of a row: letter → text, without the empty ones."""
+    cells = {letter: line[letter] for letter in OPTION_COLUMNS if letter in line}
+    return {letter: text_of(cell) for letter, cell in cells.items() if not is_empty(cell)}
+
+
+def list_of(line: Mapping[str, Any], name: str) -> list[str]:
+    """The texts in a cell: a list as JSON or as Python writes it, or else one text.
+
+    Nothing in it is run: a cell that looks like a list and is none is one text.
+    """
+    text = column(line, name).strip()
+    if not text:
+        return []
+    if text.startswith("[") and text.endswith("]"):
+        for read in (json.loads, ast.literal_eval):
+            try:
+                items = read(text)
+            except NOT_LITERAL:
+                continue
+            return [text_of(item) for item in items if not is_empty(item)]
+    return [text]
+
+
+def number_of(line: Mapping[str, Any], name: str) -> float | None:
+    """The number in a cell; ``None`` where it is empty.
+
+    Raises:
+        DataError: It holds something else.
+    """
+    text = column(line, name)
+    if not text:
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise DataError(f"{text[:80]!r} is no number.", where=place_of(line, name))
+    return number
+
+
+def count_of(line: Mapping[str, Any], name: str) -> int | None:
+    """The whole number above zero in a cell; ``None`` where it is empty.
+
+    Raises:
+        DataError: It holds something else.
+    """
+    number = number_of(line, name)
+    if number is None:
+        return None
+    if not (number.is_integer() and number > 0):
+        raise DataError(f"{column(line, name)[:80]!r} is no whole number above zero.", where=place_of(line, name))
+    return int(number)
+
+
+def required(line: Mapping[str, Any], name: str) -> str:
+    """The text in a column of a row.
+
+    Raises:
+        DataError: There is none.
+    """
+    text = column(line, name)
+    if not text:
+        raise DataError(f"The {name} of this row is empty.", where=place_of(line, name))
+    return text
+
+
+def place_of(line: Mapping[str, Any], name: str) -> str:
+    """A row and column, for messages."""
+    return place(line.get("index"), name)

@@ -1,0 +1,202 @@
+"""Text-to-image and image editing over a table: ``prompt``, for editing ``image`` or ``image_path``, and columns that
+say how pictures are scored.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from polymeter.core.errors import DataError
+from polymeter.core.role_client import has_role
+from polymeter.core.task import ReduceContext, Result, Row
+from polymeter.formats.table.base import TextBaseDataset
+from polymeter.formats.table.classes.built_in import BuiltIn, EveryRow
+from polymeter.formats.table.classes.cells import column, count_of, is_empty, number_of, place_of, required
+from polymeter.formats.table.classes.images.pictures import picture_in
+from polymeter.formats.table.classes.images.scoring import (
+    CHECKLIST,
+    REFERENCE,
+    SCALE,
+    SCENE,
+    SCORED_BY,
+    by_checklist,
+    by_reference,
+    by_scale,
+    by_scene,
+    joined,
+    metrics_of,
+    ways,
+)
+from polymeter.formats.table.classes.repeats import mean_over
+from polymeter.formats.table.classes.results import sorted_results
+from polymeter.judge import ROLE
+from polymeter.metrics import perceptual
+from polymeter.metrics.detectors import check_detector
+
+_COUNTS = ("width", "height", "num_inference_steps")
+_NUMBERS = ("guidance_scale", "strength")
+_MAIN = {SCENE: "correct", REFERENCE: "psnr", CHECKLIST: "checklist"}
+
+
+class GeneratedImages(BuiltIn):
+    """What text-to-image and editing have in common. A mix-in of the base classes.
+
+    A row is scored by every column of these that it fills: ``scene`` (GenEval's schema, as JSON) gives ``correct``,
+    ``count``, ``colour`` and ``position``; ``reference`` (a picture as base64, or its path) gives ``psnr`` and
+    ``ssim``, and ``lpips`` where ``--weights lpips=PATH`` names its weights; ``checklist`` (a list of statements)
+    gives ``checklist`` and ``checklist_all`` by the run's judge. A row without any of them has a ``judge_score`` from
+    0 to 10 where the run has a judge, else no score.
+
+    Several pictures of one prompt are scored one by one, and the row has the mean, as GenEval, WISE and DPG-Bench
+    report; a best-of-n would depend on how many are drawn.
+    """
+
+    detector = ""
+    """Who looks for the things of a scene: ``shapes``, or ``hf:PATH_OR_ID``; empty: ``shapes`` where it can."""
+    METRICS: ClassVar[dict[str, bool]] = {
+        **dict.fromkeys(("correct", "count", "colour", "position", "psnr", "ssim"), True),
+        "lpips": False,
+        **dict.fromkeys(("checklist", "checklist_all", "judge_score"), True),
+    }
+
+    def generation_settings(self, line: Mapping[str, Any]) -> dict[str, Any]:
+        """What the table says of how a row is drawn: ``negative_prompt``, ``width``, ``height``,
+        ``num_inference_steps``, ``guidance_scale`` and ``strength``, as far as it has such columns and fills them.
+
+        Raises:
+            DataError: A number is none.
+        """
+        settings: dict[str, Any] = {}
+        negative = column(line, "negative_prompt")
+        if negative:
+            settings["negative_prompt"] = negative
+        settings |= {name: count_of(line, name) for name in _COUNTS} | {
+            name: number_of(line, name) for name in _NUMBERS
+        }
+        return {name: value for name, value in settings.items() if value is not None}
+
+    def evaluate_sample(self, line: Mapping[str, Any], prediction: Any, **judge_kwargs: Any) -> dict[str, Any]:
+        """Score the pictures of one row; see the class for the metrics.
+
+        Args:
+            line: The row.
+            prediction: The pictures.
+            **judge_kwargs: Not used: a run's judge is known without them.
+
+        Raises:
+            DataError: A scoring column cannot be read.
+            UnscoredError: The judge gave no verdict.
+        """
+        images = list(prediction) if isinstance(prediction, (list, tuple)) else [prediction]
+        chosen = ways(line, has_judge=has_role(ROLE))
+        if not chosen:
+            return {"explanation": _why_unscored(line)}
+        prompt, inputs = column(line, "prompt"), self._inputs(line)
+        reference = picture_in(line, REFERENCE, self._folders()) if REFERENCE in chosen else None
+
+        def score(image: Any) -> dict[str, Any]:
+            made = {
+                SCENE: lambda: by_scene(line, image, self.detector),
+                REFERENCE: lambda: by_reference(image, reference),
+                CHECKLIST: lambda: by_checklist(line, image, prompt, inputs),
+                SCALE: lambda: by_scale(image, prompt, inputs),
+            }
+            return joined([made[way]() for way in chosen])
+
+        found = mean_over(images, score)
+        # The report shows the reference beside the picture.
+        return found if reference is None else {**found, "reference": reference}
+
+    def results(self, rows: Iterable[Row], context: ReduceContext) -> list[Result]:
+        """The metrics over all rows and by ``category``, ``tag`` and the like, without those that no row has. A metric
+        is planned for the rows that ask for it.
+        """
+        main = next((_MAIN[name] for name in SCORED_BY if name in self.data.columns), "judge_score")
+        rows = list(rows)
+        found = sorted_results(rows, self.data, {main: True, **self.METRICS}, context)
+        lines = (self.data.iloc[row.index] for row in rows)
+        planned = Counter(name for line in lines for name in metrics_of(line, has_judge=ROLE in context.roles))
+        return [
+            replace(result, n_planned=None if result.subset else planned.get(result.metric))
+            for result in found
+            if result.n or (result.metric == main and not result.subset)
+        ]
+
+    def check_scoring(self) -> None:
+        """See whether the detector and the weights that are named can be had, before anything is drawn.
+
+        Raises:
+            PlanError: They cannot, and rows have scenes or references.
+        """
+        if REFERENCE in self.data.columns and perceptual.is_placed():
+            perceptual.read_perceptual(None)
+        if self.detector and SCENE in self.data.columns:
+            check_detector(self.detector)
+
+    def notes(self) -> tuple[str, ...]:
+        """What a user should know of how the table is scored."""
+        filled = {name for name in SCORED_BY if name in self.data.columns and not self.data[name].map(is_empty).all()}
+        if not filled:
+            return (
+                "No column says how its pictures are scored (scene, reference, checklist): they have a score only "
+                "where the run has a judge.",
+            )
+        return ("Its checklists are gone through only where the run has a judge.",) if CHECKLIST in filled else ()
+
+    def _inputs(self, line: Mapping[str, Any]) -> Sequence[str]:
+        """The pictures that the model was given."""
+        return ()
+
+    def _folders(self) -> list[Path]:
+        """Where paths in cells are looked for."""
+        beside, root = Path(self.data_path).parent if self.data_path else None, getattr(self, "img_root", None)
+        return [Path(place) for place in (beside, root) if place]
+
+
+class TextToImageDataset(GeneratedImages, TextBaseDataset):
+    """Pictures from prompts."""
+
+    TYPE = "T2I"
+
+    def build_prompt(self, line: Any) -> list[dict[str, str]]:
+        """The prompt, with nothing added.
+
+        Args:
+            line: A row, or its position.
+        """
+        row = self._row(line)
+        return [{"type": "text", "value": required(row, "prompt")}]
+
+
+class ImageEditingDataset(GeneratedImages, EveryRow):
+    """Pictures changed by a prompt."""
+
+    TYPE = "IT2I"
+
+    def build_prompt(self, line: Any) -> list[dict[str, str]]:
+        """The pictures of a row, then its prompt, with nothing added.
+
+        Args:
+            line: A row, or its position.
+
+        Raises:
+            DataError: It has no picture, or no prompt.
+        """
+        row = self._row(line)
+        images = self.images_of(row)
+        if not images:
+            raise DataError("This row has no image to edit.", where=place_of(row, "image"))
+        return [*images, {"type": "text", "value": required(row, "prompt")}]
+
+    def _inputs(self, line: Mapping[str, Any]) -> Sequence[str]:
+        return [str(path) for path in self.dump_image(line)]
+
+
+def _why_unscored(line: Mapping[str, Any]) -> str:
+    if is_empty(line.get(CHECKLIST)):
+        return "Nothing scores this picture: its row has no scene, reference or checklist, and the run no judge."
+    return "The checklist of this row needs a judge, and the run has none."

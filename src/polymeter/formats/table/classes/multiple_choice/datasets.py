@@ -1,0 +1,248 @@
+"""Multiple choice over a table: a question, options ``A``, ``B``, … and in ``answer`` the letter of the right one."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from polymeter.core.errors import DataError
+from polymeter.core.status import SampleStatus
+from polymeter.core.task import ReduceContext, Result, Row, Score
+from polymeter.formats.table.base import ImageBaseDataset, TextBaseDataset
+from polymeter.formats.table.classes.built_in import BuiltIn, EveryRow
+from polymeter.formats.table.classes.cells import column, is_empty, options_of, place_of, required
+from polymeter.formats.table.classes.columns import OPTION_COLUMNS
+from polymeter.formats.table.classes.multiple_choice import circular
+from polymeter.formats.table.classes.multiple_choice.reading import EXACT_MATCHING, Reading, may_ask, read_choice
+from polymeter.formats.table.classes.multiple_choice.table import HIT, accuracy_table
+from polymeter.formats.table.classes.prediction_files import scored, side_file
+from polymeter.formats.table.classes.results import ROTATION, UNPARSED, sorted_results
+from polymeter.formats.table.roots import file_stem
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ACC, CIRCULAR = "acc", "circular_acc"
+_OTHER = "Other Answers"
+_INSTRUCTION = "Please select the correct answer from the options above. \n"
+
+
+class MultipleChoice(BuiltIn):
+    """What multiple choice is, whether or not it comes with images. A mix-in of the base classes.
+
+    Metrics:
+        ``acc``: share of questions answered right, options in their original order. Where the table has rotated copies
+        of its questions, also ``circular_acc``: share of questions answered right in every rotation, and
+        ``rotation_acc``: share of all copies answered right. ``unparsed``: share of answers that name no option by the
+        rules, where no judge was there to read them; they count as wrong, and never as an option by chance.
+    """
+
+    TYPE = "MCQ"
+    METRICS: ClassVar[dict[str, bool]] = {ACC: True, CIRCULAR: True, ROTATION: True, UNPARSED: False}
+
+    def build_prompt(self, line: Any) -> list[dict[str, str]]:
+        """The images of a row, then hint, question, options and an instruction, as VLMEvalKit words them.
+
+        Args:
+            line: A row, or its position.
+        """
+        row = self._row(line)
+        return [*self.images_of(row), {"type": "text", "value": prompt_of(row)}]
+
+    def expand(self, data: pd.DataFrame) -> pd.DataFrame:
+        """The rows of circular evaluation: each question followed by its rotations, unless the table has them.
+
+        Raises:
+            DataError: An index is no whole number.
+        """
+        if circular.has_rotations(data):
+            return data
+        self.__dict__["_shares_images"] = True
+        return circular.with_rotations(data, OPTION_COLUMNS)
+
+    def images_of(self, row: Any) -> list[dict[str, str]]:
+        """The images of a row. Rotations that were made here share the files of their question."""
+        if self.__dict__.get("_shares_images"):
+            row = {**row, "index": row[circular.GROUP]}
+        return super().images_of(row)
+
+    def cluster(self, line: Mapping[str, Any]) -> str | None:
+        """What the rotations of a question share; ``None`` where there are none."""
+        return circular.group_of(line) if self._is_circular else None
+
+    def evaluate_sample(self, line: Mapping[str, Any], prediction: Any, **judge_kwargs: Any) -> dict[str, Any]:
+        """Score the answer to one row; see the class for the metrics.
+
+        Raises:
+            DataError: The row's ``answer`` is none of its options.
+            UnscoredError: The judge gave no verdict.
+        """
+        gold = gold_of(line)
+        reading = _read(line, str(prediction), is_judged=gold is not None and may_ask(judge_kwargs))
+        if gold is None:
+            return {"answer": reading.option or "", "explanation": "This row has no 'answer' to compare with."}
+        hit = float(reading.option == gold)
+        values = {ROTATION: hit} if self._is_circular else {}
+        if not self._is_circular or circular.is_original(line):
+            values[ACC] = hit
+        values[UNPARSED] = float(reading.how == "none")
+        return {**values, "answer": reading.option or "", "explanation": _explained(reading, gold)}
+
+    def results(self, rows: Iterable[Row], context: ReduceContext) -> list[Result]:
+        """The metrics over all questions and by ``split``, ``l2-category`` and ``category``."""
+        kept = list(rows)
+        found = sorted_results(kept, self.data, self.METRICS, context)
+        if not self._is_circular:
+            return found
+        places = circular.groups_of(self.data)
+        found += sorted_results(_questions(kept, places), self.data, {CIRCULAR: True}, context)
+        order, planned = [*self.METRICS], _planned(kept, places)
+        found = [replace(item, n_planned=None if item.subset else planned.get(item.metric)) for item in found]
+        return sorted(found, key=lambda result: order.index(result.metric) if result.metric in order else len(order))
+
+    def evaluate(self, eval_file: str, **judge_kwargs: Any) -> pd.DataFrame:
+        """Accuracies by split and category of a prediction file, kept beside it as ``…_acc.csv``.
+
+        Where the table has rotated copies of its questions a question is right when all its rotations are, as
+        VLMEvalKit reports MMBench; a column ``protocol`` says so, and rows with the plain accuracy follow.
+
+        Args:
+            eval_file: The file.
+            **judge_kwargs: ``model`` names the judge (``exact_matching``: rules alone), ``nproc`` how many rows are
+                read at a time.
+
+        Raises:
+            DataError: The file holds no predictions.
+            PlanError: A judge is named, and none is there.
+        """
+        from polymeter.data.formats import dump
+
+        nproc = judge_kwargs.pop("nproc", None)
+        may_ask(judge_kwargs)
+        data = scored(eval_file, lambda line, answer: self.evaluate_sample(line, answer, **judge_kwargs), nproc)
+        data[HIT] = data[ROTATION] if ROTATION in data.columns else data.get(ACC, math.nan)
+        reader = file_stem(judge_kwargs.get("model") or EXACT_MATCHING)
+        dump(data, side_file(eval_file, f"_{reader}_result{Path(eval_file).suffix}"))
+        table = _circular_table(data) if self._is_circular else accuracy_table(data)
+        dump(table, side_file(eval_file, "_acc.csv"))
+        return table
+
+    @property
+    def _is_circular(self) -> bool:
+        """Whether the table has rotated copies of its questions; found once for each table."""
+        known = self.__dict__.get("_rotations_of")
+        if known is None or known[0] is not self.data:
+            known = (self.data, circular.has_rotations(self.data))
+            self.__dict__["_rotations_of"] = known
+        return bool(known[1])
+
+
+class ImageMCQDataset(MultipleChoice, ImageBaseDataset):
+    """Multiple choice over images."""
+
+
+class TextMCQDataset(MultipleChoice, TextBaseDataset):
+    """Multiple choice without images."""
+
+
+class CustomMCQDataset(ImageMCQDataset, EveryRow):
+    """Multiple choice over images, of a table without a URL."""
+
+
+class CustomTextMCQDataset(TextMCQDataset):
+    """Multiple choice without images, of a table without a URL."""
+
+
+def _planned(rows: Sequence[Row], places: Sequence[tuple[str, bool]]) -> dict[str, int]:
+    """How many questions each protocol would score if no sample had failed: those asked in their original order, and
+    those asked in every rotation.
+    """
+    asked = Counter(places[row.index][0] for row in rows)
+    whole = sum(asked[group] == size for group, size in Counter(group for group, _ in places).items())
+    return {ACC: sum(places[row.index][1] for row in rows), CIRCULAR: whole}
+
+
+def _questions(rows: Sequence[Row], places: Sequence[tuple[str, bool]]) -> list[Row]:
+    """One row per question, with whether all its rotations were answered right. It stands where the question does in
+    its original order.
+    """
+    label = next((key[1] for row in rows if row.score for key in row.score.values), "none")
+    hits = [
+        (places[row.index][0], float(row.score.values[ROTATION, label]))
+        for row in rows
+        if row.score is not None and (ROTATION, label) in row.score.values
+    ]
+    verdicts = circular.all_right(hits, Counter(group for group, _ in places))
+    originals = {group: index for index, (group, is_original) in enumerate(places) if is_original}
+    return [
+        Row(group, originals[group], (), None, SampleStatus.OK, Score({(CIRCULAR, label): verdict}))
+        for group, verdict in verdicts.items()
+        if group in originals
+    ]
+
+
+def prompt_of(line: Mapping[str, Any]) -> str:
+    """Hint, question, options and the instruction to choose; without options the question alone."""
+    hint = column(line, "hint")
+    lines = [f"Hint: {hint}\n"] if hint else []
+    lines.append(f"Question: {required(line, 'question')}\n")
+    options = options_of(line)
+    if options:
+        lines += ["Options:\n", *(f"{letter}. {text}\n" for letter, text in options.items()), _INSTRUCTION]
+    return "".join(lines)
+
+
+def gold_of(line: Mapping[str, Any]) -> str | None:
+    """The letter of the right option: what ``answer`` says, or the option whose text it is. ``A`` for a row without
+    options, ``None`` for one without an answer.
+
+    Raises:
+        DataError: It is neither.
+    """
+    if is_empty(line.get("answer")):
+        return None
+    said = column(line, "answer").strip()
+    options = options_of(line)
+    if not options:
+        return "A"
+    if said.upper() in options:
+        return said.upper()
+    named = [letter for letter, text in options.items() if text.strip() == said]
+    if len(named) == 1:
+        return named[0]
+    raise DataError(
+        f"The answer {said[:80]!r} is none of the options {', '.join(options)}.", where=place_of(line, "answer")
+    )
+
+
+def _read(line: Mapping[str, Any], answer: str, *, is_judged: bool) -> Reading:
+    """Read an answer. A row without options is an open question among multiple choice, as MMMU has some: its gold
+    answer and all others are then what the answer is held against, but it cannot name them by letter.
+    """
+    options = options_of(line)
+    choices = options or {"A": column(line, "answer"), "B": _OTHER}
+    question = column(line, "question")
+    return read_choice(answer, choices, question, is_judged=is_judged, by_letter=bool(options))
+
+
+def _explained(reading: Reading, gold: str) -> str:
+    if reading.how == "none":
+        return f"how read: none (the answer names no option by the rules, and no judge read it); right: {gold}"
+    return f"how read: {reading.how}; chosen: {reading.option or 'no option'}; right: {gold}"
+
+
+def _circular_table(data: pd.DataFrame) -> pd.DataFrame:
+    """Accuracies by both protocols, the circular one first."""
+    import pandas as pd
+
+    places = circular.groups_of(data)
+    hits = [(group, hit) for (group, _), hit in zip(places, data[HIT], strict=True) if not math.isnan(hit)]
+    verdicts = circular.all_right(hits, Counter(group for group, _ in places))
+    plain = data[[is_original for _, is_original in places]]
+    whole = plain.assign(**{HIT: [verdicts.get(group, math.nan) for group, is_original in places if is_original]})
+    tables = {"circular": accuracy_table(whole), "plain": accuracy_table(plain)}
+    return pd.concat([table.assign(protocol=name) for name, table in tables.items()], ignore_index=True)

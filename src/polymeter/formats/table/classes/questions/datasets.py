@@ -1,0 +1,167 @@
+"""Questions with open answers over a table: ``question``, and in ``answer`` one right answer or a list of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from polymeter.core.task import ReduceContext, Result, Row
+from polymeter.formats.table.base import ImageBaseDataset, TextBaseDataset
+from polymeter.formats.table.classes.built_in import BuiltIn, EveryRow
+from polymeter.formats.table.classes.cells import column, list_of, required
+from polymeter.formats.table.classes.multiple_choice.reading import may_ask
+from polymeter.formats.table.classes.prediction_files import percentages, scored, side_file
+from polymeter.formats.table.classes.questions.scoring import (
+    ACCURACY,
+    ANLS,
+    EXACT,
+    JUDGED,
+    RELAXED,
+    VQA,
+    by_judge,
+    by_rules,
+    main_metric,
+)
+from polymeter.formats.table.classes.questions.yes_no import is_yes_or_no, read_yes_or_no
+from polymeter.formats.table.classes.results import UNPARSED, sorted_results
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ACC = "acc"
+_SHORT = "\nAnswer the question using a single word or phrase."
+
+
+class OpenQuestions(BuiltIn):
+    """What questions with open answers are, whether or not they come with images. A mix-in of the base classes.
+
+    Metrics:
+        ``exact_match``: equal to a gold answer after the VQA challenge's normalisation. ``anls``: similarity to the
+        nearest one. ``vqa_accuracy`` where a question has ten gold answers. ``relaxed_accuracy`` and ``accuracy`` for
+        the datasets that are reported by them (by name: ChartQA; OCRVQA and GQA). ``judge_acc`` where the run has a
+        judge: the share that equals a gold or means the same by the judge's grade.
+
+    Where all answers of a table are yes or no: ``acc``, and ``unparsed``, the share of answers that say neither and
+    that no judge read; they count as wrong.
+    """
+
+    TYPE = "VQA"
+    METRICS: ClassVar[dict[str, bool]] = {
+        **dict.fromkeys((EXACT, ACCURACY, RELAXED, VQA, ANLS, JUDGED, ACC), True),
+        UNPARSED: False,
+    }
+
+    def build_prompt(self, line: Any) -> list[dict[str, str]]:
+        """The images of a row, then its hint if it has one, and its question, with nothing added.
+
+        Args:
+            line: A row, or its position.
+        """
+        row = self._row(line)
+        hint = column(row, "hint")
+        question = required(row, "question")
+        return [*self.images_of(row), {"type": "text", "value": f"Hint: {hint}\n{question}" if hint else question}]
+
+    def evaluate_sample(self, line: Mapping[str, Any], prediction: Any, **judge_kwargs: Any) -> dict[str, Any]:
+        """Score the answer to one row; see the class for the metrics.
+
+        Raises:
+            UnscoredError: The judge gave no verdict.
+        """
+        is_judged = may_ask(judge_kwargs)
+        golds = list_of(line, "answer")
+        if not golds:
+            return {"explanation": "This row has no 'answer' to compare with."}
+        score = self._score_yes_no if self._is_yes_no else self._score_open
+        return score(line, golds, str(prediction), is_judged)
+
+    def results(self, rows: Iterable[Row], context: ReduceContext) -> list[Result]:
+        """The metrics over all questions and by ``split``, ``l2-category`` and ``category``."""
+        metrics = {ACC: True, UNPARSED: False} if self._is_yes_no else self.METRICS
+        return sorted_results(rows, self.data, metrics, context)
+
+    def evaluate(self, eval_file: str, **judge_kwargs: Any) -> pd.DataFrame:
+        """One row of scores in percent of a prediction file, kept beside it as ``…_acc.csv``: ``Overall``, then by
+        split, or where there are none by category, in the metric by which the dataset is reported.
+
+        Of several gold answers one has to be met. (VLMEvalKit takes the share of them that are, except for the datasets
+        it names.)
+
+        Args:
+            eval_file: The file.
+            **judge_kwargs: ``model`` names the judge, ``nproc`` how many rows are scored at a time.
+
+        Raises:
+            DataError: The file holds no predictions.
+            PlanError: A judge is named, and none is there.
+        """
+        from polymeter.data.formats import dump
+
+        nproc = judge_kwargs.pop("nproc", None)
+        metric = JUDGED if may_ask(judge_kwargs) else main_metric(self.dataset_name)
+        data = scored(eval_file, lambda line, answer: self.evaluate_sample(line, answer, **judge_kwargs), nproc)
+        has_splits = "split" in data.columns
+        if self._is_yes_no:
+            table = percentages(data, ACC, by=("category", "l2-category"))
+        else:
+            table = percentages(data, metric, by=("split",) if has_splits else ("category",))
+        dump(table, side_file(eval_file, "_acc.csv"))
+        return table
+
+    @property
+    def _is_yes_no(self) -> bool:
+        """Whether all gold answers of the table are yes or no; found once for each table."""
+        known = self.__dict__.get("_yes_no_of")
+        if known is None or known[0] is not self.data:
+            cells = self.data.get("answer", ())
+            answers = {text for cell in cells for text in list_of({"answer": cell}, "answer")}
+            known = (self.data, bool(answers) and all(map(is_yes_or_no, answers)))
+            self.__dict__["_yes_no_of"] = known
+        return bool(known[1])
+
+    def _score_yes_no(self, line: Mapping[str, Any], golds: list[str], answer: str, is_judged: bool) -> dict[str, Any]:
+        reading = read_yes_or_no(answer, column(line, "question"), is_judged=is_judged)
+        is_right = reading.option is not None and reading.option.lower() == golds[0].strip().lower()
+        explanation = f"how read: {reading.how}; said: {reading.option or 'neither yes nor no'}; right: {golds[0]}"
+        return {
+            ACC: float(is_right),
+            UNPARSED: float(reading.how == "none"),
+            "answer": reading.option or "",
+            "explanation": explanation,
+        }
+
+    def _score_open(self, line: Mapping[str, Any], golds: list[str], answer: str, is_judged: bool) -> dict[str, Any]:
+        values: dict[str, Any] = dict(by_rules(golds, answer, main_metric(self.dataset_name)))
+        how = "rules"
+        is_exact = values[EXACT] == 1
+        if is_judged:
+            values[JUDGED] = by_judge(golds, answer, column(line, "question"), is_exact=is_exact)
+            how = "rules" if is_exact else "judge"
+        return {**values, "explanation": f"how compared: {how}; right: {' or '.join(dict.fromkeys(golds))}"}
+
+
+class CustomVQADataset(OpenQuestions, EveryRow):
+    """Questions about images, of a table without a URL."""
+
+
+class TextQADataset(OpenQuestions, TextBaseDataset):
+    """Questions without images."""
+
+
+class ImageVQADataset(OpenQuestions, ImageBaseDataset):
+    """Questions about images that ask for short answers."""
+
+    def build_prompt(self, line: Any) -> list[dict[str, str]]:
+        """The question, followed by VLMEvalKit's instruction to answer in a word or phrase."""
+        *others, question = super().build_prompt(line)
+        return [*others, {**question, "value": question["value"] + _SHORT}]
+
+
+class ImageYORNDataset(OpenQuestions, ImageBaseDataset):
+    """Questions about images whose answers are yes or no."""
+
+    TYPE = "Y/N"
+
+    @property
+    def _is_yes_no(self) -> bool:
+        return True

@@ -1,0 +1,56 @@
+"""From the scores of a table's rows to results: over all rows, then by each value of the columns that sort them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from polymeter.core.task import MetricKey, ReduceContext, Result, Row
+from polymeter.formats.table.classes.cells import text_of
+from polymeter.metrics.basic import MEAN
+from polymeter.stats import MetricPlan, reduce_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+UNPARSED, ROTATION = "unparsed", "rotation_acc"
+"""Metrics of the whole table only."""
+GROUP_COLUMNS = ("split", "l2-category", "category", "tag")
+"""Columns whose values name subsets: VLMEvalKit's three, and GenEval's."""
+_NO_FILTER = "none"
+
+
+def sorted_results(
+    rows: Iterable[Row], data: pd.DataFrame, metrics: Mapping[str, bool], context: ReduceContext
+) -> list[Result]:
+    """Means with their intervals: of each metric over all rows, then over the rows of each subset ``(column, value)``.
+
+    Args:
+        rows: In sample order; their ``index`` is their place in the table. Those without a score count nowhere.
+        data: The table.
+        metrics: Name → whether higher is better. The first of them is reported also when no row has a score.
+        context: Its seed feeds resampling.
+    """
+    light = [replace(row, subset=(), load_responses=None) for row in rows]
+    plans = [MetricPlan(name, label, MEAN, metrics.get(name)) for name, label in _keys(light, metrics)]
+    found = reduce_rows(light, plans, context)
+    for column in GROUP_COLUMNS:
+        if column in data.columns:
+            names = [text_of(cell) for cell in data[column]]
+            named = [replace(row, subset=(column, names[row.index])) for row in light if names[row.index]]
+            told = [plan for plan in plans if plan.name not in {UNPARSED, ROTATION}]
+            found += [result for result in reduce_rows(named, told, context) if result.subset]
+    order = {(plan.name, plan.filter): place for place, plan in enumerate(plans)}
+    return sorted(found, key=lambda result: order[result.metric, result.filter])
+
+
+def _keys(rows: Sequence[Row], metrics: Mapping[str, bool]) -> list[MetricKey]:
+    """The metrics that rows have, in the order in which the class names them, then as they appear."""
+    found: dict[MetricKey, None] = {}
+    for row in rows:
+        if row.score is not None:
+            found.update(dict.fromkeys(row.score.values))
+    known = [*metrics]
+    fallback = [(known[0], _NO_FILTER)] if known else []
+    return sorted(found, key=lambda key: known.index(key[0]) if key[0] in known else len(known)) or fallback

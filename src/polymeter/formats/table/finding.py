@@ -1,0 +1,144 @@
+"""Finding a dataset's table: what the run puts in its place, the folder of tables, or a verified download."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from polymeter.core.errors import DataError
+from polymeter.core.secrets import hide_secrets
+from polymeter.data.fetch import download, md5_of
+from polymeter.formats.table.origin import note_origin
+from polymeter.formats.table.roots import LMUDataRoot, is_offline_here, placed, table_folders, table_names
+
+log = logging.getLogger(__name__)
+
+
+def table_file(name: str, url: str, md5: str | None, owner: str = "") -> Path:
+    """The local file of a dataset's table.
+
+    In this order: the file that the run names; ``<dataset>.tsv`` in the folder of tables, then the last component of
+    the URL there; the same beside the class; a download, kept as ``<dataset>.tsv``. A file with another MD5 than the
+    dataset's is not used: if there is a URL, a verified download takes the place of the one in the folder of tables,
+    and the old file is kept beside it under another name.
+
+    Args:
+        name: The dataset.
+        url: Where its table is published; empty, or a local path, where it is not.
+        md5: Hex MD5 of its table; ``None``: any.
+        owner: The class that asks; noted beside a table that is fetched for it.
+
+    Raises:
+        DataError: There is no such table, or its MD5 is wrong.
+    """
+    told = placed(name)
+    if told is not None:
+        _note_difference(name, told, md5)
+        return told
+    if url and "://" not in url and os.path.isfile(url):
+        return _verified(Path(url).absolute(), md5)
+    places = _places(name, url)
+    found = {path: md5_of(path) if md5 else None for path in places if path.is_file()}
+    fitting = next((path for path, value in found.items() if not md5 or value == md5.lower()), None)
+    if fitting is not None:
+        return fitting
+    root = Path(LMUDataRoot())
+    own = {path: value for path, value in found.items() if path.parent == root}
+    if "://" not in url:
+        raise _missing(name, places, found, md5)
+    if not own:
+        log.info("fetching %s for dataset %s", hide_secrets(url), name)
+        table = download(url, places[0], md5=md5, is_offline=is_offline_here())
+    else:
+        table = _replaced(url, places[0], own, str(md5))
+    if owner:
+        note_origin(table, owner, url)
+    return table
+
+
+def table_here(name: str, url: str, md5: str | None) -> Path | None:
+    """A dataset's table that need not be fetched: what the run names, else a file of the right MD5 in the folder of
+    tables or beside the class. ``None`` where there is none.
+
+    Raises:
+        DataError: The run names a file that is not there.
+    """
+    told = placed(name)
+    if told is not None:
+        _note_difference(name, told, md5)
+        return told
+    return next(
+        (path for path in _places(name, url) if path.is_file() and (not md5 or md5_of(path) == md5.lower())), None
+    )
+
+
+def _places(name: str, url: str) -> list[Path]:
+    return [folder / file for folder in table_folders() for file in table_names(name, url)]
+
+
+def _replaced(url: str, target: Path, found: dict[Path, str | None], md5: str) -> Path:
+    """A verified download in the place of files that have another MD5."""
+    path, value = next(iter(found.items()))
+    log.warning("%s has MD5 %s, not %s: fetching %s", path, value, md5, hide_secrets(url))
+    try:
+        with _set_aside(target, found.get(target)):
+            return download(url, target, md5=md5, is_offline=is_offline_here())
+    except DataError as error:
+        raise DataError(
+            f"{path} has MD5 {value}, not {md5}, and no right one could be fetched: {error.what}",
+            where=str(path),
+            hint="Nothing was changed. To measure on your own table, name it with --data, or correct DATASET_MD5.",
+        ) from error
+
+
+@contextmanager
+def _set_aside(target: Path, md5: str | None) -> Iterator[None]:
+    """Keep a file's content under another name if what happens inside this succeeds."""
+    if md5 is None:
+        yield
+        return
+    aside = target.with_name(f"{target.name}.{md5[:8]}.old")
+    if not aside.exists():
+        try:
+            os.link(target, aside)
+        except OSError:
+            shutil.copy2(target, aside)
+    try:
+        yield
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+    log.warning("the former %s is kept as %s", target.name, aside)
+
+
+def _verified(path: Path, md5: str | None) -> Path:
+    found = md5_of(path) if md5 else None
+    if md5 and found != md5.lower():
+        raise DataError(f"{path} has MD5 {found}, not {md5.lower()}.", where=str(path), hint="Correct DATASET_MD5.")
+    return path
+
+
+def _note_difference(name: str, path: Path, md5: str | None) -> None:
+    found = md5_of(path) if md5 else None
+    if md5 and found != md5.lower():
+        log.warning("--data %s=%s has MD5 %s; the published table has %s", name, path, found, md5.lower())
+
+
+def _missing(name: str, places: list[Path], found: dict[Path, str | None], md5: str | None) -> DataError:
+    if found:
+        path, value = next(iter(found.items()))
+        return DataError(
+            f"{path} has MD5 {value}, not {md5}.",
+            where=str(path),
+            hint="It was changed, or DATASET_MD5 is wrong. To measure on your own table, name it with --data.",
+        )
+    return DataError(
+        f"There is no table for dataset {name!r}.",
+        where=str(places[0].parent),
+        hint=f"Looked for {' and '.join(path.name for path in places)}. Put it there, set LMUData, or name it with "
+        f"--data {name}=FILE.",
+    )

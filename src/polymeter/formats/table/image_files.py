@@ -1,0 +1,105 @@
+"""The files of a row's images: what they are called, and their bytes as the table holds them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from polymeter.core.errors import DataError, boundary
+from polymeter.core.files import replacing
+from polymeter.core.sources import digest, is_elsewhere
+from polymeter.data.tables import is_nothing
+from polymeter.formats.table.cells import image_in, place, toliststr
+from polymeter.formats.table.roots import file_stem
+
+_WRITING = threading.Lock()  # two rows may be told the same name, and be asked for at the same time
+
+
+def write_images(index: Any, images: Any, paths: Any, root: Path) -> list[str]:
+    """Write a row's images.
+
+    Args:
+        index: The row.
+        images: Its cell of the column ``image``: base64, or a list of it, also printed.
+        paths: Its cell of the column ``image_path``, if there is one.
+        root: The folder.
+
+    Returns:
+        Absolute paths in order; the URL itself for an image that lies at one.
+
+    Raises:
+        DataError: A cell is no image, or there are more paths than images or fewer.
+    """
+    cells = listed(images, index, "image")
+    told = _told(paths, len(cells), index)
+    return [_write(cell, number, told, index, root) for number, cell in enumerate(cells)]
+
+
+def listed(cell: Any, index: Any, column: str) -> list[str]:
+    """A cell as a list of texts; an empty one has none.
+
+    Raises:
+        DataError: It is no list and no text; names row and column.
+    """
+    if is_empty(cell):
+        return []
+    try:
+        return toliststr(cell)
+    except DataError as error:
+        raise DataError(f"{error.what} It stands in {place(index, column)}.") from error
+
+
+def is_empty(value: Any) -> bool:
+    """Whether a cell says nothing."""
+    return is_nothing(value) or (isinstance(value, (str, list, tuple)) and not value)
+
+
+def _write(cell: str, number: int, told: Sequence[str], index: Any, root: Path) -> str:
+    if is_elsewhere(cell):
+        return cell
+    data, suffix = image_in(cell, index)
+    if told and _is_below(root, told[number]):
+        name = told[number]
+    else:
+        name = file_stem(index) + (f"_{number}" if told[1:] else "") + suffix
+    return str(_keep((root / name).absolute(), data))
+
+
+def _told(paths: Any, count: int, index: Any) -> list[str]:
+    """File names for ``count`` images. One name for several images is numbered; without any, the names are empty."""
+    names = listed(paths, index, "image_path") or [""] * count
+    if len(names) == 1 and count > 1:
+        base, suffix = os.path.splitext(names[0])
+        names = [f"{base}_{number}{suffix}" for number in range(count)]
+    if len(names) != count:
+        raise DataError(f"There are {len(names)} paths for {count} images in {place(index, 'image_path')}.")
+    return names
+
+
+def _is_below(root: Path, path: str) -> bool:
+    """Whether a path, taken from a folder, names something in it."""
+    top = os.path.abspath(root)
+    return "\0" not in path and os.path.abspath(os.path.join(top, path)).startswith(top + os.sep)
+
+
+def _keep(path: Path, data: bytes) -> Path:
+    """Write bytes, unless the file holds them already. A file with other bytes belongs to another row or another run,
+    which may be reading it: it stays, and these bytes are given a name of their own.
+    """
+    if _holds(path, data):
+        return path
+    with _WRITING:
+        if path.exists() and not _holds(path, data):
+            path = path.with_name(f"{path.stem}-{digest(data)[:12]}{path.suffix}")
+        if not _holds(path, data):
+            doing = f"Writing the image {path}"
+            with boundary(DataError, doing), replacing(path, binary=True, is_synced=False) as file:
+                file.write(data)
+    return path
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    return path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data

@@ -1,0 +1,66 @@
+"""The task YAML dialect: benchmarks written as YAML files with ``!function`` hooks.
+
+Three layers: ``reader`` gives pure data, ``index`` and ``load`` know names and specs without running code, ``open``
+binds a spec to a model and a dataset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from polymeter.core.catalog import Catalog, Entry, Problem, Root
+from polymeter.core.format import Format, Loaded, OpenContext
+from polymeter.core.model import ModelTraits
+from polymeter.core.task import Task, TaskSpec
+from polymeter.formats.task_yaml.index import NAME
+from polymeter.formats.task_yaml.index import index as index_roots
+from polymeter.guests.imports import forget_modules
+
+__all__ = ["FORMAT"]
+
+
+def _index(roots: Sequence[Root], cache_dir: Path | None) -> Catalog:
+    """All tasks and groups under the roots. Each run begins with it, and with task code as it was written."""
+    forget_modules()
+    return index_roots(roots, cache_dir)
+
+
+def _load(entry: Entry, catalog: Catalog) -> Loaded:
+    """The specs behind an entry."""
+    from polymeter.formats.task_yaml.load import load
+
+    return load(entry, catalog)
+
+
+def _describe(entry: Entry, catalog: Catalog) -> list[tuple[str, Any, Path]]:
+    """The resolved configuration behind an entry: key, value as people write it, and the file it came from."""
+    from polymeter.formats.task_yaml.checks import describe
+
+    return describe(entry)
+
+
+def _flatten(entry: Entry, catalog: Catalog) -> str:
+    """A task as one YAML text that loads again from any folder of this machine."""
+    from polymeter.formats.task_yaml.flatten import flatten_anywhere
+    from polymeter.formats.task_yaml.reader import Reader
+
+    return flatten_anywhere(Reader().read(entry.file).values, entry.file.parent)
+
+
+def _check(entry: Entry, catalog: Catalog) -> list[Problem]:
+    """What is wrong with an entry, found without running its code."""
+    from polymeter.formats.task_yaml.checks import check
+
+    return check(entry, catalog)
+
+
+def _compile(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
+    """The task for a model, with its dataset open."""
+    from polymeter.formats.task_yaml.open import compile_task
+
+    return compile_task(spec, traits, context)
+
+
+FORMAT = Format(NAME, _index, _load, _describe, _flatten, _check, _compile)

@@ -1,0 +1,114 @@
+"""Scoring by log-probabilities: multiple choice, and the likelihood of a target.
+
+A log-probability is a sum over tokens; higher is likelier.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from polymeter.core.errors import ScoreError
+from polymeter.core.request import ChoiceLogprob
+from polymeter.formats.task_yaml.metrics import BoundMetric
+
+_NO_GOLD = -100
+_BLANKS = re.compile(r"\s+")
+
+
+def gold_indices(target: Any, choices: Sequence[str]) -> list[int]:
+    """Indices of the right choices. A text is looked up among the choices; what is not among them is right for no
+    answer.
+    """
+    items = list(target) if isinstance(target, (list, tuple)) else [target]
+    indices = []
+    for item in items:
+        if isinstance(item, str):
+            indices.append(choices.index(item) if item in choices else _NO_GOLD)
+        elif isinstance(item, int):
+            indices.append(int(item) if 0 <= item < len(choices) else _NO_GOLD)
+        else:
+            raise ScoreError(f"The target of a choice must be an index or a choice, not {item!r}.")
+    return indices
+
+
+def choice_values(
+    metrics: Sequence[BoundMetric],
+    target: Any,
+    choices: Sequence[str],
+    given: Sequence[ChoiceLogprob],
+    unconditional: Sequence[ChoiceLogprob] | None = None,
+    doc: Mapping[str, Any] | None = None,
+) -> tuple[dict[str, Any], int]:
+    """Values of the metrics, and the index of the choice that was taken.
+
+    Args:
+        metrics: What to compute.
+        target: The row's target.
+        choices: Its choices.
+        given: For each choice, its log-probability after the prompt.
+        unconditional: The same without the prompt, for ``acc_mutual_info``.
+        doc: The row, for ``acc_all``.
+    """
+    golds = gold_indices(target, choices)
+    logprobs = [item.logprob for item in given]
+    prediction = argmax(logprobs)
+    gold = golds[0] if len(golds) == 1 else golds
+
+    def is_right(index: int) -> float:
+        return float(index in golds)
+
+    makers: dict[str, Callable[[], Any]] = {
+        "acc": lambda: is_right(prediction),
+        "acc_norm": lambda: is_right(
+            argmax([value / max(len(text), 1) for value, text in zip(logprobs, choices, strict=True)])
+        ),
+        "acc_mutual_info": lambda: is_right(argmax(_mutual(logprobs, unconditional))),
+        "exact_match": lambda: float(any(given[index].is_greedy for index in golds if index >= 0)),
+        "brier_score": lambda: (gold, softmax(logprobs)),
+        "acc_all": lambda: (prediction, dict(doc or {})),
+        "bypass": lambda: _pairs(given),
+        "by_pass": lambda: _pairs(given),
+    }
+    return {metric.name: makers.get(metric.name, lambda: (gold, prediction))() for metric in metrics}, prediction
+
+
+def likelihood_values(
+    metrics: Sequence[BoundMetric], text: str, given: ChoiceLogprob, doc: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Values of the metrics for the likelihood of one text: per token, or with its number of words or bytes."""
+    makers: Mapping[str, Callable[[], Any]] = {
+        "acc": lambda: float(given.is_greedy),
+        "word_perplexity": lambda: (given.logprob, len(_BLANKS.split(text))),
+        "byte_perplexity": lambda: (given.logprob, len(text.encode())),
+        "bits_per_byte": lambda: (given.logprob, len(text.encode())),
+        "acc_all": lambda: (given.is_greedy, dict(doc or {})),
+        "bypass": lambda: (given.logprob, given.is_greedy),
+        "by_pass": lambda: (given.logprob, given.is_greedy),
+    }
+    return {metric.name: makers.get(metric.name, lambda: given.logprob)() for metric in metrics}
+
+
+def argmax(values: Sequence[float]) -> int:
+    """Index of the largest value, the first one at a tie."""
+    return max(range(len(values)), key=values.__getitem__)
+
+
+def softmax(values: Sequence[float]) -> list[float]:
+    """Probabilities of the choices from their log-probabilities."""
+    top = max(values)
+    weights = [math.exp(value - top) for value in values]
+    total = sum(weights)
+    return [weight / total for weight in weights]
+
+
+def _mutual(logprobs: Sequence[float], unconditional: Sequence[ChoiceLogprob] | None) -> list[float]:
+    if unconditional is None:
+        raise ScoreError("acc_mutual_info needs the choices' likelihood without the prompt.")
+    return [value - base.logprob for value, base in zip(logprobs, unconditional, strict=True)]
+
+
+def _pairs(given: Sequence[ChoiceLogprob]) -> list[tuple[float, bool]]:
+    return [(item.logprob, item.is_greedy) for item in given]

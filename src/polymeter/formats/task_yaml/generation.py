@@ -1,0 +1,132 @@
+"""Generation settings: from what a task's author wrote to what a model is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from polymeter.core.errors import PlanError
+from polymeter.core.generation import image_parameters
+from polymeter.core.request import Generate, GenerateImage
+
+_ALIASES = {
+    "max_gen_toks": "max_new_tokens",
+    "max_tokens": "max_new_tokens",
+    "stop": "until",
+    "stop_sequences": "until",
+}
+_FOR_THE_TASK = ("max_agentic_steps", "visual_cot")  # say how the task is played, not how a model generates
+INJECTED_STOP = ("\n\n",)
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationPlan:
+    """The settings of one task for one model.
+
+    Attributes:
+        raw: The arguments as the author wrote them, with the dialect's injected defaults: what foreign models see.
+        ask: The ask that they mean, without seeds.
+    """
+
+    raw: Mapping[str, Any]
+    ask: Generate
+
+    def with_seeds(self, *seeds: int) -> Generate:
+        """The ask of one sample."""
+        ask = self.ask
+        return Generate(ask.max_new_tokens, ask.temperature, ask.top_p, ask.stop, 1, seeds, ask.extra)
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePlan:
+    """The settings of one task that asks for images.
+
+    Attributes:
+        raw: The arguments as they were written.
+        ask: The ask that they mean, without seeds.
+    """
+
+    raw: Mapping[str, Any]
+    ask: GenerateImage
+
+    def with_seeds(self, *seeds: int) -> GenerateImage:
+        """The ask of one sample, with a seed for each image."""
+        return replace(self.ask, seeds=seeds)
+
+
+def plan_images(
+    written: Mapping[str, Any] | None, model_block: Mapping[str, Any], plan: Mapping[str, Any], where: str
+) -> ImagePlan:
+    """Merge the settings of a task that asks for images: the task's, those for the model, those of the plan, later
+    ones winning. ``core.asks`` knows their names.
+
+    Raises:
+        PlanError: A setting is not of its type.
+    """
+    own = {**(written or {}), **model_block}
+    try:
+        image_parameters(own)
+    except PlanError as error:
+        raise PlanError(error.what, where=where, hint=error.hint) from None
+    return ImagePlan({**own, **plan}, image_parameters(plan, defaults=own))
+
+
+def plan_generation(
+    written: Mapping[str, Any] | None,
+    model_block: Mapping[str, Any],
+    plan: Mapping[str, Any],
+    *,
+    is_completion: bool,
+    where: str,
+) -> GenerationPlan:
+    """Merge a task's settings with those for the model and those of the plan, later ones winning.
+
+    Stop strings count as the author's only where somebody wrote them. The blank line that the dialect adds otherwise
+    is seen by foreign models and asked of completion models, which would run on.
+
+    Raises:
+        PlanError: A setting is not of its type.
+    """
+    raw: dict[str, Any] = {"do_sample": False} if written is None else dict(written)
+    raw.update(model_block)
+    raw.update(plan)
+    settings: dict[str, Any] = {}
+    for key, value in raw.items():
+        name = _ALIASES.get(key, key)
+        if name == key or name not in raw:
+            settings[name] = value
+    stop = _stops(settings.pop("until", None), where)
+    if stop is None and is_completion:
+        stop = INJECTED_STOP
+    max_new_tokens = _number(settings.pop("max_new_tokens", None), int, "max_new_tokens", where)
+    temperature = _number(settings.pop("temperature", None), float, "temperature", where)
+    top_p = _number(settings.pop("top_p", None), float, "top_p", where)
+    if plan.get("temperature") and "do_sample" not in plan:
+        settings.pop("do_sample", None)  # whoever asks for a temperature on the command line asks for sampling
+    if temperature is None and settings.get("do_sample") is False:
+        temperature = 0.0
+    if raw.get("temperature") is not None:
+        raw["temperature"] = temperature
+    if not any(key in raw for key in ("until", "stop", "stop_sequences")):
+        raw["until"] = list(INJECTED_STOP)
+    extra = {key: value for key, value in settings.items() if value is not None and key not in _FOR_THE_TASK}
+    return GenerationPlan(raw, Generate(max_new_tokens, temperature, top_p, stop or (), 1, (), extra))
+
+
+def _stops(value: Any, where: str) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    items = [value] if isinstance(value, str) else value
+    if not isinstance(items, (list, tuple)) or not all(isinstance(item, str) for item in items):
+        raise PlanError(f"generation_kwargs 'until' must be a text or a list of texts, not {value!r}.", where=where)
+    return tuple(item for item in items if item)
+
+
+def _number(value: Any, kind: type, name: str, where: str) -> Any:
+    if value is None:
+        return None
+    try:
+        return kind(value)
+    except (TypeError, ValueError):
+        raise PlanError(f"generation_kwargs {name!r} must be a number, not {value!r}.", where=where) from None

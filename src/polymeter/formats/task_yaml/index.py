@@ -1,0 +1,234 @@
+"""Layer two: what tasks, groups and tags there are, without running any of their code.
+
+Thousands of files are read with the C parser, each include once, and what was learned is kept in one file under the
+cache folder, by path, size and time of change of every file that took part.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from polymeter.core.catalog import Catalog, Entry, Problem, Root
+from polymeter.core.errors import PlanError
+from polymeter.core.sources import digest
+from polymeter.formats.task_yaml.packages import PackageScanner
+from polymeter.formats.task_yaml.reader import Reader, Resolved
+from polymeter.guests.refs import FunctionRef
+
+NAME = "task_yaml"
+_VERSION = 1
+_ENDINGS = (".yaml", ".yml")
+
+Stamp = list[Any]
+Record = dict[str, Any]
+
+
+def index(roots: Sequence[Root], cache_dir: Path | None) -> Catalog:
+    """All tasks and groups under the roots. A root is a folder or a single YAML file.
+
+    What cannot be read becomes a ``Problem``; files with neither ``task`` nor ``group`` are templates and stay out.
+    """
+    catalog = Catalog()
+    memory = _Memory(cache_dir, roots)
+    reader, scanner = Reader(), PackageScanner()
+    for root in roots:
+        if not root.path.exists():
+            catalog.problems.append(Problem(str(root.path), "There is no such file or folder."))
+            continue
+        for file, stamp in _files(root.path):
+            record = memory.get(file, stamp)
+            if record is None:
+                record = memory.put(file, _read(file, stamp, reader, scanner))
+            _add(catalog, file, record, root)
+    memory.save()
+    return catalog
+
+
+def describe(resolved: Resolved, scanner: PackageScanner) -> Record:
+    """What the index keeps of one file.
+
+    Raises:
+        PlanError: ``task``, ``group`` or ``tag`` have values that cannot be names.
+    """
+    values = resolved.values
+    task, group = values.get("task"), values.get("group")
+    if "class" in values or isinstance(task, (str, int)):
+        if not isinstance(task, (str, int)):
+            raise PlanError("A Python task needs a 'task' name.", where=resolved.where("class"))
+        tags = _names(values.get("tag"), resolved, "tag") + _names(group, resolved, "group")
+        files = {found for ref in function_refs(values) if (found := ref.source_file())}
+        return {
+            "kind": "task",
+            "name": str(task),
+            "alias": str(values.get("task_alias") or ""),
+            "tags": list(dict.fromkeys(tags)),
+            "packages": list(scanner.packages(files)),
+        }
+    if isinstance(task, list):
+        if not isinstance(group, str):
+            raise PlanError("A list of tasks needs a 'group' name.", where=resolved.where("task"))
+        members = [member_name(item) for item in task]
+        return {
+            "kind": "group",
+            "name": group,
+            "alias": str(values.get("group_alias") or ""),
+            "tags": _names(values.get("tag"), resolved, "tag"),
+            "members": [name for name in members if name],
+        }
+    if task is not None:
+        raise PlanError(f"'task' must be a name or a list, not {type(task).__name__}.", where=resolved.where("task"))
+    return {"kind": "template"}
+
+
+def member_name(item: Any) -> str:
+    """The name of a group's member, which may be written as a mapping; empty when it has none."""
+    if isinstance(item, Mapping):
+        task = item.get("task")
+        return str(task if isinstance(task, (str, int)) else item.get("group") or "")
+    return str(item)
+
+
+def function_refs(value: Any) -> Iterator[FunctionRef]:
+    """All function tags in a value."""
+    if isinstance(value, FunctionRef):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from function_refs(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from function_refs(item)
+
+
+def _names(value: Any, resolved: Resolved, key: str) -> list[str]:
+    names = [] if value is None else value if isinstance(value, list) else [value]
+    if not all(isinstance(name, (str, int)) for name in names):
+        raise PlanError(f"{key!r} must be a name or a list of names.", where=resolved.where(key))
+    return [str(name) for name in names]
+
+
+def _read(file: Path, stamp: Stamp, reader: Reader, scanner: PackageScanner) -> Record:
+    try:
+        resolved = reader.read(file)
+        record = describe(resolved, scanner)
+    except PlanError as error:
+        message = f"{error.what} {error.hint}".strip()
+        return {
+            "kind": "problem",
+            "where": error.where or str(file),
+            "message": message,
+            "stamp": stamp,
+            "uncached": True,
+        }
+    record["stamp"] = stamp
+    code = {found for ref in function_refs(resolved.values) if (found := ref.source_file())}
+    others = [*resolved.files[1:], *sorted(scanner.files(code))]
+    record["others"] = {str(other): _stamp(other.stat()) for other in others}
+    return record
+
+
+def _add(catalog: Catalog, file: Path, record: Record, root: Root) -> None:
+    kind = record["kind"]
+    if kind == "problem":
+        catalog.problems.append(Problem(record["where"], record["message"]))
+    elif kind != "template":
+        catalog.add(
+            Entry(
+                record["name"],
+                kind,
+                NAME,
+                file,
+                root.is_user,
+                record["alias"],
+                tuple(record["tags"]),
+                tuple(record.get("members", ())),
+                tuple(record.get("packages", ())),
+            )
+        )
+
+
+def _files(root: Path) -> Iterator[tuple[Path, Stamp]]:
+    """YAML files below a root in a stable order, with size and time of change."""
+    root = Path(os.path.abspath(root))
+    if root.is_file():
+        if root.suffix in _ENDINGS:
+            yield root, _stamp(root.stat())
+        return
+    waiting = [str(root)]
+    while waiting:
+        folder = waiting.pop()
+        with os.scandir(folder) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+        folders = []
+        for entry in entries:
+            if entry.name.endswith(_ENDINGS) and entry.is_file():
+                yield Path(entry.path), _stamp(entry.stat())
+            elif not entry.name.startswith((".", "__pycache__")) and entry.is_dir(follow_symlinks=False):
+                folders.append(entry.path)
+        waiting.extend(reversed(folders))
+
+
+def _stamp(stat: os.stat_result) -> Stamp:
+    return [stat.st_size, stat.st_mtime_ns]
+
+
+class _Memory:
+    """What earlier runs learned of the files under the same roots."""
+
+    def __init__(self, cache_dir: Path | None, roots: Sequence[Root]) -> None:
+        self._file: Path | None = None
+        self._old: dict[str, Record] = {}
+        self._new: dict[str, Record] = {}
+        self._stamps: dict[str, Stamp | None] = {}
+        self._is_changed = False
+        if cache_dir is None:
+            return
+        places = sorted(str(root.path.absolute()) for root in roots)
+        self._file = cache_dir / f"task_index-{digest(repr(places).encode())[:12]}.json"
+        if self._file.is_file():
+            try:
+                held = json.loads(self._file.read_text(encoding="utf-8"))
+            except (json.JSONDecodeError, UnicodeDecodeError):
+                return
+            if isinstance(held, dict) and held.get("version") == _VERSION and held.get("cwd") == str(Path.cwd()):
+                self._old = held["files"]
+
+    def get(self, file: Path, stamp: Stamp) -> Record | None:
+        """What is known of a file, if nothing that took part has changed since."""
+        record = self._old.get(str(file))
+        if record is None or record["stamp"] != stamp:
+            return None
+        if any(self._stamp_of(other) != known for other, known in record.get("others", {}).items()):
+            return None
+        self._new[str(file)] = record
+        return record
+
+    def put(self, file: Path, record: Record) -> Record:
+        """Learn what a file says. Problems are not kept: their remedy may lie in a file that is not there yet."""
+        self._is_changed = True
+        if not record.pop("uncached", False):
+            self._new[str(file)] = record
+        return record
+
+    def save(self) -> None:
+        """Write what was learned, if anything was."""
+        if self._file is None or not (self._is_changed or len(self._new) != len(self._old)):
+            return
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        part = self._file.with_suffix(f".{os.getpid()}.part")
+        # Includes may be found from the working directory, so what was learned holds for that directory only.
+        held = {"version": _VERSION, "cwd": str(Path.cwd()), "files": self._new}
+        part.write_text(json.dumps(held), encoding="utf-8")
+        part.replace(self._file)
+
+    def _stamp_of(self, file: str) -> Stamp | None:
+        if file not in self._stamps:
+            try:
+                self._stamps[file] = _stamp(os.stat(file))
+            except OSError:
+                self._stamps[file] = None
+        return self._stamps[file]

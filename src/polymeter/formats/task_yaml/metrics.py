@@ -1,0 +1,190 @@
+"""The metrics of a task: names and functions of ``metric_list`` bound to what computes and aggregates them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from polymeter.core.errors import PlanError, ScoreError, boundary
+from polymeter.core.metric import Aggregation, Metric
+from polymeter.core.parts import Modality
+from polymeter.core.registries import AGGREGATIONS, METRICS
+from polymeter.formats.task_yaml.config import MetricItem, TaskConfig
+from polymeter.formats.task_yaml.registration import AGGREGATION_DEFINITIONS, METRIC_DEFINITIONS, USERS
+from polymeter.guests.refs import resolve
+from polymeter.metrics import check_kwargs, check_pair, default_metrics
+
+
+@dataclass(frozen=True, slots=True)
+class BoundMetric:
+    """One metric, ready to use.
+
+    Attributes:
+        name: Its name.
+        kwargs: What its function gets besides answer and gold.
+        score: ``(references, predictions, **kwargs)``; ``None``: its value is made elsewhere and passes through.
+        is_guest_score: Whether ``score`` is task code.
+        aggregation: A registered aggregation; ``None`` when ``aggregate`` is task code.
+        aggregate: The task's own aggregation.
+        wants_args: Whether it takes the command line's arguments.
+        higher_is_better: Direction.
+        version: Changes whenever its numbers may.
+        reference: See ``core.metric.Metric``.
+        of_sets: See ``core.metric.Metric``.
+    """
+
+    name: str
+    kwargs: Mapping[str, Any]
+    score: Callable[..., Any] | None
+    is_guest_score: bool
+    aggregation: Aggregation | None
+    aggregate: Callable[..., Any] | None
+    wants_args: bool
+    higher_is_better: bool | None
+    version: str
+    reference: Modality | None = None
+    of_sets: Callable[..., float] | None = None
+
+
+def bind_metrics(
+    config: TaskConfig, where: Callable[[], str], sources: Collection[Path] = ()
+) -> tuple[BoundMetric, ...]:
+    """The metrics of a task; by its output type when it lists none.
+
+    Args:
+        config: The task.
+        where: ``file:line`` of its metric list.
+        sources: The task's code; what is registered there counts first.
+
+    Raises:
+        PlanError: A metric or aggregation is unknown, or makes no sense for this output type.
+    """
+    items = config.metric_list
+    if items is None:
+        if config.process_results is not None:
+            return ()
+        items = tuple(MetricItem(metric=name) for name in default_metrics(config.output_type))
+    return tuple(_bind(item, config, where, sources) for item in items)
+
+
+def _bind(item: MetricItem, config: TaskConfig, where: Callable[[], str], sources: Collection[Path]) -> BoundMetric:
+    registered = _find(item, config, where, sources)
+    score = registered.score if registered else None
+    is_guest_score = registered is not None and _is_users(registered)
+    if not isinstance(item.metric, str):
+        score, is_guest_score = resolve(item.metric), True
+    elif registered and _computes(registered, config):
+        check_kwargs(registered, item.kwargs, where())
+        if registered.check is not None:
+            check, kwargs = registered.check, item.kwargs
+            _located(lambda: check(**kwargs), where)
+    higher = item.higher_is_better
+    if higher is None:
+        higher = registered.higher_is_better if registered else True
+    aggregation: Aggregation | None = None
+    aggregate: Callable[..., Any] | None = None
+    if item.aggregation is not None and not isinstance(item.aggregation, str):
+        aggregate = resolve(item.aggregation)
+    else:
+        name = item.aggregation or (registered.aggregation if registered else "mean")
+        found = AGGREGATION_DEFINITIONS.of(name, sources) or _located(lambda: AGGREGATIONS.get(name), where)
+        if found in AGGREGATION_DEFINITIONS:
+            aggregate = found.aggregate
+        else:
+            aggregation = found
+    return BoundMetric(
+        name=item.name,
+        kwargs=item.kwargs,
+        score=score,
+        is_guest_score=is_guest_score,
+        aggregation=aggregation,
+        aggregate=aggregate,
+        wants_args=aggregate is not None and takes_args(aggregate),
+        higher_is_better=higher,
+        version=registered.version if registered else "",
+        reference=registered.reference if registered else None,
+        of_sets=registered.of_sets if registered else None,
+    )
+
+
+def _computes(metric: Metric, config: TaskConfig) -> bool:
+    """Whether one of our own metrics is what computes its numbers."""
+    is_of_samples = metric.score is not None and config.process_results is None
+    return metric.version != USERS and (is_of_samples or metric.of_sets is not None)
+
+
+def _find(item: MetricItem, config: TaskConfig, where: Callable[[], str], sources: Collection[Path]) -> Metric | None:
+    """The registered metric of that name. Where the task computes values itself, names need no registration."""
+    if not isinstance(item.metric, str):
+        return None
+    name = item.metric
+    own = METRIC_DEFINITIONS.of(name, sources)
+    if own is not None:
+        if config.process_results is None:
+            check_pair(own, config.output_type, where())
+        return own
+    if config.process_results is not None:
+        return METRICS.get(name) if name in METRICS else None
+    metric: Metric = _located(lambda: METRICS.get(name), where)
+    check_pair(metric, config.output_type, where())
+    return metric
+
+
+def shadowed_names(config: TaskConfig, sources: Collection[Path]) -> tuple[str, ...]:
+    """Which metrics and aggregations of the task are the user's in place of built-in ones, as notes."""
+    notes = []
+    for item in config.metric_list or ():
+        for kind, name, definitions, registry in (
+            ("metric", item.metric, METRIC_DEFINITIONS, METRICS),
+            ("aggregation", item.aggregation, AGGREGATION_DEFINITIONS, AGGREGATIONS),
+        ):
+            if not isinstance(name, str) or not registry.is_builtin(name):
+                continue
+            is_own = definitions.of(name, sources) is not None or registry.shadowed(name) is not None
+            if is_own and not (kind == "metric" and config.process_results is not None):
+                notes.append(f"Task {config.task!r} uses your {kind} {name!r} in place of the built-in one.")
+    return tuple(dict.fromkeys(notes))
+
+
+def call_score(metric: BoundMetric, golds: Sequence[Any], answer: Any) -> Any:
+    """The value of one metric for one answer.
+
+    Raises:
+        ScoreError: Its function raised.
+    """
+    assert metric.score is not None
+    with boundary(ScoreError, f"Metric {metric.name!r}"):
+        try:
+            value = metric.score(references=list(golds), predictions=[answer], **metric.kwargs)
+        except TypeError:
+            if not metric.is_guest_score:
+                raise
+            value = metric.score([golds[0] if len(golds) == 1 else list(golds), answer])
+    if isinstance(value, Mapping):
+        if metric.name not in value:
+            raise ScoreError(f"Metric {metric.name!r} gave {sorted(map(str, value))} but not itself.")
+        return value[metric.name]
+    return value
+
+
+def _is_users(metric: Metric) -> bool:
+    """Whether somebody else wrote a metric; ours take several golds at once."""
+    return metric.version == USERS or metric.name not in METRICS or METRICS.find(metric.name).place != "polymeter"
+
+
+def _located(get: Callable[[], Any], where: Callable[[], str]) -> Any:
+    try:
+        return get()
+    except PlanError as error:
+        raise PlanError(error.what, where=where(), hint=error.hint) from None
+
+
+def takes_args(function: Callable[..., Any]) -> bool:
+    """Whether an aggregation wants the command line's arguments."""
+    try:
+        return "args" in inspect.signature(function).parameters
+    except ValueError:  # a built-in that does not say what it takes
+        return False

@@ -1,0 +1,150 @@
+"""From rows to results: the task's own aggregations run once over all values, registered ones in the usual way."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
+
+from polymeter.core.codec import jsonable
+from polymeter.core.errors import ScoreError, boundary
+from polymeter.core.metric import Aggregation
+from polymeter.core.task import ReduceContext, Result, Row
+from polymeter.formats.task_yaml.metrics import BoundMetric
+from polymeter.stats.reduction import MetricPlan, reduce_rows
+
+T = TypeVar("T")
+
+
+def reduce_task(
+    task: str,
+    rows: Iterable[Row],
+    metrics: Sequence[BoundMetric],
+    filters: Sequence[str],
+    context: ReduceContext,
+    score_key: str = "score",
+) -> list[Result]:
+    """Results of a task, metrics in the author's order within each filter.
+
+    An aggregation that fails takes no other metric with it: its result has no value, and the failure is told to
+    ``context.failed``; where nobody listens it is raised.
+
+    Args:
+        task: Name of the task, for messages.
+        rows: In sample order; read once, or twice if the task has aggregations of its own.
+        metrics: The task's metrics.
+        filters: Names of its readings.
+        context: What a reduction may use.
+        score_key: Under which key values that are dictionaries hold their number, for its uncertainty.
+
+    Raises:
+        ScoreError: An aggregation raised.
+    """
+    own = {(metric.name, name): metric for name in filters for metric in metrics if metric.aggregate is not None}
+    results: dict[tuple[str, str], Result] = {}
+    plans = []
+    values = _gather(rows, own) if own else {}
+    for name in filters:
+        for metric in metrics:
+            key = (metric.name, name)
+            if metric.aggregation is not None:
+                plans.append(MetricPlan(metric.name, name, metric.aggregation, metric.higher_is_better))
+                continue
+            value = _guarded(partial(_aggregate, task, metric, values[key], context), context)
+            results[key] = Result(
+                metric.name, name, jsonable(value), len(values[key]), higher_is_better=metric.higher_is_better
+            )
+            if _is_mean(value, values[key], score_key):
+                # What the author's function gives is the mean, so the mean's uncertainty is its own.
+                plans.append(MetricPlan(metric.name, name, _constant(value), metric.higher_is_better))
+    held = frozenset((plan.name, plan.filter) for plan in plans) & set(own)
+    usual = _reduced(_Numbers(rows, score_key, held) if held else rows, plans, context)
+    whole = {(result.metric, result.filter): result for result in usual if not result.subset}
+    results.update(whole)
+    ordered = [results[(metric.name, name)] for name in filters for metric in metrics]
+    return ordered + [result for result in usual if result.subset]
+
+
+def _reduced(rows: Iterable[Row], plans: Sequence[MetricPlan], context: ReduceContext) -> list[Result]:
+    """All together in one pass; one by one where that fails, so that a failure is told of its own metric only."""
+    if not plans:
+        return []
+    try:
+        return reduce_rows(rows, plans, context)
+    except ScoreError:
+        if context.failed is None:
+            raise
+    results: list[Result] = []
+    for plan in plans:
+        found = _guarded(partial(reduce_rows, rows, [plan], context), context)
+        results += found or [Result(plan.name, plan.filter, None, 0, higher_is_better=plan.higher_is_better)]
+    return results
+
+
+def _guarded(do: Callable[[], T], context: ReduceContext) -> T | None:
+    try:
+        return do()
+    except ScoreError as error:
+        if context.failed is None:
+            raise
+        context.failed(error)
+        return None
+
+
+class _Numbers:
+    """Rows whose dictionaries under some keys stand for the number that they hold."""
+
+    def __init__(self, rows: Iterable[Row], score_key: str, keys: frozenset[tuple[str, str]]) -> None:
+        self._rows, self._score_key, self._keys = rows, score_key, keys
+
+    def __iter__(self) -> Iterator[Row]:
+        for row in self._rows:
+            score = row.score
+            held = [key for key in self._keys if score is not None and isinstance(score.values.get(key), Mapping)]
+            if score is None or not held:
+                yield row
+                continue
+            numbers = {key: score.values[key][self._score_key] for key in held}
+            yield replace(row, score=replace(score, values={**score.values, **numbers}))
+
+
+def _gather(rows: Iterable[Row], own: dict[tuple[str, str], BoundMetric]) -> dict[tuple[str, str], list[Any]]:
+    values: dict[tuple[str, str], list[Any]] = {key: [] for key in own}
+    for row in rows:
+        if row.score is not None:
+            found = row.score.values
+            for key, items in values.items():
+                if key in found:
+                    items.append(found[key])
+    return values
+
+
+def _aggregate(task: str, metric: BoundMetric, values: list[Any], context: ReduceContext) -> Any:
+    """Call the task's own aggregation, once; with nothing to aggregate there is nothing to call it with."""
+    if not values or metric.aggregate is None:
+        return None
+    with boundary(ScoreError, f"The aggregation of metric {metric.name!r} of task {task!r}"):
+        return metric.aggregate(values, args=context.args) if metric.wants_args else metric.aggregate(values)
+
+
+def _is_mean(value: Any, values: Sequence[Any], score_key: str) -> bool:
+    """Whether a number is the mean of plain numbers, or of those that dictionaries hold under the task's key; then, and
+    only then, it has the mean's standard error.
+    """
+    values = [item.get(score_key) if isinstance(item, Mapping) else item for item in values]
+    if not values or not _is_number(value) or not all(_is_number(item) for item in values):
+        return False
+    return math.isclose(float(value), math.fsum(map(float, values)) / len(values), rel_tol=1e-9, abs_tol=1e-12)
+
+
+def _is_number(value: Any) -> bool:
+    if hasattr(value, "dtype") and getattr(value, "shape", None) == ():
+        value = value.item()
+    return isinstance(value, (int, float)) and not math.isnan(value)
+
+
+def _constant(value: Any) -> Aggregation:
+    number = value.item() if hasattr(value, "dtype") else value
+    return Aggregation("mean", lambda values: number, "mean")

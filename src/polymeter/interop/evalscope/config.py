@@ -1,0 +1,251 @@
+"""``TaskConfig``: an evaluation in the terms of EvalScope 0.17, from Python, YAML, JSON or a command line.
+
+It holds what was said, as it was said; ``polymeter.interop.evalscope.terms`` says what it means here.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from argparse import Namespace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.registries import MODELS
+from polymeter.core.secrets import HIDDEN, without_secrets
+
+NO_KEY = "EMPTY"
+"""What ``api_key`` holds when nobody has set it."""
+_DICTS = ("model_args", "dataset_args", "generation_config", "judge_model_args", "eval_config")
+
+
+@dataclass
+class _Fields:
+    """The fields with EvalScope's defaults; where it fills one in by the kind of model, ours is ``None`` or empty."""
+
+    model: Any = None
+    model_id: str | None = None
+    model_args: dict[str, Any] = field(default_factory=dict)
+    model_task: str = "text_generation"
+    template_type: str | None = None
+    chat_template: str | None = None
+    datasets: list[str] = field(default_factory=list)
+    dataset_args: dict[str, dict[str, Any]] = field(default_factory=dict)
+    dataset_dir: str | None = None
+    dataset_hub: str | None = None
+    generation_config: dict[str, Any] = field(default_factory=dict)
+    eval_type: str = "checkpoint"
+    eval_backend: str = "Native"
+    eval_config: Any = None
+    stage: str = "all"
+    limit: float | None = None
+    eval_batch_size: int | None = None
+    mem_cache: bool = False
+    use_cache: str | None = None
+    work_dir: str = "./outputs"
+    outputs: str | None = None
+    ignore_errors: bool = False
+    debug: bool = False
+    dry_run: bool = False
+    seed: int | None = 42
+    api_url: str | None = None
+    api_key: str | None = field(default=NO_KEY, repr=False)
+    timeout: float | None = None
+    stream: bool = False
+    judge_strategy: str = "auto"
+    judge_worker_num: int = 1
+    judge_model_args: dict[str, Any] = field(default_factory=dict)
+    analysis_report: bool = False
+
+
+FIELDS = tuple(item.name for item in fields(_Fields))
+
+
+class TaskConfig(_Fields):
+    """What to evaluate, and how.
+
+    Dictionaries and lists are copied, so those of the caller are never changed. An unknown name is refused with the
+    nearest known one. What is printed or written of a configuration holds no key.
+
+    Args:
+        *args: Fields in their order.
+        **kwargs: Fields by name.
+
+    Raises:
+        PlanError: There is no such field, or its value is of another type.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        _check_names(kwargs)
+        given = {**dict(zip(FIELDS, args, strict=False)), **kwargs}
+        super().__init__(**{name: _own(name, value) for name, value in given.items()})
+        self._settle()
+
+    def _settle(self) -> None:
+        """Bring values to the types of their fields, and name the model."""
+        self.limit = _number(self.limit, "limit")
+        if isinstance(self.datasets, str):
+            self.datasets = [name for name in self.datasets.replace(",", " ").split() if name]
+        for name in _DICTS:
+            if getattr(self, name) is None and name != "eval_config":
+                setattr(self, name, {})
+        for name in ("model_args", "dataset_args", "generation_config", "judge_model_args"):
+            if not isinstance(getattr(self, name), Mapping):
+                raise PlanError(f"{name!r} must be a mapping, not {getattr(self, name)!r}.", where="TaskConfig")
+        for name, config in self.dataset_args.items():
+            if not isinstance(config, Mapping):
+                raise PlanError(f"The dataset_args of {name!r} must be a mapping, not {config!r}.", where="TaskConfig")
+        if not self.model_id:
+            self.model_id = _model_id(self.model)
+
+    @classmethod
+    def from_dict(cls, d: Mapping[str, Any]) -> TaskConfig:
+        """A configuration from a mapping, which is not changed."""
+        return cls(**d)
+
+    @classmethod
+    def from_yaml(cls, yaml_file: str | Path) -> TaskConfig:
+        """A configuration from a YAML file."""
+        import yaml
+
+        try:
+            content = yaml.safe_load(_text(yaml_file))
+        except yaml.YAMLError as error:
+            raise PlanError(f"The configuration is not valid YAML: {error}.", where=str(yaml_file)) from None
+        return cls.from_dict(_mapping(content, str(yaml_file)))
+
+    @classmethod
+    def from_json(cls, json_file: str | Path) -> TaskConfig:
+        """A configuration from a JSON file."""
+        try:
+            content = json.loads(_text(json_file))
+        except ValueError as error:
+            raise PlanError(f"The configuration is not valid JSON: {error}.", where=str(json_file)) from None
+        return cls.from_dict(_mapping(content, str(json_file)))
+
+    @classmethod
+    def from_args(cls, args: Namespace) -> TaskConfig:
+        """A configuration from parsed arguments; those that are ``None`` keep their defaults."""
+        return cls(**{name: value for name, value in vars(args).items() if value is not None and name != "func"})
+
+    def update(self, other: TaskConfig | Mapping[str, Any]) -> None:
+        """Set further fields.
+
+        Raises:
+            PlanError: There is no such field.
+        """
+        told = other.to_dict() if isinstance(other, TaskConfig) else dict(other)
+        _check_names(told)
+        for name, value in told.items():
+            setattr(self, name, _own(name, value))
+        if "model" in told and "model_id" not in told:
+            self.model_id = None
+        self._settle()
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields, the key included; a model that is an object stays one. ``TaskConfig(**config.to_dict())`` is the
+        same configuration.
+        """
+        return {name: _own(name, getattr(self, name)) for name in FIELDS}
+
+    def shown(self) -> dict[str, Any]:
+        """All fields as plain data without any key, to be printed and written."""
+        told = self.to_dict()
+        if told["model"] is not None and not isinstance(told["model"], str):
+            told["model"] = type(told["model"]).__name__
+        told["api_key"] = NO_KEY if told["api_key"] in (None, NO_KEY) else HIDDEN
+        plain: dict[str, Any] = without_secrets(json.loads(json.dumps(told, default=str)))
+        return plain
+
+    def dump_yaml(self, output_dir: str | Path) -> Path:
+        """Write ``task_config_<digest>.yaml`` into a folder, without any key; gives the file."""
+        import yaml
+
+        text = yaml.safe_dump(self.shown(), allow_unicode=True, sort_keys=False)
+        file = Path(output_dir) / f"task_config_{blake2b(text.encode(), digest_size=3).hexdigest()}.yaml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        return file
+
+    def __str__(self) -> str:
+        return json.dumps(self.shown(), indent=4, ensure_ascii=False)
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{name}={value!r}" for name, value in self.shown().items())
+        return f"TaskConfig({told})"
+
+
+def parse_task_config(task_cfg: Any) -> TaskConfig:
+    """A configuration from any of its forms: itself, a mapping, parsed arguments, or the path of a YAML or JSON file.
+
+    Raises:
+        PlanError: It is none of these, or says something that cannot be.
+    """
+    if isinstance(task_cfg, TaskConfig):
+        return task_cfg
+    if isinstance(task_cfg, Mapping):
+        return TaskConfig.from_dict(task_cfg)
+    if isinstance(task_cfg, Namespace):
+        return TaskConfig.from_args(task_cfg)
+    if isinstance(task_cfg, (str, Path)):
+        ending = Path(task_cfg).suffix.lower()
+        if ending in (".yaml", ".yml"):
+            return TaskConfig.from_yaml(task_cfg)
+        if ending == ".json":
+            return TaskConfig.from_json(task_cfg)
+        raise PlanError(f"{str(task_cfg)!r} is no configuration file.", hint="Its name ends in .yaml, .yml or .json.")
+    raise PlanError(
+        f"A {type(task_cfg).__name__} is no task configuration.",
+        hint="Give a TaskConfig, a dict, an argparse.Namespace, or the path of a YAML or JSON file.",
+    )
+
+
+def _check_names(told: Mapping[str, Any]) -> None:
+    for name in told:
+        if name not in FIELDS:
+            hint = did_you_mean(str(name).replace("-", "_"), FIELDS) or f"Known: {', '.join(FIELDS)}."
+            raise PlanError(f"TaskConfig has no field {name!r}.", where="TaskConfig", hint=hint)
+
+
+def _own(name: str, value: Any) -> Any:
+    """A value that shares nothing with the caller's; a model stays itself."""
+    return value if name == "model" else copy.deepcopy(value)
+
+
+def _number(value: Any, name: str) -> float | None:
+    """A count as an integer, or a share; texts of numbers are taken too."""
+    if value is None:
+        return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise PlanError(f"{name!r} must be a number, not {value!r}.", where="TaskConfig") from None
+    return int(number) if number.is_integer() else number
+
+
+def _model_id(model: Any) -> str:
+    """The last part of a model's name, or what an object says of itself."""
+    if not isinstance(model, str):
+        config = getattr(model, "config", None)
+        found = config.get("model_id") if isinstance(config, Mapping) else None
+        return str(found or "custom_model").replace(":", "-")
+    backend, _, name = model.partition(":")
+    named = name if name and backend in MODELS else model
+    return named.rstrip("/\\").replace("\\", "/").rpartition("/")[2].replace(":", "-")
+
+
+def _text(file: str | Path) -> str:
+    path = Path(file)
+    if not path.is_file():
+        raise PlanError(f"There is no configuration file {str(file)!r}.")
+    return path.read_text(encoding="utf-8")
+
+
+def _mapping(content: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(content, Mapping):
+        raise PlanError("A configuration must be a mapping of fields.", where=where)
+    return content

@@ -1,0 +1,310 @@
+"""Evaluating as EvalScope does: a ``TaskConfig`` in, its reports and files out, beside our run folder.
+
+Below the work folder lie ``configs``, ``logs``, ``predictions``, ``reviews`` and ``reports`` as EvalScope has them, and
+``run_<asked>_<scored>``: the run folder, named after what is asked and how it is scored. So a folder that is named with
+``use_cache`` can hold several runs, and what was answered for one of them is only used where the questions, the model
+and the settings are the same.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from polymeter.api.running import RunResult, evaluate
+from polymeter.api.scoring import score
+from polymeter.core.errors import PlanError
+from polymeter.core.identity import canonical, fingerprint
+from polymeter.core.model import ModelSpec
+from polymeter.core.progress import Progress
+from polymeter.core.secrets import HIDDEN, hide_secrets, with_digests
+from polymeter.interop.evalscope import results as files
+from polymeter.interop.evalscope import terms
+from polymeter.interop.evalscope.config import TaskConfig, parse_task_config
+from polymeter.interop.evalscope.model_names import Chosen, choose_judge, choose_model, keys_set
+from polymeter.interop.evalscope.tasks.report import Report
+from polymeter.interop.evalscope.tasks.report_tables import gen_table
+from polymeter.store.export import read_samples
+from polymeter.store.files import replacing
+from polymeter.store.folder import RunFolder
+
+_LOGGER = logging.getLogger("polymeter")
+_UNSAID: Mapping[str, Any] = {
+    "judge_strategy": "auto",
+    "judge_model_args": {},
+    "analysis_report": False,
+    "predict_only": False,
+}
+"""How answers are scored unless a configuration says otherwise, whatever the run said that they are taken from."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvalscopeResult:
+    """A finished evaluation.
+
+    Attributes:
+        run: Ours.
+        folder: The work folder.
+        reports: The report of each dataset; a benchmark that is no data adapter has none.
+        table: All reports as a grid; empty where there are none.
+        notes: What the user should know of how the configuration was taken.
+        ignores_errors: Whether samples that failed count as nothing.
+    """
+
+    run: RunResult
+    folder: Path
+    reports: dict[str, Report]
+    table: str
+    notes: tuple[str, ...]
+    ignores_errors: bool
+
+    @property
+    def exit_code(self) -> int:
+        """As of a run, but failed samples do not count where errors are ignored."""
+        is_forgiven = self.ignores_errors and self.run.status == "complete"
+        return 0 if is_forgiven else self.run.exit_code
+
+
+def evaluate_evalscope(
+    task_cfg: Any, *, progress: Progress | None = None, typed: str = "", stamp: str = "", **places: Any
+) -> EvalscopeResult:
+    """Run a task configuration.
+
+    Args:
+        task_cfg: A ``TaskConfig``, a mapping, a namespace, or the path of a YAML or JSON file. It is not changed.
+        progress: Who watches.
+        typed: What the user typed, for the record.
+        stamp: The time in the name of the work folder; default: now.
+        **places: Options of the run that say where things are: ``include_paths``, ``data``, ``weights``, ``imports``.
+
+    Raises:
+        PlanError: It cannot run as asked for; nothing was spent.
+        DataError: A dataset cannot be opened; nothing was spent.
+    """
+    config = parse_task_config(task_cfg)
+    terms.check(config)
+    chosen, judge = choose_model(config), choose_judge(config)
+    root = work_folder(config, stamp)
+    job = _Job(config, chosen, judge, root, progress, typed, places)
+    secrets = [key for one in (chosen, judge) if one is not None for key in one.keys.values()]
+    with keys_set(chosen, judge), _logged(root / "logs" / "eval_log.log", secrets, is_debug=config.debug):
+        config.dump_yaml(root / "configs")
+        run = job.run()
+        reports = _write(run.folder, root, config) if run.results else {}
+        table = gen_table(report_list=_sorted(reports), add_overall_metric=True) if reports else ""
+        notes = tuple(_notes(config, run, reports))
+        for text in (*notes, table):
+            if text:
+                _LOGGER.info("%s", text)
+    return EvalscopeResult(run, root, reports, table, notes, config.ignore_errors)
+
+
+def work_folder(config: TaskConfig, stamp: str = "") -> Path:
+    """Where the files of an evaluation go: the folder to go on in, else one named after the time.
+
+    Raises:
+        PlanError: The folder to go on in is not there.
+    """
+    if not config.use_cache:
+        return Path(config.work_dir).expanduser() / (stamp or time_stamp())
+    folder = Path(config.use_cache).expanduser()
+    if not folder.is_dir():
+        raise PlanError(
+            f"There is no folder {config.use_cache!r} to go on in.",
+            where="TaskConfig use_cache",
+            hint="Name the folder with a time in its name that an earlier evaluation has written.",
+        )
+    return folder
+
+
+def time_stamp() -> str:
+    """The time as it stands in the names of work folders."""
+    return time.strftime("%Y%m%d_%H%M%S")
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One evaluation: what is run, and in which run folder."""
+
+    config: TaskConfig
+    chosen: Chosen
+    judge: Chosen | None
+    root: Path
+    progress: Progress | None
+    typed: str
+    places: Mapping[str, Any]
+
+    def run(self) -> RunResult:
+        """Ask and score; or score answers that are there already, where only the scoring is another one."""
+        options = terms.run_options(self.config, self.chosen)
+        asked, scored = self._asked(options), self._scored(options)
+        target = RunFolder(self.root / f"run_{asked}_{scored}")
+        source = self._source(target, asked)
+        roles = {} if self.judge is None else {"judge": self.judge.model}
+        if source is not None:
+            return score(
+                source.path,
+                roles=roles,
+                output=target.path,
+                progress=self.progress,
+                command=self.typed,
+                dialect_options={"adapter": {**_UNSAID, **options["dialect_options"]["adapter"]}},
+            )
+        return evaluate(
+            self.chosen.model,
+            list(dict.fromkeys(self.config.datasets)),
+            roles=roles,
+            progress=self.progress,
+            command=self.typed,
+            output=target.path,
+            **{**options, **self.places},
+        )
+
+    def _source(self, target: RunFolder, asked: str) -> RunFolder | None:
+        """A run whose answers are taken over; ``None``: the model is asked for what is not there."""
+        if target.is_begun():
+            begun_from = target.read_manifest().get("scored_from")
+            return RunFolder(Path(begun_from["run"])) if begun_from else None
+        others = [RunFolder(path) for path in sorted(self.root.glob(f"run_{asked}_*")) if path != target.path]
+        begun = [run for run in others if run.is_begun() and not run.read_manifest().get("scored_from")]
+        if self.config.stage == "review":
+            if not begun:
+                raise PlanError(
+                    "There are no answers of this model to these questions.",
+                    where=str(self.root),
+                    hint="The stage 'review' takes the configuration that the stage 'infer' had, but for the judge.",
+                )
+            return next((run for run in begun if _is_whole(run)), begun[0])
+        return next((run for run in begun if _is_whole(run)), None)
+
+    def _asked(self, options: Mapping[str, Any]) -> str:
+        """A digest of everything that can change an answer."""
+        adapter = options["dialect_options"]["adapter"]
+        said = {name: options[name] for name in ("limit", "seed", "generation") if name in options}
+        said |= {name: adapter[name] for name in ("dataset_args", "eval_type", "dataset_hub") if name in adapter}
+        return fingerprint([_plain(self.chosen), sorted(self.config.datasets), canonical(_listed(said))])[:8]
+
+    def _scored(self, options: Mapping[str, Any]) -> str:
+        """A digest of everything else that can change a score."""
+        adapter = options["dialect_options"]["adapter"]
+        said = {
+            name: adapter[name] for name in ("judge_strategy", "judge_model_args", "analysis_report") if name in adapter
+        }
+        judge = None if self.judge is None else _plain(self.judge)
+        return fingerprint([self.config.stage, self.config.model_id, canonical(_listed(said)), judge])[:8]
+
+
+def _plain(chosen: Chosen) -> Any:
+    """A model as plain data, without where it is."""
+    if isinstance(chosen.model, ModelSpec):
+        args = {name: value for name, value in chosen.model.args.items() if name not in ("base_url", "api_key_env")}
+        return [str(chosen.model), canonical(_listed(with_digests(args)))]
+    return canonical(with_digests(dict(chosen.model.identity)))
+
+
+def _listed(value: Any) -> Any:
+    """Plain data, whatever was put into a configuration."""
+    return json.loads(json.dumps(value, default=str))
+
+
+def _is_whole(run: RunFolder) -> bool:
+    manifest = run.read_manifest()
+    return manifest["status"] == "complete" and not manifest.get("n_failed")
+
+
+def _write(run: RunFolder, root: Path, config: TaskConfig) -> dict[str, Report]:
+    """EvalScope's files, in place of those of an earlier scoring; gives the reports."""
+    model_id = str(config.model_id)
+    made, reports = run.artifacts / "reports", root / "reports"
+    for name in run.read_results()["tasks"]:
+        subsets = _write_lines(
+            root / "predictions" / model_id, name, files.prediction_records(read_samples(run, name), model_id)
+        )
+        if config.stage != "infer":
+            folder = root / "reviews" / model_id
+            scored = _write_lines(folder, name, files.review_records(read_samples(run, name), model_id))
+            for subset in subsets - scored:
+                (folder / files.file_name(name, subset)).unlink(missing_ok=True)
+            (reports / model_id / f"{name}.json").unlink(missing_ok=True)
+    if made.is_dir():
+        shutil.copytree(made, reports, dirs_exist_ok=True)
+    return {
+        name: Report.as_written(made / model_id / f"{name}.json")
+        for name in config.datasets
+        if (made / model_id / f"{name}.json").is_file()
+    }
+
+
+def _write_lines(folder: Path, dataset: str, records: Iterable[tuple[str, dict[str, Any]]]) -> set[str]:
+    """One file for each subset, whose records follow one another; gives the subsets."""
+    subsets = set()
+    for subset, lines in groupby(records, key=lambda pair: pair[0]):
+        subsets.add(subset)
+        with replacing(folder / files.file_name(dataset, subset)) as file:
+            for _, record in lines:
+                file.write(json.dumps(record, ensure_ascii=False))
+                file.write("\n")
+    return subsets
+
+
+def _sorted(reports: Mapping[str, Report]) -> list[Report]:
+    return sorted(reports.values(), key=lambda report: (report.model_name, report.dataset_name))
+
+
+def _notes(config: TaskConfig, run: RunResult, reports: Mapping[str, Report]) -> Iterator[str]:
+    yield from terms.notes(config)
+    if run.results and config.stage != "infer":
+        for name in run.results["tasks"]:
+            if name not in reports:
+                yield f"{name!r} has no report: it is no data adapter, or nothing was scored. See {run.folder.results}."
+    if run.n_failed and not config.ignore_errors:
+        yield f"{run.n_failed} samples have no score and count in none; the page says why: {run.folder.report}."
+
+
+class _Hiding(logging.Formatter):
+    """Lines without keys.
+
+    Args:
+        secrets: Texts that never appear.
+    """
+
+    def __init__(self, secrets: list[str]) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(message)s")
+        self._secrets = secrets
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line."""
+        line = hide_secrets(super().format(record))
+        for secret in self._secrets:
+            line = line.replace(secret, HIDDEN)
+        return line
+
+
+@contextmanager
+def _logged(file: Path, secrets: list[str], *, is_debug: bool) -> Iterator[None]:
+    """What is logged inside this goes into a file as well."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    handler = logging.FileHandler(file, encoding="utf-8")
+    handler.setFormatter(_Hiding(secrets))
+    handler.setLevel(logging.DEBUG)
+    # Where nobody has set up logging, Python shows warnings only as long as no logger has a handler.
+    handlers = [handler, *([logging.lastResort] if logging.lastResort and not logging.root.handlers else [])]
+    before = _LOGGER.level
+    for one in handlers:
+        _LOGGER.addHandler(one)
+    _LOGGER.setLevel(logging.DEBUG if is_debug else logging.INFO)
+    try:
+        yield
+    finally:
+        _LOGGER.setLevel(before)
+        for one in handlers:
+            _LOGGER.removeHandler(one)
+        handler.close()

@@ -1,0 +1,1 @@
+"""Benchmarks written as data adapters that come with Polymeter."""

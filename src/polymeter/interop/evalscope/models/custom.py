@@ -1,0 +1,176 @@
+"""Models that are a user's own object: ``predict(prompts, origin_inputs=…, infer_cfg=…)``, as EvalScope 0.17 has them.
+
+``CustomModel`` is what users subclass, ``CustomBackend`` is such an object as the engine asks it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from polymeter.core.codec import jsonable
+from polymeter.core.errors import ModelError, PolymeterError, boundary
+from polymeter.core.identity import fingerprint, source_hash
+from polymeter.core.model import BatchModel, ModelTraits
+from polymeter.core.parts import Modality
+from polymeter.core.request import Error, Generate, Output, Request, RequestKind, Response, Usage
+from polymeter.core.secrets import without_secrets
+from polymeter.guests import contained
+
+_PLACEHOLDER = "*PlaceHolder*"
+_ASKS: Mapping[RequestKind, bool] = {"generate": True, "loglikelihood": False, "generate_image": False}
+_TAKES: Mapping[Modality, bool] = {"text": True, "image": False, "audio": False, "video": False}
+
+
+class CustomModel(ABC):
+    """A model that a user has written.
+
+    Args:
+        config: Its settings; ``model_id`` names it in reports.
+        **kwargs: Kept as ``kwargs``.
+    """
+
+    def __init__(self, config: dict[str, Any] | None = None, **kwargs: Any) -> None:
+        self.config: dict[str, Any] = {} if config is None else config
+        self.kwargs = kwargs
+
+    @abstractmethod
+    def predict(self, prompts: list[str], **kwargs: Any) -> list[dict[str, Any]]:
+        """Answer prompts, in order.
+
+        Args:
+            prompts: One text for each.
+            **kwargs: ``origin_inputs``, the prompts as the benchmark made them; ``infer_cfg``, generation settings.
+
+        Returns:
+            For each prompt a chat completion of OpenAI's form, of which ``choices[i].message.content`` is read, and
+            ``usage`` where it is there.
+        """
+
+
+class DummyCustomModel(CustomModel):
+    """Answers everything with one and the same text, to try a benchmark out."""
+
+    def predict(self, prompts: list[str], **kwargs: Any) -> list[dict[str, Any]]:
+        """A placeholder for each prompt."""
+        message = {"role": "assistant", "content": _PLACEHOLDER}
+        return [{"choices": [{"index": 0, "message": message}], "object": "chat.completion"} for _ in prompts]
+
+
+class CustomBackend(BatchModel):
+    """A ``CustomModel`` as the engine asks it.
+
+    Args:
+        custom: The user's object.
+    """
+
+    batch_hint = 1
+
+    def __init__(self, custom: CustomModel) -> None:
+        self._custom = custom
+        self.traits = ModelTraits(family="custom", asks=_ASKS, modalities=_TAKES, is_foreign=True)
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """The class, its source and its settings, keys apart. Two objects that differ in nothing else are one model."""
+        kind = type(self._custom)
+        return {
+            "backend": "custom",
+            "class": f"{kind.__module__}.{kind.__qualname__}",
+            "sources": _source(kind),
+            "config": fingerprint(without_secrets(jsonable(dict(self._custom.config)))),
+        }
+
+    def group_key(self, request: Request) -> Hashable:
+        """Settings go to a whole batch, so benchmarks are not mixed."""
+        return request.origin.task if request.origin else None
+
+    def respond(self, requests: list[Request]) -> list[Response]:
+        """Call ``predict`` once.
+
+        Raises:
+            ModelError: It raised, or gave another number of answers than it was asked for.
+        """
+        inputs = [origin_input(request) for request in requests]
+        prompts = [_text(request) for request in requests]
+        doing = f"predict of {type(self._custom).__name__}"
+        given: Any
+        with contained(), boundary(ModelError, doing):
+            given = self._custom.predict(prompts=prompts, origin_inputs=inputs, infer_cfg=infer_config(requests[0]))
+        if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != len(requests):
+            found = f"{len(given)} answers" if isinstance(given, Sequence) else f"a {type(given).__name__}"
+            raise ModelError(f"{doing} gave {found} for {len(requests)} prompts.", hint="Return a list, one for each.")
+        return [_response(answer, doing) for answer in given]
+
+
+def origin_input(request: Request) -> dict[str, Any]:
+    """A request as the prompt that its benchmark made, or would have made: ``data``, ``index``, ``system_prompt``,
+    ``raw_input``; a conversation of several turns as ``messages`` too.
+    """
+    origin = request.origin
+    if origin is not None and origin.hooks is not None and origin.hooks.prompt is not None:
+        return dict(origin.hooks.prompt)
+    turns = [message for message in request.messages if message.role != "system"]
+    systems = [message.text for message in request.messages if message.role == "system"]
+    found: dict[str, Any] = {"data": [_text(request)], "index": 0}
+    if systems:
+        found["system_prompt"] = "\n".join(systems)
+    if len(turns) > 1:
+        found["messages"] = [{"role": message.role, "content": message.text} for message in request.messages]
+    if origin is not None:
+        place = origin.sample.rpartition("/")[2]
+        found["index"] = int(place) if place.isdecimal() else origin.index
+        if origin.hooks is not None and origin.hooks.full_doc is not None:
+            found["raw_input"] = origin.hooks.full_doc()
+    return found
+
+
+def _text(request: Request) -> str:
+    """What is asked, without what stands before it."""
+    return "\n".join(message.text for message in request.messages if message.role != "system")
+
+
+def infer_config(request: Request) -> dict[str, Any]:
+    """The generation settings of a request by their usual names; what is not set is absent."""
+    ask = request.ask
+    if not isinstance(ask, Generate):
+        return {}
+    named = {
+        "max_new_tokens": ask.max_new_tokens,
+        "temperature": ask.temperature,
+        "top_p": ask.top_p,
+        "stop": list(ask.stop) or None,
+        "num_return_sequences": ask.n if ask.n > 1 else None,
+    }
+    return {**{name: value for name, value in named.items() if value is not None}, **ask.extra}
+
+
+def _response(answer: Any, doing: str) -> Response:
+    try:
+        outputs = tuple(_output(choice) for choice in answer["choices"])
+    except (KeyError, TypeError, IndexError):
+        problem: PolymeterError = ModelError(
+            f"{doing} gave {str(answer)[:120]}.", hint="An answer has choices[0].message.content."
+        )
+        return Response(error=Error.from_exception(problem))
+    usage = answer.get("usage") or {}
+    if outputs and usage:
+        counts = Usage(int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0))
+        outputs = (Output(outputs[0].text, finish_reason=outputs[0].finish_reason, usage=counts), *outputs[1:])
+    return Response(outputs)
+
+
+def _output(choice: Any) -> Output:
+    return Output(text=str(choice["message"]["content"] or ""), finish_reason="stop")
+
+
+def _source(kind: type) -> str:
+    """A hash of the file that a class stands in; of its name where it was written in no file."""
+    try:
+        file = inspect.getsourcefile(kind)
+    except TypeError:
+        file = None
+    return source_hash([Path(file)]) if file and Path(file).is_file() else kind.__qualname__

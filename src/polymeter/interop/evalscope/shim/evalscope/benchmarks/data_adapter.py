@@ -1,0 +1,5 @@
+"""The base class of data adapters."""
+
+from polymeter.interop.evalscope.tasks.base import DataAdapter
+
+__all__ = ["DataAdapter"]

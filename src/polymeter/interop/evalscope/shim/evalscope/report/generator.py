@@ -1,0 +1,5 @@
+"""Making reports."""
+
+from polymeter.interop.evalscope.tasks.report import ReportGenerator
+
+__all__ = ["ReportGenerator"]

@@ -1,0 +1,52 @@
+"""Stand-in for ``evalscope.run``: a script's evaluation, run by Polymeter. The table is printed when it ends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from polymeter.core.errors import ModelError
+
+if TYPE_CHECKING:
+    from polymeter.interop.evalscope.tasks.report import Report
+
+__all__ = ["run_task"]
+
+
+def run_task(task_cfg: Any) -> dict[str, Report] | list[dict[str, Report]]:
+    """Evaluate a model on the datasets of a configuration.
+
+    Args:
+        task_cfg: A ``TaskConfig``, a dictionary, parsed arguments, or the path of a YAML or JSON file; or a list of
+            these, which are run one after another in one work folder.
+
+    Returns:
+        The report of each dataset; for a list, a list.
+
+    Raises:
+        PlanError: It cannot run as asked for; nothing was spent.
+        DataError: A dataset cannot be opened; nothing was spent.
+        ModelError: The run stopped before its end.
+    """
+    from polymeter.interop.evalscope.evaluation import time_stamp
+
+    stamp = time_stamp()
+    if isinstance(task_cfg, (list, tuple)):
+        return [_run(config, stamp) for config in task_cfg]
+    return _run(task_cfg, stamp)
+
+
+def _run(task_cfg: Any, stamp: str) -> dict[str, Report]:
+    from polymeter.cli.progress import make_progress
+    from polymeter.interop.evalscope.command import show
+    from polymeter.interop.evalscope.evaluation import evaluate_evalscope
+
+    with make_progress(is_quiet=False) as progress:
+        result = evaluate_evalscope(task_cfg, progress=progress, stamp=stamp)
+    show(result)
+    if not result.run.results:
+        raise ModelError(
+            f"The run is {result.run.status}: there are no results.",
+            where=str(result.folder),
+            hint=f"Go on with use_cache={str(result.folder)!r}.",
+        )
+    return result.reports

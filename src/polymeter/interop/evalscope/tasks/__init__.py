@@ -1,0 +1,74 @@
+"""The data-adapter dialect: benchmarks written as Python classes that ``@Benchmark.register(...)`` makes known.
+
+``reading`` and ``index`` know names without running code; ``guest`` loads a benchmark's file; ``open`` binds what it
+registers to a model and a dataset. What authors subclass and call is in ``base``, ``registration`` and the modules for
+metrics, parsers and reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from polymeter.core.catalog import Catalog, Entry, Problem, Root
+from polymeter.core.errors import PlanError
+from polymeter.core.format import Format, Loaded, OpenContext
+from polymeter.core.model import ModelTraits
+from polymeter.core.task import Task, TaskSpec
+
+__all__ = ["FORMAT"]
+
+
+def _index(roots: Sequence[Root], cache_dir: Path | None) -> Catalog:
+    """All benchmarks under the roots, and those that the user's own code has registered."""
+    from polymeter.interop.evalscope.tasks.index import index
+
+    return index(roots)
+
+
+def _load(entry: Entry, catalog: Catalog) -> Loaded:
+    """The spec behind an entry."""
+    from polymeter.interop.evalscope.tasks.load import load
+
+    return load(entry)
+
+
+def _describe(entry: Entry, catalog: Catalog) -> list[tuple[str, Any, Path]]:
+    """What the registration says: key, value as far as it is known without running it, and the file."""
+    from polymeter.interop.evalscope.tasks.load import describe
+
+    return describe(entry)
+
+
+def _flatten(entry: Entry, catalog: Catalog) -> str:
+    """A benchmark in Python is its files; there is no one text of it.
+
+    Raises:
+        PlanError: Always; it names the files.
+    """
+    from polymeter.guests.sources import files_behind
+
+    files = ", ".join(file.name for file in files_behind([entry.file])) if entry.file.is_file() else "its script"
+    raise PlanError(
+        f"Benchmark {entry.name!r} is written in Python and has no form as YAML.",
+        where=str(entry.file),
+        hint=f"Share its files: {files}.",
+    )
+
+
+def _check(entry: Entry, catalog: Catalog) -> list[Problem]:
+    """What is wrong with an entry, found without running its code."""
+    from polymeter.interop.evalscope.tasks.checks import check
+
+    return check(entry)
+
+
+def _compile(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
+    """The benchmark for a model, with its data open."""
+    from polymeter.interop.evalscope.tasks.open import compile_task
+
+    return compile_task(spec, traits, context)
+
+
+FORMAT = Format("adapter", _index, _load, _describe, _flatten, _check, _compile)

@@ -1,0 +1,150 @@
+"""Finding the chosen option in a model's text, and the winner in a judge's.
+
+The patterns and their order are EvalScope's, because the numbers hang on them: among patterns the first that occurs
+wins, wherever in the text it does, and of several answers in one text the first. ``docs/differences.md`` says more.
+"""
+
+from __future__ import annotations
+
+import ast
+import logging
+import re
+import string
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from polymeter.interop.evalscope.tasks.constants import ArenaWinner
+from polymeter.interop.evalscope.tasks.option_patterns import AMONG_CHOICES, ANSWER_IS
+
+_LOG = logging.getLogger("polymeter")
+_NOTHING = "No valid option found"
+_LETTERS = tuple(string.ascii_uppercase)
+_RATING = re.compile(r"\[\[(\d+\.?\d*)\]\]")
+_LOOSE_RATING = re.compile(r"\[(\d+\.?\d*)\]")
+_MARKED_WINNERS = {"[[A]]": ArenaWinner.MODEL_A, "[[B]]": ArenaWinner.MODEL_B, "[[C]]": ArenaWinner.TIE}
+
+
+class ResponseParser:
+    """Which of the options a text chooses. Where ``options`` is left out, they are the letters A to Z."""
+
+    @staticmethod
+    def parse_first_capital(text: str, options: Sequence[str] | None = None) -> str:
+        """The first character that is a capital and an option, or the empty text."""
+        return _first_capital(text, options)
+
+    @staticmethod
+    def parse_last_capital(text: str, options: Sequence[str] | None = None) -> str:
+        """The last character that is a capital and an option, or the empty text."""
+        return _first_capital(text[::-1], options)
+
+    @staticmethod
+    def parse_first_option(text: str, options: Sequence[str] | None = None) -> str:
+        """The option that follows "answer is", "Answer:" and the like.
+
+        Args:
+            text: What the model said, in English.
+            options: The options; each may be more than a letter.
+
+        Returns:
+            The option; else the last capital that is one; else ``"No valid option found"``.
+        """
+        options = _LETTERS if options is None else options
+        for pattern in _compiled(ANSWER_IS, ResponseParser.process_options(options)):
+            match = pattern.search(text)
+            if match:
+                return match.group(1)
+        return ResponseParser.parse_last_capital(text, options) or _NOTHING
+
+    @staticmethod
+    def parse_first_option_with_choices(text: str, options: Sequence[str] | None = None) -> str:
+        """The option that a Chinese or English sentence gives as the answer.
+
+        Of the options that stand in what a pattern matched, it is the first in the order of ``options``.
+
+        Returns:
+            The option; else the last capital that is one; else ``"No valid option found"``.
+        """
+        options = _LETTERS if options is None else options
+        for pattern in _compiled(AMONG_CHOICES, ResponseParser.process_options(options)):
+            match = pattern.search(text)
+            found = match and next((option for option in options if option in match.group(0)), None)
+            if found:
+                return found
+        return ResponseParser.parse_last_capital(text, options) or _NOTHING
+
+    @staticmethod
+    def parse_bracketed_answer(text: str, options: Sequence[str] | None = None) -> str:
+        """The first option in angle brackets, or ``"No valid option found"``."""
+        either = ResponseParser.process_options(_LETTERS if options is None else options)
+        match = re.search(rf"<({either})>", text)
+        return match.group(1) if match else _NOTHING
+
+    @staticmethod
+    def process_options(options: Sequence[str]) -> str:
+        """A pattern for any of the options, each taken literally."""
+        return "|".join(map(re.escape, options))
+
+
+def lmsys_parser(completion: str, output_format: str) -> Any:
+    """What a judge decided, in one of the three forms that FastChat's prompts ask for.
+
+    Args:
+        completion: What the judge said.
+        output_format: ``[[rating]]``, ``[[rating_a,rating_b]]`` or ``[[A]]``.
+
+    Returns:
+        The rating, -1 where there is none; the winner and both ratings; or the winner. What cannot be read is an
+        unknown winner. ``None`` for any other form.
+    """
+    if output_format == "[[rating]]":
+        match = _RATING.search(completion) or _LOOSE_RATING.search(completion)
+        return ast.literal_eval(match.group(1)) if match else _unread(completion, -1)
+    if output_format == "[[rating_a,rating_b]]":
+        return _pair(completion)
+    if output_format == "[[A]]":
+        winner = next((who for mark, who in _MARKED_WINNERS.items() if mark in completion), None)
+        return winner or _unread(completion, ArenaWinner.UNKNOWN)
+    return None
+
+
+def ranking_parser(completion: Any, **_: Any) -> str:
+    """Who is first in a ranking: a list of ``{"model": "model_a", "rank": 1}``, or its text.
+
+    Returns:
+        The winner; unknown where the ranking cannot be read.
+    """
+    try:
+        ranking = ast.literal_eval(completion) if isinstance(completion, str) else completion
+        rank = next(entry["rank"] for entry in ranking if entry["model"] == ArenaWinner.MODEL_A)
+    except (ValueError, SyntaxError, TypeError, KeyError, StopIteration, RecursionError):
+        rank = None
+    if rank == 1:
+        return ArenaWinner.MODEL_A
+    return ArenaWinner.MODEL_B if rank == 2 else _unread(completion, ArenaWinner.UNKNOWN)
+
+
+def _first_capital(text: str, options: Sequence[str] | None) -> str:
+    known = _LETTERS if options is None else options
+    return next((letter for letter in text if letter.isupper() and letter in known), "")
+
+
+@lru_cache(maxsize=64)
+def _compiled(templates: tuple[str, ...], either: str) -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(template.replace("{X}", either)) for template in templates)
+
+
+def _pair(completion: str) -> tuple[str, list[float]]:
+    words = completion.partition("\n")[0].replace(",", " ").split(" ")
+    try:
+        first, second = map(float, words)
+    except ValueError:
+        return _unread(completion, ArenaWinner.UNKNOWN), [-1, -1]
+    if first == second:
+        return (ArenaWinner.UNKNOWN if first == -1 else ArenaWinner.TIE), [first, second]
+    return (ArenaWinner.MODEL_A if first > second else ArenaWinner.MODEL_B), [first, second]
+
+
+def _unread(completion: Any, instead: Any) -> Any:
+    _LOG.warning("A judge's comparison could not be read: %s", completion)
+    return instead

@@ -1,0 +1,239 @@
+"""Benchmarks that Python code registers: ``@Benchmark.register(...)`` on a data adapter, and what it says of itself.
+
+What a registration says is never changed by a run: a run's own settings go into a copy. Names belong to files. A file
+that is loaded as a guest counts for the benchmark that lies in it, so that two collections may use one name; a file
+that the user runs himself counts for all, and two of those cannot share a name.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import linecache
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.guests.imports import PREFIX
+from polymeter.interop.evalscope.tasks.constants import OutputType
+
+if TYPE_CHECKING:
+    from polymeter.interop.evalscope.tasks.base import DataAdapter
+
+C = TypeVar("C", bound="type[Any]")
+
+
+@dataclass
+class BenchmarkMeta:
+    """What a registration says of a benchmark.
+
+    Attributes:
+        name: Unique name.
+        dataset_id: Id on a hub, or a local path.
+        data_adapter: The adapter's class.
+        model_adapter: How the model is asked, unless the run says otherwise.
+        output_types: All the ways in which it can be asked.
+        subset_list: Subsets of the dataset.
+        metric_list: Names of metrics.
+        few_shot_num: Number of examples before each question.
+        few_shot_random: Whether they are drawn, or the first ones are taken.
+        train_split: Where they come from.
+        eval_split: What is asked about.
+        prompt_template: For the adapter's use.
+        system_prompt: Put before each question.
+        query_template: For the adapter's use.
+        pretty_name: The name to print.
+        description: For people.
+        tags: Labels.
+        filters: What answers go through before they are parsed: name of a filter → its setting, in order.
+        extra_params: Anything else that the adapter wants to know.
+    """
+
+    name: str
+    dataset_id: str
+    data_adapter: Any
+    model_adapter: str | None = OutputType.GENERATION
+    output_types: list[str] | None = field(default_factory=lambda: [OutputType.GENERATION])
+    subset_list: list[str] = field(default_factory=lambda: ["default"])
+    metric_list: list[str] = field(default_factory=list)
+    few_shot_num: int = 0
+    few_shot_random: bool = False
+    train_split: str | None = None
+    eval_split: str | None = None
+    prompt_template: str | None = None
+    system_prompt: str | None = None
+    query_template: str | None = None
+    pretty_name: str | None = None
+    description: str | None = None
+    tags: list[str] | None = field(default_factory=list)
+    filters: dict[str, Any] | None = None
+    extra_params: dict[str, Any] | None = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All values by name, those that ``updated`` added as well."""
+        return dict(vars(self))
+
+    def to_string_dict(self) -> dict[str, Any]:
+        """A deep copy of all values but the adapter's class."""
+        return {name: copy.deepcopy(value) for name, value in vars(self).items() if name != "data_adapter"}
+
+    def updated(self, config: Mapping[str, Any] | None = None) -> BenchmarkMeta:
+        """A copy with some values changed. ``local_path`` stands for ``dataset_id``; names that no field has are kept
+        and reach the adapter as keyword arguments.
+        """
+        changes = copy.deepcopy(dict(config or {}))
+        place = changes.pop("local_path", None)
+        if place:
+            changes["dataset_id"] = place
+        made = copy.copy(self)
+        vars(made).update(self.to_string_dict())
+        vars(made).update(changes)
+        return made
+
+    def get_data_adapter(self, config: Mapping[str, Any] | None = None) -> DataAdapter:
+        """An adapter. Neither this registration nor ``config`` is changed.
+
+        Args:
+            config: What this run wants otherwise, see ``updated``.
+        """
+        values = self.updated(config).to_dict()
+        made: DataAdapter = latest_class(self.data_adapter)(**values)
+        return made
+
+
+_FIELDS = tuple(item.name for item in fields(BenchmarkMeta))
+_REQUIRED = tuple(
+    item.name for item in fields(BenchmarkMeta) if item.default is MISSING and item.default_factory is MISSING
+)
+SETTABLE = tuple(name for name in _FIELDS if name not in _REQUIRED)
+"""What ``Benchmark.register`` takes besides ``name`` and ``dataset_id``."""
+
+
+class _Registered(Mapping[str, BenchmarkMeta]):
+    """The benchmarks that loaded code has registered, by name; a live view, and the last definition of a name."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, dict[Path, BenchmarkMeta]] = {}
+        self._for_all: dict[str, Path] = {}
+
+    def add(self, meta: BenchmarkMeta, file: Path, *, is_guest: bool) -> None:
+        """Take in a registration. A file that is loaded again replaces its own.
+
+        Raises:
+            PlanError: The user has registered the name in another file, that is no guest either.
+        """
+        known = self._for_all.get(meta.name)
+        if not is_guest:
+            if known is not None and known != file:
+                raise PlanError(
+                    f"Two files register the benchmark {meta.name!r}.",
+                    where=f"{known} and {file}",
+                    hint="Rename one of them.",
+                )
+            self._for_all[meta.name] = file
+        definitions = self._by_name.setdefault(meta.name, {})
+        definitions.pop(file, None)  # the last one loaded stands last
+        definitions[file] = meta
+
+    def in_file(self, name: str, file: Path) -> BenchmarkMeta | None:
+        """The benchmark of that name that a file has registered."""
+        return self._by_name.get(name, {}).get(file)
+
+    def by_users(self) -> dict[str, Path]:
+        """What the user has registered in files that are no guests: name → file."""
+        return dict(self._for_all)
+
+    def forget(self, name: str) -> None:
+        """Forget all registrations of a name."""
+        self._by_name.pop(name, None)
+        self._for_all.pop(name, None)
+
+    def __getitem__(self, name: str) -> BenchmarkMeta:
+        definitions = self._by_name[name]
+        if name in self._for_all:
+            return definitions[self._for_all[name]]
+        return next(reversed(definitions.values()))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_name)
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+
+BENCHMARK_MAPPINGS = _Registered()
+
+
+class Benchmark:
+    """Where data adapters are registered and found."""
+
+    @classmethod
+    def register(cls, name: str, dataset_id: str, **kwargs: Any) -> Callable[[C], C]:
+        """A decorator that makes a data adapter known.
+
+        Args:
+            name: The benchmark's name.
+            dataset_id: Its dataset.
+            **kwargs: Further fields of ``BenchmarkMeta``.
+
+        Raises:
+            PlanError: A field is unknown; or, when the decorator is applied, another file of the user has the name.
+        """
+        frame = inspect.currentframe()
+        caller = frame.f_back if frame is not None else None
+        file = Path(caller.f_code.co_filename if caller is not None else "?")
+        where = f"{file}:{caller.f_lineno}" if caller is not None else name
+        unknown = [key for key in kwargs if key not in SETTABLE]
+        if unknown:
+            raise PlanError(
+                f"Benchmark.register does not take {unknown[0]!r}.",
+                where=where,
+                hint=did_you_mean(unknown[0], SETTABLE) or f"It takes {', '.join(SETTABLE)}.",
+            )
+        is_guest = caller is not None and str(caller.f_globals.get("__name__", "")).startswith(PREFIX)
+
+        def add(data_adapter: C) -> C:
+            meta = BenchmarkMeta(name=name, dataset_id=dataset_id, data_adapter=data_adapter, **kwargs)
+            BENCHMARK_MAPPINGS.add(meta, _place(file), is_guest=is_guest)
+            return data_adapter
+
+        return add
+
+    @classmethod
+    def get(cls, name: str) -> BenchmarkMeta:
+        """What is registered under a name.
+
+        Raises:
+            PlanError: Nothing is; the nearest names are given.
+        """
+        found = BENCHMARK_MAPPINGS.get(name)
+        if found is None:
+            known = ", ".join(sorted(BENCHMARK_MAPPINGS)) or "none"
+            raise PlanError(
+                f"There is no benchmark {name!r}.",
+                hint=did_you_mean(name, BENCHMARK_MAPPINGS) or f"Loaded benchmarks: {known}.",
+            )
+        return found
+
+
+def latest_class(registered: Any) -> Any:
+    """The class that an adapter's name means now. One that is written again further down in the same file, without the
+    decorator, takes the place of the registered one: so the guide's two listings make one file.
+    """
+    module = sys.modules.get(getattr(registered, "__module__", ""))
+    name = getattr(registered, "__qualname__", "")
+    latest = getattr(module, name, None)
+    is_again = isinstance(latest, type) and latest.__module__ == registered.__module__ and latest.__qualname__ == name
+    return latest if is_again else registered
+
+
+def source_text(file: Path) -> str:
+    """The text of a file, or of a notebook's cell."""
+    return "".join(linecache.getlines(str(file)))
+
+
+def _place(file: Path) -> Path:
+    return file.resolve() if file.exists() else file

@@ -1,0 +1,42 @@
+"""lmms-eval: tasks that are Python classes, ``lmms`` model wrappers, ``lmms_eval.…`` imports, and its command line.
+
+Its task YAML is Polymeter's own format (``polymeter.formats.task_yaml``); ``tasks`` holds what goes beyond it.
+"""
+
+from polymeter.core.registry import Target
+from polymeter.core.systems import System
+
+_HERE = "polymeter.interop.lmms_eval"
+_SHIM = f"{_HERE}.shim.lmms_eval"
+
+SYSTEM = System(
+    name="lmms_eval",
+    title="lmms-eval",
+    summary="task folders, lmms wrappers and the command line of lmms-eval",
+    models={
+        "lmms": Target(
+            f"{_HERE}.models:LmmsModel",
+            "polymeter",
+            "",
+            "A model wrapper written for lmms-eval: a subclass of lmms in a file or package",
+            ("text", "image", "audio", "video"),
+            ("generate", "loglikelihood"),
+        ),
+    },
+    import_roots={"lmms_eval": (_SHIM,), "lm_eval": (_SHIM,)},
+    trees={"lmms_eval.tasks.": (), "lmms_eval.models.": ()},
+    absent={
+        "tasks.": "If another task folder has it, put the two folders side by side, as they are in lmms-eval.",
+        "models.simple.": "Wrappers of lmms-eval itself do not come with Polymeter: put its file in simple/ or chat/, "
+        "side by side.",
+        "models.chat.": "Wrappers of lmms-eval itself do not come with Polymeter: put its file in simple/ or chat/, "
+        "side by side.",
+    },
+    command=f"{_HERE}.command:lmms_eval",
+    command_name="lmms-eval",
+    modules={"lmms_eval": f"{_HERE}.command:run_module", "lm_eval": f"{_HERE}.command:run_module"},
+    extensions={
+        "task_yaml.class_task": f"{_HERE}.tasks.class_parts:class_task",
+        "task_yaml.constructed_requests": f"{_HERE}.tasks.instances:ConstructedTask",
+    },
+)

@@ -1,0 +1,106 @@
+"""From what a wrapper gives back to responses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from polymeter.core.errors import ModelError, PolymeterError, boundary
+from polymeter.core.request import ChoiceLogprob, Output, Request, Response, Usage
+from polymeter.interop.lmms_eval.models.base import unwrap_generation_output
+from polymeter.interop.lmms_eval.models.calls import Call
+
+_FAILURES = ("[LMMS_EVAL_REQUEST_FAILED", "[LMMS_EVAL_BUDGET_EXCEEDED]")
+"""How lmms-eval's own wrappers of endpoints begin what they give in place of an answer that they did not get."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a wrapper's answers are to be read, where its user says so.
+
+    Attributes:
+        strips_prompt: It gives input and output: what stands up to the end of the input is cut off.
+        returns_loss: What it gives for a continuation is a loss, lower being likelier, and no log-probability.
+    """
+
+    strips_prompt: bool = False
+    returns_loss: bool = False
+
+
+def read_answers(call: Call, given: Any, reading: Reading) -> list[Response]:
+    """A response for each request of a call.
+
+    Raises:
+        ModelError: The wrapper gave no list, or not one answer for each instance. Which is whose cannot be known then.
+    """
+    if not isinstance(given, (list, tuple)):
+        if given is None or isinstance(given, (str, dict)) or not hasattr(given, "__iter__"):
+            raise ModelError(
+                f"The wrapper's {call.method} gave {_named(given)} in place of a list.",
+                hint="Return one answer for each request, in their order.",
+            )
+        given = list(given)
+    if len(given) != len(call.instances):
+        raise ModelError(
+            f"The wrapper's {call.method} gave {len(given)} answers to {len(call.instances)} requests.",
+            hint="Return one answer for each request, in their order.",
+        )
+    return list(_responses(call, given, reading))
+
+
+def _responses(call: Call, given: Sequence[Any], reading: Reading) -> Iterator[Response]:
+    start = 0
+    for request, count in zip(call.requests, call.counts, strict=True):
+        own = given[start : start + count]
+        start += count
+        try:
+            with boundary(ModelError, "Reading the wrapper's answer"):
+                yield Response(_outputs(call, request, own, reading))
+        except PolymeterError as error:
+            yield Response.failed(error)
+
+
+def _outputs(call: Call, request: Request, given: Sequence[Any], reading: Reading) -> tuple[Output, ...]:
+    if call.method == "loglikelihood":
+        return (Output(logprobs=tuple(_logprob(item, reading) for item in given)),)
+    if call.method == "generate_until_multi_round":
+        answer = given[0]
+        pair = unwrap_generation_output(answer)
+        rounds = answer if isinstance(answer, (list, tuple)) and pair[0] is answer else [answer]
+        return tuple([_output(item, "", reading) for item in rounds])
+    return tuple([_output(item, request.text, reading) for item in given])
+
+
+def _output(answer: Any, prompt: str, reading: Reading) -> Output:
+    text, counts = unwrap_generation_output(answer)
+    if not isinstance(text, str):
+        raise ModelError(
+            f"The wrapper gave {_named(text)} in place of text.",
+            hint="An answer is a text, a GenerationResult, or a pair of a text and its token counts.",
+        )
+    if text.startswith(_FAILURES):
+        raise ModelError(f"The wrapper says that it got no answer: {text}")
+    usage = Usage(counts.input_tokens, counts.output_tokens, counts.reasoning_tokens) if counts is not None else None
+    return Output(text=_without(prompt, text) if reading.strips_prompt else text, usage=usage)
+
+
+def _without(prompt: str, text: str) -> str:
+    """What stands behind the prompt; all of it where the prompt is not in it. A chat template may stand before it."""
+    _, found, rest = text.partition(prompt) if prompt else ("", "", "")
+    return rest if found else text
+
+
+def _logprob(item: Any, reading: Reading) -> ChoiceLogprob:
+    """A pair of numbers, which may be tensors. How many tokens they are about is not said: 0."""
+    if not isinstance(item, (list, tuple)) or len(item) != 2:
+        raise ModelError(
+            f"The wrapper gave {_named(item)} in place of (log-probability, is_greedy).",
+            hint="loglikelihood returns such a pair for each request.",
+        )
+    value, is_greedy = float(item[0]), bool(item[1])
+    return ChoiceLogprob(-value if reading.returns_loss else value, is_greedy, 0)
+
+
+def _named(value: Any) -> str:
+    return "nothing" if value is None else f"a {type(value).__name__}"

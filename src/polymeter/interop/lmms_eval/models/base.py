@@ -1,0 +1,254 @@
+"""The base class of model wrappers that are written for lmms-eval, what such a wrapper gives back, and the names under
+which wrappers are known.
+
+Running a wrapper is the business of ``polymeter.interop.lmms_eval.models``; this module owns only what its authors import.
+"""
+
+from __future__ import annotations
+
+import abc
+import gc
+import sys
+from collections.abc import Callable, Iterator, KeysView, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.interop.lmms_eval.models.arguments import simple_parse_args_string
+
+Self = TypeVar("Self", bound="lmms")
+Wrapper = TypeVar("Wrapper", bound="type[lmms]")
+_NAMES = "_polymeter_names"
+
+
+@dataclass
+class TokenCounts:
+    """Tokens of one answer; ``None`` where the backend does not say."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+
+    def to_dict(self) -> dict[str, int]:
+        """Those that are known."""
+        return {name: count for name, count in vars(self).items() if count is not None}
+
+
+@dataclass
+class GenerationResult:
+    """One answer with its token counts."""
+
+    text: str
+    token_counts: TokenCounts | None = None
+
+
+GenerationOutput = str | GenerationResult
+
+
+def unwrap_generation_output(output: Any) -> tuple[Any, TokenCounts | None]:
+    """Text and token counts of what a wrapper gave: text, a ``GenerationResult``, or a pair of text and counts.
+
+    Anything else comes back as it is. (lmms-eval makes text of it, which destroys log-likelihoods and lists of rounds.)
+    """
+    if isinstance(output, GenerationResult):
+        return output.text, output.token_counts
+    if isinstance(output, (tuple, list)) and len(output) == 2 and isinstance(output[0], str):
+        text, counts = output
+        if isinstance(counts, TokenCounts):
+            return text, counts
+        if isinstance(counts, Mapping):
+            return text, TokenCounts(**{name: counts.get(name) for name in TokenCounts.__dataclass_fields__})
+    return output, None
+
+
+class CacheHook:
+    """What wrappers tell of each answer. Nothing listens: Polymeter journals every response itself."""
+
+    def __init__(self, cachinglm: Any = None) -> None:
+        self.dbdict: Any = None
+
+    def add_partial(self, attr: str, req: Any, res: Any) -> None:
+        """Called by wrappers for each answer."""
+
+
+class lmms(abc.ABC):
+    """A model wrapper. ``is_simple`` says whether its requests carry a text and media, or messages.
+
+    No method is abstract: what a wrapper does not override it does not do, and that is known before anything is asked.
+    What lmms-eval's constructor sets is there before a wrapper's own constructor begins, since many never call it.
+    """
+
+    is_simple: bool = True
+    _rank: int
+    _world_size: int
+    cache_hook: CacheHook
+    task_dict: dict[str, Any]
+
+    def __new__(cls: type[Self], *args: Any, **kwargs: Any) -> Self:
+        made = super().__new__(cls)
+        lmms.__init__(made)
+        return made
+
+    def __init__(self) -> None:
+        self._rank, self._world_size = 0, 1
+        self.cache_hook = CacheHook(None)
+        self.task_dict = {}
+
+    def loglikelihood(self, requests: Sequence[Any]) -> list[tuple[float, bool]]:
+        """For each request the sum of the continuation's log-probabilities, and whether greedy decoding gives it."""
+        raise NotImplementedError(f"{type(self).__name__} gives no log-likelihoods.")
+
+    def generate_until(self, requests: Sequence[Any]) -> list[GenerationOutput]:
+        """The answer to each request."""
+        raise NotImplementedError(f"{type(self).__name__} generates no text.")
+
+    def generate_until_multi_round(self, requests: Sequence[Any]) -> list[Any]:
+        """The answers of all rounds of each request, whose rounds the wrapper drives itself."""
+        raise NotImplementedError(f"{type(self).__name__} drives no rounds.")
+
+    def generate_visual_cot(self, requests: Sequence[Any]) -> list[GenerationOutput]:
+        """The answer to each request, found with a picture that the model draws first."""
+        raise NotImplementedError(f"{type(self).__name__} does not draw while it thinks.")
+
+    @classmethod
+    def create_from_arg_string(
+        cls: type[Self], arg_string: str, additional_config: Mapping[str, Any] | None = None
+    ) -> Self:
+        """An instance from ``name=value,…`` and further settings, of which those that are ``None`` are left out."""
+        further = {name: value for name, value in (additional_config or {}).items() if value is not None}
+        return cls(**simple_parse_args_string(arg_string), **further)
+
+    @property
+    def rank(self) -> int:
+        """Number of this process among those that share the work."""
+        return self._rank
+
+    @property
+    def world_size(self) -> int:
+        """How many processes share the work."""
+        return self._world_size
+
+    def set_cache_hook(self, cache_hook: CacheHook) -> None:
+        """Set who is told of each answer."""
+        self.cache_hook = cache_hook
+
+    def clean(self) -> None:
+        """Let go of every network that the wrapper holds, and free what torch no longer needs."""
+        torch = sys.modules.get("torch")
+        if torch is None:
+            return
+        for name, value in list(vars(self).items()):
+            if isinstance(value, torch.nn.Module):
+                delattr(self, name)
+        gc.collect()
+        torch.cuda.empty_cache()
+
+    @staticmethod
+    def _resolve_system_prompt(value: str) -> str:
+        """A prompt, or the text of the file that it names."""
+        path = Path(value) if value and len(value) < 4096 and "\n" not in value else None
+        return path.read_text(encoding="utf-8").strip() if path is not None and path.is_file() else value
+
+    def _apply_system_prompt(self, messages: list[dict[str, Any]], system_prompt: str) -> list[dict[str, Any]]:
+        """Put a prompt in front of messages, or in place of the system message that they begin with."""
+        if not system_prompt:
+            return messages
+        is_plain = any(isinstance(message.get("content"), str) for message in messages)
+        content = system_prompt if is_plain else [{"type": "text", "text": system_prompt}]
+        if messages and messages[0].get("role") == "system":
+            messages[0]["content"] = content
+        else:
+            messages.insert(0, {"role": "system", "content": content})
+        return messages
+
+
+@dataclass(frozen=True)
+class ModelManifest:
+    """What an installed package says of a model that it brings (entry points of the group ``lmms_eval.models``).
+
+    Attributes:
+        model_id: Its name.
+        simple_class_path: ``package.module.Class`` of the wrapper that takes a text and media.
+        chat_class_path: The same of the one that takes messages, which wins where both are there.
+        aliases: Further names.
+    """
+
+    model_id: str
+    simple_class_path: str | None = None
+    chat_class_path: str | None = None
+    aliases: tuple[str, ...] = ()
+
+
+class WrapperNames:
+    """Wrappers by the names that ``register_model`` gave them. Where two have one name, the later one has it: which of
+    them a run means is settled by the file that it names.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, type[lmms]] = {}
+
+    def add(self, name: str, cls: type[lmms]) -> None:
+        """Give a wrapper a name."""
+        self._known[name] = cls
+
+    def get(self, name: str) -> type[lmms]:
+        """The wrapper of a name.
+
+        Raises:
+            PlanError: There is none; the nearest names are given.
+        """
+        if name not in self._known:
+            hint = did_you_mean(name, self._known) or "Name the file that registers it with --model-path."
+            raise PlanError(f"There is no lmms model {name!r}.", where="--model", hint=hint)
+        return self._known[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._known
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def __getitem__(self, name: str) -> type[lmms]:
+        return self._known[name]
+
+    def __setitem__(self, name: str, cls: type[lmms]) -> None:
+        self.add(name, cls)
+
+    def __delitem__(self, name: str) -> None:
+        """Files of wrappers take back a name before they register it again."""
+        del self._known[name]
+
+    def keys(self) -> KeysView[str]:
+        """All names."""
+        return self._known.keys()
+
+
+LMMS_MODELS = WrapperNames()
+"""Wrappers that were registered in this process, by name."""
+
+
+def registered_names(cls: type) -> tuple[str, ...]:
+    """The names that ``register_model`` gave to a class itself, not to what it derives from."""
+    return tuple(vars(cls).get(_NAMES, ()))
+
+
+def register_model(*names: str) -> Callable[[Wrapper], Wrapper]:
+    """Make a wrapper known under some names.
+
+    Raises:
+        TypeError: What is registered is not a subclass of ``lmms``.
+    """
+
+    def add(cls: Wrapper) -> Wrapper:
+        if not issubclass(cls, lmms):
+            raise TypeError(f"{cls!r} is registered as a model, but is not a subclass of lmms")
+        setattr(cls, _NAMES, (*registered_names(cls), *names))
+        for name in names:
+            LMMS_MODELS.add(name, cls)
+        return cls
+
+    return add

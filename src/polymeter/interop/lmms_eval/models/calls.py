@@ -1,0 +1,145 @@
+"""From requests to calls of a wrapper: which method, which argument tuples, and which rows its ``task_dict`` holds.
+
+The tuples, by request type (a simple wrapper takes a text and media, a chat wrapper messages):
+
+============================  =====================================================================================
+loglikelihood                 ``(context, doc_to_target, doc_to_visual, doc_id, task, split)`` for each continuation
+generate_until, visual_cot    ``(context, gen_kwargs, doc_to_visual, doc_id, task, split)``
+the same, chat                ``(context, doc_to_messages, gen_kwargs, doc_id, task, split)``
+multi_round                   ``(context, gen_kwargs, doc_to_visual, doc_to_text, doc_id, task, split)``
+multi_round, chat             as generate_until for chat
+============================  =====================================================================================
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from polymeter.core.errors import ModelError
+from polymeter.core.request import Generate, Loglikelihood, Origin, Request
+from polymeter.interop.lmms_eval.instance import Instance
+from polymeter.interop.lmms_eval.models.rows import Row, Rows, Target, doc_to_messages, doc_to_text, doc_to_visual
+
+Method = Literal["loglikelihood", "generate_until", "generate_until_multi_round", "generate_visual_cot"]
+Kind = Literal["simple", "chat"]
+
+
+@dataclass(slots=True)
+class Call:
+    """One call of a wrapper.
+
+    Attributes:
+        method: What is called.
+        requests: The requests that it answers, in order.
+        instances: Its argument: for each request as many as ``counts`` says.
+        counts: Number of instances of each request.
+        rows: Row number → row.
+        task: The task's name, as it stands in the tuples.
+        split: The split's name.
+    """
+
+    method: Method
+    task: str
+    split: str
+    requests: list[Request] = field(default_factory=list)
+    instances: list[Instance] = field(default_factory=list)
+    counts: list[int] = field(default_factory=list)
+    rows: dict[Any, Row] = field(default_factory=dict)
+
+    def task_dict(self) -> dict[str, dict[str, Rows]]:
+        """What the wrapper finds as ``task_dict`` while it answers."""
+        return {self.task: {self.split: Rows(self.rows)}}
+
+    def check_targets(self) -> None:
+        """Refuse likelihoods of the wrong continuations.
+
+        Raises:
+            ModelError: The wrapper called one request's ``doc_to_target`` in place of another's.
+        """
+        targets = [instance.args[1] for instance in self.instances if self.method == "loglikelihood"]
+        counts = [count for count in self.counts for _ in range(count)]
+        if len({target.n_called for target, count in zip(targets, counts, strict=False) if count > 1}) > 1:
+            raise ModelError(
+                "The wrapper's loglikelihood called doc_to_target of one request for others, which have other choices.",
+                hint="It is each request's own text: use it as it is, or call each request's own.",
+            )
+
+
+def make_calls(requests: Sequence[Request], kind: Kind) -> Iterator[Call]:
+    """The calls that answer some requests of one group, in order.
+
+    One call does, unless two requests about the same row show different things: a wrapper finds what to show by the
+    row's number, so they go one after the other.
+    """
+    call: Call | None = None
+    for place, request in enumerate(requests):
+        origin = request.origin or Origin("", str(place), index=place)
+        held = call.rows.get(origin.index) if call is not None else None
+        if call is None or (held is not None and not held.fits(request)):
+            if call is not None:
+                yield call
+            call = Call(method_of(request), origin.task, origin.split)
+        call.rows.setdefault(origin.index, Row(request))
+        instances = list(_instances(request, origin, call.method, kind))
+        call.requests.append(request)
+        call.instances.extend(instances)
+        call.counts.append(len(instances))
+    if call is not None:
+        yield call
+
+
+def method_of(request: Request) -> Method:
+    """The method that answers a request."""
+    if isinstance(request.ask, Loglikelihood):
+        return "loglikelihood"
+    protocol = request.origin.protocol if request.origin is not None else "single"
+    by_protocol: Mapping[str, Method] = {
+        "multi_round": "generate_until_multi_round",
+        "visual_cot": "generate_visual_cot",
+    }
+    return by_protocol.get(protocol, "generate_until")
+
+
+def generation_kwargs(request: Request, kind: Kind) -> dict[str, Any]:
+    """The generation arguments of a request, as its task's author wrote them; those of a request from elsewhere are
+    made of its ask. A fresh dictionary each time: wrappers pop what they have read.
+
+    A simple wrapper sees the blank line that lmms-eval makes a stop string where the task names none; to a chat
+    wrapper only stop strings that somebody wrote are shown.
+    """
+    ask = request.ask
+    written = request.origin.generation_kwargs if request.origin is not None else {}
+    if not isinstance(ask, Generate):
+        return {}
+    if not written:
+        told = {"max_new_tokens": ask.max_new_tokens, "temperature": ask.temperature, "top_p": ask.top_p}
+        found = {name: value for name, value in told.items() if value is not None}
+        samples = ask.extra.get("do_sample", bool(ask.temperature))
+        return copy.deepcopy({**found, **ask.extra, "do_sample": samples, "until": list(ask.stop)})
+    kwargs: dict[str, Any] = copy.deepcopy(dict(written))
+    if kind == "chat" and not ask.stop:
+        kwargs["until"] = []
+    return kwargs
+
+
+def _instances(request: Request, origin: Origin, method: Method, kind: Kind) -> Iterator[Instance]:
+    place = (origin.index, origin.task, origin.split)
+    metadata = {"task": origin.task, "doc_id": origin.index, "repeats": 1, "split": origin.split, **origin.metadata}
+    ask, context = request.ask, request.text
+    if isinstance(ask, Loglikelihood):
+        for number, continuation in enumerate(ask.continuations):
+            arguments: tuple[Any, ...] = (context, Target(continuation), doc_to_visual, *place)
+            yield Instance(method, arguments, number, dict(metadata))
+        return
+    for _ in range(ask.n):
+        kwargs = generation_kwargs(request, kind)
+        if kind == "chat":
+            arguments = (context, doc_to_messages, kwargs, *place)
+        elif method == "generate_until_multi_round":
+            arguments = (context, kwargs, doc_to_visual, doc_to_text, *place)
+        else:
+            arguments = (context, kwargs, doc_to_visual, *place)
+        yield Instance(method, arguments, 0, dict(metadata))

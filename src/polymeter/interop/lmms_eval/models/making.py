@@ -1,0 +1,185 @@
+"""Making a wrapper: its constructor is called as lmms-eval calls it, and what lmms-eval's evaluator sets on a wrapper
+is set here.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+import textwrap
+from collections.abc import Mapping
+from typing import Any
+
+from polymeter.core.errors import PlanError, PolymeterError, boundary, did_you_mean
+from polymeter.core.registry import missing_package
+from polymeter.guests.constructors import parameters
+from polymeter.interop.lmms_eval.models.base import CacheHook, lmms
+
+BATCH_SIZE = "batch_size"
+_CONCURRENCY = ("num_concurrent", "num_cpus")  # what lmms-eval's wrappers of endpoints call it
+_USUAL_CONCURRENCY = 16
+
+
+def own_concurrency(cls: type[lmms], arguments: Mapping[str, Any]) -> int:
+    """How many requests a wrapper answers at once on its own, as its constructor's arguments say; 0 if none of them is
+    about that.
+    """
+    named, _ = parameters(cls)
+    for name in _CONCURRENCY:
+        if name in named:
+            value = arguments.get(name, named[name].default)
+            return value if isinstance(value, int) and value > 0 else _USUAL_CONCURRENCY
+    return 0
+
+
+def make_wrapper(cls: type[lmms], arguments: Mapping[str, Any], batch_size: int) -> lmms:
+    """Construct a wrapper as lmms-eval does, and give it what its evaluator gives.
+
+    Args:
+        cls: The class.
+        arguments: As the user gave them; a batch size among them wins.
+        batch_size: Handed to constructors that take one.
+
+    Raises:
+        PlanError: The constructor raised; a wrapper that refuses this batch size is told apart.
+    """
+    named, takes_any = parameters(cls)
+    given = dict(arguments)
+    if BATCH_SIZE in named or takes_any:
+        given.setdefault(BATCH_SIZE, batch_size)
+    try:
+        with boundary(PlanError, f"Making the wrapper {cls.__name__!r}"):
+            try:
+                wrapper = _construct(cls, given)
+            except ModuleNotFoundError as error:
+                raise missing_package(error.name or "?", f"the wrapper {cls.__name__!r}") from error
+    except PlanError as error:
+        cause = error.__cause__
+        if cause is None or isinstance(cause, ModuleNotFoundError):
+            raise
+        raise _explained(error, cause, given, cls) from cause
+    return equipped(wrapper)
+
+
+def equipped(wrapper: lmms) -> lmms:
+    """A wrapper with what lmms-eval's evaluator sets on it, where it has not set that itself."""
+    for name, value in (("_rank", 0), ("_world_size", 1)):
+        if not hasattr(wrapper, name):
+            setattr(wrapper, name, value)
+    if not hasattr(wrapper, "cache_hook"):
+        wrapper.cache_hook = CacheHook(None)
+    if not isinstance(getattr(wrapper, "task_dict", None), dict):
+        wrapper.task_dict = {}
+    if not hasattr(wrapper, "accelerator"):
+        wrapper.accelerator = LocalAccelerator()  # type: ignore[attr-defined]
+    return wrapper
+
+
+def is_written(cls: type[lmms], method: str) -> bool:
+    """Whether a wrapper has a method of its own that does more than say that there is none."""
+    function = getattr(cls, method)
+    return function is not getattr(lmms, method) and not _is_stub(function)
+
+
+def _construct(cls: type[lmms], given: Mapping[str, Any]) -> lmms:
+    own = vars(lmms)["create_from_arg_string"].__func__
+    if getattr(cls.create_from_arg_string, "__func__", None) is own:
+        return cls(**given)
+    apart = {name: value for name, value in given.items() if name in (BATCH_SIZE, "device")}
+    text = ",".join(f"{name}={value}" for name, value in given.items() if name not in apart)
+    return cls.create_from_arg_string(text, {"max_batch_size": None, "device": None, **apart})
+
+
+def _explained(error: PlanError, cause: BaseException, given: Mapping[str, Any], cls: type[lmms]) -> PlanError:
+    code = _line_at(error.where)
+    what = error.what
+    if isinstance(cause, AssertionError) and not str(cause) and code:
+        what = f"Making the wrapper {cls.__name__!r} failed at: {code}"
+    size = given.get(BATCH_SIZE)
+    if isinstance(size, int) and size > 1 and "batch" in f"{cause} {code}".lower():
+        hint = _smaller(size)
+    else:
+        named, _ = parameters(cls)
+        strange = [name for name in given if name not in named and name != BATCH_SIZE]
+        hint = did_you_mean(strange[0], named) if strange else ""
+    return PlanError(what, where=error.where, hint=hint)
+
+
+def batch_hint(error: PolymeterError, size: int) -> str:
+    """What to do where a wrapper has refused its batch size only when it was asked; empty if it failed otherwise."""
+    cause = error.__cause__
+    is_refusal = isinstance(cause, (AssertionError, NotImplementedError, ValueError))
+    return _smaller(size) if is_refusal and size > 1 and "batch" in f"{cause} {_line_at(error.where)}".lower() else ""
+
+
+def _smaller(size: int) -> str:
+    return f"It refuses batches of {size}: run it with --batch-size 1."
+
+
+def _line_at(where: str) -> str:
+    """The code at ``file:line``."""
+    file, _, line = where.rpartition(":")
+    return linecache.getline(file, int(line)).strip() if line.isdecimal() else ""
+
+
+def _is_stub(function: Any) -> bool:
+    """Whether a function's body is nothing but ``raise NotImplementedError``, ``pass``, ``...`` or ``assert False``."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, TypeError, SyntaxError):
+        return False
+    body = tree.body[0].body if tree.body and isinstance(tree.body[0], ast.FunctionDef) else []
+    if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+        if len(body) == 1:
+            return True
+        body = body[1:]
+    if len(body) != 1:
+        return False
+    only = body[0]
+    if isinstance(only, ast.Raise):
+        return "NotImplementedError" in ast.unparse(only)
+    is_false = isinstance(only, ast.Assert) and isinstance(only.test, ast.Constant) and not only.test.value
+    return isinstance(only, ast.Pass) or is_false
+
+
+class LocalAccelerator:
+    """What wrappers ask of an ``Accelerator`` when nobody has made one: a process that works alone. What is not
+    answered here is asked of a real one, made then.
+    """
+
+    process_index = local_process_index = 0
+    num_processes = 1
+    is_main_process = is_local_main_process = is_last_process = True
+
+    def wait_for_everyone(self) -> None:
+        """Nobody else is there."""
+
+    def print(self, *args: Any, **kwargs: Any) -> None:
+        """As ``print``: this is the main process."""
+        print(*args, **kwargs)  # noqa: T201
+
+    def gather(self, tensor: Any) -> Any:
+        """What all processes have, which is what this one has."""
+        return tensor
+
+    def unwrap_model(self, model: Any, *_: Any, **__: Any) -> Any:
+        """The model: nothing is around it."""
+        return model
+
+    @property
+    def device(self) -> Any:
+        """Where models go: the first GPU, else the processor."""
+        import torch
+
+        return torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            from accelerate import Accelerator
+        except ModuleNotFoundError as error:
+            raise missing_package("accelerate", f"a wrapper that uses accelerator.{name}") from error
+        real = vars(self).setdefault("_real", Accelerator())
+        return getattr(real, name)

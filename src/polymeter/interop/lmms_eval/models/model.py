@@ -1,0 +1,204 @@
+"""The ``lmms`` backend as the engine sees it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+from polymeter.core.errors import ModelError, PlanError, Raised, attempt, boundary
+from polymeter.core.identity import source_hash
+from polymeter.core.model import BatchModel, ModelTraits
+from polymeter.core.request import Request, RequestKind, Response
+from polymeter.guests.constructors import check_arguments, plain
+from polymeter.guests.contain import without_chatter
+from polymeter.interop.lmms_eval.models.answers import Reading, read_answers
+from polymeter.interop.lmms_eval.models.base import lmms
+from polymeter.interop.lmms_eval.models.calls import Call, Kind, make_calls
+from polymeter.interop.lmms_eval.models.loading import Found, find_wrapper, found_class
+from polymeter.interop.lmms_eval.models.making import (
+    BATCH_SIZE,
+    batch_hint,
+    equipped,
+    is_written,
+    make_wrapper,
+    own_concurrency,
+)
+from polymeter.models.memory import free_memory
+
+_LOG = logging.getLogger("polymeter")
+_ROUNDING = 1e-3
+_WAVES = 4  # so that a wrapper that asks an endpoint concurrently idles seldom, and a crash costs little
+_RUNTIME = (BATCH_SIZE, "max_batch_size", "device")
+
+
+class LmmsModel(BatchModel):
+    """A subclass of ``lmms``, unmodified. It keeps its own batching and defaults; the engine gives it one task and one
+    set of settings at a time, in batches of the plan's size, else of one.
+
+    Args:
+        name: The name that it is registered under, or its class's; may be left out where the path holds only one.
+        path: ``--model-path``: a file, a package folder, or a module's dotted name.
+        strip_prompt: It answers with input and output: cut off everything up to the end of the prompt.
+        returns_loss: Its ``loglikelihood`` gives a loss (lower is likelier), not a log-probability.
+        **arguments: Arguments of the wrapper's own constructor.
+
+    Raises:
+        PlanError: It cannot be found or loaded, or does not take these arguments.
+    """
+
+    def __init__(
+        self, name: str = "", path: str = "", strip_prompt: bool = False, returns_loss: bool = False, **arguments: Any
+    ) -> None:
+        found = find_wrapper(name, path)
+        check_arguments(found.cls, arguments, (BATCH_SIZE,))
+        self._set_up(found, arguments, Reading(bool(strip_prompt), bool(returns_loss)))
+
+    @classmethod
+    def around(cls, wrapper: lmms, *, strip_prompt: bool = False, returns_loss: bool = False) -> LmmsModel:
+        """A model around a wrapper that is there already. It stays its maker's: it is not cleaned up when a run ends.
+
+        What it was constructed with is not known, so two that differ in nothing else are one model to a run folder.
+        """
+        model = cls.__new__(cls)
+        found = found_class(type(wrapper))
+        model._set_up(found, {}, Reading(strip_prompt, returns_loss))
+        model._given = wrapper
+        return model
+
+    def _set_up(self, found: Found, arguments: Mapping[str, Any], reading: Reading) -> None:
+        self._found, self._arguments, self._reading = found, arguments, reading
+        self._given: lmms | None = None
+        self._wrapper: lmms | None = None
+        self._has_told = False
+        self._kind: Kind = "simple" if found.cls.is_simple else "chat"
+        self.traits = _traits(found, self._kind)
+        self._own_size = _size(arguments.get(BATCH_SIZE))
+        self.batch_hint = self._own_size if BATCH_SIZE in arguments else own_concurrency(found.cls, arguments) or 1
+        if self.batch_hint > self._own_size:
+            self.batch_hint *= _WAVES
+        self._identity = {
+            "backend": "lmms",
+            "name": found.name,
+            "class": found.cls.__qualname__,
+            "sources": source_hash(found.sources),
+            "arguments": {key: plain(value) for key, value in arguments.items() if key not in _RUNTIME},
+            "strip_prompt": reading.strips_prompt,
+            "returns_loss": reading.returns_loss,
+        }
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """The wrapper's sources, name and arguments."""
+        return self._identity
+
+    def load(self) -> None:
+        """Construct the wrapper, which reads its weights.
+
+        Raises:
+            PlanError: Its constructor raised.
+        """
+        if self._given is not None:
+            self._wrapper = equipped(self._given)
+            return
+        self._wrapper = make_wrapper(self._found.cls, self._arguments, self.planned_batch_size or self._own_size)
+
+    def group_key(self, request: Request) -> Hashable:
+        """Task, split, protocol and settings: a chunk never mixes any of them."""
+        origin = request.origin
+        if origin is None:
+            return None
+        return (origin.task, origin.split, origin.protocol, repr(dict(origin.generation_kwargs)))
+
+    def respond(self, requests: list[Request]) -> list[Response]:
+        """Ask the wrapper; one call, unless requests about the same row show different things.
+
+        Raises:
+            ModelError: It was not loaded, or gave too few or too many answers.
+        """
+        wrapper = self._wrapper
+        if wrapper is None:
+            raise ModelError("The wrapper is not loaded.", hint="Call load() first.")
+        responses: list[Response] = []
+        for call in make_calls(requests, self._kind):
+            wrapper.task_dict.clear()
+            wrapper.task_dict.update(call.task_dict())
+            responses.extend(self._answers(wrapper, call))
+        wrapper.task_dict.clear()
+        return responses
+
+    def _answers(self, wrapper: lmms, call: Call) -> list[Response]:
+        try:
+            with boundary(ModelError, f"{call.method} of {type(wrapper).__name__}"), without_chatter():
+                given = getattr(wrapper, call.method)(call.instances)
+                call.check_targets()
+                answers = read_answers(call, given, self._reading)
+        except ModelError as error:
+            error.hint = error.hint or batch_hint(error, self.planned_batch_size or self._own_size)
+            raise
+        self._tell_of_losses(answers)
+        return answers
+
+    def _tell_of_losses(self, answers: list[Response]) -> None:
+        """Say once that what a wrapper gives cannot be log-probabilities, which are never above 0."""
+        given = [choice.logprob for answer in answers for output in answer.outputs for choice in output.logprobs or ()]
+        if self._has_told or self._reading.returns_loss or not any(value > _ROUNDING for value in given):
+            return
+        self._has_told = True
+        _LOG.warning(
+            "%s.loglikelihood gives %.4g, and no log-probability is above 0. If it gives a loss, the likeliest choice "
+            "comes last now: say so with --model-args returns_loss=true.",
+            self._found.cls.__name__,
+            max(given),
+        )
+
+    def relieve(self) -> None:
+        """Free what torch holds without need, if torch is in use."""
+        free_memory()
+
+    def close(self) -> None:
+        """Let the wrapper clean up after itself, and let go of it; what it raises then harms nothing."""
+        wrapper, self._wrapper = self._wrapper, None
+        if wrapper is None or wrapper is self._given:
+            return
+        cleaned = attempt(wrapper.clean)
+        if isinstance(cleaned, Raised):
+            _LOG.warning("%s.clean failed: %r", type(wrapper).__name__, cleaned.error)
+
+
+_METHODS: Mapping[RequestKind, tuple[str, ...]] = {
+    "generate": ("generate_until", "generate_until_multi_round", "generate_visual_cot"),
+    "loglikelihood": ("loglikelihood",),
+}
+
+
+def _traits(found: Found, kind: Kind) -> ModelTraits:
+    """What a wrapper's class tells: what it does not override it cannot do. Whether it can do what it overrides, and
+    which media it takes, is not known before it has been asked.
+    """
+    asks: dict[RequestKind, bool] = {"generate_image": False}
+    for ask, methods in _METHODS.items():
+        if not any(is_written(found.cls, method) for method in methods):
+            asks[ask] = False
+    return ModelTraits(
+        family=found.name,
+        kind=kind,
+        asks=asks,
+        modalities={"text": True},
+        drives_rounds=is_written(found.cls, "generate_until_multi_round"),
+        drives_stages=is_written(found.cls, "generate_visual_cot"),
+        is_foreign=True,
+    )
+
+
+def _size(value: Any) -> int:
+    """A batch size among a wrapper's arguments; ``auto`` and none at all are 1.
+
+    Raises:
+        PlanError: It is no size.
+    """
+    if value is None or str(value).partition(":")[0] == "auto":
+        return 1
+    if isinstance(value, bool) or not str(value).isdecimal() or int(value) < 1:
+        raise PlanError(f"{value!r} is not a batch size.", where="--model-args batch_size", hint="Write a number.")
+    return int(value)

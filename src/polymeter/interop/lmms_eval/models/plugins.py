@@ -1,0 +1,128 @@
+"""Wrappers of installed packages: those that ``LMMS_EVAL_PLUGINS`` names, and entry points of ``lmms_eval.models``."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from polymeter.core.errors import PlanError, boundary, did_you_mean
+from polymeter.guests.imports import PREFIX, guest_import_module
+from polymeter.interop.lmms_eval.models.base import lmms
+
+VARIABLE = "LMMS_EVAL_PLUGINS"
+GROUP = "lmms_eval.models"
+_TABLES = ("AVAILABLE_MODELS", "AVAILABLE_SIMPLE_MODELS", "AVAILABLE_CHAT_TEMPLATE_MODELS")
+_KINDS = (".chat", ".simple", "")
+
+
+def are_plugins_there() -> bool:
+    """Whether any installed package brings wrappers."""
+    return bool(_packages()) or bool(entry_points(group=GROUP))
+
+
+def from_plugins(name: str) -> type[lmms] | None:
+    """The wrapper of a name that an installed package brings; ``None`` if none does. Call it with facades on.
+
+    Raises:
+        PlanError: The package cannot be loaded, or what it names is no wrapper.
+    """
+    for package in _packages():
+        models = _import(f"{package}.models", VARIABLE)
+        tables = [getattr(models, table, None) for table in reversed(_TABLES)]
+        for table in tables:
+            if isinstance(table, Mapping) and name in table:
+                return _class_of(package, name, str(table[name]))
+    for point in entry_points(group=GROUP):
+        for manifest in _manifests(point):
+            if name in _names(manifest):
+                return _of_path(manifest.chat_class_path or manifest.simple_class_path, f"entry point {point.name!r}")
+    return None
+
+
+def plugin_names() -> list[str]:
+    """All names that installed packages bring."""
+    found: list[str] = []
+    for package in _packages():
+        models = _import(f"{package}.models", VARIABLE)
+        for table in _TABLES:
+            found.extend(map(str, getattr(models, table, None) or ()))
+    for point in entry_points(group=GROUP):
+        for manifest in _manifests(point):
+            found.extend(_names(manifest))
+    return found
+
+
+def _packages() -> list[str]:
+    return [name.strip() for name in os.environ.get(VARIABLE, "").split(",") if name.strip()]
+
+
+def _class_of(package: str, name: str, path: str) -> type[lmms]:
+    """The class behind an entry of ``AVAILABLE_MODELS``: a dotted path, or a class in the module of the model's name,
+    which lies beside the table or in its folder of chat or of simple models.
+    """
+    if "." in path:
+        return _of_path(path, f"{VARIABLE}={package}")
+    tried = [f"{package}.models{kind}.{name}" for kind in _KINDS]
+    for module_name in tried:
+        module = _import(module_name, VARIABLE, may_be_missing=True)
+        if module is not None:
+            return _wrapper(module, path, f"{VARIABLE}={package}")
+    raise PlanError(
+        f"Package {package!r} lists the model {name!r}, but has no module for it.",
+        where=f"{VARIABLE}={package}",
+        hint=f"It is looked for in {', '.join(tried)}.",
+    )
+
+
+def _of_path(path: str | None, where: str) -> type[lmms]:
+    module_name, _, cls = (path or "").replace(":", ".").rpartition(".")
+    if not module_name:
+        raise PlanError(f"{path!r} is not of the form package.module.Class.", where=where)
+    module = _import(module_name, where)
+    assert module is not None
+    return _wrapper(module, cls, where)
+
+
+def _wrapper(module: ModuleType, name: str, where: str) -> type[lmms]:
+    found = getattr(module, name, None)
+    if not (isinstance(found, type) and issubclass(found, lmms)):
+        hint = did_you_mean(name, vars(module))
+        raise PlanError(f"{module.__name__} has no subclass of lmms named {name!r}.", where=where, hint=hint)
+    return found
+
+
+def _import(name: str, where: str, *, may_be_missing: bool = False) -> ModuleType | None:
+    """A module of an installed package, or of one in the working directory."""
+    try:
+        with boundary(PlanError, f"Loading the plug-in {name!r}"):
+            try:
+                here = guest_import_module(name, Path.cwd())
+                return here if here is not None else importlib.import_module(name)
+            except ModuleNotFoundError as error:
+                missing = (error.name or "").removeprefix(PREFIX).partition(".")[2]
+                if not (error.name or "").startswith(PREFIX):
+                    missing = error.name or ""
+                if not may_be_missing or not f"{name}.".startswith(f"{missing}."):
+                    raise
+                return None
+    except PlanError as error:
+        raise PlanError(error.what, where=f"{where}; {error.where}", hint=error.hint) from error
+
+
+def _manifests(point: EntryPoint) -> Iterator[Any]:
+    """What an entry point gives: a manifest, several, or a function that gives them."""
+    with boundary(PlanError, f"Loading the entry point {point.name!r} of {GROUP}"):
+        given = point.load()
+        if callable(given) and not hasattr(given, "model_id"):
+            given = given()
+    every: Iterable[Any] = given.values() if isinstance(given, Mapping) else given
+    yield from every if not hasattr(given, "model_id") else (given,)
+
+
+def _names(manifest: Any) -> list[str]:
+    return [str(manifest.model_id), *map(str, getattr(manifest, "aliases", None) or ())]

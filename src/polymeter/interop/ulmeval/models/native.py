@@ -1,0 +1,137 @@
+"""One of Polymeter's own backends with the face of a ULMEvalKit wrapper, for use outside of runs:
+``supported_ULM["Janus-Pro-1B"]().generate(["a cat"])``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from time import sleep
+from typing import Any
+
+from polymeter.core.errors import ModelError
+from polymeter.core.generation import image_parameters
+from polymeter.core.model import AsyncModel, BatchModel, Model
+from polymeter.core.request import Request, Response
+from polymeter.formats.table.items import Item, as_messages
+from polymeter.interop.ulmeval.models.base import BaseModel
+from polymeter.interop.ulmeval.models.zoo import ENTRIES, backend_arguments, native_backend
+
+_OTHER_NAMES: Mapping[str, str] = {"cfg_weight": "guidance_scale", "model": "model_path"}
+_NO_SETTINGS = frozenset({"retry", "wait", "verbose", "img_size", "img_detail", "vq_path"})
+"""What ULMEvalKit's classes take that changes nothing here."""
+_TRIES = 4
+
+
+class NativeModel(BaseModel):
+    """A model of ``supported_ULM``. It is read when it is first asked.
+
+    Args:
+        name: Its name in ``supported_ULM``.
+        model_path: Its files, or its id.
+        **arguments: Arguments of the backend, and generation settings in place of those that ULMEvalKit draws with
+            (``num_inference_steps``, ``guidance_scale``, ``width``, ``height``, ``negative_prompt``, …).
+
+    Raises:
+        PlanError: No backend runs it, an argument is wrong, or a package is missing.
+    """
+
+    INTERLEAVE = True
+
+    def __init__(self, name: str, model_path: str, **arguments: Any) -> None:
+        super().__init__()
+        other_path, own, self.kwargs = sort_arguments(name, arguments)
+        self.model_path = other_path or model_path
+        self._backend = native_backend(name, own, self.model_path)
+        self._ask = image_parameters(self.kwargs, defaults=ENTRIES[name].settings)
+        self._lock = threading.Lock()
+        self._is_loaded = False
+
+    @property
+    def backend(self) -> Model:
+        """The backend that answers."""
+        return self._backend
+
+    def generate_inner(self, message: list[Item], dataset: str | None = None) -> Any:
+        """One image for a message."""
+        return self.batch_generate_inner(message, dataset, 1)[0]
+
+    def batch_generate_inner(self, message: list[Item], dataset: str | None, num_generations: int) -> list[Any]:
+        """As many images as are asked for, each with a seed of its own that Python's generator gives.
+
+        Raises:
+            ModelError: The backend gave none; it says why.
+        """
+        seeds = tuple(random.getrandbits(31) for _ in range(num_generations))
+        request = Request(as_messages(message), replace(self._ask, n=num_generations, seeds=seeds))
+        response = self._answer(request)
+        if response.error is not None:
+            raise ModelError(response.error.message, kind=response.error.kind)
+        images = [output.images[0] for output in response.outputs if output.images]
+        if len(images) != num_generations:
+            raise ModelError(f"The backend gave {len(images)} images where {num_generations} were asked for.")
+        return images
+
+    def close(self) -> None:
+        """Free what the backend holds."""
+        self._backend.close()
+        self._is_loaded = False
+
+    def _answer(self, request: Request) -> Response:
+        with self._lock:
+            if not self._is_loaded:
+                self._backend.load()
+                self._is_loaded = True
+            if isinstance(self._backend, BatchModel):
+                return self._backend.respond([request])[0]
+        # A thread of its own: the caller may have an event loop running, as notebooks do.
+        with ThreadPoolExecutor(1, thread_name_prefix="polymeter-ulm") as pool:
+            return pool.submit(ask_endpoint, self._backend, request).result()
+
+
+def sort_arguments(name: str, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """Arguments of one of ULMEvalKit's constructors by what they mean here.
+
+    Args:
+        name: The model's name in ``supported_ULM``.
+        arguments: As they are written for ULMEvalKit, or under the backend's own names.
+
+    Returns:
+        Files or an id in place of the model's own (empty: none), arguments of the backend, generation settings.
+    """
+    said = {key: value for key, value in arguments.items() if value is not None}
+    if "model_path" in said:
+        said.pop("model", None)
+    told = {_OTHER_NAMES.get(key, key): value for key, value in said.items()}
+    model_path = str(told.pop("model_path", ""))
+    known = backend_arguments(name)
+    own = {key: value for key, value in told.items() if key in known}
+    llama = told.pop("llama_id", None)
+    if llama is not None:
+        own["parts"] = dict.fromkeys(ENTRIES[name].parts, llama)
+    return model_path, own, {key: value for key, value in told.items() if key not in known | _NO_SETTINGS}
+
+
+def ask_endpoint(backend: AsyncModel, request: Request) -> Response:
+    """The answer of an endpoint; failures that may pass are tried again a few times."""
+    number = 0
+    while True:
+        number += 1
+        try:
+            response = asyncio.run(_asked(backend, request))
+        except ModelError as error:
+            response = Response.failed(error)
+        if response.error is None or not response.error.retryable or number == _TRIES:
+            return response
+        sleep(response.error.retry_after_s or 2.0**number)
+
+
+async def _asked(backend: AsyncModel, request: Request) -> Response:
+    try:
+        return await backend.respond(request)
+    finally:
+        await backend.aclose()

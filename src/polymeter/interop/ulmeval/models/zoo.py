@@ -1,0 +1,251 @@
+"""``supported_ULM``: the models that ULMEvalKit knows by name, each through one of Polymeter's own backends, and those
+that users' files add.
+
+Nothing of a model is imported or read before it is called for. One that no backend runs says what it needs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.model import Model
+from polymeter.core.registries import MODELS
+from polymeter.core.weights import weights_place
+from polymeter.guests.constructors import parameters
+
+_WRAPPER = "A wrapper of yours runs as --model ulm:NAME --model-path FILE."
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A model of ULMEvalKit's list.
+
+    Attributes:
+        model_path: Hub id, or the endpoint's model.
+        backend: Which of Polymeter's backends runs it; empty: none does.
+        settings: Generation settings that ULMEvalKit draws with, by the names of the field. Praise that it adds to
+            prompts ("Ultra HD, 4K", of Qwen-Image) is left out: a benchmark's prompt is asked as it is.
+        needs: What it takes where no backend runs it, or where only files on this machine can be run.
+        also: Other hub ids under which its files may be named with ``--weights``.
+        parts: Hub ids of parts that its files lack.
+    """
+
+    model_path: str
+    backend: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    needs: str = ""
+    also: tuple[str, ...] = ()
+    parts: Mapping[str, str] = field(default_factory=dict)
+
+    def place(self) -> str:
+        """Its files on this machine if they are named, else its id."""
+        places = (weights_place(name) for name in (self.model_path, *self.also))
+        return next((place for place in places if place not in (self.model_path, *self.also)), self.model_path)
+
+
+def _square(**settings: Any) -> dict[str, Any]:
+    return {"size": (1024, 1024), **settings}
+
+
+def _code_of(project: str) -> str:
+    return f"the code of {project}, which is in no package that Polymeter uses"
+
+
+_CONVERTED = "its weights in the form of Transformers: convert them with Transformers' convert_janus_weights_to_hf.py"
+_SHOW_O = _code_of("https://github.com/showlab/Show-o")
+_JANUS = {"temperature": 1.0, "guidance_scale": 5.0}
+_LLAMA = dict.fromkeys(("text_encoder_4", "tokenizer_4"), "meta-llama/Llama-3.1-8B-Instruct")
+_SANA = _square(num_inference_steps=20, guidance_scale=4.5)
+
+ENTRIES: Mapping[str, Entry] = {
+    "gpt-image-1": Entry("gpt-image-1", "openai"),
+    "GeminiFlashPreviewImageGeneration2-0": Entry("gemini-2.0-flash-preview-image-generation", "gemini"),
+    "Imagen3": Entry("imagen-3.0-generate-002", "gemini"),
+    "Imagen4": Entry("imagen-4.0-generate-preview-06-06", "gemini"),
+    "Imagen4-Ultra": Entry("imagen-4.0-ultra-generate-preview-06-06", "gemini"),
+    "BAGEL-7B-MoT": Entry("ByteDance-Seed/BAGEL-7B-MoT", needs=_code_of("https://github.com/ByteDance-Seed/Bagel")),
+    "Janus-1.3B": Entry("deepseek-ai/Janus-1.3B", "hf", _JANUS, _CONVERTED),
+    "Janus-Pro-1B": Entry("deepseek-community/Janus-Pro-1B", "hf", _JANUS, also=("deepseek-ai/Janus-Pro-1B",)),
+    "Janus-Pro-7B": Entry("deepseek-community/Janus-Pro-7B", "hf", _JANUS, also=("deepseek-ai/Janus-Pro-7B",)),
+    "JanusFlow-1.3B": Entry("deepseek-ai/JanusFlow-1.3B", needs=_code_of("https://github.com/deepseek-ai/Janus")),
+    "Show-o": Entry("showlab/show-o", needs=_SHOW_O),
+    "Show-o-512x512": Entry("showlab/show-o-512x512", needs=_SHOW_O),
+    "Show-o-w-clip-vit-512x512": Entry("showlab/show-o-w-clip-vit-512x512", needs=_SHOW_O),
+    "Show-o-w-clip-vit": Entry("showlab/show-o-w-clip-vit", needs=_SHOW_O),
+    "OmniGen2": Entry(
+        "OmniGen2/OmniGen2",
+        "diffusers",
+        _square(num_inference_steps=50, text_guidance_scale=5.0, image_guidance_scale=2.0, max_sequence_length=1024),
+    ),
+    "FLUX.1-schnell": Entry(
+        "black-forest-labs/FLUX.1-schnell", "diffusers", _square(num_inference_steps=50, guidance_scale=3.5)
+    ),
+    "FLUX.1-dev": Entry(
+        "black-forest-labs/FLUX.1-dev", "diffusers", _square(num_inference_steps=50, guidance_scale=3.5)
+    ),
+    "FLUX.1-Kontext-dev": Entry("black-forest-labs/FLUX.1-Kontext-dev", "diffusers", _square(guidance_scale=2.5)),
+    "T2IR1": Entry("CaraJ/T2I-R1", needs=_code_of("https://github.com/CaraJ7/T2I-R1")),
+    "NextStep-1-Large": Entry(
+        "stepfun-ai/NextStep-1-Large", needs=_code_of("https://github.com/stepfun-ai/NextStep-1")
+    ),
+    "Emu3-Gen": Entry("BAAI/Emu3-Gen-hf", "hf", also=("BAAI/Emu3-Gen",)),
+    "Qwen-Image": Entry(
+        "Qwen/Qwen-Image",
+        "diffusers",
+        {"size": (1664, 928), "num_inference_steps": 50, "true_cfg_scale": 4.0, "negative_prompt": " "},
+    ),
+    "SANA1.5-1.6B": Entry("Efficient-Large-Model/SANA1.5_1.6B_1024px_diffusers", "diffusers", _SANA),
+    "SANA1.5-4.8B": Entry("Efficient-Large-Model/SANA1.5_4.8B_1024px_diffusers", "diffusers", _SANA),
+    "HiDream-Full": Entry(
+        "HiDream-ai/HiDream-I1-Full",
+        "diffusers",
+        _square(num_inference_steps=50, guidance_scale=5.0),
+        parts=_LLAMA,
+    ),
+    "HiDream-Dev": Entry(
+        "HiDream-ai/HiDream-I1-Dev",
+        "diffusers",
+        _square(num_inference_steps=28, guidance_scale=0.0),
+        parts=_LLAMA,
+    ),
+    "HiDream-Fast": Entry(
+        "HiDream-ai/HiDream-I1-Fast",
+        "diffusers",
+        _square(num_inference_steps=16, guidance_scale=0.0),
+        parts=_LLAMA,
+    ),
+}
+
+CLASSES: Mapping[str, str] = {
+    "GPTIMAGE1": "gpt-image-1",
+    "GeminiFlashGeneration": "GeminiFlashPreviewImageGeneration2-0",
+    "Imagen": "Imagen4",
+    "Bagel": "BAGEL-7B-MoT",
+    "JanusGeneration": "Janus-1.3B",
+    "JanusPro": "Janus-Pro-1B",
+    "JanusFlow": "JanusFlow-1.3B",
+    "Showo": "Show-o",
+    "OmniGen2": "OmniGen2",
+    "Flux": "FLUX.1-dev",
+    "FluxKontext": "FLUX.1-Kontext-dev",
+    "T2IR1": "T2IR1",
+    "NextStep1": "NextStep-1-Large",
+    "Emu3Gen": "Emu3-Gen",
+    "QwenImage": "Qwen-Image",
+    "Sana15_1_6B": "SANA1.5-1.6B",
+    "Sana15_4_8B": "SANA1.5-4.8B",
+    "HiDreamImageFull": "HiDream-Full",
+    "HiDreamImageDev": "HiDream-Dev",
+    "HiDreamImageFast": "HiDream-Fast",
+}
+"""ULMEvalKit's classes, as its configuration files name them, and the model that each makes where no other is named."""
+
+
+class Zoo(dict[str, Callable[..., Any]]):
+    """Names of models, each with what makes the model: ``supported_ULM["Janus-Pro-1B"]()``. Punctuation and case of a
+    name do not matter. A file may add names of its own, and may replace ours.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({name: partial(_native, name, model_path=entry.model_path) for name, entry in ENTRIES.items()})
+        self._built_in = dict(self)
+
+    @property
+    def added(self) -> dict[str, Callable[..., Any]]:
+        """What users' files have put in."""
+        return {name: make for name, make in self.items() if self._built_in.get(name) is not make}
+
+    def of_class(self, name: str) -> Callable[..., Any]:
+        """What makes the models of one of ULMEvalKit's classes: ``of_class("Flux")(model_path="…")``.
+
+        Raises:
+            KeyError: It has no such class.
+        """
+        if name not in CLASSES:
+            raise KeyError(f"ULMEvalKit has no class {name!r}. {did_you_mean(name, CLASSES)}".rstrip())
+        return self._built_in[CLASSES[name]]
+
+    def built_in(self, name: str) -> str:
+        """The name of one of our own models as it stands here; empty where it is none, or has been replaced."""
+        found = name if name in self else _same(name, self)
+        return found if found and self.get(found) is self._built_in.get(found) else ""
+
+    def __missing__(self, name: str) -> Callable[..., Any]:
+        found = _same(name, self)
+        if not found:
+            raise KeyError(f"There is no ULM {name!r}. {did_you_mean(name, self)}".rstrip())
+        return self[found]
+
+
+def native_backend(name: str, arguments: Mapping[str, Any], model_path: str = "") -> Model:
+    """One of ULMEvalKit's models by its name, as the backend that runs it.
+
+    Args:
+        name: As ``Zoo.built_in`` gives it.
+        arguments: Arguments of the backend.
+        model_path: Files or an id in place of the model's own.
+
+    Raises:
+        PlanError: No backend runs it; it says what it needs. Or the backend refuses the arguments.
+    """
+    entry = ENTRIES[name]
+    if entry.backend == "diffusers":
+        from polymeter.models.hf.settings import as_mapping
+
+        generation, parts = (as_mapping(arguments.get(key), key) for key in ("generation", "parts"))
+        places = {part: weights_place(str(place)) for part, place in {**entry.parts, **parts}.items()}
+        arguments = {**arguments, "generation": {**entry.settings, **generation}, "parts": places}
+    place = weights_place(model_path) if model_path and model_path != entry.model_path else entry.place()
+    if entry.needs and (not entry.backend or not Path(place).exists()):
+        files = f" Name them with --weights {entry.model_path}=PATH." if entry.backend else f" {_WRAPPER}"
+        raise PlanError(f"Model {name!r} needs {entry.needs}.", where="--model", hint=files.strip())
+    factory = MODELS.get(entry.backend)
+    named, takes_any = parameters(factory) if isinstance(factory, type) else ({}, True)
+    for argument in arguments:
+        if argument not in named and not takes_any:
+            hint = did_you_mean(argument, named, n=1) or f"It takes: {', '.join(named)}."
+            raise PlanError(f"Model {name!r} has no argument {argument!r}.", where="--model-args", hint=hint)
+    return factory(name=place, **arguments)
+
+
+def backend_arguments(name: str) -> frozenset[str]:
+    """Names of the arguments that the backend of one of our models takes."""
+    backend = ENTRIES[name].backend
+    factory = MODELS.get(backend) if backend else None
+    return frozenset(parameters(factory)[0]) if isinstance(factory, type) else frozenset()
+
+
+def told_names() -> dict[str, str]:
+    """Every name of ULMEvalKit's list, with the backend that runs it, or what it needs."""
+    return {
+        name: f"{entry.backend}:{entry.model_path}{f'; needs {entry.needs}' if entry.needs else ''}"
+        if entry.backend
+        else f"needs {entry.needs}"
+        for name, entry in ENTRIES.items()
+    }
+
+
+def _native(name: str, model_path: str, **arguments: Any) -> Any:
+    from polymeter.interop.ulmeval.models.native import NativeModel
+
+    return NativeModel(name, model_path, **arguments)
+
+
+def _same(name: str, known: Mapping[str, Any]) -> str:
+    """The known name that differs from another in punctuation and case only; empty when there is none."""
+    wanted = _letters(name)
+    return next((other for other in known if _letters(other) == wanted), "")
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+supported_ULM = Zoo()
+"""What a ULM's name stands for. Files of users' wrappers add to it, as they do to ULMEvalKit's."""

@@ -1,0 +1,199 @@
+"""Stand-in for ``ulmeval.api.gpt``: the wrapper of OpenAI's API, which benchmarks use as their judge.
+
+Which model answers is the run's choice (``--judge``), so its questions are scheduled, journaled, cached and retried
+like any other. It sees images at full size, also one that is pasted into a text as a data URL.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from polymeter.core.parts import Image, Part, Text
+from polymeter.core.request import Generate, Message, Request
+from polymeter.core.role_client import current_role_client, refuse_verdict
+from polymeter.core.sources import from_data_url
+from polymeter.formats.table.items import as_items, as_messages
+from polymeter.guests.loggers import guest_logger
+from polymeter.interop.ulmeval.models.base import BaseAPI
+from polymeter.interop.ulmeval.shim.ulmeval.api._direct import DirectAsker
+from polymeter.judge import ROLE
+
+__all__ = ["APIBASES", "GPT4V", "OpenAIWrapper"]
+
+APIBASES = {"OFFICIAL": "https://api.openai.com/v1/chat/completions"}
+
+_LOG = guest_logger("judge")
+_USED = ("temperature", "max_tokens", "max_new_tokens", "top_p")
+_SETTINGS = frozenset(
+    {
+        "frequency_penalty",
+        "min_p",
+        "presence_penalty",
+        "reasoning_effort",
+        "repetition_penalty",
+        "response_format",
+        "seed",
+        "top_k",
+    }
+)
+_FAIL_MSG = "Failed to obtain answer via API. "
+_PASTED = re.compile(r"data:image/[\w.+-]+;base64,\s*[A-Za-z0-9+/=]{64,}")
+
+
+class OpenAIWrapper(BaseAPI):
+    """The run's judge.
+
+    Args:
+        model: A name that chooses nothing in a run. In a script (``polymeter python``) it is the model that is asked.
+        retry: Not used: the run asks again where that can help.
+        key: Not used, not kept.
+        verbose: Not used.
+        system_prompt: Text put before every question.
+        temperature: 0 is greedy.
+        timeout: Not used.
+        api_base: Not used in a run; in a script the address of the endpoint.
+        max_tokens: Most tokens of an answer.
+        img_size: Longest side of an image that the judge sees, in pixels; without it, or with -1, it sees all of it.
+        img_detail: Not used: a judge sees images as they are.
+        use_azure: Not used.
+        **kwargs: Further settings of its answers; what is no setting of an answer is left out.
+    """
+
+    def __init__(  # noqa: PLR0917  (the signature that benchmarks are written against)
+        self,
+        model: str | None = "gpt-3.5-turbo-0613",
+        retry: int = 5,
+        key: str | None = None,
+        verbose: bool = False,
+        system_prompt: str | None = None,
+        temperature: float = 0,
+        timeout: float = 300,
+        api_base: str | None = None,
+        max_tokens: int = 2048,
+        img_size: int = -1,
+        img_detail: str = "high",
+        use_azure: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(1, system_prompt=system_prompt, verbose=verbose, fail_msg=_FAIL_MSG, **kwargs)
+        self.model = model
+        self.api_base = api_base
+        self.temperature = temperature
+        self.max_tokens = max_tokens
+        self.img_size = img_size
+        self.img_detail = "high"
+        self.timeout = timeout
+
+    def generate(self, message: Any, dataset: str | None = None, num_generations: int = 1, **kwargs: Any) -> Any:
+        """What the judge says. A judge that could not answer gives ``fail_msg``, and the sample that is being scored
+        then has no score, whatever is made of that text.
+
+        Args:
+            message: A text, an item, a list of texts, or a list of items; an item may have a ``role``, and one of the
+                role ``system`` needs no ``type``.
+            dataset: Not used.
+            num_generations: Not used: a judge answers once.
+            **kwargs: ``temperature``, ``max_tokens``, and further settings.
+
+        Raises:
+            PlanError: The run has no judge.
+            DataError: The message has another form, or an image of it cannot be had.
+        """
+        code, answer, _ = self.generate_inner(message, **{**self.default_kwargs, **kwargs})
+        return answer if code == 0 else self.fail_msg
+
+    def generate_inner(self, inputs: Any, **kwargs: Any) -> tuple[int, Any, Any]:
+        """0, what the judge says and its response; or 1, ``fail_msg`` and why. See ``generate``."""
+        request, asker = Request(self._messages(inputs), self._settings(kwargs)), current_role_client()
+        if isinstance(asker, DirectAsker):
+            response = asker.ask(str(self.model), self.api_base, request)
+        else:
+            response = asker(ROLE, request)
+        answer = (response.outputs[0].text or "").strip() if response.outputs else ""
+        if response.error is None and answer:
+            return 0, answer, response
+        if response.error is not None:  # which the run has noted, and forgets if the same question is answered later
+            return 1, self.fail_msg, response.error.message
+        refuse_verdict("The judge said nothing.")
+        return 1, self.fail_msg, "it said nothing"
+
+    def vqa(self, image: Any, question: str) -> str:
+        """A word about an image, in lower case: what benchmarks ask mPLUG for, where a judge takes its place.
+
+        Args:
+            image: A PIL image, or the path of one.
+            question: The question.
+        """
+        _LOG.info("The judge answers in the place of a model that was trained for questions about images.")
+        part = Image(image) if hasattr(image, "size") else Image(Path(image))
+        text = Text(f"{question}\nAnswer with one word; yes or no, where that answers it.")
+        code, answer, _ = self.generate_inner(Message("user", (part, text)))
+        return str(answer).strip().rstrip(".").lower() if code == 0 else str(answer)
+
+    def chat(self, messages: Sequence[Any], **kwargs: Any) -> Any:
+        """What the judge says at the end of a conversation: turns with ``role`` and ``content``."""
+        items = [{**item, "role": turn["role"]} for turn in messages for item in as_items(turn["content"])]
+        return self.generate(items, **kwargs)
+
+    def working(self) -> bool:
+        """Whether it may be asked: only asking shows whether the run has a judge."""
+        return True
+
+    def _messages(self, message: Any) -> tuple[Message, ...]:
+        if isinstance(message, Message):
+            return (message,)
+        given = message if isinstance(message, list) else [message]
+        plain = [{"type": "text", **item} if isinstance(item, dict) and "role" in item else item for item in given]
+        items = as_items(plain if isinstance(message, list) else plain[0])
+        first = [item for item in items if item.get("role") == "system"]
+        if self.system_prompt and not any(item["value"] == self.system_prompt for item in first):
+            first.insert(0, {"type": "text", "value": self.system_prompt, "role": "system"})
+        if first:
+            text = "\n".join(item["value"] for item in first)
+            first = [{"type": "text", "value": text, "role": "system"}]
+        made = as_messages([*first, *(item for item in items if item.get("role") != "system")])
+        return tuple(replace(turn, parts=tuple(self._seen(turn.parts))) for turn in made)
+
+    def _seen(self, parts: Sequence[Part]) -> Iterator[Part]:
+        for part in parts:
+            if isinstance(part, Text):
+                yield from _unpasted(part.text)
+            else:
+                yield self._at_size(part) if isinstance(part, Image) and self.img_size > 0 else part
+
+    def _at_size(self, image: Image) -> Image:
+        picture = image.open()
+        if max(picture.size) <= self.img_size:
+            return image
+        smaller = picture.copy()
+        smaller.thumbnail((self.img_size, self.img_size))
+        return Image(smaller)
+
+    def _settings(self, told: Mapping[str, Any]) -> Generate:
+        settings = {"temperature": self.temperature, "max_tokens": self.max_tokens, **told}
+        settings.setdefault("max_new_tokens", settings["max_tokens"])
+        extra = {name: value for name, value in settings.items() if name in _SETTINGS}
+        unused = sorted(set(settings) - {*extra, *_USED})
+        if unused:
+            _LOG.info("Settings of a judge that mean nothing to it: %s.", ", ".join(unused))
+        return Generate(settings["max_new_tokens"], settings["temperature"], settings.get("top_p"), extra=extra)
+
+
+class GPT4V(OpenAIWrapper):
+    """The run's judge."""
+
+
+def _unpasted(text: str) -> Iterator[Part]:
+    """A text, with the images that were pasted into it as data URLs shown as images in their places."""
+    place = 0
+    for found in _PASTED.finditer(text):
+        if text[place : found.start()].strip():
+            yield Text(text[place : found.start()])
+        yield Image(from_data_url(re.sub(r"\s", "", found[0])))
+        place = found.end()
+    if place == 0 or text[place:].strip():
+        yield Text(text[place:])

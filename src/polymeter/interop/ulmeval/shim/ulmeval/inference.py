@@ -1,0 +1,101 @@
+"""Stand-in for ``ulmeval.inference``: predictions for a dataset, made in this process and written to one file.
+
+``polymeter run`` and ``polymeter ulmeval`` do more: they resume, keep what each sample ended with, and measure.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from polymeter.interop.ulmeval.shim.ulmeval.smp.file import dump, files_of, load
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["FAIL_MSG", "infer_data_job"]
+
+FAIL_MSG = "Failed to obtain answer via API."
+
+
+def infer_data_job(  # noqa: PLR0917  (the signature that scripts are written against)
+    model: Any,
+    work_dir: str,
+    model_name: str,
+    dataset: Any,
+    verbose: bool = False,
+    api_nproc: int = 4,
+    ignore_failed: bool = False,
+    use_vllm: bool = False,
+    num_generations: int = -1,
+) -> Any:
+    """Write ``{model_name}_{dataset}.pkl``: the dataset's table with a column ``prediction``, a list for each row.
+
+    Rows that this file holds already, the same in every column and with as many predictions, are not asked again. When
+    any is, what an evaluation has written beside the file goes: authors take such files for results of these
+    predictions.
+
+    Args:
+        model: A wrapper, or its name in ``supported_ULM``.
+        work_dir: The folder of the file; made when it is not there.
+        model_name: The first part of the file's name.
+        dataset: The dataset.
+        verbose: Not used.
+        api_nproc: Not used: rows are done in their order.
+        ignore_failed: Not used: a failure ends this, so no file holds one.
+        use_vllm: Not used.
+        num_generations: How many for each row; -1: as the dataset says, else one.
+
+    Returns:
+        The wrapper.
+    """
+    from polymeter.interop.ulmeval.shim.ulmeval.config import supported_ULM
+
+    wrapper = supported_ULM[model]() if isinstance(model, str) else model
+    name = dataset.dataset_name
+    count = getattr(dataset, "NUM_GENERATIONS", 1) if num_generations == -1 else num_generations
+    if hasattr(wrapper, "set_dump_image") and hasattr(dataset, "dump_image"):
+        wrapper.set_dump_image(dataset.dump_image)
+    data = dataset.data.copy()
+    data["index"] = data["index"].astype(str)
+    is_custom = hasattr(wrapper, "use_custom_prompt") and wrapper.use_custom_prompt(name)
+    path = Path(work_dir, f"{model_name}_{name}.pkl")
+    earlier = _earlier(path, data, count)
+    predictions = []
+    for _, line in data.iterrows():
+        if line["index"] in earlier:
+            predictions.append(earlier[line["index"]])
+            continue
+        message = wrapper.build_prompt(line, dataset=name) if is_custom else dataset.build_prompt(line)
+        predictions.append(wrapper.generate(message, dataset=name, num_generations=count))
+    data["prediction"] = predictions
+    os.makedirs(work_dir, exist_ok=True)
+    if len(earlier) < len(data):
+        for stale in files_of(path, name):
+            stale.unlink()
+    dump(data, str(path))
+    return wrapper
+
+
+def _earlier(path: Path, data: pd.DataFrame, count: int) -> dict[str, list[Any]]:
+    """The predictions of a file that belong to rows of a table: index → predictions."""
+    if not path.is_file():
+        return {}
+    table = load(str(path))
+    if set(table.columns) != {*data.columns, "prediction"}:
+        return {}
+    then = dict(_told(table, list(data.columns)))
+    now = dict(_told(data, list(data.columns)))
+    found = {str(index): made for index, made in zip(table["index"], table["prediction"], strict=True)}
+    return {
+        index: made
+        for index, made in found.items()
+        if index in now and then[index] == now[index] and isinstance(made, list) and len(made) == count
+    }
+
+
+def _told(table: pd.DataFrame, columns: list[str]) -> Iterator[tuple[str, str]]:
+    for row in table[columns].to_dict("records"):
+        yield str(row["index"]), repr([str(row[column]) for column in columns])

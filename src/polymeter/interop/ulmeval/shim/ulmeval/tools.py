@@ -1,0 +1,28 @@
+"""Stand-in for ``ulmeval.tools``: a table with its images beside it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from polymeter.formats.table.localising import localised
+from polymeter.formats.table.roots import image_root
+from polymeter.interop.ulmeval.shim.ulmeval._absent import absent_function
+
+__all__ = ["CHECK", "LOCALIZE", "RUN"]
+
+RUN = absent_function("RUN", "Use 'polymeter run'.")
+CHECK = absent_function("CHECK", "Use 'polymeter check'.")
+
+
+def LOCALIZE(fname: str, new_fname: str | None = None) -> str:
+    """Write a table whose images are files, with their paths in place of their base64; the path of the new table.
+
+    Args:
+        fname: The TSV file.
+        new_fname: The new one; default: ``<name>_local.tsv`` beside it.
+    """
+    source = Path(fname)
+    target = Path(new_fname) if new_fname else source.with_name(f"{source.stem}_local.tsv")
+    shutil.copyfile(localised(source, image_root(source.stem)), target)
+    return str(target)

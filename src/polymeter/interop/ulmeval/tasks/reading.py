@@ -1,0 +1,208 @@
+"""Reading a file of dataset classes without running it: which classes there are and which datasets they name, by the
+syntax tree.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from polymeter.guests.sources import bytes_of, packages_needed, tree_of
+from polymeter.interop.ulmeval.tasks.literals import NOT_KNOWN, bound, constants, value_of
+
+URLS: Final = "DATASET_URL"
+SUPPORTED: Final = "supported_datasets"
+PLAIN_BASES: Final = ("TextBaseDataset", "ImageBaseDataset", "VideoBaseDataset")
+"""Bases that name no dataset themselves."""
+_MARKS = (URLS.encode(), SUPPORTED.encode())
+_BASE_NAME = re.compile(r"\w+Dataset")
+_METHODS = ("build_prompt", "evaluate", "evaluate_sample")
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetClass:
+    """A dataset class, as it is written.
+
+    Attributes:
+        name: Its name.
+        line: Where it stands.
+        datasets: Name of each dataset and its URL, ``None`` where that is not known. ``None`` altogether: the names
+            are computed.
+        values: Its class attributes as far as they are known, inherited ones within the file included.
+        methods: Names of its methods, inherited ones within the file included.
+        ancestors: The classes of the file that it derives from, nearest first.
+        bases: Names of the bases that the file does not define.
+    """
+
+    name: str
+    line: int
+    datasets: Mapping[str, str | None] | None
+    values: Mapping[str, Any]
+    methods: frozenset[str]
+    ancestors: tuple[str, ...] = ()
+    bases: tuple[str, ...] = ()
+
+    def text(self, name: str) -> str:
+        """A class attribute, if it is known and a text; else empty."""
+        value = self.values.get(name)
+        return value if isinstance(value, str) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetFile:
+    """A file as its syntax tree tells it.
+
+    Attributes:
+        path: The file.
+        classes: Its dataset classes, in their order.
+        packages: Third-party packages that it imports at its top, each with its line.
+    """
+
+    path: Path
+    classes: tuple[DatasetClass, ...] = ()
+    packages: Mapping[str, int] = field(default_factory=dict)
+
+    def owner_of(self, dataset: str) -> DatasetClass | None:
+        """The class that a dataset belongs to: of several that name it the one that derives from the others, else the
+        first.
+        """
+        owners = [item for item in self.classes if item.datasets is not None and dataset in item.datasets]
+        above = {name for item in owners for name in item.ancestors}
+        return next((item for item in owners if item.name not in above), None)
+
+    def named(self) -> Iterator[tuple[str, DatasetClass]]:
+        """Every dataset that is named, with the class that it belongs to."""
+        names = dict.fromkeys(name for item in self.classes for name in item.datasets or ())
+        for name in names:
+            owner = self.owner_of(name)
+            assert owner is not None
+            yield name, owner
+
+
+def read_file(path: Path, *, is_named: bool = False) -> DatasetFile:
+    """The dataset classes of a file. One that mentions neither ``DATASET_URL`` nor ``supported_datasets`` is not even
+    parsed.
+
+    Args:
+        path: The file.
+        is_named: Whether the user has named this very file, so that it is parsed whatever it mentions.
+
+    Raises:
+        PlanError: It is not valid Python.
+    """
+    content = bytes_of(path)
+    if not any(mark in content for mark in _MARKS) and not (is_named and b"Dataset" in content):
+        return DatasetFile(path)
+    tree = tree_of(path, content)
+    classes = tuple(_Reader(tree).classes())
+    return DatasetFile(path, classes, dict(packages_needed(tree, path.parent)) if classes else {})
+
+
+class _Reader:
+    """Finds dataset classes in one tree.
+
+    Args:
+        tree: The tree of a whole file.
+    """
+
+    def __init__(self, tree: ast.Module) -> None:
+        self._nodes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+        self._constants = constants(tree.body)
+        self._values: dict[str, dict[str, Any]] = {}
+
+    def classes(self) -> Iterator[DatasetClass]:
+        """In the order of the file."""
+        for name, node in self._nodes.items():
+            found = self._read(name, node)
+            if _is_dataset_class(found):
+                yield found
+
+    def _read(self, name: str, node: ast.ClassDef) -> DatasetClass:
+        line = self._lineage(name)
+        values: dict[str, Any] = {}
+        for ancestor in reversed(line):
+            values |= self._values_of(ancestor)
+        methods = {method for ancestor in line for method in _methods(self._nodes[ancestor])}
+        bases = tuple(base for ancestor in line for base in _bases(self._nodes[ancestor]) if base not in self._nodes)
+        return DatasetClass(
+            name, node.lineno, self._datasets(line, values, bases), values, frozenset(methods), tuple(line[1:]), bases
+        )
+
+    def _lineage(self, name: str) -> list[str]:
+        """A class and those of the file that it derives from, nearest first."""
+        found: list[str] = []
+        waiting = [name]
+        while waiting:
+            current = waiting.pop(0)
+            if current not in found:
+                found.append(current)
+                waiting.extend(base for base in _bases(self._nodes[current]) if base in self._nodes)
+        return found
+
+    def _values_of(self, name: str) -> dict[str, Any]:
+        """The class attributes that a class's own body sets."""
+        if name not in self._values:
+            scope = {**self._constants, **{f"{other}.{URLS}": v.get(URLS) for other, v in self._values.items()}}
+            body = self._nodes[name].body
+            inside = constants(body, scope)
+            own = {item for node in body for item in bound(node)}
+            # What is set or changed after the class (``Class.x = …``) is known by its dotted name.
+            self._values[name] = {item: self._constants.get(f"{name}.{item}", inside[item]) for item in own}
+        return self._values[name]
+
+    def _datasets(
+        self, line: Sequence[str], values: Mapping[str, Any], bases: Sequence[str]
+    ) -> Mapping[str, str | None] | None:
+        """What the nearest class of a lineage says of its names: a method that gives them, or its URLs."""
+        for name in line:
+            method = _method(self._nodes[name], SUPPORTED)
+            names = None if method is None else _returned(method, self._constants)
+            if method is not None and names is not None:
+                return None if names is NOT_KNOWN else dict.fromkeys(map(str, names))
+            if URLS in self._values_of(name):
+                urls = self._values_of(name)[URLS]
+                if not isinstance(urls, dict):
+                    return None
+                return {str(key): value if isinstance(value, str) else None for key, value in urls.items()}
+        is_inherited = any(base not in PLAIN_BASES and _BASE_NAME.fullmatch(base) for base in bases)
+        return None if is_inherited else {}
+
+
+def _is_dataset_class(found: DatasetClass) -> bool:
+    """A class that derives from one whose name says so, or that has URLs and does something with what they give."""
+    if any(_BASE_NAME.fullmatch(base) for base in found.bases):
+        return True
+    return URLS in found.values and bool(found.bases or found.methods & set(_METHODS))
+
+
+def _bases(node: ast.ClassDef) -> Iterator[str]:
+    for base in node.bases:
+        if isinstance(base, ast.Name):
+            yield base.id
+        elif isinstance(base, ast.Attribute):
+            yield base.attr
+
+
+def _method(node: ast.ClassDef, name: str) -> ast.FunctionDef | None:
+    return next((item for item in node.body if isinstance(item, ast.FunctionDef) and item.name == name), None)
+
+
+def _methods(node: ast.ClassDef) -> Iterator[str]:
+    yield from (item.name for item in node.body if isinstance(item, ast.FunctionDef))
+
+
+def _returned(method: ast.FunctionDef, known: Mapping[str, Any]) -> Any:
+    """The names that ``supported_datasets`` gives; ``None`` where it gives those of ``DATASET_URL``."""
+    returns = [node for node in ast.walk(method) if isinstance(node, ast.Return)]
+    if len(returns) != 1:
+        return NOT_KNOWN
+    value = returns[0].value
+    names = value_of(value, known)
+    if isinstance(names, (list, dict)):
+        return list(names)
+    written = ast.unparse(value) if value is not None else ""
+    return None if re.fullmatch(rf"(?:list\()?\w+\.{URLS}(?:\.keys\(\))?\)?", written) else NOT_KNOWN

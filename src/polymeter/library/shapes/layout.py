@@ -1,0 +1,139 @@
+"""Placing shapes: at random, apart from each other, and as a relation says."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from polymeter.core.errors import ModelError
+from polymeter.library.shapes.reading import Group, Order
+from polymeter.library.shapes.words import PALETTE, SIZES, Rgb
+
+_BACKGROUNDS: tuple[Rgb, ...] = ((255, 255, 255), (245, 240, 225), (226, 236, 246), (200, 200, 200), (40, 44, 66))
+_ROUNDS = 60
+_TRIES = 60
+_SHRINK = 0.97
+_GAP = 0.02
+_LEAST_SPREAD = 0.35
+_LEAST_CONTRAST = 110
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """A shape to draw: centre and radius as shares of the picture's shorter side."""
+
+    shape: str
+    ink: Rgb
+    x: float
+    y: float
+    radius: float
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Where everything goes: the shapes, and the colour behind them."""
+
+    things: tuple[Thing, ...]
+    background: Rgb
+
+
+def placed(order: Order, width: float, height: float, rng: random.Random) -> Plan:
+    """Places for everything that is to be drawn.
+
+    Args:
+        order: What is to be drawn.
+        width: The picture's width over its shorter side.
+        height: Its height over its shorter side.
+        rng: Where chance comes from.
+
+    Raises:
+        ModelError: There is no room.
+    """
+    inks = [PALETTE[group.colour or _free_colour(order, rng)] for group in order.groups]
+    background = PALETTE[order.background] if order.background else _background(inks, rng)
+    wanted = [
+        (number, rng.uniform(*SIZES[group.size])) for number, group in enumerate(order.groups) for _ in _each(group)
+    ]
+    for round_ in range(_ROUNDS):
+        shrunk = [(number, radius * _SHRINK**round_) for number, radius in wanted]
+        spread = max(_LEAST_SPREAD, 1 - round_ / _ROUNDS)
+        found = _arranged(order, shrunk, (width, height), spread, rng)
+        if found is not None:
+            things = (
+                Thing(order.groups[number].shape, inks[number], x, y, radius)
+                for (number, _), (x, y, radius) in zip(wanted, found, strict=True)
+            )
+            return Plan(tuple(things), background)
+    raise ModelError("The model 'shapes' finds no room for all shapes of this prompt.")
+
+
+_Place = tuple[float, float, float]
+
+
+def _arranged(
+    order: Order, wanted: list[tuple[int, float]], size: tuple[float, float], spread: float, rng: random.Random
+) -> list[_Place] | None:
+    """One try at placing everything; ``None`` where something did not fit."""
+    done: list[tuple[int, _Place]] = []
+    for number, radius in wanted:
+        for _ in range(_TRIES):
+            place = _somewhere(order, number, radius, size, spread, rng)
+            if all(_fits(order, number, place, other, there) for other, there in done):
+                done.append((number, place))
+                break
+        else:
+            return None
+    return [place for _, place in done]
+
+
+def _somewhere(
+    order: Order, number: int, radius: float, size: tuple[float, float], spread: float, rng: random.Random
+) -> _Place:
+    """A place in the picture. Where there is a relation: on its own side along the axis, and across it within a band as
+    wide as ``spread``, since things that are far apart across it are beside each other as much as above.
+    """
+    edge = radius + _GAP
+    spans = [[edge, side - edge] for side in size]
+    if order.relation:
+        axis = 0 if order.relation in ("left of", "right of") else 1
+        is_early = (number < order.split) == (order.relation in ("left of", "above"))
+        middle, across = size[axis] / 2, spans[1 - axis]
+        spans[axis][1 if is_early else 0] = (
+            max(edge, middle - edge) if is_early else min(size[axis] - edge, middle + edge)
+        )
+        slack = (across[1] - across[0]) * (1 - spread) / 2
+        spans[1 - axis] = [across[0] + slack, across[1] - slack]
+    return rng.uniform(*spans[0]), rng.uniform(*spans[1]), radius
+
+
+def _fits(order: Order, number: int, place: _Place, other: int, there: _Place) -> bool:
+    x, y = place[0] - there[0], place[1] - there[1]
+    reach = place[2] + there[2] + _GAP
+    if max(abs(x), abs(y)) < reach:
+        return False
+    if not order.relation or (number < order.split) == (other < order.split):
+        return True
+    sign = 1 if number < order.split else -1
+    along, across = (x, y) if order.relation in ("left of", "right of") else (y, x)
+    towards = -1 if order.relation in ("left of", "above") else 1
+    # Clearly so: apart along the axis, and by more along it than across.
+    return along * sign * towards >= reach and abs(across) * 1.2 <= abs(along)
+
+
+def _each(group: Group) -> range:
+    return range(group.count)
+
+
+def _free_colour(order: Order, rng: random.Random) -> str:
+    named = {group.colour for group in order.groups} | {order.background, "white", "gray"}
+    return rng.choice([name for name in PALETTE if name not in named])
+
+
+def _background(inks: list[Rgb], rng: random.Random) -> Rgb:
+    """A background on which everything can be seen."""
+    clear = [rgb for rgb in _BACKGROUNDS if all(_contrast(rgb, ink) >= _LEAST_CONTRAST for ink in inks)]
+    return rng.choice(clear) if clear else max(_BACKGROUNDS, key=lambda rgb: min(_contrast(rgb, ink) for ink in inks))
+
+
+def _contrast(first: Rgb, second: Rgb) -> int:
+    return sum(abs(a - b) for a, b in zip(first, second, strict=True))

@@ -1,0 +1,114 @@
+"""The model ``shapes``."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+from polymeter.core.errors import ModelError, PlanError, PolymeterError
+from polymeter.core.model import ALL_READY, BatchModel, ModelTraits
+from polymeter.core.request import Ask, Error, GenerateImage, Output, Request, Response
+from polymeter.library.shapes.drawing import draw
+from polymeter.library.shapes.editing import edited
+from polymeter.library.shapes.layout import placed
+from polymeter.library.shapes.reading import read_edit, read_order
+from polymeter.library.shapes.slips import slipped, slipped_edit
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as PILImage
+
+VERSION = "1"
+"""Changes whenever a prompt and seed may give another picture."""
+_SIDE = 256
+_SMALLEST = 32
+_LARGEST = 8192
+_IGNORED = "the model 'shapes' draws at once and takes no settings but a size and seeds"
+
+
+class ShapesModel(BatchModel):
+    """Draws scenes of shapes from prompts, and edits such pictures, with mistakes on purpose.
+
+    A prompt that it does not understand, or an edit of something that is not in the picture, is an error of that sample
+    and no picture. The same prompt and seed give the same picture.
+
+    Args:
+        error_rate: The probability, from 0 to 1, that an aspect goes wrong: the count, the colour if one is named, the
+            relation if there is one, each by itself; of an edit, the change as a whole.
+
+    Raises:
+        PlanError: ``error_rate`` is no probability.
+    """
+
+    batch_hint = ALL_READY
+
+    def __init__(self, error_rate: float = 0.1) -> None:
+        if not 0 <= error_rate <= 1:
+            raise PlanError(
+                f"The error rate of the model 'shapes' is a probability from 0 to 1, not {error_rate!r}.",
+                where="--model-args error_rate",
+            )
+        self.traits = ModelTraits(
+            family="shapes",
+            asks={"generate": False, "loglikelihood": False, "generate_image": True},
+            modalities={"text": True, "image": True, "audio": False, "video": False},
+        )
+        self._error_rate = float(error_rate)
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """The version of the drawing, the error rate, and the packages that draw and look."""
+        return {
+            "backend": "shapes",
+            "version": VERSION,
+            "error_rate": self._error_rate,
+            "pillow": metadata.version("pillow"),
+            "opencv": _opencv_version(),
+        }
+
+    def ignores(self, ask: Ask) -> Mapping[str, str]:
+        """Settings of other image models, which change nothing here."""
+        return dict.fromkeys(ask.extra, _IGNORED) if isinstance(ask, GenerateImage) else {}
+
+    def respond(self, requests: list[Request]) -> list[Response]:
+        """Draw, or change, every request's pictures."""
+        return [self._respond(request) for request in requests]
+
+    def _respond(self, request: Request) -> Response:
+        ask = request.ask
+        if not isinstance(ask, GenerateImage):
+            return Response(error=Error("permanent", f"The model 'shapes' cannot answer {ask.kind!r}."))
+        try:
+            seeds = [ask.seeds[number] if number < len(ask.seeds) else number for number in range(ask.n)]
+            return Response(tuple(Output(images=(self._picture(request, ask, seed),)) for seed in seeds))
+        except PolymeterError as error:
+            return Response.failed(error)
+
+    def _picture(self, request: Request, ask: GenerateImage, seed: int) -> PILImage:
+        prompt = request.text.strip()
+        rng = random.Random(f"{VERSION}\x1f{seed}\x1f{prompt}")
+        shown = list(request.images())
+        if len(shown) > 1:
+            raise ModelError(f"The model 'shapes' edits one picture, and {len(shown)} were shown.")
+        if shown:
+            edit = slipped_edit(read_edit(prompt), self._error_rate, rng)
+            return edited(shown[0].open(), edit) if edit else shown[0].open().convert("RGB")
+        width, height = ask.size or (_SIDE, _SIDE)
+        if min(width, height) < _SMALLEST:
+            raise ModelError(f"The model 'shapes' draws no pictures smaller than {_SMALLEST} pixels.")
+        if max(width, height) > _LARGEST:
+            raise ModelError(f"The model 'shapes' draws no pictures larger than {_LARGEST} pixels.")
+        order = slipped(read_order(prompt), self._error_rate, rng)
+        shorter = min(width, height)
+        return draw(placed(order, width / shorter, height / shorter, rng), width, height)
+
+
+def _opencv_version() -> str:
+    """The installed OpenCV, whichever of its packages it came with; empty: none."""
+    for package in ("opencv-python-headless", "opencv-python", "opencv-contrib-python"):
+        try:
+            return metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return ""

@@ -1,0 +1,58 @@
+"""Mistakes on purpose: each aspect that a prompt names goes wrong with the same stated probability."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+from polymeter.library.shapes.reading import Edit, Group, Order
+from polymeter.library.shapes.words import COLOURS, MOST_THINGS, PLACES, RELATIONS
+
+
+def slipped(order: Order, rate: float, rng: random.Random) -> Order:
+    """What is drawn in place of what was asked for.
+
+    Three mistakes are independent of each other and happen with probability ``rate`` each: one group has one shape
+    too many or too few; one group of those with a colour has another one, which the prompt does not name; the relation,
+    if there is one, is another.
+    """
+    groups = list(order.groups)
+    chances = [rng.random() < rate for _ in range(3)]
+    picks = [rng.random() for _ in range(3)]
+    if chances[0]:
+        place = int(picks[0] * len(groups))
+        groups[place] = replace(groups[place], count=_other_count(groups, place, rng))
+    coloured = [place for place, group in enumerate(groups) if group.colour]
+    if chances[1] and coloured:
+        place = coloured[int(picks[1] * len(coloured))]
+        groups[place] = replace(groups[place], colour=_other_colour(order, rng))
+    relation = order.relation
+    if chances[2] and relation:
+        others = [name for name in RELATIONS if name != relation]
+        relation = others[int(picks[2] * len(others))]
+    return replace(order, groups=tuple(groups), relation=relation)
+
+
+def slipped_edit(edit: Edit, rate: float, rng: random.Random) -> Edit | None:
+    """What is changed in place of what was asked for: with probability ``rate`` the colour or the place is another one,
+    and where the prompt names neither, nothing is changed (``None``).
+    """
+    if rng.random() >= rate:
+        return edit
+    if edit.colour:
+        return replace(edit, colour=rng.choice([name for name in COLOURS if name != edit.colour]))
+    if edit.place:
+        return replace(edit, place=rng.choice([name for name in PLACES if name != edit.place]))
+    return None
+
+
+def _other_count(groups: list[Group], place: int, rng: random.Random) -> int:
+    count = groups[place].count
+    if sum(group.count for group in groups) >= MOST_THINGS:
+        return count - 1 if count > 1 else count
+    return count + (1 if count == 1 else rng.choice([-1, 1]))
+
+
+def _other_colour(order: Order, rng: random.Random) -> str:
+    named = {group.colour for group in order.groups} | {order.background}
+    return rng.choice([name for name in COLOURS if name not in named])

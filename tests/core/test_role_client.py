@@ -1,0 +1,22 @@
+"""Whether there is somebody to ask."""
+
+from __future__ import annotations
+
+from polymeter.core.request import Request, Response
+from polymeter.core.role_client import answering_through, has_role, no_role_client
+
+
+class Knowing:
+    roles = ("judge",)
+
+    def __call__(self, role: str, request: Request) -> Response:
+        return Response.of_text("")
+
+
+def test_a_role_is_there_when_the_asker_says_so() -> None:
+    assert not has_role("judge")
+    with answering_through(Knowing()):
+        assert has_role("judge")
+        assert not has_role("critic")
+    with answering_through(no_role_client):
+        assert not has_role("judge")

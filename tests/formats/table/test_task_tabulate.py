@@ -1,0 +1,63 @@
+"""What ``evaluate`` returns, as numbers with names."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from polymeter.core.errors import ScoreError
+from polymeter.interop.ulmeval.tasks.tabulate import MOST_ROWS, as_json, check_returned, numbers
+
+
+@pytest.mark.parametrize(
+    ("returned", "found"),
+    [
+        ({"acc": 0.5, "n": 3}, {"acc": 0.5, "n": 3}),
+        ({"acc": np.float64(0.5), "n": np.int64(3), "name": "x", "ok": True, "none": None}, {"acc": 0.5, "n": 3}),
+        ({"a": {"b": {"c": 1}, "d": 2}}, {"a/b/c": 1, "a/d": 2}),
+        ({"acc": [0.5]}, {"acc": 0.5}),
+        ({"split": ["val", "test"], "acc": [1, 2]}, {"val/acc": 1, "test/acc": 2}),
+        ({"split": ["val", "val"], "acc": [1, 2]}, {"val/acc": 1, "val (2)/acc": 2}),
+        ({"acc": [1, 2], "f1": [3, 4]}, {"0/acc": 1, "0/f1": 3, "1/acc": 2, "1/f1": 4}),
+        ({"acc": [1, 2], "all": 3}, {"acc/0": 1, "acc/1": 2, "all": 3}),
+        ({"acc": float("nan"), "b": 1}, {"b": 1}),
+        (pd.DataFrame({"acc": [0.5], "n": [2]}), {"acc": 0.5, "n": 2}),
+        (pd.DataFrame({"acc": [0.5, 1.0]}, index=["val", "test"]), {"val/acc": 0.5, "test/acc": 1.0}),
+        (pd.DataFrame({"k": ["val", "test"], "acc": [0.5, None]}), {"val/acc": 0.5}),
+        (pd.DataFrame({"n": [1, 2], "k": ["val", "test"]}), {"val/n": 1, "test/n": 2}),
+        ({"table": pd.DataFrame({"k": ["x"], "acc": [1]})}, {"table/x/acc": 1}),
+        (pd.DataFrame({("a", "b"): [1, 2]}), {"0/a/b": 1, "1/a/b": 2}),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), {"a": 1, "a (2)": 2}),
+        (pd.DataFrame({"n": [1]}, index=pd.MultiIndex.from_tuples([("x", "y")])), {"x/y/n": 1}),
+        ({"scores": list(range(MOST_ROWS + 1)), "mean": 1}, {"mean": 1}),
+        (pd.DataFrame({"score": range(MOST_ROWS + 1)}), {}),
+        ({"results": [{"index": 1, "pf": 4, "s": "a"}, {"index": 2, "pf": 7, "s": "b"}]}, {"results/pf": 5.5}),
+        ({"results": [{"pf": 4}, {"pf": "failed"}]}, {"results/pf": 4, "results/pf (number)": 1}),
+        ({"results": [{"pf": place} for place in range(MOST_ROWS + 1)]}, {"results/pf": MOST_ROWS / 2}),
+        (
+            pd.DataFrame({"split": ["counting", "all"], "Overall": ["counting   = 50.00% (1 / 2)", "0.55000"]}),
+            {"counting/Overall": 0.5, "all/Overall": 0.55},
+        ),
+        (pd.DataFrame({"k": ["x"], "model": ["v1.5"], "n": ["12"]}), {}),
+        ({}, {}),
+        (None, {}),
+    ],
+)
+def test_every_number_has_a_name(returned: object, found: dict) -> None:
+    assert numbers(returned) == found
+
+
+def test_numbers_of_numpy_become_plain_ones() -> None:
+    (found,) = numbers({"a": np.int64(3)}).values()
+    assert type(found) is int
+
+
+def test_what_is_kept_is_plain_data() -> None:
+    table = pd.DataFrame({"acc": [np.float32(0.5)]}, index=["val"])
+    assert as_json({"t": table, "n": np.int64(1)}) == {"t": {"index": ["val"], "acc": [0.5]}, "n": 1}
+    assert as_json(pd.DataFrame({"acc": [1, 2]})) == {"acc": [1, 2]}
+
+
+@pytest.mark.parametrize("returned", [0.5, [1, 2], "good"])
+def test_what_is_no_result_is_refused(returned: object) -> None:
+    with pytest.raises(ScoreError, match=r"evaluate of Mine returned a .*must return a dict"):
+        check_returned(returned, "Mine")

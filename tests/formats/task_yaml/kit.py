@@ -1,0 +1,111 @@
+"""Helpers: write a task folder, open its task, play it without an engine."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from polymeter.core.catalog import Catalog, Root
+from polymeter.core.format import OpenContext
+from polymeter.core.model import ModelTraits
+from polymeter.core.request import ChoiceLogprob, Output, Request, Response
+from polymeter.core.role_client import no_role_client
+from polymeter.core.status import SampleStatus
+from polymeter.core.task import ReduceContext, Result, Rollout, Row, Score, TaskSpec
+from polymeter.formats.task_yaml import FORMAT
+
+ROWS = [{"q": f"q{i}", "a": f"a{i}", "k": i} for i in range(4)]
+
+
+def write(folder: Path, files: Mapping[str, str]) -> Path:
+    """Write files of a task folder."""
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text))
+    return folder
+
+
+def write_rows(folder: Path, rows: Sequence[Mapping[str, Any]] = ROWS, name: str = "rows.jsonl") -> Path:
+    """Write a JSON-lines file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder / name
+
+
+def task_text(extra: str = "", *, name: str = "t", text: str = '"{{q}}"', target: str = "a") -> str:
+    """A minimal task over ``rows.jsonl``."""
+    head = f"""\
+task: {name}
+dataset_path: json
+dataset_kwargs:
+  data_files: rows.jsonl
+test_split: train
+doc_to_text: {text}
+doc_to_target: {target}
+"""
+    return head + textwrap.dedent(extra)
+
+
+def catalog(*folders: Path, cache_dir: Path | None = None) -> Catalog:
+    """The catalog of folders."""
+    return FORMAT.index([Root(folder) for folder in folders], cache_dir)
+
+
+def spec(folder: Path, name: str = "t") -> TaskSpec:
+    """The spec of one task of a folder."""
+    found = catalog(folder)
+    return FORMAT.load(found.get(name), found).tasks[0]
+
+
+def open_in(folder: Path, name: str = "t", *, traits: ModelTraits | None = None, **context: Any) -> Any:
+    """Open a task of a folder."""
+    made = OpenContext(**{"cache_dir": folder / "cache", **context})
+    return FORMAT.compile(spec(folder, name), traits or ModelTraits("mock"), made)
+
+
+def opened(folder: Path, extra: str = "", rows: Sequence[Mapping[str, Any]] = ROWS, **kwargs: Any) -> Any:
+    """Write a minimal task and its rows, and open it."""
+    write_rows(folder, rows)
+    task_keys = {key: kwargs.pop(key) for key in ("text", "target") if key in kwargs}
+    (folder / "t.yaml").write_text(task_text(extra, **task_keys))
+    return open_in(folder, **kwargs)
+
+
+def ask(task: Any, index: int = 0) -> Any:
+    """What a sample yields first."""
+    return next(task.play(task.samples[index]))
+
+
+def text_of(request: Request) -> str:
+    """The text of a request."""
+    return request.text
+
+
+def score(task: Any, index: int, *texts: str) -> Score:
+    """Score texts as the answers of a sample."""
+    responses = tuple(Response.of_text(text) for text in texts)
+    return task.score(task.samples[index], Rollout(responses), no_role_client)
+
+
+def logprobs(*values: float, greedy: int = -1) -> Response:
+    """A response of log-probabilities."""
+    return Response((Output(logprobs=tuple(ChoiceLogprob(v, i == greedy, 1) for i, v in enumerate(values))),))
+
+
+def rows_of(task: Any, answers: Sequence[str]) -> list[Row]:
+    """Rows as the journal would hold them."""
+    rows = []
+    for index, answer in enumerate(answers):
+        sample = task.samples[index]
+        rows.append(Row(sample.id, index, (), sample.cluster, SampleStatus.OK, score(task, index, answer)))
+    return rows
+
+
+def results(task: Any, answers: Sequence[str], **context: Any) -> dict[tuple[str, str], Result]:
+    """Results of a task from one answer for each sample."""
+    found = task.reduce(rows_of(task, answers), ReduceContext(output_dir=Path("."), **context))
+    return {(result.metric, result.filter): result for result in found}

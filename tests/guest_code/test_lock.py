@@ -1,0 +1,152 @@
+"""The gate: foreign hooks run alone, on generators seeded for what they do."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from polymeter.guests.generators import dispatched
+from polymeter.guests.lock import Gate, random_state_kept
+
+Draw = tuple[float, float, int, list[int]]
+
+
+@pytest.fixture(autouse=True)
+def kept() -> Iterator[None]:
+    with random_state_kept():
+        yield
+
+
+def draw() -> Draw:
+    """What a hook may draw in the usual ways."""
+    return (
+        random.random(),
+        float(np.random.rand()),  # noqa: NPY002  (what hooks call)
+        int(np.random.randint(1000)),  # noqa: NPY002
+        random.sample(range(100), 3),
+    )
+
+
+def entered(gate: Gate, *place: str) -> Draw:
+    with gate.enter(*place):
+        return draw()
+
+
+PLACE = ("task", "sample", "score")
+
+
+def test_the_same_hook_draws_the_same_and_any_other_draws_something_else() -> None:
+    gate = Gate(1)
+    first = entered(gate, *PLACE)
+    random.seed(99)
+    assert entered(gate, *PLACE) == first
+    others = [("other", "sample", "score"), ("task", "other", "score"), ("task", "sample", "play:1")]
+    draws = [entered(gate, *place) for place in others] + [entered(Gate(2), *PLACE)]
+    assert first not in draws
+    assert len({repr(one) for one in draws}) == 4
+
+
+def test_beside_the_gate_a_hook_draws_what_it_would_draw_inside() -> None:
+    gate = Gate(1)
+    with dispatched():
+        inside = entered(gate, *PLACE)
+        state = random.getstate()
+        with gate.beside(*PLACE):
+            beside = draw()
+        assert random.getstate() == state, "and leaves the process's generators alone"
+    assert beside == inside
+
+
+def test_many_beside_do_not_disturb_each_other() -> None:
+    gate = Gate(1)
+    found: dict[str, Draw] = {}
+    together = threading.Barrier(4)
+
+    def hook(sample: str) -> None:
+        with gate.beside("task", sample, "score"):
+            together.wait(20)
+            found[sample] = draw()
+
+    with dispatched():
+        threads = [threading.Thread(target=hook, args=(str(number),)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert found == {sample: entered(gate, "task", sample, "score") for sample in "0123"}
+
+
+def test_a_hook_that_waits_finds_its_generators_as_it_left_them() -> None:
+    gate = Gate(1)
+    with gate.enter(*PLACE):
+        undisturbed = (draw(), draw())
+    with gate.enter(*PLACE):
+        before = draw()
+        with gate.left():
+            entered(gate, "task", "another", "score")
+        assert (before, draw()) == undisturbed
+
+
+def test_one_hook_at_a_time_and_the_gate_is_free_while_it_waits() -> None:
+    gate = Gate(1)
+    inside, waits, go_on = threading.Event(), threading.Event(), threading.Event()
+    order: list[str] = []
+
+    def hook() -> None:
+        with gate.enter(*PLACE):
+            order.append("first in")
+            inside.set()
+            with gate.left():
+                waits.set()
+                go_on.wait(20)
+            order.append("first again")
+
+    thread = threading.Thread(target=hook)
+    thread.start()
+    assert inside.wait(20)
+    assert waits.wait(20)
+    with gate.enter("task", "another", "score"):
+        order.append("second in")
+        go_on.set()
+        order.append("second still in")
+    thread.join()
+    assert order == ["first in", "second in", "second still in", "first again"]
+
+
+def test_leaving_a_gate_one_is_not_in_does_nothing() -> None:
+    gate = Gate(1)
+    with gate.left(), gate.enter(*PLACE):
+        pass
+
+
+def test_a_hook_that_fails_leaves_the_gate_open() -> None:
+    gate = Gate(1)
+    with pytest.raises(ValueError, match="oops"), gate.enter(*PLACE):
+        raise ValueError("oops")
+    with pytest.raises(KeyError), gate.enter(*PLACE), gate.left():
+        raise KeyError
+    assert not gate._lock.locked()
+    assert entered(gate, *PLACE)
+
+
+def test_the_process_gets_its_generators_back() -> None:
+    random.seed(5)
+    np.random.seed(5)  # noqa: NPY002
+    expected = draw()
+    random.seed(5)
+    np.random.seed(5)  # noqa: NPY002
+    with random_state_kept():
+        entered(Gate(1), *PLACE)
+    assert draw() == expected
+
+
+def test_dispatching_ends_with_its_block_and_nests() -> None:
+    before = (random.random, np.random.rand)
+    with dispatched(), dispatched():
+        assert random.random is not before[0]
+        assert random.random.__name__ == "random"
+    assert (random.random, np.random.rand) == before

@@ -1,0 +1,72 @@
+"""Prediction files in the place of a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from PIL import Image
+
+from polymeter.core.errors import DataError
+from polymeter.core.request import Ask, Generate, GenerateImage, Message, Origin, Request, Response
+from polymeter.interop.ulmeval.predictions import Predictions
+
+RED = Image.new("RGB", (2, 2), "red")
+
+
+def predictions(folder: Path, **columns: Any) -> Predictions:
+    file = folder / "m_d.pkl"
+    pd.DataFrame(columns).to_pickle(file)
+    return Predictions(file, "m")
+
+
+def asked(model: Predictions, index: str, ask: Ask) -> Response:
+    return model.respond([Request((Message("user", ()),), ask, Origin("d", index))])[0]
+
+
+def test_images_are_taken_as_they_stand(tmp_path: Path) -> None:
+    model = predictions(tmp_path, index=[0, 1], prediction=[[RED, RED], [RED, RED]])
+    response = asked(model, "1", GenerateImage(2))
+    assert [output.images[0].getpixel((0, 0)) for output in response.outputs] == [(255, 0, 0)] * 2
+    assert model.count == 2
+    assert model.identity == Predictions(tmp_path / "m_d.pkl", "m").identity
+
+
+def test_texts_are_taken_as_they_stand(tmp_path: Path) -> None:
+    model = predictions(tmp_path, index=["a", "b"], prediction=["yes", "Failed to obtain answer via API."])
+    assert asked(model, "a", Generate()).outputs[0].text == "yes"
+    assert model.count is None
+    failed = asked(model, "b", Generate())
+    assert failed.error is not None
+    assert "no answer for the index 'b': Failed to obtain answer via API." in failed.error.message
+
+
+@pytest.mark.parametrize("answer", ["Failed to obtain answer", None, [], [RED, None]])
+def test_what_is_no_image_is_a_failure(answer: Any, tmp_path: Path) -> None:
+    model = predictions(tmp_path, index=["a", "b"], prediction=pd.Series([[RED], answer], dtype=object))
+    error = asked(model, "b", GenerateImage()).error
+    assert error is not None
+    assert "no answer for the index 'b'" in error.message
+
+
+def test_a_row_that_is_not_there_is_a_failure(tmp_path: Path) -> None:
+    error = asked(predictions(tmp_path, index=[0], prediction=[[RED]]), "7", GenerateImage()).error
+    assert error is not None
+    assert error.message == "The prediction file has no row with the index '7'."
+
+
+def test_what_is_no_prediction_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no column 'prediction'"):
+        predictions(tmp_path, index=[0])
+    with pytest.raises(DataError, match="'3' more than once"):
+        predictions(tmp_path, index=[3, 4, 3], prediction=["a", "b", "c"])
+    with pytest.raises(DataError, match="no file"):
+        Predictions(tmp_path / "none.pkl", "m")
+
+
+def test_a_pickle_that_is_not_data_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "evil.pkl").write_bytes(b"cos\nsystem\n(S'touch /tmp/never'\ntR.")
+    with pytest.raises(DataError, match="system"):
+        Predictions(tmp_path / "evil.pkl", "m")
