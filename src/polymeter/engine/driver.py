@@ -13,6 +13,7 @@ from typing import Any
 from polymeter.core.errors import DataError, Raised, attempt
 from polymeter.core.progress import Progress
 from polymeter.core.request import Response
+from polymeter.core.stable_names import OWN_PROMPT_ROLE
 from polymeter.core.status import SampleStatus
 from polymeter.core.task import Score
 from polymeter.engine.dispatchers import Dispatcher
@@ -273,7 +274,7 @@ class Driver:
             return None
         asked.play.used[key] = asked.turn
         try:
-            return read_response(body, self._media.load)
+            return read_response(body, self._media.load, self._media.place_of)
         except DataError as error:  # an image of it is gone: a new answer takes its place
             self._progress.note(f"An answer to sample {asked.play.sample.id!r} is asked for again: {error}")
             return None
@@ -343,10 +344,12 @@ class Driver:
             is_quiet = is_source_dry and self._n_active == 0 and self._events.is_empty
         for role, dispatcher in self.dispatchers.items():
             # A judge never waits for a fuller batch: whoever asks it may hold the lock that all others wait for.
-            dispatcher.poke(is_quiet=is_quiet or role != MODEL_ROLE)
+            dispatcher.poke(is_quiet=is_quiet or role not in (MODEL_ROLE, OWN_PROMPT_ROLE))
 
     def _asker(self, play: RunningSample) -> SampleRoleClient:
-        return SampleRoleClient(play, self.dispatchers.keys() - {MODEL_ROLE}, self._door, self._guests, self._asked)
+        return SampleRoleClient(
+            play, self.dispatchers.keys() - {MODEL_ROLE, OWN_PROMPT_ROLE}, self._door, self._guests, self._asked
+        )
 
     def _asked(self, asked: PendingRequest) -> None:
         with self._count_lock:

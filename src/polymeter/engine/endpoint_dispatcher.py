@@ -160,7 +160,7 @@ class EndpointDispatcher:
             group = self._next_group(min(room, _PREPARED_TOGETHER))
             room -= len(group)
             self._n_preparing += len(group)
-            requests = [asked.request for asked in group]
+            requests = [asked.to_model for asked in group]
             self._prefetcher.prepare_each(requests, self._make, partial(self._hand_over, group))
 
     def _hand_over(self, group: Sequence[PendingRequest], made: Sequence[Prepared]) -> None:
@@ -255,7 +255,7 @@ class EndpointDispatcher:
                 given = await self._in_time(job)
         except PolymeterError as error:
             return Response(error=Error.from_exception(error))
-        response = settle(asked.request, given)
+        response = settle(asked.to_model, given)
         if response.latency_ms is not None:
             return response
         return replace(response, latency_ms=(time.perf_counter() - started) * 1000)
@@ -273,7 +273,7 @@ class EndpointDispatcher:
 
         alarm = self._loop.call_later(self._timeout_s, expire)
         try:
-            return await self._model.respond_prepared(job.asked.request, job.prepared)
+            return await self._model.respond_prepared(job.asked.to_model, job.prepared)
         except asyncio.CancelledError:
             if self._is_closing:
                 raise

@@ -48,8 +48,8 @@ class DrawingTask(YamlTask):
 
     def play(self, sample: Sample) -> RolloutSteps:
         """Ask once; a task with repeats asks that many times at once. Every picture has a seed of its own."""
-        messages = self.prompt.messages(sample)
         origin = self._origin(sample, self._plan.raw)
+        messages = yield from self.prompt.asked(sample, origin)
         n, repeats = self._plan.ask.n, self.config.repeats
         seeds = [seed_for(self._run_seed, self.spec.name, sample.id, number) for number in range(n * repeats)]
         asked = [
