@@ -1,5 +1,5 @@
-"""Which dataset classes there are: those that somebody has defined in this process, and those that the user's folders
-and data files hold.
+"""``ulmeval.dataset`` and ``vlmeval.dataset``: datasets by name. Their classes are those that somebody has defined in
+this process, and those that the user's folders and data files hold.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from polymeter.formats.table.base import ImageBaseDataset, TextBaseDataset
 from polymeter.formats.table.roots import find_data_root
 from polymeter.guests.imports import PREFIX
+from polymeter.interop.ulmeval.shim.ulmeval import LateNames
 from polymeter.interop.ulmeval.tasks.live import open_dataset
 
 if TYPE_CHECKING:
@@ -57,6 +58,11 @@ def DATASET_MODALITY(dataset: str | None, *, default: str = "IMAGE") -> str:
 def infer_dataset_basename(dataset_name: str) -> str:
     """The name without its last part (``X_VAL`` → ``X``)."""
     return dataset_name.rpartition("_")[0]
+
+
+def img_root_map(dataset: str) -> str:
+    """Name of the folder that holds a dataset's images: its own."""
+    return dataset
 
 
 def supported_datasets() -> list[str]:
@@ -142,3 +148,12 @@ def _catalog_of(places: tuple[Path, ...], tables: Path | None) -> Catalog:
     from polymeter.api import build_catalog
 
     return build_catalog()
+
+
+def _named(name: str) -> object | None:
+    # Asked for anew each time: files of the user's may have come.
+    return supported_datasets() if name == "SUPPORTED_DATASETS" else class_named(name)
+
+
+ULMEVAL = LateNames("ulmeval.dataset", _named, ["SUPPORTED_DATASETS"])
+VLMEVAL = LateNames("vlmeval.dataset", _named, ["SUPPORTED_DATASETS"])

@@ -1,14 +1,20 @@
-"""Classes of model wrappers by name: ULMEvalKit's own, each over the backend that runs its model, and those of users'
-files.
+"""``ulmeval.ulm``, ``ulmeval.api`` and ``vlmeval.vlm``: classes of model wrappers by name, those of users' files and
+ULMEvalKit's own, each over the backend that runs its model.
 """
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Sequence
+from functools import cache, partial
 from typing import Any
 
+from polymeter.interop.ulmeval.models.base import BaseAPI, BaseModel
 from polymeter.interop.ulmeval.models.native import NativeModel
 from polymeter.interop.ulmeval.models.zoo import CLASSES, ENTRIES
+from polymeter.interop.ulmeval.shim.ulmeval import LateNames
+from polymeter.interop.ulmeval.shim.vlmeval import base as vlm_base
+
+_DRAWING = ("GPTIMAGE1", "GeminiFlashGeneration", "Imagen")
 
 
 @cache
@@ -38,3 +44,12 @@ def defined_class(base: type, name: str) -> type | None:
                 return found
         waiting.extend(below)
     return None
+
+
+def _class_named(base: type, own: Sequence[str], name: str) -> type | None:
+    return defined_class(base, name) or (model_class(name) if name in own else None)
+
+
+ULM = LateNames("ulmeval.ulm", partial(_class_named, BaseModel, tuple(CLASSES)), tuple(CLASSES))
+API = LateNames("ulmeval.api", partial(_class_named, BaseAPI, _DRAWING), _DRAWING)
+VLM = LateNames("vlmeval.vlm", partial(_class_named, vlm_base.BaseModel, ()))

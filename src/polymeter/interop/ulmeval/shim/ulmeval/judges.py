@@ -1,9 +1,10 @@
-"""Stand-in for ``ulmeval.dataset.utils.judge_util``: judges by name. Whatever its name, a judge that is asked in words
-is the run's (``--judge``).
+"""``ulmeval.dataset.utils.judge_util``: judges by name. Whatever its name, a judge that is asked in words is the run's
+(``--judge``).
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from collections.abc import Mapping
@@ -11,10 +12,8 @@ from typing import Any
 
 from polymeter.guests.imports import PREFIX
 from polymeter.guests.places import KITS
+from polymeter.guests.shims import switch_on_shims
 from polymeter.interop.ulmeval.shim.ulmeval.api.gpt import OpenAIWrapper
-from polymeter.interop.ulmeval.shim.ulmeval.dataset.utils.mmdet_model import MMDetModel
-from polymeter.interop.ulmeval.shim.ulmeval.dataset.utils.mplug import MPLUGModel
-from polymeter.interop.ulmeval.shim.ulmeval.dataset.utils.openclip import OpenCLIPModel
 
 __all__ = ["DEBUG_MESSAGE", "INTERNAL", "build_judge"]
 
@@ -23,12 +22,14 @@ DEBUG_MESSAGE = (
     "The judge is the run's: name one with --judge, and try it with 'polymeter run --model' on a small task."
 )
 
-_LOCAL: Mapping[str, tuple[type, str, str]] = {
-    "mask2former": (MMDetModel, "mmdet_model", "mask2former_swin-s-p4-w7-224_lsj_8x2_50e_coco"),
-    "openclip-vit-l-14": (OpenCLIPModel, "openclip", "ViT-L-14"),
-    "mplug": (MPLUGModel, "mplug", "damo/mplug_visual-question-answering_coco_large_en"),
+_LOCAL: Mapping[str, tuple[str, str, str]] = {
+    "mask2former": ("MMDetModel", "mmdet_model", "mask2former_swin-s-p4-w7-224_lsj_8x2_50e_coco"),
+    "openclip-vit-l-14": ("OpenCLIPModel", "openclip", "ViT-L-14"),
+    "mplug": ("MPLUGModel", "mplug", "damo/mplug_visual-question-answering_coco_large_en"),
 }
-"""Judges that look at images, by name: the class, the file beside a benchmark that may hold it, and its weights."""
+"""Judges that look at images, by name: the class, which is refused unless a benchmark brings it, the file beside the
+benchmark that may hold it, and its weights.
+"""
 
 
 def build_judge(**kwargs: Any) -> Any:
@@ -46,7 +47,9 @@ def build_judge(**kwargs: Any) -> Any:
     kwargs.pop("nproc", None)
     if name not in _LOCAL:
         return OpenAIWrapper(name, **kwargs)
-    absent, file, weights = _LOCAL[name]
+    class_name, file, weights = _LOCAL[name]
+    switch_on_shims()
+    absent = getattr(importlib.import_module(f"ulmeval.dataset.utils.{file}"), class_name)
     caller = sys._getframe(1).f_globals
     return _beside(caller, file, absent)(weights, **kwargs)
 
