@@ -187,7 +187,8 @@ class _ShimFinder(MetaPathFinder):
         if target:
             real = importlib.util.find_spec(target)
             is_package = real is not None and real.submodule_search_locations is not None
-            return ModuleSpec(fullname, _Alias(target), origin=real and real.origin, is_package=is_package)
+            origin = real.origin if real is not None else None
+            return ModuleSpec(fullname, _Alias(target), origin=origin, is_package=is_package)
         modules = self._modules(fullname.partition(".")[0])
         loader = _Made(tables.contents(name, modules), tables.file)
         return ModuleSpec(fullname, loader, origin=tables.file, is_package=tables.is_package(name, modules))

@@ -1,4 +1,4 @@
-"""Stand-in for ``ulmeval.inference``: predictions for a dataset, made in this process and written to one file.
+"""``ulmeval.inference``: predictions for a dataset, made in this process and written to one file.
 
 ``polymeter run`` and ``polymeter ulmeval`` do more: they resume, keep what each sample ended with, and measure.
 """

@@ -1,4 +1,4 @@
-"""Stand-in for ``ulmeval.utils.mp_util``: many calls of one function, several at a time."""
+"""``ulmeval.utils.mp_util``: many calls of one function, several at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stand-in for ``ulmeval.tools``: a table with its images beside it."""
+"""``ulmeval.tools``: a table with its images beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stand-in for ``vlmeval.vlm.base``."""
+"""``vlmeval.vlm.base``: the base class of wrappers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stand-in for ``vlmeval.dataset.utils.multiple_choice``: which option an answer names, and accuracies. An option is
+"""``vlmeval.dataset.utils.multiple_choice``: which option an answer names, and accuracies. An option is
 never chosen by chance, and a verdict that the judge did not give is no wrong answer: its row has no ``hit`` (NaN).
 """
 

@@ -1,4 +1,4 @@
-"""Stand-in for ``vlmeval.smp.status_report``: telling numbers. What became of a run stands in its run folder."""
+"""``vlmeval.smp.status_report``: telling numbers. What became of a run stands in its run folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stand-in for ``vlmeval.dataset.utils.vqa_eval``: open answers held against the right ones."""
+"""``vlmeval.dataset.utils.vqa_eval``: open answers held against the right ones."""
 
 from __future__ import annotations
 

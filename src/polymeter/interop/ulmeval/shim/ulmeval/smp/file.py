@@ -1,4 +1,4 @@
-"""Stand-in for ``ulmeval.smp.file``: reading and writing tables, the folder of data, paths.
+"""``ulmeval.smp.file``: reading and writing tables, the folder of data, paths.
 
 Pickles are read only as data, downloads are verified and bounded, and nothing is handed to a shell.
 """

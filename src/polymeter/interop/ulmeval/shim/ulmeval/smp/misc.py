@@ -1,4 +1,4 @@
-"""Stand-in for ``ulmeval.smp.misc``: small helpers. Cells are read as literals; nothing in them is run."""
+"""``ulmeval.smp.misc``: small helpers. Cells are read as literals; nothing in them is run."""
 
 from __future__ import annotations
 
