@@ -102,6 +102,11 @@ def import_roots() -> dict[str, tuple[System, ImportRoot]]:
     return {root: (system, record) for system in systems() for root, record in system.import_roots.items()}
 
 
+def same_names(module: str, names: str) -> dict[str, str]:
+    """Rows of a table of aliases: names, separated by spaces, that stand for objects of the same names in a module."""
+    return {name: f"{module}:{name}" for name in names.split()}
+
+
 def libraries() -> list[str]:
     """The packages that hold benchmarks of systems."""
     return [system.library for system in systems() if system.library]
