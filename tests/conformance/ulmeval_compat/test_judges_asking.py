@@ -16,7 +16,7 @@ from polymeter.core.parts import Image, Text
 from polymeter.core.request import Error, Output, Request, Response
 from polymeter.core.role_client import answering_through
 from polymeter.data.pickles import read_pickle
-from polymeter.guests.kits import load_kit_file
+from polymeter.interop.ulmeval.kit_files import load_kit_file
 from polymeter.interop.ulmeval.shim.ulmeval.api import BaseAPI, OpenAIWrapper
 from polymeter.interop.ulmeval.shim.ulmeval.dataset.utils import build_judge
 from polymeter.interop.ulmeval.shim.ulmeval.smp import encode_image_to_base64

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from polymeter.guests.imports import PREFIX
-from polymeter.guests.places import KITS
+from polymeter.interop.ulmeval.kit_files import KITS
 from polymeter.interop.ulmeval.shim.ulmeval.api.gpt import OpenAIWrapper
 from polymeter.interop.ulmeval.shim.ulmeval.dataset.utils.mmdet_model import MMDetModel
 from polymeter.interop.ulmeval.shim.ulmeval.dataset.utils.mplug import MPLUGModel
