@@ -68,7 +68,8 @@ class Flag:
 
     def add_to(self, group: argparse._ActionsContainer) -> None:
         """Add the flag to a parser or a group of it."""
-        told: dict[str, Any] = {"help": self.text.replace("%", "%%")}
+        text = f"{self.text}. {self.hint.rstrip('.')}" if self.hint else self.text
+        told: dict[str, Any] = {"help": text.replace("%", "%%")}
         if self.kind in _METAVARS:
             told["metavar"] = _METAVARS[self.kind]
         if not self.names[0].startswith("-"):

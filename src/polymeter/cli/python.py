@@ -30,7 +30,8 @@ _OPTIONS = (_WRAPPERS, _BENCHMARKS, _DATA, _WEIGHTS)
 _HELP = """\
 Usage: polymeter python [OPTIONS]... (SCRIPT | -m MODULE) [ARGUMENTS]...
 
-Run a script that was written for {titles}: what it imports from there is Polymeter's.
+Run a script that was written for another evaluation tool: what it imports from there is Polymeter's.
+Tools: {titles}.
 {modules}
 
   --model-path FILE      a file or package with model wrappers, whose names the script may use
@@ -63,13 +64,13 @@ def python(context: typer.Context) -> int:
 
 
 def _help() -> str:
-    titles = " or ".join(system.title for system in systems())
-    lines = []
-    for system in systems():
-        modules = [f"-m {module}" for module in system.command.modules] if system.command else []
-        if modules:
-            lines.append(f"{' and '.join(modules)} take{'s' * (len(modules) == 1)} {system.title}'s own command line.")
-    return _HELP.format(titles=titles or "another system", modules="\n".join(lines))
+    titles = ", ".join(system.title for system in systems())
+    modules = [
+        f"The command line of {system.title}: {', '.join(f'-m {module}' for module in system.command.modules)}."
+        for system in systems()
+        if system.command is not None and system.command.modules
+    ]
+    return _HELP.format(titles=titles or "none here", modules="\n".join(modules))
 
 
 def _split(words: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import pkgutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.metadata import entry_points
@@ -112,37 +112,32 @@ def systems() -> tuple[System, ...]:
     """Every system there is: those beside Polymeter's own code, then those of installed packages, each by name.
 
     Raises:
-        PlanError: if two systems claim one name, import root, format, backend or the like, or an entry point leads to
-            something else than a ``System``.
+        PlanError: if two systems claim the same, or an entry point leads to something else than a ``System``.
     """
-    by_place = {place: system for system, place in [*_built_in(), *_installed()]}
-    refuse_shared_claims(by_place)
+    by_place: dict[str, System] = {}
+    for system, place in [*_built_in(), *_installed()]:
+        for other_place, other in by_place.items():
+            claim = shared_claim(system, other) if other_place != place else ""
+            if claim:
+                hint = "Only one of them can have it: uninstall the other, or make them one system."
+                raise PlanError(f"Two systems claim {claim}.", where=f"{other_place} and {place}", hint=hint)
+        by_place[place] = system
     return tuple(by_place.values())
 
 
-def refuse_shared_claims(by_place: Mapping[str, System]) -> None:
-    """Refuse systems of which two claim what only one can have.
+def shared_claim(system: System, other: System) -> str:
+    """What two systems both claim and only one can have, for messages; empty where there is nothing.
 
-    Args:
-        by_place: The systems, each by the place that it comes from.
-
-    Raises:
-        PlanError: if two claim the same; it names what they claim and both places.
+    An import root is among it: a process has one package of a name.
     """
     for kind, claims in _CLAIMS.items():
-        owners: dict[str, str] = {}
-        for place, system in by_place.items():
-            for claim in claims(system):
-                owner = owners.setdefault(claim, place)
-                if owner != place:
-                    raise PlanError(
-                        f"Two systems claim the {kind} {claim!r}.",
-                        where=f"{owner} and {place}",
-                        hint="Only one of them can have it: uninstall the other, or make them one system.",
-                    )
+        for claim in claims(system):
+            if claim in claims(other):
+                return f"the {kind} {claim!r}"
+    return ""
 
 
-_CLAIMS: Mapping[str, Callable[[System], Iterable[str]]] = {
+_CLAIMS: Mapping[str, Callable[[System], Collection[str]]] = {
     "name": lambda system: (system.name,),
     "format": lambda system: system.formats,
     "model": lambda system: system.models,

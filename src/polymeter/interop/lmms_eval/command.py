@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -67,8 +67,7 @@ def _eval(state: State, words: list[str]) -> int:
 
 
 def _evaluate(state: State, given: dict[str, Any]) -> int:
-    for note in flags.EVAL.notes_on(given):
-        typer.echo(note, err=True)
+    _say(flags.EVAL.notes_on(given))
     options = {**flags.EVAL.defaults, **given}
     if options["verbosity"].upper() not in _LEVELS:
         hint = did_you_mean(options["verbosity"].upper(), _LEVELS) or f"Known: {', '.join(_LEVELS)}."
@@ -105,8 +104,7 @@ def _measure(state: State, options: dict[str, Any], given: Mapping[str, Any]) ->
 
 
 def _show_files(result: LmmsEvalResult) -> None:
-    for note in result.notes:
-        typer.echo(note, err=True)
+    _say(result.notes)
     for path in result.files:
         typer.echo(f"written  {path}")
 
@@ -166,6 +164,7 @@ def _tasks(state: State, words: list[str]) -> int:
         flags.TASKS.print_help()
         return 0
     given = flags.TASKS.parse(words)
+    _say(flags.TASKS.notes_on(given))
     return _list(given["action"].removeprefix("list_"), given.get("include_path"))
 
 
@@ -188,7 +187,7 @@ def _models(state: State, words: list[str]) -> int:
     if asks_for_help(words):
         flags.MODELS.print_help()
         return 0
-    flags.MODELS.parse(words)
+    _say(flags.MODELS.notes_on(flags.MODELS.parse(words)))
     code = models()
     wrappers = known_wrappers()
     if wrappers:
@@ -201,6 +200,11 @@ def _version(state: State, words: Sequence[str]) -> int:
 
     typer.echo(f"polymeter {__version__}, taking lmms-eval's command line")
     return 0
+
+
+def _say(notes: Iterable[str]) -> None:
+    for note in notes:
+        typer.echo(note, err=True)
 
 
 def _power(state: State, words: list[str]) -> int:

@@ -23,7 +23,7 @@ def _named(names: list[str], spelling: str) -> tuple[Named, ...]:
     return tuple(map(Named, names))
 
 
-def _flag_value(number: int, spelling: str) -> bool:
+def _zero_or_one(number: int, spelling: str) -> bool:
     if number not in (0, 1):
         raise PlanError(f"{spelling} is 0 or 1, not {number}.", where=spelling)
     return bool(number)
@@ -90,7 +90,7 @@ _OF_RUN = (
         "reuse_aux",
         "int",
         "with --reuse: 1 takes over the judge's answers too (the default), 0 does not",
-        convert=_flag_value,
+        convert=_zero_or_one,
     ),
 )
 _OF_EVALUATE = (
