@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from polymeter.core.errors import DataError, PlanError
-from polymeter.core.weights import weights_from
+from polymeter.core.guest_context import weights_from
 from polymeter.metrics.composition import COLOURS, check_image, read_scene
 from polymeter.metrics.detectors import make_detector
 from polymeter.metrics.hf_detector import HfDetector

@@ -198,7 +198,7 @@ def _as_python(target: str, arguments: list[str], *, is_module: bool) -> Iterato
 def _places(given: Mapping[str, list[str]]) -> Iterator[None]:
     """Where benchmarks, data and weights are, for every evaluation that begins inside this."""
     from polymeter.api.settings import DATA_VARIABLE, INCLUDE_VARIABLE
-    from polymeter.core.weights import WEIGHTS_VARIABLE
+    from polymeter.core.environment import WEIGHTS_VARIABLE
 
     folders = given.get(_BENCHMARKS, [])
     added = {INCLUDE_VARIABLE: os.pathsep.join([*folders, *_set(INCLUDE_VARIABLE)]) if folders else ""}

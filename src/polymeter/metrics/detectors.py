@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.guest_context import weights_place
 from polymeter.core.registry import missing_package
-from polymeter.core.weights import weights_place
 from polymeter.metrics.colours import ANCHORS
 from polymeter.metrics.composition import Detection, Detector, unknown
 from polymeter.metrics.image import as_rgb

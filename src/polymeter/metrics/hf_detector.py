@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polymeter.core.errors import PlanError, ScoreError, boundary, did_you_mean
+from polymeter.core.guest_context import weights_place
 from polymeter.core.registry import missing_package
-from polymeter.core.weights import weights_place
 from polymeter.metrics.colours import ANCHORS, colour_names
 from polymeter.metrics.composition import COLOURS, Box, Detection, unknown
 from polymeter.metrics.image import as_rgb

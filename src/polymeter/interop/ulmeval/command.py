@@ -53,7 +53,7 @@ def script_context() -> Iterator[None]:
     settings name, and judges, which are the endpoints that the script names.
     """
     from polymeter.api.settings import read_settings
-    from polymeter.core.role_client import answering_through
+    from polymeter.core.guest_context import answering_through
     from polymeter.formats.table.roots import data_places
     from polymeter.interop.ulmeval.shim.ulmeval.api._direct import DirectAsker
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import ModelError, PlanError, PolymeterError
 from polymeter.core.model import ALL_READY, BatchModel, ModelTraits
-from polymeter.core.request import Ask, Error, GenerateImage, Output, Request, Response
+from polymeter.core.request import Error, GenerateImage, Output, Parameters, Request, Response
 from polymeter.library.shapes.drawing import draw
 from polymeter.library.shapes.editing import edited
 from polymeter.library.shapes.layout import placed
@@ -51,7 +51,7 @@ class ShapesModel(BatchModel):
             )
         self.traits = ModelTraits(
             family="shapes",
-            asks={"generate": False, "loglikelihood": False, "generate_image": True},
+            requests={"generate": False, "loglikelihood": False, "generate_image": True},
             modalities={"text": True, "image": True, "audio": False, "video": False},
         )
         self._error_rate = float(error_rate)
@@ -67,7 +67,7 @@ class ShapesModel(BatchModel):
             "opencv": _opencv_version(),
         }
 
-    def ignores(self, ask: Ask) -> Mapping[str, str]:
+    def ignores(self, ask: Parameters) -> Mapping[str, str]:
         """Settings of other image models, which change nothing here."""
         return dict.fromkeys(ask.extra, _IGNORED) if isinstance(ask, GenerateImage) else {}
 
@@ -76,7 +76,7 @@ class ShapesModel(BatchModel):
         return [self._respond(request) for request in requests]
 
     def _respond(self, request: Request) -> Response:
-        ask = request.ask
+        ask = request.parameters
         if not isinstance(ask, GenerateImage):
             return Response(error=Error("permanent", f"The model 'shapes' cannot answer {ask.kind!r}."))
         try:
