@@ -29,6 +29,9 @@ class Target:
         summary: One line for listings.
         takes: What it takes, for listings: modalities of a model.
         gives: What it gives, for listings: asks that a model answers.
+        names: Of a backend that knows models by names of its own: ``() → {name: what runs it}``, for listings.
+        read_args: Of a backend whose ``--model-args`` follow rules of their own: ``(text) → arguments``, which raises
+            ValueError for a text that breaks them.
     """
 
     value: Any
@@ -37,6 +40,8 @@ class Target:
     summary: str = ""
     takes: tuple[str, ...] = ()
     gives: tuple[str, ...] = ()
+    names: str = ""
+    read_args: str = ""
 
 
 class Registry(Generic[T]):

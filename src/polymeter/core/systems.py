@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.metadata import entry_points
@@ -40,6 +40,52 @@ class ImportRoot:
 
 
 @dataclass(frozen=True, slots=True)
+class Command:
+    """A system's own command line, as ``polymeter NAME``.
+
+    Attributes:
+        name: How it is called.
+        help: One line for ``polymeter --help``.
+        target: ``(state, words) → exit code``, called with the words behind the name.
+        modules: Modules that ``polymeter python -m`` runs as this command line, each with the words that come before
+            the module's own.
+        python_options: Options of ``polymeter python`` that this command line has itself, each with its spelling here.
+        scripts: Names of scripts of the tool whose options it takes, for a hint where such a script is missing.
+    """
+
+    name: str
+    help: str
+    target: str
+    modules: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    python_options: Mapping[str, str] = field(default_factory=dict)
+    scripts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scripts:
+    """What ``polymeter python`` does for scripts that were written for a system.
+
+    Attributes:
+        names: ``() → mapping``: names that a script may use without importing them, if it mentions an import root of
+            the system.
+        context: ``() → context manager``: entered around every script.
+        wrappers: ``(path) → anything``: loads model wrappers from what ``--model-path`` names, so that the names that
+            they register are known.
+        wrapper_signs: Text by which a file of wrappers is recognised as the system's: one of these is in it. Empty:
+            the system takes what no other recognises, whatever ``--model-path`` may name.
+    """
+
+    names: str = ""
+    context: str = ""
+    wrappers: str = ""
+    wrapper_signs: tuple[str, ...] = ()
+
+    def recognise(self, source: bytes) -> bool:
+        """Whether a file with this content holds wrappers of the system, by its signs."""
+        return any(sign.encode() in source for sign in self.wrapper_signs)
+
+
+@dataclass(frozen=True, slots=True)
 class System:
     """What a system offers, as text: every value that names code is a lazy ``"module:attribute"``.
 
@@ -49,17 +95,16 @@ class System:
         summary: One line for listings.
         formats: Benchmark formats that it brings, by name.
         models: Backends that it brings, by name.
-        import_roots: For each top-level package that its guests import, what answers for it.
-        trees: Dotted packages below whose names guests find their neighbours (``lmms_eval.tasks``), each with the
-            modules of that package that are the system's own and no neighbour's.
-        kits: Of the import roots those whose authors put dataset classes and wrappers straight into its folders, each
-            with these folders.
+        import_roots: For each top-level package that its guests import, what answers for it. A root belongs to one
+            system, because a process has one package of a name: a later version of the same tool is served by the same
+            system.
+        trees: Prefixes of dotted names below which guests find their neighbours (``lmms_eval.tasks.``), each with the
+            modules there that are the tool's own and no neighbour's.
+        checkouts: For import roots whose authors put their files into the tool's own folders: a subfolder by which a
+            copy of the tool is told from any other folder of that name.
         absent: For a dotted prefix below the import roots, a sentence about modules that are not there.
-        command: Its command line; called with the words behind ``polymeter <command_name>``.
-        command_name: How the command is called.
-        command_help: One line for ``polymeter --help``.
-        modules: For each module that ``polymeter python -m`` runs as a command line, what runs it.
-        supplied: Names that a script which mentions this system may use without importing them.
+        command: Its command line, if it has one.
+        scripts: What scripts written for it find.
         extensions: Code for the extension points of formats that this system does not own, by their name.
         library: The package whose folder holds benchmarks that come with it.
     """
@@ -71,13 +116,10 @@ class System:
     models: Mapping[str, Target] = field(default_factory=dict)
     import_roots: Mapping[str, ImportRoot] = field(default_factory=dict)
     trees: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    kits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    checkouts: Mapping[str, str] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)
-    command: str = ""
-    command_name: str = ""
-    command_help: str = ""
-    modules: Mapping[str, str] = field(default_factory=dict)
-    supplied: str = ""
+    command: Command | None = None
+    scripts: Scripts = field(default_factory=Scripts)
     extensions: Mapping[str, str] = field(default_factory=dict)
     library: str = ""
 
@@ -87,14 +129,41 @@ def systems() -> tuple[System, ...]:
     """Every system there is: those beside Polymeter's own code, then those of installed packages, each by name.
 
     Raises:
-        PlanError: Two systems have one name, or an entry point leads to something else.
+        PlanError: if two systems claim the same, or an entry point leads to something else than a ``System``.
     """
-    found: dict[str, tuple[System, str]] = {}
+    by_place: dict[str, System] = {}
     for system, place in [*_built_in(), *_installed()]:
-        other = found.setdefault(system.name, (system, place))
-        if other[1] != place:
-            raise PlanError(f"Two systems are named {system.name!r}.", where=f"{other[1]} and {place}")
-    return tuple(system for system, _ in found.values())
+        for other_place, other in by_place.items():
+            claim = shared_claim(system, other) if other_place != place else ""
+            if claim:
+                hint = "Only one of them can have it: uninstall the other, or make them one system."
+                raise PlanError(f"Two systems claim {claim}.", where=f"{other_place} and {place}", hint=hint)
+        by_place[place] = system
+    return tuple(by_place.values())
+
+
+def shared_claim(system: System, other: System) -> str:
+    """What two systems both claim and only one can have, for messages; empty where there is nothing.
+
+    An import root is among it: a process has one package of a name.
+    """
+    for kind, claims in _CLAIMS.items():
+        for claim in claims(system):
+            if claim in claims(other):
+                return f"the {kind} {claim!r}"
+    return ""
+
+
+_CLAIMS: Mapping[str, Callable[[System], Collection[str]]] = {
+    "name": lambda system: (system.name,),
+    "format": lambda system: system.formats,
+    "model": lambda system: system.models,
+    "import root": lambda system: system.import_roots,
+    "tree of neighbours": lambda system: system.trees,
+    "command": lambda system: () if system.command is None else (system.command.name,),
+    "module": lambda system: () if system.command is None else system.command.modules,
+    "extension point": lambda system: system.extensions,
+}
 
 
 def import_roots() -> dict[str, tuple[System, ImportRoot]]:
