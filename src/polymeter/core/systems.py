@@ -2,6 +2,9 @@
 
 Each is one ``System`` record of text in a package of its own: reading it imports nothing else of that package. Nothing
 imports a system; what it offers is reached by name, so one that is not installed is simply not there.
+
+An outside package adds one through the entry point group ``polymeter.interop``. One that cannot be read is a problem
+that listings show, and stops nothing else.
 """
 
 from __future__ import annotations
@@ -9,13 +12,14 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
-from polymeter.core.errors import PlanError
+from polymeter.core.catalog import Problem
+from polymeter.core.errors import PlanError, PolymeterError, boundary
 from polymeter.core.registry import Target
 
 _BUILT_IN = "polymeter.interop"
@@ -66,19 +70,36 @@ class System:
     library: str = ""
 
 
-@lru_cache(maxsize=1)
 def systems() -> tuple[System, ...]:
-    """Every system there is: those beside Polymeter's own code, then those of installed packages, each by name.
+    """Every system that can be read: those beside Polymeter's own code, then those of installed packages."""
+    return _read()[0]
+
+
+def broken_systems() -> tuple[Problem, ...]:
+    """What is wrong with the systems of installed packages that cannot be read; each names its package."""
+    return _read()[1]
+
+
+def offered(kind: Callable[[System], Mapping[str, Target]]) -> dict[str, Target]:
+    """What the systems bring of one kind, by name.
+
+    Args:
+        kind: Which kind: takes one field of a system.
 
     Raises:
-        PlanError: Two systems have one name, or an entry point leads to something else.
+        PlanError: if two systems bring one name.
     """
-    found: dict[str, tuple[System, str]] = {}
-    for system, place in [*_built_in(), *_installed()]:
-        other = found.setdefault(system.name, (system, place))
-        if other[1] != place:
-            raise PlanError(f"Two systems are named {system.name!r}.", where=f"{other[1]} and {place}")
-    return tuple(system for system, _ in found.values())
+    targets: dict[str, Target] = {}
+    owners: dict[str, str] = {}
+    for system in systems():
+        for name, target in kind(system).items():
+            owner = owners.setdefault(name, system.name)
+            if owner != system.name:
+                raise PlanError(
+                    f"Two systems bring {name!r}: {owner!r} and {system.name!r}.", hint="Remove one of them."
+                )
+            targets[name] = target
+    return targets
 
 
 def import_roots() -> dict[str, tuple[str, ...]]:
@@ -115,18 +136,44 @@ def load(target: str) -> object:
     return getattr(importlib.import_module(module), attribute)
 
 
-def _built_in() -> list[tuple[System, str]]:
+@lru_cache(maxsize=1)
+def _read() -> tuple[tuple[System, ...], tuple[Problem, ...]]:
+    built_in = _built_in()
+    items = list(_installed({system.name: "Polymeter" for system in built_in}))
+    installed = [item for item in items if isinstance(item, System)]
+    return (*built_in, *installed), tuple(item for item in items if isinstance(item, Problem))
+
+
+def _built_in() -> list[System]:
     # Found by their folders and not through installation metadata: a checkout on PYTHONPATH has them too.
     spec = importlib.util.find_spec(_BUILT_IN)
     names = sorted(info.name for info in pkgutil.iter_modules(spec.submodule_search_locations if spec else []))
-    return [(importlib.import_module(f"{_BUILT_IN}.{name}").SYSTEM, f"{_BUILT_IN}.{name}") for name in names]
+    return [importlib.import_module(f"{_BUILT_IN}.{name}").SYSTEM for name in names]
 
 
-def _installed() -> list[tuple[System, str]]:
-    found = []
+def _installed(taken: Mapping[str, str]) -> Iterator[System | Problem]:
+    """The systems of installed packages; one whose name is taken, by the place that has it, is a problem."""
+    names = dict(taken)
     for point in entry_points(group=_GROUP):
+        package = point.dist.name if point.dist else point.value.partition(".")[0]
+        try:
+            system = _loaded(point, package)
+        except PolymeterError as error:
+            yield Problem(error.where or point.value, f"{error.what} {error.hint}")
+            continue
+        if system.name in names:
+            both = f"{names[system.name]} and the package {package!r}"
+            yield Problem(point.value, f"Two systems are named {system.name!r}: that of {both}. Remove one of them.")
+            continue
+        names[system.name] = f"the package {package!r}"
+        yield system
+
+
+def _loaded(point: EntryPoint, package: str) -> System:
+    hint = "Reinstall or remove that package."
+    # Whatever another package raises while it is imported must not end commands that need nothing of it.
+    with boundary(PlanError, f"Reading the system {point.name!r} of the package {package!r}", hint=hint):
         system = point.load()
-        if not isinstance(system, System):
-            raise PlanError(f"The entry point {point.name!r} of {_GROUP} leads to no System.", where=point.value)
-        found.append((system, point.value))
-    return found
+    if not isinstance(system, System):
+        raise PlanError(f"The entry point {point.name!r} of the package {package!r} is not a System.", hint=hint)
+    return system
