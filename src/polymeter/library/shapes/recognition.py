@@ -1,10 +1,10 @@
-"""Finding drawn shapes in a picture: circles, squares, triangles and a few more, with colours and boxes, by OpenCV.
+"""Finding drawn shapes in an image: circles, squares, triangles and a few more, with colours and boxes, by OpenCV.
 
 Made for drawn scenes: shapes of one colour each on a plain background, light or dark, with smooth or jagged edges,
 compressed or not, touching or slightly covering each other. It looks at pixels alone and knows nothing of who drew
 them. Photographs have no plain colours; what is found in them means nothing.
 
-1. The plain colours of the picture are listed; the one that fills most of its border is the background.
+1. The plain colours of the image are listed; the one that fills most of its border is the background.
 2. Each pixel gets the colour it is nearest to among those within two pixels of it, so that the blend at an edge is not
    taken for a third colour.
 3. Each connected patch is held against the smallest circle, rectangle and triangle around it. The share it fills says
@@ -22,8 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeter.metrics.colours import colour_name, lab
-from polymeter.metrics.composition import Box, Detection
+from polymeter.extend import Box, Detection, colour_name, lab
 
 KNOWN = ("circle", "square", "triangle", "rectangle", "ellipse", "star", "cross")
 """The shapes that are told apart."""
@@ -84,7 +83,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """What was found in a picture: its shapes from left to right, and the colour behind them."""
+    """What was found in an image: its shapes from left to right, and the colour behind them."""
 
     shapes: tuple[Shape, ...]
     background: tuple[int, int, int]
@@ -97,7 +96,7 @@ def find_shapes(pixels: _Pixels) -> Drawing:
         pixels: RGB, shape ``(height, width, 3)``.
 
     Raises:
-        ModuleNotFoundError: OpenCV is not installed.
+        ModuleNotFoundError: if OpenCV is not installed.
     """
     import cv2
 
@@ -120,7 +119,7 @@ def find_shapes(pixels: _Pixels) -> Drawing:
 
 
 def _scale(longest: int) -> float:
-    """How much larger than it is a picture is looked at: a few pixels are too few to tell a circle from a square."""
+    """The factor by which an image is scaled first: a few pixels are too few to tell a circle from a square."""
     if longest < _SHORTEST_SIDE:
         return float(math.ceil(_SHORTEST_SIDE / longest))
     return min(1.0, _LONGEST_SIDE / longest)
@@ -317,7 +316,7 @@ def _parted(patch: _Mask) -> list[_Mask]:
 
 
 def _depth(patch: _Mask) -> NDArray[np.float32]:
-    """Each pixel's distance to the nearest one outside; the picture's edge is outside."""
+    """Each pixel's distance to the nearest one outside; the image's edge is outside."""
     import cv2
 
     framed = cv2.copyMakeBorder(patch, 1, 1, 1, 1, cv2.BORDER_CONSTANT, value=0)
@@ -369,7 +368,7 @@ def _fills(inner: Shape, outer: Shape) -> bool:
 
 
 def _scaled(shape: Shape, size: tuple[int, int], scale: float) -> Shape:
-    """A shape in the pixels of the whole picture."""
+    """A shape in the pixels of the whole image."""
     if scale == 1:
         return shape
     import cv2
