@@ -3,7 +3,7 @@
     python scripts/renames.py PATH …      rewrites the Python files below the paths in place
 
 ``renames.json`` holds the table: ``modules`` maps dotted modules and packages (the longest match wins), ``names`` maps
-identifiers. Names that reach a file, digest, seed, flag or YAML key never moved and are not in it.
+identifiers, ``patterns`` regular expressions for attributes whose name alone says too little. Names that reach a file, digest, seed, flag or YAML key never moved and are not in it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from pathlib import Path
 _TABLE = json.loads(Path(__file__).with_name("renames.json").read_text("utf-8"))
 _MODULES: dict[str, str] = _TABLE["modules"]
 _NAMES: dict[str, str] = _TABLE["names"]
+_PATTERNS: list[list[str]] = _TABLE["patterns"]
+_TEXTS: list[list[str]] = _TABLE["texts"]
 _FROM = re.compile(
     r"^(?P<indent>[ \t]*)from (?P<package>(?:polymeter|tests)[\w.]*) import (?P<what>\([^)]*\)|[^\n(]*)$", re.M
 )
@@ -39,6 +41,10 @@ def rewrite(text: str) -> str:
     if _NAMES:
         names = "|".join(sorted(map(re.escape, _NAMES), key=len, reverse=True))
         text = re.sub(rf"\b(?:{names})\b", lambda match: _NAMES[match[0]], text)
+    for before, after in _TEXTS:
+        text = text.replace(before, after)
+    for pattern, replacement in _PATTERNS:
+        text = re.sub(pattern, replacement, text)
     return text
 
 

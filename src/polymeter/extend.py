@@ -12,16 +12,19 @@ Messages
     The parts ``Text``, ``Image``, ``Audio`` and ``Video`` (together ``Part``, without text ``Media``; ``Modality``
     names their kinds), and ``Message``.
 Requests
-    ``Request`` with one of ``Generate``, ``Loglikelihood`` and ``GenerateImage`` (together ``Ask``; ``RequestKind``
-    names them), its ``Origin``; ``Response`` with ``Output``, ``ChoiceLogprob`` and ``Usage``, or an ``Error``.
-    ``text_parameters`` and ``image_parameters`` make parameters of the settings that people write.
+    ``Request`` with one of ``Generate``, ``Loglikelihood`` and ``GenerateImage`` (together ``Parameters``;
+    ``RequestKind`` names them), its ``Origin``; ``Response`` with ``Output``, ``ChoiceLogprob`` and ``Usage``, or an
+    ``Error``. ``text_parameters`` and ``image_parameters`` make parameters of the settings that people write.
 Models
     ``BatchModel`` with its hint ``ALL_READY``, ``AsyncModel``, either of them as ``Model``; ``ModelTraits``,
     ``ModelSpec``; ``weights_place``, the local folder that a run puts in place of a model id.
 Tasks
     ``Task``, ``TaskSpec``, ``GroupSpec``, ``Needs``; ``Sample``, ``Samples`` and the base ``SampleView``;
-    ``RolloutSteps``, ``Rollout``; ``Score`` with ``MetricKey``, ``RoleClient``; ``Row`` with ``SampleStatus``,
+    ``RolloutSteps``, ``Rollout``, ``RowFunctions``; ``Score`` with ``MetricKey``; ``ScoredRow`` with ``SampleStatus``,
     ``ReduceContext``, ``Result``; ``MetricPlan`` and ``reduce_rows``, the default reduction.
+Judges
+    ``RoleClient`` asks the model of a role: ``current_role_client`` is that of the sample that is being scored,
+    ``has_role`` says whether there is such a model, and ``refuse_verdict`` that its answer is no verdict.
 Formats
     ``Format``, ``Loaded``, ``OpenContext``; ``Catalog``, ``Entry``, ``Problem``, ``Root``.
 Systems
@@ -58,6 +61,7 @@ if TYPE_CHECKING:
     )
     from polymeter.core.format import Format, Loaded, OpenContext
     from polymeter.core.generation import image_parameters, text_parameters
+    from polymeter.core.guest_context import current_role_client, has_role, refuse_verdict, weights_place
     from polymeter.core.identity import fingerprint, seed_for, source_hash
     from polymeter.core.metric import Aggregation, Metric, Uncertainty
     from polymeter.core.model import ALL_READY, AsyncModel, BatchModel, Model, ModelSpec, ModelTraits
@@ -66,7 +70,6 @@ if TYPE_CHECKING:
     from polymeter.core.registries import AGGREGATIONS, METRICS
     from polymeter.core.registry import Target, missing_package
     from polymeter.core.request import (
-        Ask,
         ChoiceLogprob,
         Error,
         Generate,
@@ -75,6 +78,7 @@ if TYPE_CHECKING:
         Message,
         Origin,
         Output,
+        Parameters,
         Request,
         RequestKind,
         Response,
@@ -92,14 +96,14 @@ if TYPE_CHECKING:
         Result,
         Rollout,
         RolloutSteps,
-        Row,
+        RowFunctions,
         Sample,
         Samples,
         Score,
+        ScoredRow,
         Task,
         TaskSpec,
     )
-    from polymeter.core.weights import weights_place
     from polymeter.metrics.colours import COLOUR_NAMES, colour_name, lab
     from polymeter.metrics.composition import unknown_names
     from polymeter.metrics.image import as_rgb
@@ -137,6 +141,7 @@ _HOMES = {
         "image_parameters",
         "text_parameters",
     ),
+    "polymeter.core.guest_context": ("current_role_client", "has_role", "refuse_verdict", "weights_place"),
     "polymeter.core.identity": (
         "fingerprint",
         "seed_for",
@@ -179,7 +184,6 @@ _HOMES = {
         "missing_package",
     ),
     "polymeter.core.request": (
-        "Ask",
         "ChoiceLogprob",
         "Error",
         "Generate",
@@ -188,6 +192,7 @@ _HOMES = {
         "Message",
         "Origin",
         "Output",
+        "Parameters",
         "Request",
         "RequestKind",
         "Response",
@@ -205,14 +210,14 @@ _HOMES = {
         "Result",
         "Rollout",
         "RolloutSteps",
-        "Row",
+        "RowFunctions",
         "Sample",
         "Samples",
         "Score",
+        "ScoredRow",
         "Task",
         "TaskSpec",
     ),
-    "polymeter.core.weights": ("weights_place",),
     "polymeter.metrics.colours": (
         "COLOUR_NAMES",
         "colour_name",
@@ -232,7 +237,6 @@ __all__ = [
     "COLOUR_NAMES",
     "METRICS",
     "Aggregation",
-    "Ask",
     "AsyncModel",
     "Audio",
     "BatchModel",
@@ -266,6 +270,7 @@ __all__ = [
     "OpenContext",
     "Origin",
     "Output",
+    "Parameters",
     "Part",
     "PlanError",
     "PolymeterError",
@@ -279,13 +284,14 @@ __all__ = [
     "Rollout",
     "RolloutSteps",
     "Root",
-    "Row",
+    "RowFunctions",
     "Sample",
     "SampleStatus",
     "SampleView",
     "Samples",
     "Score",
     "ScoreError",
+    "ScoredRow",
     "System",
     "Target",
     "Task",
@@ -298,12 +304,15 @@ __all__ = [
     "as_rgb",
     "boundary",
     "colour_name",
+    "current_role_client",
     "did_you_mean",
     "fingerprint",
+    "has_role",
     "image_parameters",
     "lab",
     "missing_package",
     "reduce_rows",
+    "refuse_verdict",
     "register_aggregation",
     "register_detector",
     "register_metric",

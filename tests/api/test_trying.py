@@ -26,7 +26,7 @@ def test_the_first_prompts_are_those_of_the_run(home):
     shown = list(first_prompts(home / "capitals.yaml", 2))
     assert [(prompt.task, prompt.sample) for prompt in shown] == [("capitals", "0"), ("capitals", "1")]
     assert shown[1].requests[0].text == "What is the capital of Japan 1?"
-    assert shown[1].requests[0].ask.max_new_tokens == 8
+    assert shown[1].requests[0].parameters.max_new_tokens == 8
 
 
 def test_gold_answers_score_full_marks(home):

@@ -60,6 +60,6 @@ def model(answer: Callable[[Request], Any], **traits: Any) -> MockBatch:
 
 def likelihoods(request: Request, values: Callable[[str], float]) -> Response:
     """A response with a log-probability for each continuation."""
-    assert isinstance(request.ask, Loglikelihood)
-    made = [values(text) for text in request.ask.continuations]
+    assert isinstance(request.parameters, Loglikelihood)
+    made = [values(text) for text in request.parameters.continuations]
     return Response((Output(logprobs=tuple(ChoiceLogprob(v, v == max(made), 1) for v in made)),))

@@ -9,7 +9,6 @@ import pytest
 
 from polymeter.core.errors import DataError, PlanError, ScoreError
 from polymeter.core.request import Loglikelihood, Response
-from polymeter.core.role_client import no_role_client
 from polymeter.core.task import Rollout
 from polymeter.formats.task_yaml import FORMAT
 from tests.conformance.kit import evaluate, gold, likelihoods, model
@@ -45,7 +44,7 @@ def process(doc, results):
 """
     folder = class_task(tmp_path, code, "process_results: !function utils.process\nmetric_list: [m]\n")
     task = open_in(folder)
-    assert next(task.play(task.samples[0])).text == "own q0"
+    assert next(task.rollout(task.samples[0])).text == "own q0"
     assert score(task, 0, "a0").values == {("m", "none"): 1.0}
 
 
@@ -61,7 +60,7 @@ class Mine(ConfigurableTask):
 """
     folder = class_task(tmp_path, code, "metric_list: [{metric: m}]\n")
     task = open_in(folder)
-    assert next(task.play(task.samples[1])).text == "Q1"
+    assert next(task.rollout(task.samples[1])).text == "Q1"
     assert gold(tmp_path, folder / "t.yaml", "t").value("t", "m") == 1.0
 
 
@@ -92,13 +91,13 @@ class Mine(Task):
 def test_a_class_without_a_dataset_constructs_its_requests(tmp_path):
     folder = class_task(tmp_path, OWN, base=False)
     task = open_in(folder)
-    asked = next(task.play(task.samples[2]))
+    asked = next(task.rollout(task.samples[2]))
     assert [request.text for request in asked] == ["double 2", "double 2"]
-    assert asked[0].ask.stop == (".",)
-    assert asked[1].ask == Loglikelihood((" yes", " no"))
+    assert asked[0].parameters.stop == (".",)
+    assert asked[1].parameters == Loglikelihood((" yes", " no"))
 
     def answer(request):
-        if isinstance(request.ask, Loglikelihood):
+        if isinstance(request.parameters, Loglikelihood):
             return likelihoods(request, lambda text: -1.0 if text == " yes" else -3.0)
         return str(2 * int(request.text.split()[1]))
 
@@ -118,11 +117,9 @@ class Mine(ConfigurableTask):
         return made
 """
     task = open_in(class_task(tmp_path, code))
-    (request,) = next(task.play(task.samples[0]))
+    (request,) = next(task.rollout(task.samples[0]))
     assert request.text == "q0?"
-    assert task.score(task.samples[0], Rollout((Response.of_text(" a0"),)), no_role_client).values == {
-        ("exact_match", "none"): 1.0
-    }
+    assert task.score(task.samples[0], Rollout((Response.of_text(" a0"),))).values == {("exact_match", "none"): 1.0}
 
 
 def test_a_class_that_fails_is_blamed_on_its_line(tmp_path):
@@ -209,7 +206,7 @@ def test_an_unknown_metric_of_multiple_choice_gets_gold_and_prediction(tmp_path)
     write(tmp_path, {"metrics.py": code})
     extra = "output_type: multiple_choice\ndoc_to_choice: [a, b, c, d]\nmetric_list: [mine]\n"
     task = opened(tmp_path, extra, target="k")
-    made = task.score(task.samples[1], Rollout((logprobs(-1.0, -2.0, -3.0, 0.0),)), no_role_client)
+    made = task.score(task.samples[1], Rollout((logprobs(-1.0, -2.0, -3.0, 0.0),)))
     assert made.values == {("mine", "none"): (1, 3)}
 
 
@@ -240,7 +237,7 @@ def test_imports_of_the_task_tree_find_the_include_paths_files_first(tmp_path, h
         (folder / "mine/utils.py").write_text(code)
         write_rows(folder / "mine")
         task = open_in(folder / "mine")
-        assert next(task.play(task.samples[0])).text == root
+        assert next(task.rollout(task.samples[0])).text == root
         assert folder / "other/helper.py" in task.spec.sources
 
 
@@ -249,7 +246,7 @@ def test_a_full_dotted_tag_names_a_file_of_the_include_path(tmp_path):
     write_rows(tmp_path / "mine")
     (tmp_path / "mine/t.yaml").write_text(task_text(text="!function lmms_eval.tasks.other.utils.fn"))
     task = open_in(tmp_path / "mine")
-    assert next(task.play(task.samples[0])).text == "found"
+    assert next(task.rollout(task.samples[0])).text == "found"
     assert tmp_path / "other/utils.py" in task.spec.sources
 
 
@@ -275,7 +272,7 @@ def test_rows_that_cannot_be_read_and_values_that_are_none(tmp_path):
     task = open_in(folder)
     given = Rollout((), [["x"], [(0.0, True)], [(0.0, True)]])
     with pytest.raises(ScoreError, match="must return a dict"):
-        task.score(task.samples[0], given, no_role_client)
+        task.score(task.samples[0], given)
 
 
 CHAT = """
@@ -290,7 +287,10 @@ def test_a_class_for_chat_models_makes_messages(tmp_path):
     head = "from lmms_eval.api.task import ConfigurableMessagesTask\n"
     folder = class_task(tmp_path, CHAT, head=head)
     task = open_in(folder)
-    assert [(m.role, m.text) for m in next(task.play(task.samples[0])).messages] == [("system", "sys"), ("user", "q0")]
+    assert [(m.role, m.text) for m in next(task.rollout(task.samples[0])).messages] == [
+        ("system", "sys"),
+        ("user", "q0"),
+    ]
 
 
 def test_a_check_without_running_code_knows_what_the_code_registers(tmp_path):

@@ -67,13 +67,15 @@ def test_mme_a_model_that_always_says_yes(tmp_path):
 def test_mme_asks_what_the_listing_says(tmp_path):
     folder = GUESTS / "guide_mme/annotated"
     task = open_in(folder, "mme", data=mme_data(tmp_path), cache_dir=tmp_path / "cache")
-    request = next(task.play(task.samples[0]))
+    request = next(task.rollout(task.samples[0]))
     assert request.text == "Is it dark?\nAnswer the question using a single word or phrase."
     assert [part.modality for part in request.messages[0].parts] == ["image", "text"]
-    assert request.ask == Generate(16, 0.0, 1.0, (), 1, request.ask.seeds, {"num_beams": 1, "do_sample": False})
+    assert request.parameters == Generate(
+        16, 0.0, 1.0, (), 1, request.parameters.seeds, {"num_beams": 1, "do_sample": False}
+    )
     assert request.origin.generation_kwargs["until"] == ["\n\n"]
     qwen = open_in(folder, "mme", data=mme_data(tmp_path), cache_dir=tmp_path / "cache", traits=ModelTraits("qwen_vl"))
-    assert next(qwen.play(qwen.samples[0])).text == "Is it dark? Answer:"
+    assert next(qwen.rollout(qwen.samples[0])).text == "Is it dark? Answer:"
     assert task.spec.version == "0.0"
 
 
@@ -107,7 +109,7 @@ def test_seedbench_ppl_gold_and_one_choice(tmp_path):
     assert run.value("seedbench_ppl", "acc") == 0.25
     assert len(seen) == 4
     asked = next(r for r in seen if r.text == "What is shown in 0? Answer :")
-    assert asked.ask == Loglikelihood((" a cat", " a dog", " a very long animal indeed", " rain"))
+    assert asked.parameters == Loglikelihood((" a cat", " a dog", " a very long animal indeed", " rain"))
     assert len(list(asked.images())) == 1
 
 
@@ -152,7 +154,7 @@ def test_mmsearch_plays_its_rounds(tmp_path):
     last = [r for r in seen if r.text.startswith("Race 1")]
     assert last[0].text == "Race 1 was won by Ann 1.\nWho won race 1?"
     assert len(list(last[0].images())) == 1
-    assert all(r.ask.stop == ("ASSISTANT:",) and r.ask.max_new_tokens == 512 for r in seen)
+    assert all(r.parameters.stop == ("ASSISTANT:",) and r.parameters.max_new_tokens == 512 for r in seen)
     assert not Path("/data1").exists()
 
 
@@ -168,16 +170,17 @@ def test_mmsearch_by_a_model_that_drives_rounds_itself(tmp_path):
 
     def drive(request):
         seen.append(request)
-        hooks, row = request.origin.hooks, request.origin.hooks.full_doc()
+        handle = endpoint.rows(request.origin)
+        row = handle.full_doc()
         outputs, info, number, text = [], None, 0, request.text
         while True:
             outputs.append(
-                searcher(type(request)(request.messages[:0] or request.messages, request.ask))
+                searcher(type(request)(request.messages[:0] or request.messages, request.parameters))
                 if not number
                 else searcher(_asking(request, text))
             )
             number += 1
-            _, text, is_last, outputs, info = hooks.doc_to_text(
+            _, text, is_last, outputs, info = handle.next_round(
                 row, previous_output=outputs, round_idx=number, previous_round_info=info
             )
             if is_last:
@@ -189,9 +192,8 @@ def test_mmsearch_by_a_model_that_drives_rounds_itself(tmp_path):
         return Response.of_text(*drive(request))
 
     traits = {"drives_rounds": True, "kind": "simple"}
-    run = evaluate(
-        tmp_path, GUESTS / "guide_mmsearch", "mmsearch_end2end", model(respond, **traits), data=search_data(tmp_path)
-    )
+    endpoint = model(respond, **traits)
+    run = evaluate(tmp_path, GUESTS / "guide_mmsearch", "mmsearch_end2end", endpoint, data=search_data(tmp_path))
     assert run.value("mmsearch_end2end", "end2end_f1_score") == 1.0
     assert run.value("mmsearch_end2end", "requery_score") == 1.0
     assert [r.origin.protocol for r in seen] == ["multi_round"] * 3
@@ -201,7 +203,7 @@ def _asking(request, text):
     from polymeter.core.parts import Text
     from polymeter.core.request import Message, Request
 
-    return Request((Message("user", (Text(text),)),), request.ask)
+    return Request((Message("user", (Text(text),)),), request.parameters)
 
 
 # --- fragments -------------------------------------------------------------------------------------------------------
@@ -289,7 +291,6 @@ def test_the_registration_listings_work_where_a_user_puts_them(tmp_path, how, mo
 
 def test_the_result_dict_listing_says_what_our_metrics_get(tmp_path):
     """The guide prints the values of a multiple-choice sample; the same stand in ours."""
-    from polymeter.core.role_client import no_role_client
     from polymeter.core.task import Rollout
     from tests.formats.task_yaml.kit import logprobs, opened
 
@@ -298,7 +299,7 @@ def test_the_result_dict_listing_says_what_our_metrics_get(tmp_path):
     extra += "metric_list: [acc, f1, mcc, acc_norm, exact_match]\n"
     task = opened(tmp_path, extra, target="k")
     given = Rollout((logprobs(-4.0, -3.0, -7.0, -9.0, greedy=2),))
-    values = task.score(task.samples[2], given, no_role_client).values
+    values = task.score(task.samples[2], given).values
     names = {
         "use_metric": [m for m, _ in values],
         "gold": 2,

@@ -8,7 +8,6 @@ from polymeter.core.errors import PlanError, ScoreError
 from polymeter.core.identity import seed_for
 from polymeter.core.model import ModelTraits
 from polymeter.core.request import GenerateImage, Output, Response
-from polymeter.core.role_client import no_role_client
 from polymeter.core.task import Rollout
 from tests.conformance.kit import evaluate, model, parquet, picture
 from tests.formats.task_yaml.kit import opened, write
@@ -16,7 +15,7 @@ from tests.formats.task_yaml.kit import opened, write
 
 def play(task, answers, index=0):
     """RolloutSteps a sample with given answers; what was asked, and what ``play`` returned."""
-    generator = task.play(task.samples[index])
+    generator = task.rollout(task.samples[index])
     asked, answers = [], list(answers)
     try:
         request = next(generator)
@@ -70,7 +69,7 @@ def rounds(folder, extra=MULTI, function="ask", **kwargs):
 def calls(task):
     from polymeter.guests import resolve
 
-    return resolve(task.config.doc_to_text).__globals__["CALLS"]
+    return resolve(task.spec.config["doc_to_text"]).__globals__["CALLS"]
 
 
 def test_round_arguments_have_the_types_of_the_protocol(tmp_path):
@@ -97,7 +96,7 @@ def test_terminal_ends_before_generating_and_its_outputs_are_the_answer(tmp_path
 
 def test_scoring_gets_the_list_of_rounds_as_its_first_result(tmp_path):
     task = rounds(tmp_path)
-    score = task.score(task.samples[0], Rollout((), [["a", "<think>x</think>b"]]), no_role_client)
+    score = task.score(task.samples[0], Rollout((), [["a", "<think>x</think>b"]]))
     assert score.values == {("n_rounds", "none"): 2}
     assert score.log == {"last": "b"}
 
@@ -107,16 +106,16 @@ def test_a_model_that_drives_rounds_gets_one_request_and_answers_with_all_rounds
     asked, answers = play(task, [Response.of_text("a", "b", "c")])
     assert [request.origin.protocol for request in asked] == ["multi_round"]
     assert answers == [["a", "b", "c"]]
-    hooks = asked[0].origin.hooks
-    found = hooks.doc_to_text(hooks.full_doc(), previous_output=["x"], round_idx=1, previous_round_info=None)
+    functions = task.row_functions
+    found = functions.next_round(functions.full_doc(0), previous_output=["x"], round_idx=1, previous_round_info=None)
     assert found == (None, "round 1 after x", False, ["x"], {"n": 1})
-    again = task.score(task.samples[0], Rollout((Response.of_text("a", "b", "c"),)), no_role_client)
+    again = task.score(task.samples[0], Rollout((Response.of_text("a", "b", "c"),)))
     assert again.values == {("n_rounds", "none"): 3}
 
 
 def test_each_round_has_its_own_seed_and_the_first_that_of_a_single_request(tmp_path):
     asked, _ = play(rounds(tmp_path, seed=7), ["a", "stop"])
-    seeds = [request.ask.seeds[0] for request in asked]
+    seeds = [request.parameters.seeds[0] for request in asked]
     assert seeds[0] == seed_for(7, "t", "0", 0)
     assert len(set(seeds)) == 2
 
@@ -125,7 +124,7 @@ def test_repeats_are_whole_conversations(tmp_path):
     task = rounds(tmp_path, MULTI + "repeats: 2\n")
     asked, answers = play(task, ["a", "stop", "stop"])
     assert answers == [["a", "stop"], ["stop"]]
-    assert len({request.ask.seeds for request in asked}) == 3
+    assert len({request.parameters.seeds for request in asked}) == 3
 
 
 def test_rounds_have_a_stated_limit(tmp_path):
@@ -234,7 +233,7 @@ def test_agentic_steps_a_text_is_the_next_prompt_and_the_last_output_the_answer(
     assert [request.text for request in asked] == ["start", "step 1", "plain 2"]
     assert answers == ["final"]
     assert asked[0].origin.protocol == "agentic"
-    assert "max_agentic_steps" not in asked[0].ask.extra
+    assert "max_agentic_steps" not in asked[0].parameters.extra
 
 
 def test_agentic_cap_the_answer_is_json_with_the_tasks_own_last_state(tmp_path):
@@ -265,16 +264,16 @@ COT_TEXT = '"[GEN_PROMPT]Draw {{q}}[/GEN_PROMPT]\\n[QUESTION]What is {{q}}?[/QUE
 
 
 def test_visual_cot_a_model_that_draws_is_asked_for_a_drawing_then_shown_it(tmp_path):
-    traits = ModelTraits("m", asks={"generate": True, "generate_image": True})
+    traits = ModelTraits("m", requests={"generate": True, "generate_image": True})
     task = opened(tmp_path, COT, text=COT_TEXT, traits=traits)
-    assert task.needs.asks == {"generate", "generate_image"}
+    assert task.needs.requests == {"generate", "generate_image"}
     drawing = Response((Output(images=(picture(9),)),))
     (draw, answer), answers = play(task, [drawing, "a0"])
-    assert isinstance(draw.ask, GenerateImage)
+    assert isinstance(draw.parameters, GenerateImage)
     assert (draw.text, answer.text) == ("Draw q0", "What is q0?")
     assert len(list(answer.images())) == 1
     assert answers == ["a0"]
-    assert task.score(task.samples[0], Rollout((), answers), no_role_client).values == {("exact_match", "none"): 1.0}
+    assert task.score(task.samples[0], Rollout((), answers)).values == {("exact_match", "none"): 1.0}
 
 
 def test_visual_cot_a_wrapper_gets_the_prompt_as_it_is(tmp_path):
@@ -289,7 +288,7 @@ def test_visual_cot_a_wrapper_gets_the_prompt_as_it_is(tmp_path):
 def test_visual_cot_other_models_get_the_question_alone(tmp_path):
     (asked,), _ = play(opened(tmp_path, COT, text=COT_TEXT), ["a0"])
     assert asked.text == "What is q0?"
-    assert "visual_cot" not in asked.ask.extra
+    assert "visual_cot" not in asked.parameters.extra
 
 
 LOOK = """

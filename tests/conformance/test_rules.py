@@ -159,8 +159,8 @@ def test_a_models_own_prompt_replaces_the_tasks(tmp_path):
     [("3", 3), ("[x, y]", ["x", "y"]), ("k", 0), ('"{{a}}!"', "a0!"), ("utils.stare", "utils.stare")],
 )
 def test_a_target_is_a_number_a_list_a_column_a_template_or_itself(tmp_path, target, expected):
-    origin = ask(opened(tmp_path, target=target)).origin
-    assert origin.hooks.doc_to_target(ROWS[0]) == expected
+    task = opened(tmp_path, target=target)
+    assert task.row_functions.target(0) == expected
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_a_target_is_a_number_a_list_a_column_a_template_or_itself(tmp_path, tar
 def test_choices_are_a_list_a_mapping_a_column_or_a_template(tmp_path, choices, expected):
     extra = f"output_type: multiple_choice\ndoc_to_choice: {choices}\n"
     task = opened(tmp_path, extra, rows=[{"q": "q0", "a": "x", "c": ["x", "y"]}], target="0")
-    assert ask(task).ask.continuations == tuple(f" {text}" for text in expected)
+    assert ask(task).parameters.continuations == tuple(f" {text}" for text in expected)
 
 
 # --- §1.6 mechanics --------------------------------------------------------------------------------------------------
@@ -191,15 +191,16 @@ def test_the_first_of_several_includes_wins_and_own_keys_win_last(tmp_path):
             "t.yaml": "include: [one, two]\n" + task_text("target_delimiter: own\n"),
         },
     )
-    config = open_in(tmp_path).config
-    assert (config.description, config.target_delimiter, config.fewshot_delimiter) == ("one", "own", "two")
+    config = open_in(tmp_path).spec.config
+    keys = ("description", "target_delimiter", "fewshot_delimiter")
+    assert [config[key] for key in keys] == ["one", "own", "two"]
 
 
 def test_a_merge_is_shallow(tmp_path):
     write_rows(tmp_path)
     base = "generation_kwargs: {max_new_tokens: 5, temperature: 1}\n"
     write(tmp_path, {"base": base, "t.yaml": "include: base\n" + task_text("generation_kwargs: {top_p: 0.5}\n")})
-    found = ask(open_in(tmp_path)).ask
+    found = ask(open_in(tmp_path)).parameters
     assert (found.max_new_tokens, found.temperature, found.top_p) == (None, None, 0.5)
 
 

@@ -5,9 +5,8 @@ import math
 import pytest
 
 from polymeter.core.errors import PlanError
-from polymeter.core.role_client import no_role_client
 from polymeter.core.status import SampleStatus
-from polymeter.core.task import ReduceContext, Rollout, Row
+from polymeter.core.task import ReduceContext, Rollout, ScoredRow
 from polymeter.metrics import VALUES
 from tests.conformance.kit import evaluate, likelihoods, model
 from tests.formats.task_yaml.kit import logprobs, opened, results, rows_of, score
@@ -15,12 +14,12 @@ from tests.formats.task_yaml.kit import logprobs, opened, results, rows_of, scor
 ROWS = [{"q": "q0", "a": "Paris", "k": 0}, {"q": "q1", "a": "7", "k": 1}]
 CHOICE = "output_type: multiple_choice\ndoc_to_choice: [aa, b, cccc, d]\n"
 CHOICE_ROWS = [{"q": f"q{i}", "k": i} for i in range(3)]
-# Row 0: choice 0 is likeliest. Row 1 (gold b): b and d tie, the first wins. Row 2 (gold cccc): only per character.
+# ScoredRow 0: choice 0 is likeliest. ScoredRow 1 (gold b): b and d tie, the first wins. ScoredRow 2 (gold cccc): only per character.
 GIVEN = [(-1.0, -2.0, -8.0, -3.0), (-4.0, -1.0, -9.0, -1.0), (-4.0, -3.0, -5.0, -6.0)]
 
 
 def reduced(task, score_of, n):
-    rows = [Row(str(i), i, (), None, SampleStatus.OK, score_of(i)) for i in range(n)]
+    rows = [ScoredRow(str(i), i, (), None, SampleStatus.OK, score_of(i)) for i in range(n)]
     from pathlib import Path
 
     return {result.metric: result.value for result in task.reduce(rows, ReduceContext(Path()))}
@@ -31,7 +30,7 @@ def choice_results(tmp_path, metrics):
 
     def score_of(index):
         greedy = GIVEN[index].index(max(GIVEN[index]))
-        return task.score(task.samples[index], Rollout((logprobs(*GIVEN[index], greedy=greedy),)), no_role_client)
+        return task.score(task.samples[index], Rollout((logprobs(*GIVEN[index], greedy=greedy),)))
 
     return reduced(task, score_of, 3)
 
@@ -75,9 +74,7 @@ def test_multiple_choice_higher_is_better_and_acc_norm_is_per_character(tmp_path
 
 def test_multiple_choice_defaults(tmp_path):
     task = opened(tmp_path, CHOICE, rows=CHOICE_ROWS, target="k")
-    assert [
-        name for name, _ in task.score(task.samples[0], Rollout((logprobs(*GIVEN[0]),)), no_role_client).values
-    ] == [
+    assert [name for name, _ in task.score(task.samples[0], Rollout((logprobs(*GIVEN[0]),))).values] == [
         "acc",
         "acc_norm",
     ]
@@ -107,7 +104,7 @@ def test_f1_of_class_one(tmp_path):
         target="k",
     )
     given = [(-2.0, -1.0), (-1.0, -2.0), (-2.0, -1.0), (-1.0, -2.0)]  # predictions 1 0 1 0
-    found = reduced(task, lambda i: task.score(task.samples[i], Rollout((logprobs(*given[i]),)), no_role_client), 4)
+    found = reduced(task, lambda i: task.score(task.samples[i], Rollout((logprobs(*given[i]),))), 4)
     assert found["f1"] == pytest.approx(2 * 1 / (2 * 1 + 1 + 1))
 
 
@@ -131,7 +128,7 @@ def test_loglikelihood_perplexities(tmp_path):
     rows = [{"q": "x", "a": "two words"}, {"q": "y", "a": "é"}]
     task = opened(tmp_path, f"output_type: loglikelihood\nmetric_list: {names}\n", rows=rows)
     given = [logprobs(-6.0, greedy=0), logprobs(-2.0)]
-    found = reduced(task, lambda i: task.score(task.samples[i], Rollout((given[i],)), no_role_client), 2)
+    found = reduced(task, lambda i: task.score(task.samples[i], Rollout((given[i],))), 2)
     assert found["perplexity"] == pytest.approx(math.exp(4.0))  # exp of minus the mean of -6 and -2
     assert found["acc"] == 0.5
     assert found["word_perplexity"] == pytest.approx(math.exp(8 / 3))  # 2 words and 1

@@ -154,12 +154,12 @@ def test_a_wait_that_an_endpoint_asked_for_is_kept() -> None:
 # --- what a task needs and a model has --------------------------------------------------------------------------------
 
 READER = ModelTraits(
-    "reader", asks={"generate": True, "loglikelihood": False}, modalities={"image": True, "audio": False}
+    "reader", requests={"generate": True, "loglikelihood": False}, modalities={"image": True, "audio": False}
 )
 
 
 def test_a_model_that_can_is_let_through_and_unknown_is_not_refused() -> None:
-    needs = Needs(asks=frozenset({"generate", "generate_image"}), modalities=frozenset({"image", "video"}))
+    needs = Needs(requests=frozenset({"generate", "generate_image"}), modalities=frozenset({"image", "video"}))
     check_needs(needs, READER, task="mme", model="reader")
 
 
@@ -167,7 +167,7 @@ def test_a_model_that_can_is_let_through_and_unknown_is_not_refused() -> None:
     ("needs", "message"),
     [
         (
-            Needs(asks=frozenset({"loglikelihood"})),
+            Needs(requests=frozenset({"loglikelihood"})),
             "Task 'mme' asks for 'loglikelihood', which model 'reader' cannot do.",
         ),
         (

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from polymeter.core.identity import canonical, fingerprint, request_fingerprint, seed_for, source_hash
 from polymeter.core.parts import Audio, Image, Text, Video
-from polymeter.core.request import Generate, GenerateImage, GuestHooks, Loglikelihood, Message, Origin, Request
+from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Message, Origin, Request
 
 PRINT_FINGERPRINTS = """
 from pathlib import Path
@@ -130,7 +130,7 @@ def test_where_a_request_comes_from_does_not_count() -> None:
     base = asking(Generate())
     origins = [
         Origin("t", "1"),
-        Origin("u", "2", "test", 5, "agentic", {"a": 1}, {"b": 2}, GuestHooks(doc_to_text=str)),
+        Origin("u", "2", "test", 5, "agentic", {"a": 1}, {"b": 2}, {"prompt": 1}),
     ]
     for origin in origins:
         changed = replace(base, origin=origin)

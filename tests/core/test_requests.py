@@ -8,10 +8,11 @@ import threading
 import pytest
 
 from polymeter.core.errors import ModelError, PlanError
+from polymeter.core.guest_context import answering_through, current_role_client
 from polymeter.core.model import ModelSpec
 from polymeter.core.parts import Audio, Image, Text
 from polymeter.core.request import Error, Generate, Message, Origin, Request, Response
-from polymeter.core.role_client import answering_through, current_role_client, no_role_client
+from polymeter.core.role_client import no_role_client
 from polymeter.core.status import SampleStatus
 from tests.helpers.tasks import ask
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from polymeter.core.guest_context import answering_through, has_role
 from polymeter.core.request import Request, Response
-from polymeter.core.role_client import answering_through, has_role, no_role_client
+from polymeter.core.role_client import no_role_client
 
 
 class Knowing:

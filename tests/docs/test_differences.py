@@ -78,12 +78,12 @@ def test_numbers_as_targets_are_compared_as_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", ["until", "stop", "stop_sequences"])
 def test_every_name_of_stop_strings_counts(tmp_path: Path, key: str) -> None:
     (request, _) = asked(write(tmp_path, f"generation_kwargs:\n  {key}: ['.']\n  max_tokens: 5\n"))
-    assert (request.ask.stop, request.ask.max_new_tokens) == ((".",), 5)  # type: ignore[attr-defined]
+    assert (request.parameters.stop, request.parameters.max_new_tokens) == ((".",), 5)  # type: ignore[attr-defined]
 
 
 def test_max_gen_toks_is_max_new_tokens(tmp_path: Path) -> None:
     (request, _) = asked(write(tmp_path, "generation_kwargs:\n  max_gen_toks: 9\n"))
-    assert request.ask.max_new_tokens == 9  # type: ignore[attr-defined]
+    assert request.parameters.max_new_tokens == 9  # type: ignore[attr-defined]
 
 
 def test_the_system_prompt_is_a_message_of_its_own(tmp_path: Path) -> None:
@@ -196,4 +196,4 @@ def test_clusters_are_a_column_and_hold_for_plain_numbers(tmp_path: Path) -> Non
 
 def test_each_repeat_has_a_seed_of_its_own(tmp_path: Path) -> None:
     requests = asked(write(tmp_path, "repeats: 3\n", rows='{"q": "x", "a": "1"}\n'))
-    assert len({request.ask.seeds for request in requests}) == 3  # type: ignore[attr-defined]
+    assert len({request.parameters.seeds for request in requests}) == 3  # type: ignore[attr-defined]

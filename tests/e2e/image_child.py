@@ -36,7 +36,7 @@ def main(file: str, name: str, folder: str, log: str, instant: str, occurrence: 
         kill_child.arm(instant, occurrence)
 
     def draw(request: Request) -> Response:
-        ask = request.ask
+        ask = request.parameters
         assert isinstance(ask, GenerateImage)
         with open(log, "a", encoding="utf-8") as lines:
             lines.writelines(f"{request.text}\t{seed}\n" for seed in ask.seeds)

@@ -131,6 +131,21 @@ def test_it_is_small_and_imports_the_public_api_alone() -> None:
 
 
 @pytest.mark.slow
+def test_type_checkers_see_the_types_of_the_public_api(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    options = ("--config-file=", "--strict", "--follow-imports=silent", "--ignore-missing-imports")
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", *options, "--cache-dir", str(tmp_path), "-p", "quiz_system"],
+        cwd=SOURCE,
+        env={**os.environ, "MYPYPATH": str(Path(polymeter.__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
 def test_its_benchmarks_are_listed_described_and_checked(command: Command, quizzes: Path) -> None:
     listed = command("tasks", "--include-path", ".")
     assert listed.returncode == 0, listed.stderr
@@ -163,6 +178,12 @@ def test_it_runs_with_mock_and_shows_in_the_report(command: Command, quizzes: Pa
     result = results(quizzes / "runs" / "mock", "capitals")
     assert (result["value"], result["n"]) == (0.5, 4)
     assert "0.5000" in done.stdout
+    gold = command(
+        *("run", "--model", "mock", "--model-args", "mode=gold", "--tasks", "capitals"),
+        *("--include-path", ".", "--output", "runs/gold"),
+    )
+    assert gold.returncode == 0, gold.stderr
+    assert results(quizzes / "runs" / "gold", "capitals")["value"] == 1.0
     report = (quizzes / "runs" / "mock" / "report.html").read_text(encoding="utf-8")
     assert "capitals" in report
     assert "What is the capital of Peru?" in report

@@ -21,7 +21,7 @@ from polymeter.models.mock import MockBatch
 class Endless(BatchModel):
     """Computes until somebody breaks it off."""
 
-    traits = ModelTraits("endless", asks={"generate": True})
+    traits = ModelTraits("endless", requests={"generate": True})
 
     def __init__(self) -> None:
         self.has_begun = threading.Event()
@@ -51,7 +51,7 @@ def at_once() -> Any:
 
 
 def asked(ask: Generate | GenerateImage) -> PendingRequest:
-    play: Any = SimpleNamespace(task=SimpleNamespace(task=SimpleNamespace()))
+    play: Any = SimpleNamespace(task=SimpleNamespace(task=SimpleNamespace(batch_size=None)))
     return PendingRequest(play, "model", Request((Message("user", (Text("Hi"),)),), ask), "", 0, 0)
 
 
@@ -107,7 +107,7 @@ def test_a_model_that_wants_everything_that_is_ready_draws_a_bounded_number(
         if not left[0]:
             is_over.set()
 
-    model = Eager(lambda request: Response((Output("x", images=(picture,)),) * request.ask.n))
+    model = Eager(lambda request: Response((Output("x", images=(picture,)),) * request.parameters.n))
     lane = BatchDispatcher(model, told, at_once(), Listener(done, print, print), max_retries=0, is_cut=True)
     lane.add([asked(ask) for _ in range(150)])
     lane.poke(is_quiet=True)

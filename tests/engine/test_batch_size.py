@@ -75,7 +75,7 @@ class Small(BatchModel):
     batch_hint = 1
 
     def __init__(self, fits: int, error: BaseException) -> None:
-        self.traits = ModelTraits("small", asks={"generate": True}, modalities={"text": True})
+        self.traits = ModelTraits("small", requests={"generate": True}, modalities={"text": True})
         self.answered: Counter[str] = Counter()
         self.batches: list[int] = []
         self.n_relieved = self.n_refused = 0

@@ -112,7 +112,7 @@ def test_a_group_whose_function_fails_costs_no_other_result(tmp_path: Path) -> N
         ("both",),
         Selection((task.spec,), (group,)),
         RunOptions(),
-        opened=(task,),
+        opened=(task.as_task(),),
     )
     outcome = run_plan(plan, RunFolder(tmp_path / "run"), Silence())
     assert outcome.results["tasks"]["list"]["results"][0]["value"] == 1.0

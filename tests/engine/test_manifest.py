@@ -35,7 +35,7 @@ FOLDER = RunFolder(Path("/runs/one"))
 def plan_of(
     *tasks: ListTask, identity: str = "m", judge: str = "", spec: ModelSpec | None = None, **options: Any
 ) -> Plan:
-    opened = tasks or (ListTask(docs(3)),)
+    opened = tuple(task.as_task() for task in tasks or (ListTask(docs(3)),))
     roles = {"judge": MockBatch(answer_of, identity={"backend": judge})} if judge else {}
     return Plan(
         MockBatch(answer_of, identity={"backend": identity}),

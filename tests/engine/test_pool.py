@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from polymeter.core.weights import weights_from, weights_place
+from polymeter.core.guest_context import weights_from, weights_place
 from polymeter.engine.pool import Pool
 
 PATIENCE_S = 20.0

@@ -12,14 +12,14 @@ import pytest
 import polymeter
 from polymeter.core.errors import PlanError
 from polymeter.core.model import AsyncModel, ModelTraits
-from polymeter.core.request import Ask, Generate, Request, Response
+from polymeter.core.request import Generate, Parameters, Request, Response
 from polymeter.models.mock import MockBatch
 from tests.helpers.tasks import ListTask, run_tasks
 
 
 class Endpoint(AsyncModel):
     def __init__(self, refusal: Exception | None = None) -> None:
-        self.traits = ModelTraits("endpoint", asks={"generate": True}, modalities={"text": True, "image": True})
+        self.traits = ModelTraits("endpoint", requests={"generate": True}, modalities={"text": True, "image": True})
         self.n_preflights = self.n_requests = 0
         self._refusal = refusal
 
@@ -69,7 +69,7 @@ def test_a_running_event_loop_is_no_obstacle(tmp_path: Path) -> None:
 
 
 class Deaf(MockBatch):
-    def ignores(self, ask: Ask) -> Mapping[str, str]:
+    def ignores(self, ask: Parameters) -> Mapping[str, str]:
         return {"num_beams": "it has no beams."} if isinstance(ask, Generate) and "num_beams" in ask.extra else {}
 
 
@@ -84,7 +84,7 @@ def test_a_setting_that_cannot_be_honoured_is_told_and_reported(tmp_path: Path, 
 
 
 class Deafer(MockBatch):
-    def ignores(self, ask: Ask) -> Mapping[str, str]:
+    def ignores(self, ask: Parameters) -> Mapping[str, str]:
         return dict.fromkeys(("temperature", "do_sample", "max_new_tokens"), "it takes none.")
 
 

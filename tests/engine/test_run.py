@@ -54,7 +54,7 @@ def test_requests_with_different_settings_never_share_a_batch(tmp_path: Path) ->
 
     class Watching(MockBatch):
         def respond(self, requests: list[Request]) -> list[Response]:
-            seen.append({request.ask.temperature for request in requests})  # type: ignore[union-attr]
+            seen.append({request.parameters.temperature for request in requests})  # type: ignore[union-attr]
             return super().respond(requests)
 
     def play(sample: Sample) -> RolloutSteps:

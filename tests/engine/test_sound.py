@@ -257,7 +257,7 @@ def test_a_judge_asked_in_a_reduction_is_not_asked_again(tmp_path: Path) -> None
     class Judged(ListTask):
         def reduce(self, rows: Any, context: Any) -> list[Result]:
             assert len(list(rows)) == 3
-            return [Result("m", "none", float(context.ask("judge", ask("all of it")).text == "fine"), 3)]
+            return [Result("m", "none", float(context.role_client("judge", ask("all of it")).text == "fine"), 3)]
 
     def go(source: str) -> Any:
         model, referee = MockBatch(answer_of, identity={"m": 1}), MockBatch(judge, identity={"j": 1})

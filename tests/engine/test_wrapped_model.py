@@ -16,7 +16,8 @@ from PIL import Image as Pictures
 
 from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.parts import Image, Text
-from polymeter.core.request import Generate, GuestHooks, Message, Origin, Request, Response
+from polymeter.core.request import Generate, Message, Origin, Request, Response
+from polymeter.core.rows import RowAccess
 from polymeter.core.task import RolloutSteps, Sample
 from polymeter.store.export import read_samples
 from tests.helpers.tasks import ListTask, run_tasks
@@ -42,13 +43,14 @@ class ForeignModel:
 class Rows:
     """Rows of a virtual dataset: row ``i`` is what request ``i`` carries."""
 
-    def __init__(self, requests: Mapping[int, Request]) -> None:
+    def __init__(self, requests: Mapping[int, Request], handles: RowAccess) -> None:
         self._requests = requests
+        self._handles = handles
 
     def __getitem__(self, index: int) -> dict[str, Any]:
         request = self._requests[index]
-        hooks = request.origin.hooks if request.origin else None
-        row = dict(hooks.full_doc()) if hooks and hooks.full_doc else {}
+        handle = self._handles(request.origin) if request.origin else None
+        row = handle.full_doc() if handle else {}
         return {**row, "__media__": [image.open() for image in request.images()]}
 
 
@@ -61,7 +63,7 @@ class Wrapper(BatchModel):
         self.traits = ModelTraits(
             "foreign",
             kind="simple",
-            asks={"generate": True},
+            requests={"generate": True},
             modalities={"text": True, "image": True},
             is_foreign=True,
         )
@@ -81,7 +83,8 @@ class Wrapper(BatchModel):
         rows = {origin.index: request for origin, request in zip(origins, requests, strict=True) if origin}
         first = origins[0]
         assert first is not None
-        self._foreign.task_dict = {first.task: {first.split: Rows(rows)}}
+        assert self.rows is not None
+        self._foreign.task_dict = {first.task: {first.split: Rows(rows, self.rows)}}
         arguments = [
             (request.text, dict(o.generation_kwargs), lambda row: row["__media__"], o.index, o.task, o.split)
             for request, o in zip(requests, origins, strict=True)
@@ -94,13 +97,9 @@ def test_a_chunk_of_four_rows_keeps_its_four_images(tmp_path: Path) -> None:
     opened: list[str] = []
 
     def play(sample: Sample) -> RolloutSteps:
-        def doc_to_visual(row: Mapping[str, Any]) -> list[Any]:
-            opened.append(row["answer"])
-            return [Pictures.new("RGB", (4, 4), row["answer"])]
-
-        picture = doc_to_visual(sample.doc)[0]
-        hooks = GuestHooks(doc_to_visual=doc_to_visual, full_doc=sample.full_doc)
-        origin = Origin("list", sample.id, "test", sample.index, generation_kwargs={"until": ["\n\n"]}, hooks=hooks)
+        opened.append(sample.doc["answer"])
+        picture = Pictures.new("RGB", (4, 4), sample.doc["answer"])
+        origin = Origin("list", sample.id, "test", sample.index, generation_kwargs={"until": ["\n\n"]})
         yield Request((Message("user", (Image(picture), Text(sample.doc["question"]))),), Generate(), origin)
 
     foreign = ForeignModel()
@@ -110,13 +109,3 @@ def test_a_chunk_of_four_rows_keeps_its_four_images(tmp_path: Path) -> None:
     assert answers == [str(Pictures.new("RGB", (1, 1), colour).getpixel((0, 0))) for colour in COLOURS]
     assert foreign.chunks == [4, 4]
     assert sorted(opened) == sorted(COLOURS), "each picture is made once"
-
-
-def test_hooks_are_no_part_of_a_requests_identity() -> None:
-    from polymeter.core.identity import request_fingerprint
-
-    def request(hooks: GuestHooks | None) -> Request:
-        return Request((Message("user", (Text("x"),)),), Generate(), Origin("t", "0", hooks=hooks))
-
-    assert request(None) == request(GuestHooks(doc_to_visual=print))
-    assert request_fingerprint(request(None)) == request_fingerprint(request(GuestHooks(doc_to_text=print)))

@@ -1,4 +1,4 @@
-"""The gate: foreign hooks run alone, on generators seeded for what they do."""
+"""The door: foreign hooks run alone, on generators seeded for what they do."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from polymeter.guests.door import Door, random_state_kept
 from polymeter.guests.generators import dispatched
-from polymeter.guests.lock import Gate, random_state_kept
 
 Draw = tuple[float, float, int, list[int]]
 
@@ -31,8 +31,8 @@ def draw() -> Draw:
     )
 
 
-def entered(gate: Gate, *place: str) -> Draw:
-    with gate.enter(*place):
+def entered(door: Door, *place: str) -> Draw:
+    with door.hook(*place):
         return draw()
 
 
@@ -40,34 +40,34 @@ PLACE = ("task", "sample", "score")
 
 
 def test_the_same_hook_draws_the_same_and_any_other_draws_something_else() -> None:
-    gate = Gate(1)
-    first = entered(gate, *PLACE)
+    door = Door(1)
+    first = entered(door, *PLACE)
     random.seed(99)
-    assert entered(gate, *PLACE) == first
+    assert entered(door, *PLACE) == first
     others = [("other", "sample", "score"), ("task", "other", "score"), ("task", "sample", "play:1")]
-    draws = [entered(gate, *place) for place in others] + [entered(Gate(2), *PLACE)]
+    draws = [entered(door, *place) for place in others] + [entered(Door(2), *PLACE)]
     assert first not in draws
     assert len({repr(one) for one in draws}) == 4
 
 
 def test_beside_the_gate_a_hook_draws_what_it_would_draw_inside() -> None:
-    gate = Gate(1)
+    door = Door(1)
     with dispatched():
-        inside = entered(gate, *PLACE)
+        inside = entered(door, *PLACE)
         state = random.getstate()
-        with gate.beside(*PLACE):
+        with door.hook_beside(*PLACE):
             beside = draw()
         assert random.getstate() == state, "and leaves the process's generators alone"
     assert beside == inside
 
 
 def test_many_beside_do_not_disturb_each_other() -> None:
-    gate = Gate(1)
+    door = Door(1)
     found: dict[str, Draw] = {}
     together = threading.Barrier(4)
 
     def hook(sample: str) -> None:
-        with gate.beside("task", sample, "score"):
+        with door.hook_beside("task", sample, "score"):
             together.wait(20)
             found[sample] = draw()
 
@@ -77,30 +77,30 @@ def test_many_beside_do_not_disturb_each_other() -> None:
             thread.start()
         for thread in threads:
             thread.join()
-        assert found == {sample: entered(gate, "task", sample, "score") for sample in "0123"}
+        assert found == {sample: entered(door, "task", sample, "score") for sample in "0123"}
 
 
 def test_a_hook_that_waits_finds_its_generators_as_it_left_them() -> None:
-    gate = Gate(1)
-    with gate.enter(*PLACE):
+    door = Door(1)
+    with door.hook(*PLACE):
         undisturbed = (draw(), draw())
-    with gate.enter(*PLACE):
+    with door.hook(*PLACE):
         before = draw()
-        with gate.left():
-            entered(gate, "task", "another", "score")
+        with door.left():
+            entered(door, "task", "another", "score")
         assert (before, draw()) == undisturbed
 
 
 def test_one_hook_at_a_time_and_the_gate_is_free_while_it_waits() -> None:
-    gate = Gate(1)
+    door = Door(1)
     inside, waits, go_on = threading.Event(), threading.Event(), threading.Event()
     order: list[str] = []
 
     def hook() -> None:
-        with gate.enter(*PLACE):
+        with door.hook(*PLACE):
             order.append("first in")
             inside.set()
-            with gate.left():
+            with door.left():
                 waits.set()
                 go_on.wait(20)
             order.append("first again")
@@ -109,7 +109,7 @@ def test_one_hook_at_a_time_and_the_gate_is_free_while_it_waits() -> None:
     thread.start()
     assert inside.wait(20)
     assert waits.wait(20)
-    with gate.enter("task", "another", "score"):
+    with door.hook("task", "another", "score"):
         order.append("second in")
         go_on.set()
         order.append("second still in")
@@ -118,19 +118,18 @@ def test_one_hook_at_a_time_and_the_gate_is_free_while_it_waits() -> None:
 
 
 def test_leaving_a_gate_one_is_not_in_does_nothing() -> None:
-    gate = Gate(1)
-    with gate.left(), gate.enter(*PLACE):
+    door = Door(1)
+    with door.left(), door.hook(*PLACE):
         pass
 
 
 def test_a_hook_that_fails_leaves_the_gate_open() -> None:
-    gate = Gate(1)
-    with pytest.raises(ValueError, match="oops"), gate.enter(*PLACE):
+    door = Door(1)
+    with pytest.raises(ValueError, match="oops"), door.hook(*PLACE):
         raise ValueError("oops")
-    with pytest.raises(KeyError), gate.enter(*PLACE), gate.left():
+    with pytest.raises(KeyError), door.hook(*PLACE), door.left():
         raise KeyError
-    assert not gate._lock.locked()
-    assert entered(gate, *PLACE)
+    assert entered(door, *PLACE)
 
 
 def test_the_process_gets_its_generators_back() -> None:
@@ -140,7 +139,7 @@ def test_the_process_gets_its_generators_back() -> None:
     random.seed(5)
     np.random.seed(5)  # noqa: NPY002
     with random_state_kept():
-        entered(Gate(1), *PLACE)
+        entered(Door(1), *PLACE)
     assert draw() == expected
 
 

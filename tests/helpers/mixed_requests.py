@@ -9,7 +9,7 @@ import numpy as np
 from PIL import Image as Pictures
 
 from polymeter.core.parts import Audio, Image, Modality, Part, Text
-from polymeter.core.request import Ask, Generate, Message, Request
+from polymeter.core.request import Generate, Message, Parameters, Request
 
 
 def picture(width: int, height: int, seed: int = 0) -> Image:
@@ -24,7 +24,7 @@ def sound(n_samples: int, seed: int = 0) -> Audio:
     return Audio({"array": samples, "sampling_rate": 16_000})
 
 
-def request(*parts: Part | str, ask: Ask | None = None, system: str = "", begun: str = "") -> Request:
+def request(*parts: Part | str, ask: Parameters | None = None, system: str = "", begun: str = "") -> Request:
     """One question; ``begun``: the beginning of its answer."""
     content = tuple(Text(part) if isinstance(part, str) else part for part in parts)
     messages = [Message("user", content)]

@@ -7,14 +7,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from polymeter.core.guest_context import current_role_client
 from polymeter.core.model import Model
 from polymeter.core.options import RunOptions
 from polymeter.core.parts import Image, Text
 from polymeter.core.progress import Silence
-from polymeter.core.request import Ask, Generate, Message, Origin, Request
+from polymeter.core.request import Generate, Message, Origin, Request
 from polymeter.core.role_client import RoleClient
 from polymeter.core.status import SampleStatus
-from polymeter.core.task import Needs, ReduceContext, Result, Rollout, RolloutSteps, Row, Sample, Score, TaskSpec
+from polymeter.core.task import (
+    Needs,
+    ReduceContext,
+    Result,
+    Rollout,
+    RolloutSteps,
+    RowFunctions,
+    Sample,
+    Score,
+    ScoredRow,
+    Task,
+    TaskSpec,
+)
 from polymeter.engine.plan import Plan, Selection
 from polymeter.engine.run import RunOutcome, run_plan
 from polymeter.store.folder import RunFolder
@@ -60,7 +73,7 @@ class ListTask:
         self.score_digest = f"score:{source}"
         self.num_fewshot = 0
         self.notes: tuple[str, ...] = ()
-        self.asks: tuple[Ask, ...] = (Generate(),)
+        self.batch_size: int | None = None
         self.n_reduced = 0
         self._play = play
         self._score = score
@@ -71,13 +84,13 @@ class ListTask:
         yield ask(sample.doc["question"], sample)
         return None
 
-    def score(self, sample: Sample, played: Rollout, ask: RoleClient) -> Score:
+    def score(self, sample: Sample, played: Rollout) -> Score:
         if self._score is not None:
-            return self._score(sample, played, ask)
+            return self._score(sample, played, current_role_client())
         text = played.responses[0].text
         return Score({("exact_match", "none"): float(text == sample.doc["answer"])}, sample.doc["answer"], text)
 
-    def reduce(self, rows: Iterable[Row], context: ReduceContext) -> list[Result]:
+    def reduce(self, rows: Iterable[ScoredRow], context: ReduceContext) -> list[Result]:
         self.n_reduced += 1
         totals: dict[tuple[str, str], list[Any]] = {}
         for row in rows:
@@ -88,6 +101,27 @@ class ListTask:
 
     def finish(self, results: Sequence[Result], report_path: Path) -> None:
         return None
+
+    def as_task(self) -> Task:
+        """The record that the engine plays."""
+        return Task(
+            spec=self.spec,
+            needs=self.needs,
+            samples=self.samples,
+            rollout=self.play,
+            score=self.score,
+            reduce=self.reduce,
+            finish=self.finish,
+            row_functions=RowFunctions(lambda index: self.samples[index].full_doc()),
+            parameters=(Generate(),),
+            fingerprint=self.fingerprint,
+            score_digest=self.score_digest,
+            is_guest=self.is_guest,
+            is_thread_safe=self.is_thread_safe,
+            batch_size=self.batch_size,
+            num_fewshot=self.num_fewshot,
+            notes=self.notes,
+        )
 
 
 def ask(text: str, sample: Sample | None = None, *, image: Any = None, **settings: Any) -> Request:
@@ -128,6 +162,6 @@ def run_tasks(
         RunOptions.make({"output": folder, **options}),
         roles or {},
         dict.fromkeys(roles or {}),
-        tuple(tasks),  # type: ignore[arg-type]
+        tuple(task.as_task() for task in tasks),
     )
     return run_plan(plan, RunFolder(folder), progress or Silence())

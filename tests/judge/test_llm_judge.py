@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from polymeter.core.errors import PlanError, UnscoredError
+from polymeter.core.guest_context import answering_through
 from polymeter.core.request import PROMPT_VERSION, Error, Generate, Request, Response
-from polymeter.core.role_client import answering_through
 from polymeter.judge import GRADE_PROMPT, RATING_PROMPT, LLMJudge, prompt_version
 from polymeter.store.wire import write_request
 
@@ -63,9 +63,9 @@ def test_the_environment_may_bring_the_prompts(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_question_is_greedy_and_short_unless_told_otherwise() -> None:
-    assert asked(LLMJudge()).ask == Generate(1024, 0.0)
+    assert asked(LLMJudge()).parameters == Generate(1024, 0.0)
     told = {"temperature": 0.5, "max_tokens": 8, "top_p": 0.9, "stop": "\n", "enable_thinking": False}
-    assert asked(LLMJudge(generation_config=told)).ask == Generate(
+    assert asked(LLMJudge(generation_config=told)).parameters == Generate(
         8, 0.5, 0.9, ("\n",), extra={"enable_thinking": False}
     )
 

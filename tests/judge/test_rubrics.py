@@ -9,9 +9,9 @@ import pytest
 from PIL import Image as Pictures
 
 from polymeter.core.errors import PlanError, UnscoredError
+from polymeter.core.guest_context import answering_through
 from polymeter.core.parts import Image, Text
 from polymeter.core.request import PROMPT_VERSION, Error, Request, Response
-from polymeter.core.role_client import answering_through
 from polymeter.judge.rubrics import Criterion, checklist, scale, weighted_rubric
 
 PICTURE = Pictures.new("RGB", (1600, 900), "red")

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from polymeter.core.errors import DataError, PlanError, ScoreError
-from polymeter.core.weights import weights_from
+from polymeter.core.guest_context import weights_from
 from polymeter.metrics.fid import (
     FRECHET_DISTANCE,
     Extractor,

@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 
 from polymeter.core.errors import DataError, PlanError, ScoreError
+from polymeter.core.guest_context import weights_from
 from polymeter.core.registries import AGGREGATIONS, METRICS
-from polymeter.core.weights import weights_from
 from polymeter.metrics.image import as_rgb, is_resized, lpips, psnr, ssim
 
 pytest.importorskip("skimage")

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from polymeter.core.errors import DataError, PlanError
-from polymeter.core.weights import weights_from
+from polymeter.core.guest_context import weights_from
 from polymeter.metrics.image import CLIP_SCORE, clip_score
 from polymeter.metrics.image_text import SCORERS, image_scorer
 from polymeter.metrics.networks import kept

@@ -194,7 +194,7 @@ def test_what_is_not_taken_is_said_and_not_sent(stub: ProviderStub) -> None:
         "extra_body": {"new_field": 1},
     }
     request = question("?", seeds=(7,), temperature=1.0, extra=extra)
-    ignored = AnthropicModel("claude-test", stub.url).ignores(request.ask)
+    ignored = AnthropicModel("claude-test", stub.url).ignores(request.parameters)
     assert set(ignored) == {"num_beams", "image_aspect_ratio", "seed"}
     assert "no such setting" in ignored["num_beams"]
     body = sent(stub, request, effort="low", extra_body={"service_tier": "auto"})
@@ -340,7 +340,7 @@ def test_a_hanging_request_can_be_cancelled(stub: ProviderStub, caplog: pytest.L
 
 def test_other_asks_are_refused(stub: ProviderStub) -> None:
     model = AnthropicModel("claude-test", stub.url)
-    assert model.traits.asks["loglikelihood"] is False
+    assert model.traits.requests["loglikelihood"] is False
     with pytest.raises(ModelError, match="gives text only, not loglikelihood"):
         model.prepare(Request((Message("user", (Text("?"),)),), Loglikelihood((" a",))))
 
@@ -417,7 +417,7 @@ class TestPreflight:
         refusal = claude_fails(400, "invalid_request_error", "`temperature` is deprecated for this model.")
         model = self.check(stub, lambda seen: refusal if "temperature" in seen.body else claude_says())
         request = question("?", temperature=0.0)
-        assert "takes no sampling settings" in model.ignores(request.ask)["temperature"]
+        assert "takes no sampling settings" in model.ignores(request.parameters)["temperature"]
         assert ask(model, request)[0].text == "four"
         assert "temperature" not in stub.posts[-1]
 

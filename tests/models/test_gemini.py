@@ -212,7 +212,7 @@ def test_settings_go_where_the_api_wants_them(stub: ProviderStub) -> None:
         "extra_body": {"newField": 1},
     }
     request = question("?", extra=extra)
-    assert set(GeminiModel("gemini-test", stub.url).ignores(request.ask)) == {"num_beams"}
+    assert set(GeminiModel("gemini-test", stub.url).ignores(request.parameters)) == {"num_beams"}
     body = sent(stub, request, safety="BLOCK_NONE", extra_body={"labels": {"a": "b"}})
     assert body["generationConfig"] == {
         "topK": 5,

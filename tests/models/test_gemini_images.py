@@ -110,12 +110,12 @@ def test_what_is_no_image(stub: ProviderStub, reply: Reply, kind: str, words: st
 
 def test_a_model_of_text_makes_no_images_and_one_of_images_answers_in_text(stub: ProviderStub) -> None:
     text = GeminiModel("gemini-2.5-flash", stub.url)
-    assert text.traits.asks["generate_image"] is False
+    assert text.traits.requests["generate_image"] is False
     with pytest.raises(ModelError, match="gives text only, not generate_image"):
         text.prepare(drawing("x"))
     stub.script = lambda _: gemini_says("four")
     model = GeminiModel(NAME, stub.url)
-    assert model.traits.asks == {"generate": True, "loglikelihood": False, "generate_image": True}
+    assert model.traits.requests == {"generate": True, "loglikelihood": False, "generate_image": True}
     assert ask(model, question("2+2?", max_new_tokens=4))[0].text == "four"
     assert "responseModalities" not in stub.posts[0]["generationConfig"]
 
@@ -192,7 +192,7 @@ class TestImagen:
         assert caught.value.kind == "rate_limit"
 
     def test_what_it_cannot_do(self, model: GeminiModel) -> None:
-        assert model.traits.asks == {"generate": False, "loglikelihood": False, "generate_image": True}
+        assert model.traits.requests == {"generate": False, "loglikelihood": False, "generate_image": True}
         assert model.traits.modalities["image"] is False
         with pytest.raises(ModelError, match="of text only"):
             model.prepare(drawing(Image(RED), "x"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,14 @@ from polymeter.core.parts import Image, Text
 from polymeter.core.request import (
     Generate,
     GenerateImage,
-    GuestHooks,
     Loglikelihood,
     Message,
     Origin,
     Request,
     Response,
 )
+from polymeter.core.rows import RowHandle
+from polymeter.core.task import RowFunctions
 from polymeter.models.mock import MockBatch, MockEndpoint, MockModel
 
 Answer = Callable[..., list[Response]]
@@ -41,7 +43,14 @@ def answer(request: pytest.FixtureRequest) -> Answer:
     return respond
 
 
+def row_of(origin: Origin) -> RowHandle | None:
+    target = origin.metadata["target"]
+    functions = RowFunctions(lambda index: {}, None if target is None else lambda index: target)
+    return RowHandle(origin.index, functions, lambda step: nullcontext())
+
+
 def answers_of(model: Model, *requests: Request) -> list[Response]:
+    model.rows = row_of
     if isinstance(model, BatchModel):
         return model.respond(list(requests))
 
@@ -52,8 +61,7 @@ def answers_of(model: Model, *requests: Request) -> list[Response]:
 
 
 def question(text: str = "what?", ask: Any = None, *, sample: str = "1", target: Any = None) -> Request:
-    hooks = GuestHooks(doc_to_target=lambda doc: doc["target"], full_doc=lambda: {"target": target})
-    origin = Origin("task", sample, hooks=hooks if target is not None else None)
+    origin = Origin("task", sample, metadata={"target": target})
     messages = (Message("user", (Text("an earlier turn"),)), Message("user", (Image(b""), Text(text))))
     return Request(messages, ask or Generate(), origin)
 

@@ -78,7 +78,7 @@ def test_what_it_cannot_do_is_an_error(model: OcrModel, ask: Any) -> None:
     (response,) = read(model, shown(page("A"), ask=ask))
     assert response.error is not None
     assert f"cannot answer '{ask.kind}'" in response.error.message
-    assert model.traits.asks[ask.kind] is False, "and planning knows it"
+    assert model.traits.requests[ask.kind] is False, "and planning knows it"
 
 
 def test_versions_and_thresholds_are_its_identity_and_threads_are_not() -> None:

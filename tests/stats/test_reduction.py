@@ -14,7 +14,7 @@ from polymeter.core.errors import ScoreError
 from polymeter.core.metric import Aggregation
 from polymeter.core.registries import AGGREGATIONS
 from polymeter.core.status import SampleStatus
-from polymeter.core.task import ReduceContext, Result, Row, Score
+from polymeter.core.task import ReduceContext, Result, Score, ScoredRow
 from polymeter.stats import (
     MetricPlan,
     Partition,
@@ -28,16 +28,18 @@ CONTEXT = ReduceContext(Path("."))
 FAILED = object()
 
 
-def make_row(index: int, value: Any, *, subset: tuple[str, ...] = (), cluster: str | None = None) -> Row:
+def make_row(index: int, value: Any, *, subset: tuple[str, ...] = (), cluster: str | None = None) -> ScoredRow:
     if value is FAILED:
-        return Row(f"s{index}", index, subset, cluster, SampleStatus.ERROR, None)
+        return ScoredRow(f"s{index}", index, subset, cluster, SampleStatus.ERROR, None)
     values = (
         value if isinstance(value, dict) and all(isinstance(key, tuple) for key in value) else {("m", "none"): value}
     )
-    return Row(f"s{index}", index, subset, cluster, SampleStatus.OK, Score(values))
+    return ScoredRow(f"s{index}", index, subset, cluster, SampleStatus.OK, Score(values))
 
 
-def make_rows(values: Iterable[Any], subsets: Sequence[str] = (), clusters: Sequence[str | None] = ()) -> list[Row]:
+def make_rows(
+    values: Iterable[Any], subsets: Sequence[str] = (), clusters: Sequence[str | None] = ()
+) -> list[ScoredRow]:
     return [
         make_row(i, value, subset=(subsets[i],) if subsets else (), cluster=clusters[i] if clusters else None)
         for i, value in enumerate(values)
@@ -50,7 +52,7 @@ def plan(aggregation: Aggregation | str = "mean", name: str = "m", filter_name: 
 
 
 def reduce_one(
-    rows: Iterable[Row], aggregation: Aggregation | str = "mean", context: ReduceContext = CONTEXT
+    rows: Iterable[ScoredRow], aggregation: Aggregation | str = "mean", context: ReduceContext = CONTEXT
 ) -> Result:
     (result,) = reduce_rows(rows, [plan(aggregation)], context)
     return result
@@ -141,7 +143,7 @@ def test_a_single_subset_is_the_whole() -> None:
 def test_rows_are_read_once_and_may_be_an_iterator() -> None:
     passes = 0
 
-    def stream() -> Iterator[Row]:
+    def stream() -> Iterator[ScoredRow]:
         nonlocal passes
         passes += 1
         yield from make_rows([{("m", "none"): 1.0, ("m", "strict"): 0.0}, {("m", "none"): 0.0, ("m", "strict"): 0.0}])
@@ -284,9 +286,9 @@ def test_every_resampled_aggregation_has_an_error(aggregation: str, values: list
 def test_the_common_path_needs_no_scipy() -> None:
     code = (
         "import sys; from pathlib import Path; from polymeter.core.registries import AGGREGATIONS;"
-        "from polymeter.core.status import SampleStatus; from polymeter.core.task import ReduceContext, Row, Score;"
+        "from polymeter.core.status import SampleStatus; from polymeter.core.task import ReduceContext, ScoredRow, Score;"
         "from polymeter.stats import MetricPlan, reduce_rows;"
-        "rows = [Row(str(i), i, (), None, SampleStatus.OK, Score({('m', 'none'): i / 50})) for i in range(50)];"
+        "rows = [ScoredRow(str(i), i, (), None, SampleStatus.OK, Score({('m', 'none'): i / 50})) for i in range(50)];"
         "reduce_rows(rows, [MetricPlan('m', 'none', AGGREGATIONS.get('mean'), True)], ReduceContext(Path('.')));"
         "print([m for m in ('scipy', 'sklearn', 'pandas') if m in sys.modules])"
     )

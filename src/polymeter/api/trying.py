@@ -149,7 +149,7 @@ def first_prompt(task: Task, sample: Sample) -> ShownPrompt:
         DataError: The row cannot be read.
         ScoreError: A hook raised.
     """
-    play = task.play(sample)
+    play = task.rollout(sample)
     with boundary(ScoreError, f"The first prompt of sample {sample.id} of task {task.spec.name!r}"):
         asked = next(play, ())
     play.close()
@@ -158,7 +158,7 @@ def first_prompt(task: Task, sample: Sample) -> ShownPrompt:
 
 def ask_in_words(request: Request) -> str:
     """What a request asks for, with its settings, on one line."""
-    ask = request.ask
+    ask = request.parameters
     if isinstance(ask, Loglikelihood):
         return f"log-likelihood of {', '.join(repr(text) for text in ask.continuations)}"
     settings = {name: getattr(ask, name, None) for name in ("max_new_tokens", "temperature", "top_p", "stop", "size")}

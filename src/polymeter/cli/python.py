@@ -184,7 +184,7 @@ def _as_python(target: str, arguments: list[str], *, is_module: bool) -> Iterato
 def _places(told: Mapping[str, list[str]]) -> Iterator[None]:
     """Where benchmarks, data and weights are, for every evaluation that begins inside this."""
     from polymeter.api.settings import DATA_VARIABLE, INCLUDE_VARIABLE
-    from polymeter.core.weights import WEIGHTS_VARIABLE
+    from polymeter.core.environment import WEIGHTS_VARIABLE
 
     folders = told.get("--include-path", [])
     added = {INCLUDE_VARIABLE: os.pathsep.join([*folders, *_set(INCLUDE_VARIABLE)]) if folders else ""}
@@ -208,7 +208,7 @@ def _own_surroundings() -> Iterator[None]:
     settings name, and judges, which are the endpoints that the script names.
     """
     from polymeter.api.settings import read_settings
-    from polymeter.core.role_client import answering_through
+    from polymeter.core.guest_context import answering_through
     from polymeter.formats.table.roots import data_places
     from polymeter.interop.ulmeval.shim.ulmeval.api._direct import DirectAsker
 

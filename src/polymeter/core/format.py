@@ -31,7 +31,7 @@ class OpenContext:
         prompt_key: Which model-specific block of prompts to use; empty: the model's family.
         system_prompt: Put before every conversation.
         data: Local files in place of dataset ids.
-        limit: How many samples the plan wants, for tasks that take so many of each subset (``limits_itself``): a count,
+        limit: How many samples the plan wants, for tasks that take so many of each subset (``limits_subsets``): a count,
             or below 1 a share.
         options: Further settings for one format.
         roles: What the run calls the models in its further roles, by role.

@@ -97,7 +97,7 @@ def _media_identity(part: Any, by_content: bool) -> Any:
 
 
 def _ask_identity(request: Request) -> Any:
-    ask = request.ask
+    ask = request.parameters
     if isinstance(ask, Loglikelihood):
         return [ask.kind, ask.continuations]
     extra = canonical(ask.extra) if ask.extra else None

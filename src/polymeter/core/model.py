@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from polymeter.core.parts import Modality
 
 if TYPE_CHECKING:
-    from polymeter.core.request import Ask, Request, RequestKind, Response
+    from polymeter.core.request import Parameters, Request, RequestKind, Response
+    from polymeter.core.rows import RowAccess
 
 ALL_READY: Final = "all_ready"
 """Batch hint of a wrapper with a scheduler of its own: it wants everything that is ready."""
@@ -29,7 +30,7 @@ class ModelTraits:
     Attributes:
         family: The name by which dialects choose prompts.
         kind: ``chat`` models take messages; ``simple`` ones a text and the media.
-        asks: For each ask whether the model answers it; absent: unknown, settled by a probe.
+        requests: For each kind of request whether the model answers it; absent: unknown, settled by a probe.
         modalities: For each modality whether the model takes it; absent: unknown.
         requires: Modalities that every request must show it: a model that only edits needs an image.
         drives_rounds: Whether it runs multi-round protocols itself.
@@ -43,7 +44,7 @@ class ModelTraits:
 
     family: str
     kind: Literal["chat", "simple"] = "chat"
-    asks: Mapping[RequestKind, bool] = field(default_factory=dict)
+    requests: Mapping[RequestKind, bool] = field(default_factory=dict)
     modalities: Mapping[Modality, bool] = field(default_factory=dict)
     requires: tuple[Modality, ...] = ()
     drives_rounds: bool = False
@@ -80,10 +81,12 @@ class _BaseModel(ABC):
     Attributes:
         traits: What planning knows of it.
         made_from: What makes it again, for the record of a run; ``None`` for a model that its author's code made.
+        rows: Leads from a request to its task's row; set by the run that uses the model, for as long as it does.
     """
 
     traits: ModelTraits
     made_from: ModelSpec | None = None
+    rows: RowAccess | None = None
 
     @property
     @abstractmethod
@@ -92,7 +95,7 @@ class _BaseModel(ABC):
         Runtime settings (batch size, timeouts, addresses) stay out.
         """
 
-    def ignores(self, ask: Ask) -> Mapping[str, str]:
+    def ignores(self, ask: Parameters) -> Mapping[str, str]:
         """Settings of an ask that this model cannot honour, each with the reason. The user is told once, when the run
         is planned, and the report repeats it.
         """

@@ -1,8 +1,8 @@
-"""Messages, asks, requests and responses: everything that passes between the engine and a model."""
+"""Messages, parameters, requests and responses: everything that passes between the engine and a model."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -78,22 +78,7 @@ class GenerateImage:
     kind: ClassVar[RequestKind] = "generate_image"
 
 
-Ask = Generate | Loglikelihood | GenerateImage
-
-
-@dataclass(frozen=True, slots=True)
-class GuestHooks:
-    """Live functions that a foreign model may need to rebuild the arguments its authors expect, and the prompt as the
-    benchmark made it, where that has a form of its own. Never hashed, never sent to another process.
-    """
-
-    doc_to_visual: Callable[..., Any] | None = None
-    doc_to_text: Callable[..., Any] | None = None
-    doc_to_messages: Callable[..., Any] | None = None
-    doc_to_target: Callable[..., Any] | None = None
-    full_doc: Callable[[], Mapping[str, Any]] | None = None
-    doc_to_choice: Callable[..., Any] | None = None
-    prompt: Mapping[str, Any] | None = None
+Parameters = Generate | Loglikelihood | GenerateImage
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +94,7 @@ class Origin:
         generation_kwargs: The task's generation arguments as its author wrote them, with the dialect's injected
             defaults.
         metadata: What the task says of itself.
-        hooks: Live hooks, in this process only.
+        prompt: The prompt as the benchmark made it, as plain data, where that has a form of its own.
     """
 
     task: str
@@ -119,15 +104,17 @@ class Origin:
     protocol: Protocol = "single"
     generation_kwargs: Mapping[str, Any] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    hooks: GuestHooks | None = field(default=None, compare=False, repr=False)
+    prompt: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a model is asked: messages and exactly one ask."""
+    """What a model is asked: messages and exactly one set of parameters, whose type says what is asked. Plain data: it
+    names its task and row and carries no live code.
+    """
 
     messages: tuple[Message, ...]
-    ask: Ask
+    parameters: Parameters
     origin: Origin | None = field(default=None, compare=False)
 
     def media(self) -> Iterator[Media]:

@@ -1,10 +1,8 @@
-"""The RoleClient: how code deep inside a score asks another model, a judge, without knowing about engines."""
+"""The RoleClient: how code deep inside a score asks the model of another role, a judge, without knowing about engines."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Collection
 from typing import Protocol, runtime_checkable
 
 from polymeter.core.errors import PlanError
@@ -47,45 +45,3 @@ class KnowsRoles(Protocol):
 def no_role_client(role: str, request: Request) -> Response:
     """An RoleClient for places where nobody can be asked."""
     raise PlanError(f"No model has the role {role!r} here.", hint=f"Name one with --{role}.")
-
-
-_CURRENT: ContextVar[RoleClient] = ContextVar("polymeter_asker", default=no_role_client)
-
-
-def current_role_client() -> RoleClient:
-    """The RoleClient of the sample that is being scored in this context, for code that is not handed one (stand-ins for
-    foreign judges).
-
-    A thread that foreign code starts has its own context: take the RoleClient before starting it.
-    """
-    return _CURRENT.get()
-
-
-def has_role(role: str) -> bool:
-    """Whether a model can be asked in a role in this context: for scoring that uses a judge where there is one and does
-    without where there is none.
-    """
-    asker = current_role_client()
-    return isinstance(asker, KnowsRoles) and role in asker.roles
-
-
-def refuse_verdict(why: str) -> None:
-    """Say that a judge's answer is no verdict. The sample that is being scored in this context then has no score,
-    whatever the code that asked makes of it.
-
-    Args:
-        why: What was expected and what was said, for people.
-    """
-    asker = current_role_client()
-    if isinstance(asker, TakesRefusals):
-        asker.refuse(why)
-
-
-@contextmanager
-def answering_through(asker: RoleClient) -> Iterator[None]:
-    """Make an RoleClient the current one for as long as the block lasts."""
-    token = _CURRENT.set(asker)
-    try:
-        yield
-    finally:
-        _CURRENT.reset(token)

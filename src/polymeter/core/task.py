@@ -1,4 +1,4 @@
-"""Tasks and samples: what a benchmark is once a dialect has read it and planning has bound it to a model."""
+"""Tasks and samples: what a benchmark is once a format has read it and compiled it for a model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 from polymeter.core.errors import PlanError, PolymeterError
 from polymeter.core.model import Model, ModelTraits
 from polymeter.core.parts import Modality
-from polymeter.core.request import Ask, Request, RequestKind, Response
+from polymeter.core.request import Parameters, Request, RequestKind, Response
 from polymeter.core.status import SampleStatus
 
 if TYPE_CHECKING:
@@ -79,13 +79,13 @@ class Needs:
     """What a task needs of a run; declared before anything runs.
 
     Attributes:
-        asks: Asks that the model must answer.
+        requests: Kinds of request that the model must answer.
         modalities: Modalities that the model must take.
         roles: Further models, by role (``judge``).
         packages: Importable modules that must be there.
     """
 
-    asks: frozenset[RequestKind] = frozenset({"generate"})
+    requests: frozenset[RequestKind] = frozenset({"generate"})
     modalities: frozenset[Modality] = frozenset({"text"})
     roles: frozenset[str] = frozenset()
     packages: frozenset[str] = frozenset()
@@ -150,7 +150,7 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ScoredRow:
     """One sample as the journal holds it, for reductions. ``score`` is ``None`` unless the status is ``ok``.
 
     ``load_responses`` reads the answers; most reductions do not need them.
@@ -209,7 +209,7 @@ class ReduceContext:
         output_dir: Where submissions and other side files go.
         seed: For resampling.
         args: The command line's arguments as a namespace, for foreign aggregations that take ``args``.
-        ask: Asks a judge.
+        role_client: Asks the models of further roles (a judge).
         failed: Takes the failure of one metric's aggregation, so that the others are kept; ``None``: it is raised.
         model: What the run calls its model.
         roles: What it calls the models in its other roles, by role.
@@ -218,7 +218,7 @@ class ReduceContext:
     output_dir: Path
     seed: int = 0
     args: Any = None
-    ask: RoleClient | None = None
+    role_client: RoleClient | None = None
     failed: Callable[[PolymeterError], None] | None = None
     model: str = ""
     roles: Mapping[str, str] = field(default_factory=dict)
@@ -234,45 +234,78 @@ class Samples(Protocol):
     def __getitem__(self, index: slice) -> Sequence[Sample]: ...
 
 
-class Task(Protocol):
-    """A TaskSpec bound to a model's traits.
+@dataclass(frozen=True, slots=True)
+class RowFunctions:
+    """What a wrapped model may ask about a row of a task, besides what its request holds. All but ``full_doc`` are the
+    author's own functions: whoever calls them goes through the door for guests.
+
+    Attributes:
+        full_doc: Position of a sample → its row with lazy media.
+        target: Position of a sample → what is expected; ``None``: the task does not say.
+        choices: Position of a sample → the texts to choose from; ``None``: the task has none.
+        next_round: ``(row, previous_output=…, round_idx=…, …)`` → what a task of several rounds shows next.
+        next_messages: The same, as chat messages.
+    """
+
+    full_doc: Callable[[int], dict[str, Any]]
+    target: Callable[[int], Any] | None = None
+    choices: Callable[[int], Any] | None = None
+    next_round: Callable[..., Any] | None = None
+    next_messages: Callable[..., Any] | None = None
+
+
+def _nothing_to_finish(results: Sequence[Result], report_path: Path) -> None:
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Task:
+    """A benchmark that a format has compiled for a model: functions, and what the engine has to know of them.
 
     Attributes:
         spec: What it was made from.
         needs: What it needs of the run.
         samples: Its samples.
-        is_guest: Whether ``play`` and ``score`` run code that Polymeter did not write; such calls are locked and
-            seeded.
-        is_thread_safe: Whether a guest declares that its hooks may run at the same time.
+        rollout: Asks about one sample; see ``RolloutSteps``.
+        score: Scores what a finished rollout left. Raises ScoreError if the author's code fails or an answer is not of
+            a kind that can be scored, UnscoredError if a judge's verdict cannot be had or used.
+        reduce: Results of rows in sample order.
+        finish: Sees the results once they are written, and the path of the report.
+        row_functions: What wrapped models may ask about its rows.
+        parameters: What its requests ask for, without seeds and continuations, as far as that is known beforehand.
         fingerprint: Identity of the data: dataset fingerprint and split.
         score_digest: Hash of what turns answers into scores.
-        num_fewshot: For the table.
-        notes: What the user should know of how it was bound.
-        asks: What its requests ask for, without seeds and continuations, as far as that is known beforehand.
+        is_guest: Whether ``rollout`` and ``score`` run code that Polymeter did not write; such calls are locked and
+            seeded.
+        is_thread_safe: Whether a guest declares that its hooks may run at the same time.
+        limits_subsets: Whether it takes the run's limit as so many samples of each subset, and has applied it already.
+        batch_size: The batch size that its author asks for; the plan's wins.
+        num_fewshot: Number of examples, for the table.
+        notes: What the user should know of how it was compiled.
     """
 
     spec: TaskSpec
     needs: Needs
-    is_guest: bool
-    is_thread_safe: bool
+    samples: Samples
+    rollout: Callable[[Sample], RolloutSteps]
+    score: Callable[[Sample, Rollout], Score]
+    reduce: Callable[[Iterable[ScoredRow], ReduceContext], list[Result]]
+    finish: Callable[[Sequence[Result], Path], None] = _nothing_to_finish
+    row_functions: RowFunctions
+    parameters: tuple[Parameters, ...] = ()
     fingerprint: str
     score_digest: str
-    num_fewshot: int
-    notes: tuple[str, ...]
-
-    @property
-    def asks(self) -> Sequence[Ask]: ...
-    @property
-    def samples(self) -> Samples: ...
-    def play(self, sample: Sample) -> RolloutSteps: ...
-    def score(self, sample: Sample, played: Rollout, ask: RoleClient) -> Score: ...
-    def reduce(self, rows: Iterable[Row], context: ReduceContext) -> list[Result]: ...
-    def finish(self, results: Sequence[Result], report_path: Path) -> None: ...
+    is_guest: bool = False
+    is_thread_safe: bool = False
+    limits_subsets: bool = False
+    batch_size: int | None = None
+    num_fewshot: int = 0
+    notes: tuple[str, ...] = ()
 
 
 def unknown_needs(needs: Needs, traits: ModelTraits) -> list[str]:
-    """The asks and modalities of a task of which it is not known whether the model can do them."""
-    return sorted([*(needs.asks - traits.asks.keys()), *(needs.modalities - traits.modalities.keys())])
+    """The kinds of request and the modalities of a task of which it is not known whether the model can do them."""
+    return sorted([*(needs.requests - traits.requests.keys()), *(needs.modalities - traits.modalities.keys())])
 
 
 def ignored_settings(tasks: Iterable[Task], model: Model, name: str) -> list[str]:
@@ -281,7 +314,7 @@ def ignored_settings(tasks: Iterable[Task], model: Model, name: str) -> list[str
     """
     ignored: dict[tuple[str, str], dict[str, None]] = {}
     for task in tasks:
-        for ask in task.asks:
+        for ask in task.parameters:
             for setting, reason in model.ignores(ask).items():
                 ignored.setdefault((setting, reason), {})[task.spec.name] = None
     alike: dict[tuple[str, tuple[str, ...]], list[str]] = {}
@@ -311,8 +344,8 @@ def check_needs(needs: Needs, traits: ModelTraits, *, task: str, model: str, rol
         PlanError: The model is known not to answer an ask or take a modality, needs one that the task does not show,
             or a role is not filled.
     """
-    for ask in sorted(needs.asks):
-        if traits.asks.get(ask) is False:
+    for ask in sorted(needs.requests):
+        if traits.requests.get(ask) is False:
             raise PlanError(
                 f"Task {task!r} asks for {ask!r}, which model {model!r} cannot do.",
                 hint="Choose another model, or a variant of the task that asks for something else.",

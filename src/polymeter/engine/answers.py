@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from polymeter.core.errors import ModelError, PolymeterError, boundary
-from polymeter.core.request import Ask, Generate, GenerateImage, Loglikelihood, Output, Request, Response
+from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Output, Parameters, Request, Response
 from polymeter.core.sources import is_pil
 
 _REASONING_STARTS = ("<think>", "<analysis>")
@@ -34,7 +34,7 @@ def finish_response(request: Request, response: Response) -> Response:
     """The answer with the author's and user's stop strings applied. What comes before the end of visible reasoning is
     not searched.
     """
-    ask = request.ask
+    ask = request.parameters
     if not isinstance(ask, Generate) or not ask.stop or response.error is not None:
         return response
     outputs = tuple(_cut(output, ask.stop) for output in response.outputs)
@@ -49,7 +49,7 @@ def _check(request: Request, response: Any) -> None:
         )
     if response.error is not None:
         return
-    ask, outputs = request.ask, response.outputs
+    ask, outputs = request.parameters, response.outputs
     if not outputs or not all(isinstance(output, Output) for output in outputs):
         raise ModelError("The model gave a Response without outputs and without an error.")
     is_single = request.origin is None or request.origin.protocol == "single"
@@ -84,7 +84,7 @@ def _check_output(output: Output) -> None:
             raise ModelError(f"The model gave an empty image of {image.width} x {image.height} pixels.")
 
 
-def _check_kind(ask: Ask, output: Output) -> None:
+def _check_kind(ask: Parameters, output: Output) -> None:
     """Whether an output is of the kind that was asked for: images or text."""
     if isinstance(ask, GenerateImage) and not output.images:
         given = "neither an image nor text" if not output.text else f"text and no image: {_shortened(output.text)!r}"

@@ -153,7 +153,7 @@ class BatchDispatcher:
         self._out.close()
 
     def _most_drawn(self, one: PendingRequest) -> int | None:
-        ask = one.request.ask
+        ask = one.request.parameters
         if not self._takes_all or not isinstance(ask, GenerateImage):
             return None
         return max(1, _IMAGES_AT_ONCE // ask.n)
@@ -301,7 +301,7 @@ class BatchDispatcher:
 
 def _own_batch_size(one: PendingRequest) -> int | None:
     """The batch that a task names for its own requests; those to a judge are not."""
-    return getattr(one.play.task.task, "batch_size", None) if one.role == MODEL_ROLE else None
+    return one.play.task.task.batch_size if one.role == MODEL_ROLE else None
 
 
 def _interrupt(thread: int) -> None:

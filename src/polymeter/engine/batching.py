@@ -77,7 +77,7 @@ class ReadyQueue(Generic[T]):
 
 def settings_key(request: Request) -> Hashable:
     """What must be equal for two requests to be computed together: the ask and its settings, without seeds."""
-    ask = request.ask
+    ask = request.parameters
     if isinstance(ask, Generate):
         return (ask.kind, ask.max_new_tokens, ask.temperature, ask.top_p, ask.stop, ask.n, _frozen(ask.extra))
     if isinstance(ask, GenerateImage):

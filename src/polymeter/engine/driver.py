@@ -31,7 +31,7 @@ from polymeter.engine.rollouts import (
     RunningTask,
 )
 from polymeter.engine.work_list import Outcome, Settings, WorkList
-from polymeter.guests.lock import Gate
+from polymeter.guests.door import Door
 from polymeter.store.journal import AnswerKey, Journal
 from polymeter.store.media import MediaStore
 from polymeter.store.wire import read_response
@@ -45,7 +45,7 @@ class Driver:
         models: Fingerprint of the model of each role.
         recorder: Writes the journal.
         media: Loads stored images for answers that are known.
-        gate: The gate for foreign code.
+        door: The way into foreign code.
         journal: Opens the journal for reading, on whatever thread calls it.
         settings: The window and its limits.
         progress: Who watches.
@@ -57,18 +57,18 @@ class Driver:
         models: Mapping[str, str],
         recorder: Recorder,
         media: MediaStore,
-        gate: Gate,
+        door: Door,
         journal: Callable[[], Journal],
         settings: Settings,
         progress: Progress,
     ) -> None:
         self.lanes = dict(lanes)
         self.outcome = Outcome()
-        self.player = RolloutWorker(gate, self._asker)
+        self.player = RolloutWorker(door, self._asker)
         self._models = dict(models)
         self._recorder = recorder
         self._media = media
-        self._gate = gate
+        self._door = door
         self._open_journal = journal
         self.settings = settings
         self._progress = progress
@@ -168,7 +168,7 @@ class Driver:
         no score any more is written down as such.
         """
         play = RunningSample(task, task.task.samples[index], known=journal.answers(task.name, index))
-        with self._gate.left():
+        with self._door.left():
             end = self.player.replay(play, self._recall)
         if end.score is None:
             self._recorder.ends([end])
@@ -353,11 +353,11 @@ class Driver:
         with self._count_lock:
             is_quiet = is_source_dry and self._n_active == 0 and self._events.empty()
         for role, lane in self.lanes.items():
-            # A judge never waits for a fuller batch: whoever asks it may hold the gate that all others wait for.
+            # A judge never waits for a fuller batch: whoever asks it may hold the lock that all others wait for.
             lane.poke(is_quiet=is_quiet or role != MODEL_ROLE)
 
     def _asker(self, play: RunningSample) -> SampleRoleClient:
-        return SampleRoleClient(play, self.lanes.keys() - {MODEL_ROLE}, self._gate, self._guests, self._asked)
+        return SampleRoleClient(play, self.lanes.keys() - {MODEL_ROLE}, self._door, self._guests, self._asked)
 
     def _asked(self, asked: PendingRequest) -> None:
         with self._count_lock:

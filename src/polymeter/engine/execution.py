@@ -13,6 +13,7 @@ from polymeter.core.errors import PlanError, PolymeterError, boundary
 from polymeter.core.identity import fingerprint, seed_for
 from polymeter.core.model import AsyncModel, Model
 from polymeter.core.progress import Progress
+from polymeter.core.stable_names import SESSION_DISPATCHERS
 from polymeter.core.task import ReduceContext, Result, Sample, unknown_needs
 from polymeter.engine import manifest as manifests
 from polymeter.engine.batch_dispatcher import BatchDispatcher
@@ -26,8 +27,9 @@ from polymeter.engine.recorder import Recorder
 from polymeter.engine.reduce import finish_task, reduce_task
 from polymeter.engine.rollouts import MODEL_ROLE, RunningSample, RunningTask
 from polymeter.engine.stored import StoredAnswers
+from polymeter.engine.task_rows import TaskRows
 from polymeter.engine.work_list import Settings, WorkList
-from polymeter.guests.lock import Gate
+from polymeter.guests.door import Door
 from polymeter.store.export import GroupSummary, TaskSummary, results_document, write_results, write_samples
 from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal, JournalWriter
@@ -72,7 +74,7 @@ class Execution:
         self._started = time.perf_counter()
         self._media = MediaStore(folder.media, keeps_previews=options.media == "previews")
         self._writer = JournalWriter(folder.journal, [task.spec.name for task in plan.opened])
-        self._gate = Gate(options.seed)
+        self._door = Door(options.seed)
         self._prefetcher = Prefetcher(self._media, options.decode_workers, cache_folder(options) / "fetched_images")
         changed = set(manifest.pop("changed", ()))
         identity = manifests.completion_identity(plan)
@@ -88,6 +90,9 @@ class Execution:
             for task in plan.opened
         ]
         self._failures: list[str] = []
+        rows = TaskRows(plan.opened, self._door)
+        for model in (plan.model, *plan.roles.values()):
+            model.rows = rows
         with ExitStack() as undo:
             undo.callback(self._writer.close)
             self._driver = self._make_driver()
@@ -168,7 +173,7 @@ class Execution:
             models,
             recorder,
             self._media,
-            self._gate,
+            self._door,
             lambda: Journal(self._folder.journal),
             settings,
             self._progress,
@@ -200,7 +205,7 @@ class Execution:
             Listener(driver.answered, driver.failed, self._progress.note),
             max_retries=options.max_retries,
             is_cut=is_cut,
-            largest_own=max((getattr(task, "batch_size", None) or 0 for task in self._plan.opened), default=0),
+            largest_own=max((task.batch_size or 0 for task in self._plan.opened), default=0),
         )
 
     def _max_failed(self) -> float | None:
@@ -229,7 +234,7 @@ class Execution:
                     lambda: Journal(self._folder.journal),
                     self._media,
                     self._driver.score_again,
-                    self._gate,
+                    self._door,
                     context,
                 )
             except PolymeterError as error:
@@ -359,7 +364,7 @@ class Execution:
                 "seconds": round(seconds, 3),
                 "status": status,
                 "model_ms": round(outcome.latency_ms, 1),
-                "lanes": {role: dict(lane.history()) for role, lane in self._driver.lanes.items()},
+                SESSION_DISPATCHERS: {role: dict(lane.history()) for role, lane in self._driver.lanes.items()},
             },
         ]
         artifacts = sorted(path for path in self._folder.artifacts.rglob("*") if path.is_file())

@@ -9,7 +9,7 @@ from typing import Any
 
 from polymeter.core.errors import ModelError, PolymeterError, boundary
 from polymeter.core.model import BatchModel, Model, ModelSpec
-from polymeter.core.request import Ask, Request, Response
+from polymeter.core.request import Parameters, Request, Response
 from polymeter.engine.models import make_model
 
 _LOG = logging.getLogger("polymeter")
@@ -94,7 +94,7 @@ class PooledModel(BatchModel):
         with self._lock:
             return not (self._is_in_use or self._is_over)
 
-    def ignores(self, ask: Ask) -> Mapping[str, str]:
+    def ignores(self, ask: Parameters) -> Mapping[str, str]:
         """Settings that the model cannot honour."""
         return self._model.ignores(ask)
 
@@ -113,6 +113,7 @@ class PooledModel(BatchModel):
 
     def respond(self, requests: list[Request]) -> list[Response]:
         """What the model answers."""
+        self._model.rows = self.rows
         return self._model.respond(requests)
 
     def relieve(self) -> None:

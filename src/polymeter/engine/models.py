@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from polymeter.core.errors import PlanError, boundary, did_you_mean
+from polymeter.core.guest_context import weights_from
 from polymeter.core.model import AsyncModel, BatchModel, Model, ModelSpec
 from polymeter.core.registries import MODELS
-from polymeter.core.weights import weights_from
 
 
 def parse_model(text: str, *, path: str = "", args: Mapping[str, Any] | None = None) -> ModelSpec:

@@ -17,6 +17,7 @@ from polymeter.core.options import RunOptions
 from polymeter.core.registries import FORMATS
 from polymeter.core.systems import libraries, package_folder
 from polymeter.core.task import GroupSpec, Task, TaskSpec, check_needs, ignored_settings
+from polymeter.guests.door import in_mode
 
 FILE_ENDINGS = (".yaml", ".yml", ".py", ".tsv")
 """Endings of files that may be named in place of the benchmarks in them."""
@@ -178,7 +179,8 @@ def open_tasks(plan: Plan, cache_dir: Path | None) -> None:
     opened = []
     for spec in plan.selection.tasks:
         context = replace(shared, options=options.dialect_options.get(spec.format, {}))
-        task = format_of(spec).compile(spec, plan.model.traits, context)
+        with in_mode("load"):
+            task = format_of(spec).compile(spec, plan.model.traits, context)
         check_needs(task.needs, plan.model.traits, task=spec.name, model=model_name(plan), roles=plan.roles)
         if len(task.samples) == 0:
             raise PlanError(
@@ -207,11 +209,12 @@ def samples_to_play(n_samples: int, options: RunOptions) -> range:
 
 
 def played_samples(task: Task, options: RunOptions) -> range:
-    """Which samples of a task are played. A task that has limited its subsets itself (``limits_itself``) is played as
+    """Which samples of a task are played. A task that has limited its subsets itself (``limits_subsets``) is played as
     it is.
     """
-    limits_itself = bool(getattr(task, "limits_itself", False))
-    return samples_to_play(len(task.samples), options.model_copy(update={"limit": None}) if limits_itself else options)
+    return samples_to_play(
+        len(task.samples), options.model_copy(update={"limit": None}) if task.limits_subsets else options
+    )
 
 
 def model_name(plan: Plan) -> str:

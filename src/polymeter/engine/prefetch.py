@@ -94,7 +94,7 @@ class Prefetcher:
         self._pool.submit(lambda: ready([self._prepare_one(request, make) for request in requests]))
 
     def _prepare_one(self, request: Request, make: Callable[[Request], Any] | None) -> Prepared:
-        is_drawn = isinstance(request.ask, GenerateImage)
+        is_drawn = isinstance(request.parameters, GenerateImage)
         try:
             with boundary(DataError, "Preparing media"):
                 for medium in request.media():

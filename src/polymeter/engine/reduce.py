@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from polymeter.core.errors import ScoreError, boundary
+from polymeter.core.guest_context import answering_through
 from polymeter.core.request import Response
-from polymeter.core.role_client import answering_through, no_role_client
+from polymeter.core.role_client import no_role_client
 from polymeter.core.status import SampleStatus
-from polymeter.core.task import ReduceContext, Result, Row, Score
+from polymeter.core.task import ReduceContext, Result, Score, ScoredRow
 from polymeter.engine.rollouts import RunningTask
-from polymeter.guests.lock import Gate
+from polymeter.guests.door import Door
 from polymeter.store.journal import Journal, SampleRow
 from polymeter.store.media import MediaStore
 from polymeter.store.wire import read_response, read_score
@@ -35,15 +36,15 @@ class Rows:
         self._media = media
         self._again = again
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[ScoredRow]:
         for row in self._journal.rows(self._task.name):
             if row.index in self._task.played:
                 yield self._row(row)
 
-    def _row(self, row: SampleRow) -> Row:
+    def _row(self, row: SampleRow) -> ScoredRow:
         score = self._score(row) if row.status is SampleStatus.OK else None
         status = SampleStatus.UNSCORED if row.status is SampleStatus.OK and score is None else row.status
-        return Row(row.id, row.index, row.subset, row.cluster, status, score, lambda: self._responses(row.index))
+        return ScoredRow(row.id, row.index, row.subset, row.cluster, status, score, lambda: self._responses(row.index))
 
     def _score(self, row: SampleRow) -> Score | None:
         if row.score is not None and row.score_is_exact and row.score_digest == self._task.task.score_digest:
@@ -59,7 +60,7 @@ def reduce_task(
     open_journal: Callable[[], Journal],
     media: MediaStore,
     again: Again,
-    gate: Gate,
+    door: Door,
     context: ReduceContext,
 ) -> list[Result]:
     """The results of one task.
@@ -70,10 +71,13 @@ def reduce_task(
     journal = open_journal()
     try:
         rows = Rows(task, journal, media, again)
-        with answering_through(context.ask or no_role_client), boundary(ScoreError, f"Aggregating task {task.name!r}"):
+        with (
+            answering_through(context.role_client or no_role_client),
+            boundary(ScoreError, f"Aggregating task {task.name!r}"),
+        ):
             if not task.task.is_guest:
                 return list(task.task.reduce(rows, context))
-            with gate.enter(task.name, "", "reduce"):
+            with door.hook(task.name, "", "reduce"):
                 return list(task.task.reduce(rows, context))
     finally:
         journal.close()

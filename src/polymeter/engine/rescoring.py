@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError
+from polymeter.core.guest_context import weights_from
 from polymeter.core.identity import fingerprint
 from polymeter.core.model import Model, ModelSpec, ModelTraits
 from polymeter.core.options import RunOptions
 from polymeter.core.progress import Progress
 from polymeter.core.secrets import HIDDEN
-from polymeter.core.weights import weights_from
 from polymeter.engine import manifest as manifests
 from polymeter.engine.execution import RunOutcome
 from polymeter.engine.models import make_model
@@ -27,8 +27,8 @@ from polymeter.engine.plan import Plan, cache_folder, open_tasks
 from polymeter.engine.preflight import check_endpoints
 from polymeter.engine.run import RunRequest, make_plan, run_plan
 from polymeter.engine.stored import StoredAnswers, traits_from
+from polymeter.guests.door import random_state_kept
 from polymeter.guests.generators import dispatched
-from polymeter.guests.lock import random_state_kept
 from polymeter.store.copying import take_answers
 from polymeter.store.folder import RunFolder, open_folder
 

@@ -10,18 +10,18 @@ from polymeter.core.errors import PlanError
 from polymeter.core.request import Error, Origin, Request, Response
 from polymeter.engine.pool import Pool
 from polymeter.engine.rollouts import PendingRequest, RunningSample
-from polymeter.guests.lock import Gate
+from polymeter.guests.door import Door
 
 
 class SampleRoleClient:
     """Asks for one sample. Callable from any thread, also from threads that the task's own code started.
 
-    While it waits it holds nothing: not the gate, not a worker's slot.
+    While it waits it holds nothing: not the lock, not a worker's slot.
 
     Args:
         play: The sample.
         roles: The roles that this run fills.
-        gate: The gate of the run.
+        door: The run's way into guests.
         pool: The pool whose slot the caller may hold.
         send: Hands a request to the driver.
     """
@@ -30,13 +30,13 @@ class SampleRoleClient:
         self,
         play: RunningSample,
         roles: Collection[str],
-        gate: Gate,
+        door: Door,
         pool: Pool,
         send: Callable[[PendingRequest], None],
     ) -> None:
         self._play = play
         self.roles = roles
-        self._gate = gate
+        self._door = door
         self._pool = pool
         self._send = send
 
@@ -54,7 +54,7 @@ class SampleRoleClient:
         asked.waiter = threading.Event()
         with self._play.lock:
             self._play.judge_calls.append(asked.fingerprint)
-        with self._gate.left(), self._pool.waiting():
+        with self._door.left(), self._pool.waiting():
             self._send(asked)
             asked.waiter.wait()
         response = asked.response

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from polymeter.core.errors import DataError, ErrorKind, PolymeterError, ScoreError, UnscoredError, boundary
+from polymeter.core.guest_context import answering_through
 from polymeter.core.identity import request_fingerprint
 from polymeter.core.request import Error, Request, Response
-from polymeter.core.role_client import answering_through
 from polymeter.core.status import SampleStatus
 from polymeter.core.task import Rollout, Sample, Score, Task
-from polymeter.guests.lock import Gate
+from polymeter.guests.door import Door
 from polymeter.store.journal import AnswerKey
 
 MODEL_ROLE = "model"
@@ -202,12 +202,12 @@ class RolloutWorker:
     """Advances samples.
 
     Args:
-        gate: The gate of the run.
+        door: The run's way into guests.
         make_asker: Gives a sample its RoleClient.
     """
 
-    def __init__(self, gate: Gate, make_asker: Any) -> None:
-        self._gate = gate
+    def __init__(self, door: Door, make_asker: Any) -> None:
+        self._door = door
         self._make_asker = make_asker
 
     def begin(self, task: RunningTask, indices: range, known: Sequence[dict[AnswerKey, str]] | None) -> Progressed:
@@ -224,7 +224,7 @@ class RolloutWorker:
             for play in plays:
                 play.known = known[play.sample.index - indices.start]
         for play in plays:
-            play.generator = task.task.play(play.sample)
+            play.generator = task.task.rollout(play.sample)
         return self.advance(plays, progressed)
 
     def _samples(self, task: RunningTask, indices: range, progressed: Progressed) -> Sequence[Sample]:
@@ -268,7 +268,7 @@ class RolloutWorker:
             recall: Gives the stored answer of a request; ``None``: there is none, and the sample fails.
         """
         progressed = Progressed()
-        play.generator = play.task.task.play(play.sample)
+        play.generator = play.task.task.rollout(play.sample)
         self._advance(play, progressed)
         while not progressed.ended:
             for asked in play.waiting:
@@ -288,7 +288,7 @@ class RolloutWorker:
         doing = f"Scoring a sample of task {task.name!r}"
         with self._guarded(task, play.sample.id, "score"), answering_through(asker), boundary(ScoreError, doing):
             wall, cpu = time.perf_counter(), time.thread_time()
-            score = task.task.score(play.sample, played, asker)
+            score = task.task.score(play.sample, played)
             if task.task.is_guest and not play.judge_calls:
                 task.learn_waiting(time.perf_counter() - wall, time.thread_time() - cpu)
         task.asks_judges = task.asks_judges or bool(play.judge_calls)
@@ -373,8 +373,8 @@ class RolloutWorker:
         if not task.task.is_guest:
             yield
         elif task.task.is_thread_safe or (hook == "score" and task.waits):
-            with self._gate.beside(task.name, sample, hook):
+            with self._door.hook_beside(task.name, sample, hook):
                 yield
         else:
-            with self._gate.enter(task.name, sample, hook):
+            with self._door.hook(task.name, sample, hook):
                 yield

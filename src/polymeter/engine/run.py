@@ -11,19 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError
+from polymeter.core.guest_context import weights_from
 from polymeter.core.model import BatchModel, Model, ModelSpec
 from polymeter.core.options import RunOptions
 from polymeter.core.progress import Progress
 from polymeter.core.registries import MODELS
 from polymeter.core.secrets import HIDDEN
-from polymeter.core.weights import weights_from
 from polymeter.engine import manifest as manifests
 from polymeter.engine.execution import Execution, RunOutcome, Status
 from polymeter.engine.models import check_model, make_model, parse_model
 from polymeter.engine.plan import FILE_ENDINGS, Plan, build_catalog, cache_folder, named_place, open_tasks, select
 from polymeter.engine.preflight import check_endpoints
+from polymeter.guests.door import random_state_kept
 from polymeter.guests.generators import dispatched
-from polymeter.guests.lock import random_state_kept
 from polymeter.store.folder import RunFolder, open_folder
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from polymeter.core.codec import jsonable
 from polymeter.core.model import ALL_READY, BatchModel, ModelTraits
 from polymeter.core.request import Error, Request, Response
+from polymeter.core.stable_names import TRAITS
 
 _NOT_DATA = "prompt_override"
 
@@ -44,10 +45,14 @@ def describe_traits(traits: ModelTraits) -> dict[str, Any] | None:
     """Traits as plain data; ``None`` for a model that brings its own prompts, which are code."""
     if traits.prompt_override is not None:
         return None
-    return {field.name: jsonable(getattr(traits, field.name)) for field in fields(traits) if field.name != _NOT_DATA}
+    return {
+        TRAITS.get(field.name, field.name): jsonable(getattr(traits, field.name))
+        for field in fields(traits)
+        if field.name != _NOT_DATA
+    }
 
 
 def traits_from(description: Mapping[str, Any]) -> ModelTraits:
     """The traits that ``describe_traits`` described."""
-    known = {field.name for field in fields(ModelTraits)}
-    return ModelTraits(**{name: value for name, value in description.items() if name in known})
+    known = {TRAITS.get(field.name, field.name): field.name for field in fields(ModelTraits)}
+    return ModelTraits(**{known[key]: value for key, value in description.items() if key in known})

@@ -32,7 +32,7 @@ def install() -> None:
         return
     for name in import_roots():
         loaded = sys.modules.get(name)
-        if loaded is not None:
+        if loaded is not None and not loaded.__name__.startswith("polymeter."):  # ours, under its other name
             raise PlanError(
                 f"The package {name!r} is loaded already, so Polymeter cannot stand in for it.",
                 where=str(getattr(loaded, "__file__", None) or name),

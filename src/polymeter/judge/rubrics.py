@@ -18,9 +18,9 @@ from typing import Any
 from pydantic import BaseModel, Field, create_model
 
 from polymeter.core.errors import PlanError, UnscoredError
+from polymeter.core.guest_context import current_role_client, refuse_verdict
 from polymeter.core.parts import Image, Part, Text
 from polymeter.core.request import PROMPT_VERSION, Generate, Message, Origin, Request
-from polymeter.core.role_client import current_role_client, refuse_verdict
 from polymeter.judge.llm_judge import ROLE
 from polymeter.judge.prompts import prompt_version
 from polymeter.judge.rubric_prompts import CHECKLIST_PROMPT, RUBRIC_PROMPT, SCALE_PROMPT, filled

@@ -7,8 +7,8 @@ from typing import Any
 
 from polymeter.core.detection import Detector
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.guest_context import weights_place
 from polymeter.core.registries import DETECTORS
-from polymeter.core.weights import weights_place
 
 _PLACE = "place"
 

@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeter.core.errors import DataError, PlanError, ScoreError, boundary
+from polymeter.core.guest_context import weights_place
 from polymeter.core.metric import Metric
 from polymeter.core.registry import missing_package
-from polymeter.core.weights import weights_place
 from polymeter.metrics.image import as_rgb
 from polymeter.metrics.networks import check_network
 

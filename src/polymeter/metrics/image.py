@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeter.core.errors import DataError
+from polymeter.core.guest_context import weights_from, weights_place
 from polymeter.core.metric import Metric
 from polymeter.core.parts import Image
 from polymeter.core.registry import missing_package
-from polymeter.core.weights import weights_from, weights_place
 from polymeter.metrics.golds import one_prediction
 from polymeter.metrics.networks import check_network, kept
 

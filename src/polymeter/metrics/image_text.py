@@ -13,8 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, PlanError, boundary, did_you_mean
+from polymeter.core.guest_context import weights_place
 from polymeter.core.registry import missing_package
-from polymeter.core.weights import weights_place
 
 if TYPE_CHECKING:
     import torch

@@ -8,8 +8,8 @@ from functools import lru_cache, wraps
 from typing import TypeVar
 
 from polymeter.core.errors import PlanError, boundary
+from polymeter.core.guest_context import weights_place
 from polymeter.core.registry import missing_package
-from polymeter.core.weights import weights_place
 
 Network = TypeVar("Network")
 

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeter.core.errors import DataError, PlanError, boundary
+from polymeter.core.guest_context import weights_place
 from polymeter.core.registry import missing_package
-from polymeter.core.weights import weights_place
 from polymeter.metrics.networks import kept
 
 if TYPE_CHECKING:

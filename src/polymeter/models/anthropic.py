@@ -19,7 +19,7 @@ from typing import Any
 from polymeter.core.errors import ModelError, PlanError
 from polymeter.core.model import ModelTraits
 from polymeter.core.parts import Audio, Image, Part, Text, Video
-from polymeter.core.request import Ask, Generate, Output, Request, Usage
+from polymeter.core.request import Generate, Output, Parameters, Request, Usage
 from polymeter.models.endpoint.errors import EndpointError
 from polymeter.models.endpoint.hosted import (
     HostedModel,
@@ -134,7 +134,7 @@ class AnthropicModel(HostedModel):
         }
         self.traits = ModelTraits(
             family="claude",
-            asks={"generate": True, "loglikelihood": False, "generate_image": False},
+            requests={"generate": True, "loglikelihood": False, "generate_image": False},
             modalities={"text": True, "image": True, "audio": False, "video": video == "frames"},
             is_endpoint=True,
         )
@@ -144,7 +144,7 @@ class AnthropicModel(HostedModel):
         """The model's id and what is set for every request; neither the key nor the address."""
         return self._identity
 
-    def ignores(self, ask: Ask) -> Mapping[str, str]:
+    def ignores(self, ask: Parameters) -> Mapping[str, str]:
         """Seeds, sampling settings that the model refuses, and settings of other kinds of models."""
         if not isinstance(ask, Generate):
             return {}

@@ -12,6 +12,7 @@ import json
 import random
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,7 @@ def MockModel(
     script = _Script(
         mode, str(answer), _read_answers(answers), failure or "transient", rate, failures_per_request, seed
     )
-    traits = ModelTraits(family="mock", kind="simple" if simple else "chat", asks=_ASKS, modalities=_MODALITIES)
+    traits = ModelTraits(family="mock", kind="simple" if simple else "chat", requests=_ASKS, modalities=_MODALITIES)
     identity = {
         "backend": "mock",
         "mode": mode,
@@ -93,9 +94,13 @@ def MockModel(
         "simple": simple,
         "seed": seed,
     }
+    made: Model
     if is_async:
-        return MockEndpoint(script, traits, identity, delay_ms / 1000)
-    return MockBatch(script, traits, identity, delay_ms / 1000, batch_size)
+        made = MockEndpoint(script, traits, identity, delay_ms / 1000, script.look_up if mode == "gold" else None)
+    else:
+        made = MockBatch(script, traits, identity, delay_ms / 1000, batch_size)
+    script.model = made
+    return made
 
 
 class MockBatch(BatchModel):
@@ -119,7 +124,7 @@ class MockBatch(BatchModel):
         batch_size: int = 0,
         group_key: Callable[[Request], Hashable] | None = None,
     ) -> None:
-        self.traits = traits or ModelTraits(family="mock", asks=_ASKS, modalities=_MODALITIES)
+        self.traits = traits or ModelTraits(family="mock", requests=_ASKS, modalities=_MODALITIES)
         self.batch_hint = batch_size or ALL_READY
         self.batches: list[int] = []
         self._compute = compute
@@ -145,7 +150,7 @@ class MockBatch(BatchModel):
 
 
 class MockEndpoint(AsyncModel):
-    """A mock endpoint; arguments as for ``MockBatch``."""
+    """A mock endpoint; arguments as for ``MockBatch``. ``look_up`` is called with a request before it is sent."""
 
     def __init__(
         self,
@@ -153,19 +158,26 @@ class MockEndpoint(AsyncModel):
         traits: ModelTraits | None = None,
         identity: Mapping[str, Any] | None = None,
         delay_s: float = 0.0,
+        look_up: Callable[[Request], None] | None = None,
     ) -> None:
-        self.traits = traits or ModelTraits(family="mock", asks=_ASKS, modalities=_MODALITIES)
+        self.traits = traits or ModelTraits(family="mock", requests=_ASKS, modalities=_MODALITIES)
         self.n_requests = 0
         self.n_in_flight = 0
         self.most_in_flight = 0
         self._compute = compute
         self._identity = identity or {"backend": "mock", "compute": getattr(compute, "__qualname__", "function")}
         self._delay_s = delay_s
+        self._look_up = look_up
 
     @property
     def identity(self) -> Mapping[str, Any]:
         """What makes this mock this mock."""
         return self._identity
+
+    def prepare(self, request: Request) -> None:
+        """Look up what the task expects, which runs its author's code, and that never runs on the event loop."""
+        if self._look_up is not None:
+            self._look_up(request)
 
     async def respond(self, request: Request) -> Response:
         """Compute the answer after the delay."""
@@ -189,6 +201,8 @@ class _Script:
         self._failure: ErrorKind = failure  # type: ignore[assignment]
         self._rate, self._n_failures, self._seed = rate, n_failures, seed
         self._failed: dict[str, int] = {}
+        self._expected: dict[tuple[str, str], tuple[Any, Any]] = {}
+        self.model: Model | None = None
 
     def __call__(self, request: Request) -> str | Response:
         if self._rate:
@@ -196,10 +210,27 @@ class _Script:
         if self._mode == "echo":
             return request.messages[-1].text if request.messages else ""
         if self._mode == "gold":
-            return _gold(request)
+            return _expected_answer(request, *self._of_row(request))
         if self._mode == "empty":
             return ""
         return self._answers.get(request.origin.sample, self._answer) if request.origin else self._answer
+
+    def look_up(self, request: Request) -> None:
+        """Find out what the task expects, for an answer that is given later."""
+        with suppress(ModelError):  # raised again, as the answer, when it is asked for
+            self._expected[_row_of(request)] = self._of_row(request)
+
+    def _of_row(self, request: Request) -> tuple[Any, Any]:
+        """The target and the choices of a request's row."""
+        if _row_of(request) in self._expected:
+            return self._expected.pop(_row_of(request))
+        rows = self.model.rows if self.model is not None else None
+        row = rows(request.origin) if rows is not None and request.origin is not None else None
+        if row is None or row.functions.target is None:
+            raise ModelError(
+                "The mock cannot know the gold answer of this task.", hint="Its format gives no doc_to_target."
+            )
+        return row.target(), row.choices()
 
     def _maybe_fail(self, request: Request) -> None:
         mark = request_fingerprint(request) + (
@@ -213,23 +244,19 @@ class _Script:
         raise ModelError(f"The mock fails on purpose ({self._failure}).", kind=self._failure)
 
 
-def _gold(request: Request) -> str | Response:
-    hooks = request.origin.hooks if request.origin else None
-    if hooks is None or hooks.doc_to_target is None or hooks.full_doc is None:
-        raise ModelError(
-            "The mock cannot know the gold answer of this task.", hint="Its dialect gives no doc_to_target."
-        )
-    doc = hooks.full_doc()
-    target = hooks.doc_to_target(doc)
-    if isinstance(request.ask, Loglikelihood):
-        return Response((Output(logprobs=_gold_logprobs(request.ask, target)),))
-    if isinstance(request.ask, GenerateImage) and isinstance(target, list):
+def _row_of(request: Request) -> tuple[str, str]:
+    return (request.origin.task, request.origin.sample) if request.origin else ("", "")
+
+
+def _expected_answer(request: Request, target: Any, choices: Any) -> str | Response:
+    if isinstance(request.parameters, Loglikelihood):
+        return Response((Output(logprobs=_gold_logprobs(request.parameters, target)),))
+    if isinstance(request.parameters, GenerateImage) and isinstance(target, list):
         pictures = [item for item in target if is_picture(item)]
         if pictures:
-            return Response(tuple(Output(images=(pictures[0],)) for _ in range(request.ask.n)))
+            return Response(tuple(Output(images=(pictures[0],)) for _ in range(request.parameters.n)))
     first = target[0] if isinstance(target, (list, tuple)) and target else target
-    if isinstance(first, int) and hooks.doc_to_choice is not None:
-        choices = hooks.doc_to_choice(doc)
+    if isinstance(first, int) and choices is not None:
         first = choices[first] if 0 <= first < len(choices) else first
     return str(first)
 
@@ -254,7 +281,7 @@ def _response(compute: Compute, request: Request) -> Response:
         return Response(error=Error.from_exception(error))
     if isinstance(made, Response):
         return made
-    ask = request.ask
+    ask = request.parameters
     if isinstance(ask, Loglikelihood):
         return Response((Output(logprobs=tuple(_logprob(request, text) for text in ask.continuations)),))
     if isinstance(ask, GenerateImage):
@@ -280,7 +307,7 @@ def _picture(request: Request, number: int) -> Any:
     from PIL import Image
 
     mark = hashlib.blake2b(f"{request.text}:{number}".encode(), digest_size=3).digest()
-    ask = request.ask
+    ask = request.parameters
     size = ask.size if isinstance(ask, GenerateImage) and ask.size else (64, 64)
     return Image.new("RGB", size, tuple(mark))
 

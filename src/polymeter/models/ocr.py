@@ -37,7 +37,7 @@ class OcrModel(BatchModel):
                 raise missing_package(package, "model 'ocr'", "ocr")
         self.traits = ModelTraits(
             family="ocr",
-            asks={"generate": True, "loglikelihood": False, "generate_image": False},
+            requests={"generate": True, "loglikelihood": False, "generate_image": False},
             modalities={"text": True, "image": True, "audio": False, "video": False},
         )
         self._text_score = text_score
@@ -80,14 +80,14 @@ class OcrModel(BatchModel):
         self._engine = None
 
     def _respond(self, request: Request) -> Response:
-        if request.ask.kind != "generate":
-            return Response(error=Error("permanent", f"The model 'ocr' cannot answer {request.ask.kind!r}."))
+        if request.parameters.kind != "generate":
+            return Response(error=Error("permanent", f"The model 'ocr' cannot answer {request.parameters.kind!r}."))
         pages = [self._read(image.open()) for image in request.images()]
         if not pages:
             return Response(error=Error("permanent", "The model 'ocr' was shown no image."))
         text = "\n\n".join(pages)
         output = Output(text=text, finish_reason="stop", usage=Usage(output_tokens=len(text.split())))
-        return Response(tuple(output for _ in range(getattr(request.ask, "n", 1))))
+        return Response(tuple(output for _ in range(getattr(request.parameters, "n", 1))))
 
     def _read(self, picture: Any) -> str:
         import numpy as np

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from polymeter.core.errors import ScoreError
 from polymeter.core.identity import seed_for
 from polymeter.core.metric import Aggregation
-from polymeter.core.task import ReduceContext, Result, Row
+from polymeter.core.task import ReduceContext, Result, ScoredRow
 from polymeter.stats.clusters import ALONE, Partition
 from polymeter.stats.estimate import Estimate, estimate
 
@@ -46,7 +46,7 @@ class MetricPlan:
     higher_is_better: bool | None
 
 
-def reduce_rows(rows: Iterable[Row], metrics: Sequence[MetricPlan], context: ReduceContext) -> list[Result]:
+def reduce_rows(rows: Iterable[ScoredRow], metrics: Sequence[MetricPlan], context: ReduceContext) -> list[Result]:
     """Results of a task from its rows.
 
     A row without a score, without a metric's key, or with NaN there is left out of that metric. The whole task comes

@@ -111,7 +111,7 @@ def read_score(body: str) -> Score:
 
 
 def _write_ask(request: Request) -> dict[str, Any]:
-    ask = request.ask
+    ask = request.parameters
     body: dict[str, Any] = {"kind": ask.kind}
     if isinstance(ask, Loglikelihood):
         return {**body, "continuations": list(ask.continuations)}

@@ -39,7 +39,7 @@ def test_the_prompt_has_the_examples_of_its_subset_and_the_letter_is_found_in_te
     golds = {row["question"]: row["answer"] for row in rows("test", {"computer science": 4, "math": 3})}
 
     def answer(request):
-        assert isinstance(request.ask, Generate)
+        assert isinstance(request.parameters, Generate)
         asked.append(request.text)
         question = request.text.rpartition("Q: ")[2].partition("\n")[0]
         return f"I think of it. The answer is ({golds[question]})."
@@ -54,8 +54,8 @@ def test_the_prompt_has_the_examples_of_its_subset_and_the_letter_is_found_in_te
 
 def test_multiple_choice_mode_takes_the_likeliest_letter(tmp_path: Path, data: dict[str, str]) -> None:
     def answer(request):
-        assert isinstance(request.ask, Loglikelihood)
-        assert request.ask.continuations == tuple("ABCDEFGHIJ")
+        assert isinstance(request.parameters, Loglikelihood)
+        assert request.parameters.continuations == tuple("ABCDEFGHIJ")
         return likelihoods(request, lambda text: -1.0 if text == "C" else -2.0)
 
     run = evaluate(tmp_path, GUIDE, "mmlu_pro", model(answer), data=data, **CHOICES)
@@ -65,7 +65,7 @@ def test_multiple_choice_mode_takes_the_likeliest_letter(tmp_path: Path, data: d
 
 
 def test_a_model_without_log_probabilities_is_asked_for_text_and_told_so(tmp_path: Path, data: dict[str, str]) -> None:
-    blind = model(lambda request: "The answer is (C).", asks={"generate": True, "loglikelihood": False})
+    blind = model(lambda request: "The answer is (C).", requests={"generate": True, "loglikelihood": False})
     run = evaluate(tmp_path, GUIDE, "mmlu_pro", blind, data=data, **CHOICES)
     golds = [row["answer"] for row in rows("test", {"computer science": 4, "math": 3})]
     assert run.value("mmlu_pro", "AverageAccuracy") == pytest.approx(golds.count("C") / 7)

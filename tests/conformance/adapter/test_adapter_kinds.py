@@ -17,7 +17,7 @@ def test_continuous_logits_give_a_list_of_floats_in_the_order_of_the_pairs(tmp_p
     asked = []
 
     def answer(request):
-        asked.append((request.text, request.ask.continuations))
+        asked.append((request.text, request.parameters.continuations))
         return likelihoods(request, lambda text: -1.0 if text == " blue" and len(asked) == 1 else -3.0)
 
     run = evaluate(tmp_path, KINDS, "continued", model(answer))
@@ -26,7 +26,7 @@ def test_continuous_logits_give_a_list_of_floats_in_the_order_of_the_pairs(tmp_p
 
 
 def test_continuous_logits_are_refused_where_there_are_none_and_text_is_not_allowed(tmp_path: Path) -> None:
-    blind = model(lambda request: "x", asks={"generate": True, "loglikelihood": False})
+    blind = model(lambda request: "x", requests={"generate": True, "loglikelihood": False})
     with pytest.raises(PlanError, match="'continued' needs log-probabilities, which this model does not give"):
         evaluate(tmp_path, KINDS, "continued", blind)
 
@@ -39,7 +39,7 @@ def test_image_generation_gives_the_path_of_an_image(tmp_path: Path) -> None:
     asks = []
 
     def paint(request):
-        asks.append(request.ask)
+        asks.append(request.parameters)
         return Response((Output(images=(pil.new("RGB", (32, 16)),)),))
 
     run = evaluate(tmp_path, KINDS, "painted", model(paint))
@@ -74,9 +74,9 @@ def test_absolute_and_relative_imports_between_a_benchmarks_files(tmp_path: Path
 
 def test_several_answers_to_a_prompt_are_lists_of_results(tmp_path: Path) -> None:
     def answer(request):
-        assert isinstance(request.ask, Generate)
-        assert request.ask.n == 3
-        assert len(set(request.ask.seeds)) == 3
+        assert isinstance(request.parameters, Generate)
+        assert request.parameters.n == 3
+        assert len(set(request.parameters.seeds)) == 3
         return ["<think>no</think>yes", "no", "yes"] if request.text == "a" else ["no", "no", "yes"]
 
     run = evaluate(tmp_path, KINDS, "voted", model(answer), generation={"num_return_sequences": 3})
@@ -101,7 +101,7 @@ def test_defaults_of_a_checkpoint_count_only_where_nothing_is_set(tmp_path: Path
     asks = []
 
     def answer(request):
-        asks.append(request.ask)
+        asks.append(request.parameters)
         return "yes"
 
     evaluate(tmp_path / "a", KINDS, "voted", model(answer), limit=1)

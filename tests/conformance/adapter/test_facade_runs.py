@@ -10,7 +10,7 @@ import pytest
 
 from polymeter.core.errors import ModelError, PlanError
 from polymeter.core.parts import Text
-from polymeter.core.request import Generate, GuestHooks, Message, Origin, Request
+from polymeter.core.request import Generate, Message, Origin, Request
 from polymeter.interop.evalscope.models.custom import CustomBackend, infer_config, origin_input
 from polymeter.interop.evalscope.shim.evalscope import TaskConfig, run_task
 from polymeter.interop.evalscope.shim.evalscope.models import CustomModel
@@ -167,8 +167,7 @@ def test_a_custom_model_sees_the_prompt_as_its_benchmark_made_it() -> None:
         "messages": [{"role": "user", "content": "a"}],
         "raw_input": {"question": "a"},
     }
-    hooks = GuestHooks(prompt=prompt)
-    request = Request((Message("user", (Text("a"),)),), Generate(), Origin("t", "sub/4", index=9, hooks=hooks))
+    request = Request((Message("user", (Text("a"),)),), Generate(), Origin("t", "sub/4", index=9, prompt=prompt))
     mine = Mine()
     CustomBackend(mine).respond([request])
     assert mine.calls[0]["origin_inputs"] == [prompt]

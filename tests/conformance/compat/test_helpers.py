@@ -10,7 +10,7 @@ import pytest
 
 from polymeter.core import request as core
 from polymeter.core.errors import PlanError, ScoreError, UnscoredError
-from polymeter.core.role_client import answering_through
+from polymeter.core.guest_context import answering_through
 from polymeter.interop.lmms_eval.shim.lmms_eval.tasks import asr_wer_utils
 from polymeter.interop.lmms_eval.shim.lmms_eval.tasks._task_utils import mmmu_mcq_utils, reasoning_utils
 from polymeter.interop.lmms_eval.shim.lmms_eval.tasks._task_utils.default_template_yaml import (

@@ -15,7 +15,7 @@ from PIL import Image as pil
 
 from polymeter.core import request as core
 from polymeter.core.errors import ModelError, PlanError, UnscoredError
-from polymeter.core.role_client import answering_through
+from polymeter.core.guest_context import answering_through
 from polymeter.interop.lmms_eval.shim.lmms_eval.azure_openai_compat import build_client, has_endpoint_support
 from polymeter.interop.lmms_eval.shim.lmms_eval.llm_judge import ProviderFactory, Request, ServerConfig, get_server
 from polymeter.interop.lmms_eval.shim.lmms_eval.llm_judge.utils import ResponseParser
@@ -54,7 +54,7 @@ def test_a_task_asks_the_run_s_judge(tmp_path: Path) -> None:
     assert found.exit_code == 0
     assert found.value("judged", "score") == 0.75
     assert len(asked) == 4
-    assert asked[0].ask == core.Generate(16, 0.0, None)
+    assert asked[0].parameters == core.Generate(16, 0.0, None)
     assert "question 0" in asked[0].text
     assert "answer 0" in asked[0].text
     again = run(folder, tmp_path / "run", judge=judge)
@@ -142,7 +142,7 @@ def test_every_type_of_server_asks_the_judge(name: str) -> None:
         )
     assert (response.content, response.success, response.model_used) == ("fine", True, "judge")
     assert [turn.role for turn in asker.requests[0].messages] == ["system", "user"]
-    assert asker.requests[0].ask == core.Generate(1024, 0.0, 0.5)
+    assert asker.requests[0].parameters == core.Generate(1024, 0.0, 0.5)
 
 
 def test_a_server_needs_no_judge_until_it_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,9 +12,9 @@ import pytest
 from PIL import Image as pil
 
 from polymeter.core.errors import PlanError
+from polymeter.core.guest_context import answering_through
 from polymeter.core.parts import Image, Text
 from polymeter.core.request import Error, Output, Request, Response
-from polymeter.core.role_client import answering_through
 from polymeter.data.pickles import read_pickle
 from polymeter.guests.kits import load_kit_file
 from polymeter.interop.ulmeval.shim.ulmeval.api import BaseAPI, OpenAIWrapper
@@ -67,7 +67,7 @@ def test_a_question_with_roles_and_a_picture(judge: Judge) -> None:
     system, user = judge.asked[0].messages
     assert (system.role, system.text, user.role, user.text) == ("system", "Be strict.", "user", "Is it red?")
     assert judge.images() == [(1400, 900)]
-    assert (judge.asked[0].ask.temperature, judge.asked[0].ask.max_new_tokens) == (0.0, 2048)
+    assert (judge.asked[0].parameters.temperature, judge.asked[0].parameters.max_new_tokens) == (0.0, 2048)
     assert message[0] == {"role": "system", "value": "Be strict."}, "nothing is changed in what was given"
     model.generate("Another?")
     assert [turn.role for turn in judge.asked[1].messages] == ["user"], "a system prompt is that of its question"
@@ -113,7 +113,7 @@ def test_a_path_is_an_image(judge: Judge, tmp_path: Path) -> None:
 def test_settings_of_an_answer_reach_the_judge_and_nothing_else_does(judge: Judge) -> None:
     model = OpenAIWrapper("gpt-4o", key="sk-secret", retry=3, verbose=True, max_tokens=16, top_p=0.5, fps=2)
     model.generate("Hello!", temperature=0.7, response_format={"type": "json_object"}, dataset="X")
-    ask = judge.asked[0].ask
+    ask = judge.asked[0].parameters
     assert (ask.max_new_tokens, ask.temperature, ask.top_p) == (16, 0.7, 0.5)
     assert dict(ask.extra) == {"response_format": {"type": "json_object"}}
     assert "sk-secret" not in repr(vars(model))

@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 
 from polymeter.core.errors import DataError, PlanError
+from polymeter.core.guest_context import answering_through
 from polymeter.core.request import Error, Request, Response
-from polymeter.core.role_client import answering_through
 from polymeter.interop.ulmeval.models.base import BaseAPI
 from polymeter.interop.ulmeval.shim.ulmeval import smp, tools
 from polymeter.interop.ulmeval.shim.vlmeval.dataset.utils import vqa_eval

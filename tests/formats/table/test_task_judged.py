@@ -75,7 +75,7 @@ def test_an_evaluate_that_needs_a_judge_says_so(tmp_path: Path) -> None:
 def test_verdicts_that_were_lost_are_told_though_the_author_goes_on(tmp_path: Path) -> None:
     body = """
     def evaluate(self, eval_file, **judge_kwargs):
-        from polymeter.core.role_client import current_role_client, refuse_verdict
+        from polymeter.core.guest_context import current_role_client, refuse_verdict
         refuse_verdict('The judge said: perhaps.')
         return {'score': 0}
     """

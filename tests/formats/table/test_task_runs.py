@@ -41,7 +41,7 @@ def painter(fails_on: str = "") -> MockBatch:
     def draw(request: Request) -> Response:
         if fails_on and fails_on in request.text:
             raise polymeter.ModelError("The painter is tired.")
-        ask = request.ask
+        ask = request.parameters
         assert isinstance(ask, GenerateImage)
         colours = [(seed % 256, seed // 256 % 256, 7) for seed in ask.seeds]
         return Response(tuple(Output(images=(Image.new("RGB", ask.size or (16, 12), colour),)) for colour in colours))
@@ -250,12 +250,12 @@ def test_seeds_depend_on_run_sample_and_generation_alone(tmp_path: Path) -> None
     seen: dict[str, tuple[int, ...]] = {}
 
     def remember(request: Request) -> Response:
-        assert isinstance(request.ask, GenerateImage)
+        assert isinstance(request.parameters, GenerateImage)
         assert request.origin is not None
-        seen[request.origin.sample] = request.ask.seeds
+        seen[request.origin.sample] = request.parameters.seeds
         assert request.origin.metadata["prompt"] == request.text
         assert request.origin.metadata["dataset"] == "Toy"
-        return Response(tuple(Output(images=(Image.new("RGB", (4, 4)),)) for _ in request.ask.seeds))
+        return Response(tuple(Output(images=(Image.new("RGB", (4, 4)),)) for _ in request.parameters.seeds))
 
     file = write_class(tmp_path / "lib", COUNTS)
     run_toy(file, tmp_path / "a", model=MockBatch(remember), generation={"n": 2})
@@ -308,7 +308,7 @@ def test_the_models_own_prompt_comes_first_where_it_has_one(tmp_path: Path) -> N
         return Response((Output(images=(Image.new("RGB", (4, 4)),)),))
 
     asks = {"generate_image": True}
-    traits = ModelTraits("mine", asks=asks, modalities={"text": True}, prompt_override=own)  # type: ignore[arg-type]
+    traits = ModelTraits("mine", requests=asks, modalities={"text": True}, prompt_override=own)  # type: ignore[arg-type]
     run_toy(write_class(tmp_path / "lib", COUNTS), tmp_path / "run", model=MockBatch(draw, traits, {"a": 1}))
     assert sorted(seen) == ["draw a blue square", "draw a red circle", "two cats"]
     assert told[0] == ("Toy", [])

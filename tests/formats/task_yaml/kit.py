@@ -12,9 +12,8 @@ from polymeter.core.catalog import Catalog, Root
 from polymeter.core.format import OpenContext
 from polymeter.core.model import ModelTraits
 from polymeter.core.request import ChoiceLogprob, Output, Request, Response
-from polymeter.core.role_client import no_role_client
 from polymeter.core.status import SampleStatus
-from polymeter.core.task import ReduceContext, Result, Rollout, Row, Score, TaskSpec
+from polymeter.core.task import ReduceContext, Result, Rollout, Score, ScoredRow, TaskSpec
 from polymeter.formats.task_yaml import FORMAT
 
 ROWS = [{"q": f"q{i}", "a": f"a{i}", "k": i} for i in range(4)]
@@ -77,7 +76,7 @@ def opened(folder: Path, extra: str = "", rows: Sequence[Mapping[str, Any]] = RO
 
 def ask(task: Any, index: int = 0) -> Any:
     """What a sample yields first."""
-    return next(task.play(task.samples[index]))
+    return next(task.rollout(task.samples[index]))
 
 
 def text_of(request: Request) -> str:
@@ -88,7 +87,7 @@ def text_of(request: Request) -> str:
 def score(task: Any, index: int, *texts: str) -> Score:
     """Score texts as the answers of a sample."""
     responses = tuple(Response.of_text(text) for text in texts)
-    return task.score(task.samples[index], Rollout(responses), no_role_client)
+    return task.score(task.samples[index], Rollout(responses))
 
 
 def logprobs(*values: float, greedy: int = -1) -> Response:
@@ -96,12 +95,12 @@ def logprobs(*values: float, greedy: int = -1) -> Response:
     return Response((Output(logprobs=tuple(ChoiceLogprob(v, i == greedy, 1) for i, v in enumerate(values))),))
 
 
-def rows_of(task: Any, answers: Sequence[str]) -> list[Row]:
+def rows_of(task: Any, answers: Sequence[str]) -> list[ScoredRow]:
     """Rows as the journal would hold them."""
     rows = []
     for index, answer in enumerate(answers):
         sample = task.samples[index]
-        rows.append(Row(sample.id, index, (), sample.cluster, SampleStatus.OK, score(task, index, answer)))
+        rows.append(ScoredRow(sample.id, index, (), sample.cluster, SampleStatus.OK, score(task, index, answer)))
     return rows
 
 

@@ -8,9 +8,8 @@ from PIL import Image
 
 from polymeter.core.errors import DataError, PlanError, ScoreError
 from polymeter.core.request import GenerateImage, Output, Request, Response
-from polymeter.core.role_client import no_role_client
 from polymeter.core.status import SampleStatus
-from polymeter.core.task import ReduceContext, Rollout, Row
+from polymeter.core.task import ReduceContext, Rollout, ScoredRow
 from polymeter.formats.task_yaml import FORMAT
 from tests.formats.task_yaml.kit import ask, catalog, open_in, opened, write, write_rows
 
@@ -55,7 +54,7 @@ def drawn(*pictures):
 
 
 def scored(task, index, *responses):
-    return task.score(task.samples[index], Rollout(responses), no_role_client)
+    return task.score(task.samples[index], Rollout(responses))
 
 
 def draw_rows(task, pictures):
@@ -64,7 +63,9 @@ def draw_rows(task, pictures):
     for index, item in enumerate(pictures):
         response = drawn(item)
         score = scored(task, index, response)
-        rows.append(Row(str(index), index, (), None, SampleStatus.OK, score, lambda response=response: (response,)))
+        rows.append(
+            ScoredRow(str(index), index, (), None, SampleStatus.OK, score, lambda response=response: (response,))
+        )
     return rows
 
 
@@ -85,9 +86,9 @@ def test_a_prompt_with_its_picture_is_asked_for_images(tmp_path):
     assert isinstance(request, Request)
     assert request.text == "make it light 1"
     assert [image.size() for image in request.images()] == [(16, 16)]
-    asked = request.ask
+    asked = request.parameters
     assert (asked.n, asked.size, asked.extra) == (1, (32, 24), {"negative_prompt": "noise"})
-    assert task.needs.asks == {"generate_image"}
+    assert task.needs.requests == {"generate_image"}
     assert task.needs.modalities == {"text", "image"}
     assert request.origin.generation_kwargs["negative_prompt"] == "noise"
 
@@ -102,17 +103,17 @@ def test_doc_to_image_is_another_name_of_doc_to_visual(tmp_path):
 def test_every_picture_has_a_seed_of_its_own(tmp_path):
     text = HEAD + "metric_list: [bypass]\nrepeats: 2\ngeneration_kwargs: {num_generations: 3}\n"
     task = task_of(tmp_path, text)
-    seeds = [seed for index in (0, 1) for request in ask(task, index) for seed in request.ask.seeds]
+    seeds = [seed for index in (0, 1) for request in ask(task, index) for seed in request.parameters.seeds]
     assert len(seeds) == len(set(seeds)) == 12
-    again = [seed for request in ask(task_of(tmp_path, text), 0) for seed in request.ask.seeds]
+    again = [seed for request in ask(task_of(tmp_path, text), 0) for seed in request.parameters.seeds]
     assert again == seeds[:6]
-    other = [seed for request in ask(task_of(tmp_path, text, seed=7), 0) for seed in request.ask.seeds]
+    other = [seed for request in ask(task_of(tmp_path, text, seed=7), 0) for seed in request.parameters.seeds]
     assert not set(other) & set(seeds)
 
 
 def test_the_plan_wins_over_the_task_under_any_name(tmp_path):
     text = HEAD + "metric_list: [bypass]\ngeneration_kwargs: {n: 4, width: 64, height: 32, steps: 20}\n"
-    asked = ask(task_of(tmp_path, text, generation={"num_generations": 2, "size": "16x16"})).ask
+    asked = ask(task_of(tmp_path, text, generation={"num_generations": 2, "size": "16x16"})).parameters
     assert asked == GenerateImage(2, (16, 16), asked.seeds, {"num_inference_steps": 20})
     assert len(asked.seeds) == 2
 

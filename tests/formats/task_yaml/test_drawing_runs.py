@@ -45,7 +45,7 @@ class Painter:
         if self.broken and self.broken in request.text:
             raise ModelError("out of paint", kind="permanent")
         grey = int(request.text.rsplit(" ", 1)[1])
-        return Response(tuple(self._output(grey, seed, request.ask.size) for seed in request.ask.seeds))
+        return Response(tuple(self._output(grey, seed, request.parameters.size) for seed in request.parameters.seeds))
 
     def _output(self, grey, seed, size):
         picture = Image.new("RGB", size, (grey, grey, grey))

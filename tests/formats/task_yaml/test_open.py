@@ -223,9 +223,9 @@ def test_chat_models_get_the_messages_and_simple_ones_text_and_visuals(tmp_path)
 
 def test_the_injected_stop_reaches_only_raw_arguments_and_completion_models(tmp_path):
     request = ask(opened(tmp_path))
-    assert request.ask.stop == ()
+    assert request.parameters.stop == ()
     assert request.origin.generation_kwargs == {"do_sample": False, "until": ["\n\n"]}
-    assert ask(opened(tmp_path, traits=ModelTraits("m", is_completion=True))).ask.stop == ("\n\n",)
+    assert ask(opened(tmp_path, traits=ModelTraits("m", is_completion=True))).parameters.stop == ("\n\n",)
 
 
 def test_generation_settings_are_typed_merged_and_overridden_by_the_plan(tmp_path):
@@ -234,7 +234,7 @@ def test_generation_settings_are_typed_merged_and_overridden_by_the_plan(tmp_pat
     model_specific_generation_kwargs: {m: {max_gen_toks: 32}, default: {max_gen_toks: 64}}
     """
     task = opened(tmp_path, extra, traits=ModelTraits("m"), generation={"top_p": 0.5})
-    ask_ = ask(task).ask
+    ask_ = ask(task).parameters
     assert (ask_.max_new_tokens, ask_.temperature, ask_.top_p, ask_.stop) == (32, 0.0, 0.5, ("\n",))
     assert ask_.extra == {"num_beams": 1}
     assert isinstance(ask_.temperature, float)
@@ -242,16 +242,16 @@ def test_generation_settings_are_typed_merged_and_overridden_by_the_plan(tmp_pat
 
 def test_a_temperature_of_the_plan_wins_over_a_tasks_greedy_decoding(tmp_path):
     extra = "generation_kwargs: {do_sample: false}\n"
-    assert ask(opened(tmp_path, extra)).ask.temperature == 0.0
-    sampled = ask(opened(tmp_path, extra, generation={"temperature": 0.7})).ask
+    assert ask(opened(tmp_path, extra)).parameters.temperature == 0.0
+    sampled = ask(opened(tmp_path, extra, generation={"temperature": 0.7})).parameters
     assert (sampled.temperature, sampled.extra) == (0.7, {})
-    told = ask(opened(tmp_path, extra, generation={"temperature": 0.7, "do_sample": False})).ask
+    told = ask(opened(tmp_path, extra, generation={"temperature": 0.7, "do_sample": False})).parameters
     assert told.extra == {"do_sample": False}
 
 
 def test_repeats_are_a_tuple_with_a_seed_each(tmp_path):
     requests = ask(opened(tmp_path, "repeats: 3\n", seed=5), 2)
-    assert [r.ask.seeds for r in requests] == [(seed_for(5, "t", "2", j),) for j in range(3)]
+    assert [r.parameters.seeds for r in requests] == [(seed_for(5, "t", "2", j),) for j in range(3)]
 
 
 def test_origin_and_hooks_carry_what_foreign_models_need(tmp_path):
@@ -260,10 +260,9 @@ def test_origin_and_hooks_carry_what_foreign_models_need(tmp_path):
     assert (origin.task, origin.sample, origin.split, origin.index) == ("t", "1", "train", 1)
     assert origin.metadata["sample_frames"] == 8
     assert origin.metadata["doc_id"] == 1
-    row = origin.hooks.full_doc()
-    assert origin.hooks.doc_to_text(row) == "q1"
-    assert origin.hooks.doc_to_target(row) == "a1"
-    assert origin.hooks.doc_to_visual(row) == ["q1"]
+    assert task.row_functions.full_doc(1)["q"] == "q1"
+    assert task.row_functions.target(1) == "a1"
+    assert task.row_functions.choices is None
 
 
 # --- process_docs, identity, bad input -------------------------------------------------------------------------------
@@ -336,10 +335,10 @@ def test_one_odd_first_row_stops_nothing(tmp_path):
 
 def test_a_literal_target_list_and_raw_column_types(tmp_path):
     rows = [{"q": "x", "a": ["one", "two"], "n": 3}]
-    assert ask(opened(tmp_path, rows=rows)).origin.hooks.doc_to_target({"a": ["one", "two"]}) == ["one", "two"]
+    assert opened(tmp_path, rows=rows).row_functions.target(0) == ["one", "two"]
     task = opened(tmp_path, rows=rows, target="\"['{{q}}', 'y']\"")
-    assert ask(task).origin.hooks.doc_to_target({"q": "x"}) == ["x", "y"]
-    assert ask(opened(tmp_path, rows=rows, target="n")).origin.hooks.doc_to_target({"n": 3}) == 3
+    assert task.row_functions.target(0) == ["x", "y"]
+    assert opened(tmp_path, rows=rows, target="n").row_functions.target(0) == 3
 
 
 def test_target_function_gets_the_models_target_kwargs(tmp_path):
@@ -350,4 +349,4 @@ def test_target_function_gets_the_models_target_kwargs(tmp_path):
         target="!function utils.f",
         traits=ModelTraits("m"),
     )
-    assert ask(task).origin.hooks.doc_to_target({}) == "mcq"
+    assert task.row_functions.target(0) == "mcq"

@@ -10,7 +10,7 @@ from tests.formats.task_yaml.kit import opened, results, score
 
 def test_repeats_win_over_the_tasks_own(tmp_path):
     task = opened(tmp_path, "repeats: 2", options={"repeats": 3})
-    assert len(next(task.play(task.samples[0]))) == 3
+    assert len(next(task.rollout(task.samples[0]))) == 3
 
 
 def test_reasoning_tags_hold_where_the_task_names_none(tmp_path):

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from polymeter.core.errors import PlanError, ScoreError
 from polymeter.core.request import Loglikelihood
-from polymeter.core.role_client import no_role_client
 from polymeter.core.task import ReduceContext, Rollout
 from polymeter.formats.task_yaml.filters import FILTERS
 from polymeter.formats.task_yaml.reasoning import strip_reasoning
@@ -254,8 +253,8 @@ def played(*responses):
 
 def test_choices_travel_in_one_request_and_higher_is_better(tmp_path):
     task = opened(tmp_path, CHOICE, target="k")
-    assert ask(task).ask == Loglikelihood((" aa", " b", " cccc", " d"))
-    made = task.score(task.samples[2], played(logprobs(-4.0, -3.0, -7.0, -9.0)), no_role_client)
+    assert ask(task).parameters == Loglikelihood((" aa", " b", " cccc", " d"))
+    made = task.score(task.samples[2], played(logprobs(-4.0, -3.0, -7.0, -9.0)))
     assert made.values == {("acc", "none"): 0.0, ("acc_norm", "none"): 1.0}
     assert (made.target, made.answer) == ("cccc", "b")
 
@@ -264,9 +263,9 @@ def test_every_value_of_a_choice(tmp_path):
     extra = CHOICE + "metric_list: [exact_match, mcc, brier_score, acc_mutual_info, acc]\n"
     task = opened(tmp_path, extra, target="k")
     _, empty = ask(task)
-    assert empty.ask == Loglikelihood(("aa", "b", "cccc", "d"))
+    assert empty.parameters == Loglikelihood(("aa", "b", "cccc", "d"))
     given_, base = logprobs(-1.0, -1.0, -1.0, -1.0, greedy=1), logprobs(-1.0, -9.0, -1.0, -1.0)
-    values = task.score(task.samples[1], played(given_, base), no_role_client).values
+    values = task.score(task.samples[1], played(given_, base)).values
     assert values[("exact_match", "none")] == 1.0
     assert values[("mcc", "none")] == (1, 0)
     assert values[("acc", "none")] == 0.0
@@ -279,20 +278,20 @@ def test_a_context_per_choice(tmp_path):
     task = opened(tmp_path, extra, text='"{{k}}"', target="a")
     requests = ask(task, 1)
     assert [r.text for r in requests] == ["He sat.", "She ran.", "X", "Y"]
-    assert requests[0].ask == Loglikelihood((" a1",))
-    made = task.score(task.samples[1], played(*(logprobs(v) for v in (-5.0, -1.0, -2.0, -3.0))), no_role_client)
+    assert requests[0].parameters == Loglikelihood((" a1",))
+    made = task.score(task.samples[1], played(*(logprobs(v) for v in (-5.0, -1.0, -2.0, -3.0))))
     assert made.values[("acc", "none")] == 1.0
 
 
 def test_the_likelihood_of_a_target(tmp_path):
     extra = "output_type: loglikelihood\nmetric_list: [perplexity, acc, word_perplexity, byte_perplexity]\n"
     task = opened(tmp_path, extra, rows=[{"q": "x", "a": "zwei Wörter"}])
-    assert ask(task).ask == Loglikelihood(("zwei Wörter",))
-    values = task.score(task.samples[0], played(logprobs(-2.0, greedy=0)), no_role_client).values
+    assert ask(task).parameters == Loglikelihood(("zwei Wörter",))
+    values = task.score(task.samples[0], played(logprobs(-2.0, greedy=0))).values
     assert list(values.values()) == [-2.0, 1.0, (-2.0, 2), (-2.0, 12)]
 
 
 def test_a_model_that_gives_too_few_likelihoods_is_an_error(tmp_path):
     task = opened(tmp_path, CHOICE, target="k")
     with pytest.raises(ScoreError, match="2 log-probabilities for 4"):
-        task.score(task.samples[0], played(logprobs(-1.0, -2.0)), no_role_client)
+        task.score(task.samples[0], played(logprobs(-1.0, -2.0)))

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from polymeter.core.errors import DataError
-from polymeter.core.request import Ask, Generate, GenerateImage, Message, Origin, Request, Response
+from polymeter.core.request import Generate, GenerateImage, Message, Origin, Parameters, Request, Response
 from polymeter.interop.ulmeval.predictions import Predictions
 
 RED = Image.new("RGB", (2, 2), "red")
@@ -22,7 +22,7 @@ def predictions(folder: Path, **columns: Any) -> Predictions:
     return Predictions(file, "m")
 
 
-def asked(model: Predictions, index: str, ask: Ask) -> Response:
+def asked(model: Predictions, index: str, ask: Parameters) -> Response:
     return model.respond([Request((Message("user", ()),), ask, Origin("d", index))])[0]
 
 

@@ -171,7 +171,7 @@ def test_what_it_cannot_answer_is_an_error(faultless: ShapesModel) -> None:
     (response,) = faultless.respond([asked("a star", ask=Generate())])
     assert response.error is not None
     assert "cannot answer 'generate'" in response.error.message
-    assert faultless.traits.asks == {"generate": False, "loglikelihood": False, "generate_image": True}
+    assert faultless.traits.requests == {"generate": False, "loglikelihood": False, "generate_image": True}
     error = answer(faultless, "a star", size=(16, 400)).error
     assert error is not None
     assert "no pictures smaller than 32 pixels" in error.message

@@ -27,7 +27,7 @@ def test_a_pipeline_says_what_it_can_do_before_it_is_loaded(pipeline_folder: Cal
     draws = DiffusersModel(str(pipeline_folder("stable_diffusion"))).traits
     edits = DiffusersModel(str(pipeline_folder("pix2pix"))).traits
     assert draws.family == "StableDiffusionPipeline"
-    assert draws.asks == {"generate": False, "loglikelihood": False, "generate_image": True}
+    assert draws.requests == {"generate": False, "loglikelihood": False, "generate_image": True}
     assert draws.modalities["image"]  # its parts make an image-to-image pipeline too
     assert edits.family == "StableDiffusionInstructPix2PixPipeline"
     assert edits.modalities["image"]

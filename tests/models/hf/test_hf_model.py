@@ -34,7 +34,7 @@ def test_making_it_reads_no_weights(checkpoint: Callable[..., Path], tmp_path: P
     shutil.copytree(checkpoint("llava"), folder, ignore=shutil.ignore_patterns("*.safetensors"))
     made = HfModel(str(folder))
     assert made.traits.family == "llava"
-    assert made.traits.asks == {"generate": True, "loglikelihood": True, "generate_image": False}
+    assert made.traits.requests == {"generate": True, "loglikelihood": True, "generate_image": False}
     assert made.traits.modalities == {"text": True, "image": True, "audio": False, "video": True}
     assert not made.traits.is_completion
     with pytest.raises(PlanError, match="Reading the weights of"):

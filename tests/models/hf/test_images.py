@@ -77,7 +77,7 @@ def test_each_of_several_images_has_the_seed_at_its_place(unified: Callable[[str
 @BOTH
 def test_one_checkpoint_writes_and_draws(unified: Callable[[str], HfModel], architecture: str) -> None:
     model = unified(architecture)
-    assert model.traits.asks == {"generate": True, "loglikelihood": True, "generate_image": True}
+    assert model.traits.requests == {"generate": True, "loglikelihood": True, "generate_image": True}
     told, drawn, told_again = model.respond(
         [
             request("What is it?", ask=Generate(6, 0.0)),
@@ -214,7 +214,7 @@ def test_settings_that_change_nothing_are_told(unified: Callable[[str], HfModel]
 
 def test_others_draw_nothing(model: Callable[..., HfModel]) -> None:
     llava = model("llava")
-    assert llava.traits.asks["generate_image"] is False
+    assert llava.traits.requests["generate_image"] is False
     assert llava.ignores(GenerateImage(extra={"style": "vivid"})) == {}
     (response,) = llava.respond([request("a star", ask=GenerateImage())])
     assert "cannot answer 'generate_image'" in response.error.message

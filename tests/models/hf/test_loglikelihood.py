@@ -74,9 +74,9 @@ def one_forward_each(scorer: Scorer, asked: Request) -> list[ChoiceLogprob]:
     encoder, loaded = scorer._encoder, scorer._loaded
     prompt = encoder.prompt_text(asked)
     kept = prompt.rstrip(" ") if loaded.is_chat else prompt.rstrip()
-    assert isinstance(asked.ask, Loglikelihood)
+    assert isinstance(asked.parameters, Loglikelihood)
     scores = []
-    for text in asked.ask.continuations:
+    for text in asked.parameters.continuations:
         inputs = encoder.encode([asked], [text]).inputs
         ids = inputs["input_ids"][0]
         n_scored = max(1, len(encoder.token_ids(prompt + text)) - len(encoder.token_ids(kept)))

@@ -88,7 +88,7 @@ def test_end_tokens_may_be_named(model: Callable[..., Any]) -> None:
     assert (ended.finish_reason, ended.usage.output_tokens) == ("stop", 1)
     assert before == after
     assert before.usage.output_tokens == 8
-    assert set(made.ignores(named.ask)) == {"pad_token_id"}
+    assert set(made.ignores(named.parameters)) == {"pad_token_id"}
     assert [token_ids_of(value) for value in (None, 7, [7, 8])] == [(), (7,), (7, 8)]
 
 

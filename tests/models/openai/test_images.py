@@ -325,7 +325,7 @@ def test_a_chat_may_answer_with_images() -> None:
     among["choices"][0]["message"]["content"] = [{"type": "image_url", "image_url": {"url": url}}]
     with OpenAIStub([beside, among]) as stub:
         model = OpenAIModel("google/gemini-2.5-flash-image", base_url=stub.base_url, images_via="chat")
-        assert model.traits.asks["generate_image"]
+        assert model.traits.requests["generate_image"]
         request = drawing(Image(RED), "make it blue", seeds=(5,), size=(8, 8), extra={"image_config": {"a": 1}})
         first, second = respond(model, request, drawing("x"))
         body = stub.bodies[0]
@@ -334,7 +334,7 @@ def test_a_chat_may_answer_with_images() -> None:
     assert (body["seed"], body["image_config"]) == (5, {"a": 1})
     assert [part["type"] for part in body["messages"][0]["content"]] == ["image_url", "text"]
     assert "size" not in body
-    assert "extra_body" in model.ignores(request.ask)["size"]
+    assert "extra_body" in model.ignores(request.parameters)["size"]
 
 
 def test_a_chat_without_an_image_is_an_error_that_says_what_came() -> None:
@@ -366,19 +366,19 @@ def test_a_chat_without_an_image_is_an_error_that_says_what_came() -> None:
 def test_models_that_only_make_images_are_known_by_their_names(name: str, is_maker: bool) -> None:
     assert makes_images(name) == is_maker
     traits = OpenAIModel(name, base_url="http://localhost:1/v1").traits
-    assert traits.asks["generate"] != is_maker
-    assert traits.asks.get("generate_image") is (True if is_maker else None)
+    assert traits.requests["generate"] != is_maker
+    assert traits.requests.get("generate_image") is (True if is_maker else None)
 
 
 def test_what_a_model_is_may_be_said() -> None:
     url = "http://localhost:1/v1"
-    assert OpenAIModel("mine", base_url=url, api="images").traits.asks == {
+    assert OpenAIModel("mine", base_url=url, api="images").traits.requests == {
         "generate": False,
         "loglikelihood": False,
         "generate_image": True,
     }
-    assert OpenAIModel("flux-chat", base_url=url, api="chat").traits.asks["generate"]
-    assert OpenAIModel("m", base_url=url, api="completions").traits.asks["generate_image"] is False
+    assert OpenAIModel("flux-chat", base_url=url, api="chat").traits.requests["generate"]
+    assert OpenAIModel("m", base_url=url, api="completions").traits.requests["generate_image"] is False
     assert OpenAIModel("dall-e-3", base_url=url).traits.modalities["image"] is False
     assert "image" not in OpenAIModel("gpt-image-1", base_url=url).traits.modalities
     with pytest.raises(PlanError, match="no images_via 'chats'"):

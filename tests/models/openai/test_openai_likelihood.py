@@ -270,5 +270,5 @@ def test_a_failure_that_passes_decides_nothing() -> None:
 
 def test_what_is_known_of_log_likelihood_before_asking() -> None:
     url = "http://localhost:1/v1"
-    assert "loglikelihood" not in OpenAIModel("m", base_url=url).traits.asks
-    assert OpenAIModel("m", base_url=url, logprobs="none").traits.asks["loglikelihood"] is False
+    assert "loglikelihood" not in OpenAIModel("m", base_url=url).traits.requests
+    assert OpenAIModel("m", base_url=url, logprobs="none").traits.requests["loglikelihood"] is False

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from polymeter import extend as pm
@@ -56,35 +55,35 @@ def check(entry: pm.Entry, catalog: pm.Catalog) -> list[pm.Problem]:
 def compile_task(spec: pm.TaskSpec, traits: pm.ModelTraits, context: pm.OpenContext) -> pm.Task:
     parameters = pm.text_parameters(context.generation, {"max_new_tokens": 16, "temperature": 0})
     questions = spec.config["questions"]
-    modalities = {"text", *(["image"] if any("Image" in question for question in questions) else [])}
+    modalities: set[pm.Modality] = {"text", "image"} if any("Image" in item for item in questions) else {"text"}
+    samples = [pm.Sample(spec.name, str(number), number, doc) for number, doc in enumerate(questions)]
 
     def rollout(sample: pm.Sample) -> pm.RolloutSteps:
         images = [pm.Image(spec.file.parent / sample.doc["Image"])] if "Image" in sample.doc else []
         message = pm.Message("user", (*images, pm.Text(f"{sample.doc['Q']}\nAnswer with one word.")))
         yield pm.Request((message,), parameters, pm.Origin(spec.name, sample.id, index=sample.index))
 
-    def score(sample: pm.Sample, rollout: pm.Rollout, roles: pm.RoleClient) -> pm.Score:
+    def score(sample: pm.Sample, rollout: pm.Rollout) -> pm.Score:
         answer = rollout.responses[0].text.strip(" .\n").lower()
         return pm.Score({("acc", "none"): float(answer == sample.doc["A"].lower())}, sample.doc["A"], answer)
 
-    def reduce(rows: Iterable[pm.Row], context: pm.ReduceContext) -> list[pm.Result]:
+    def reduce(rows: Iterable[pm.ScoredRow], context: pm.ReduceContext) -> list[pm.Result]:
         return pm.reduce_rows(rows, [pm.MetricPlan("acc", "none", pm.AGGREGATIONS.get("mean"), True)], context)
 
-    return SimpleNamespace(
+    return pm.Task(
         spec=spec,
         needs=pm.Needs(modalities=frozenset(modalities)),
-        samples=[pm.Sample(spec.name, str(number), number, doc) for number, doc in enumerate(questions)],
-        play=rollout,
+        samples=samples,
+        rollout=rollout,
         score=score,
         reduce=reduce,
-        finish=lambda results, report_path: None,
-        asks=(parameters,),
+        row_functions=pm.RowFunctions(
+            full_doc=lambda index: samples[index].doc, target=lambda index: questions[index]["A"]
+        ),
+        parameters=(parameters,),
         fingerprint=spec.source_hash,
         score_digest=spec.source_hash,
-        is_guest=False,
         is_thread_safe=True,
-        num_fewshot=0,
-        notes=(),
     )
 
 

@@ -12,7 +12,7 @@ from polymeter.core.identity import fingerprint
 from polymeter.core.model import ModelTraits
 from polymeter.core.parts import Modality
 from polymeter.core.request import Generate, GenerateImage, RequestKind
-from polymeter.core.task import Needs, TaskSpec
+from polymeter.core.task import Needs, Task, TaskSpec
 from polymeter.formats.table.instance import ask_of, count_of, make_instance
 from polymeter.formats.table.options import TsvRunOptions, read_run_options
 from polymeter.formats.table.origin import origin_of
@@ -30,8 +30,8 @@ _TOKENS, _TOKENS_OF_ENDPOINTS = 512, 2048
 _IMAGE_COLUMNS = ("image", "image_path")
 
 
-def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> TsvTask:
-    """The benchmark bound to a model. Runs its authors' code.
+def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
+    """The benchmark for a model with these traits. Runs its authors' code.
 
     Raises:
         PlanError: Its code cannot be loaded, a package is missing, or its settings make no sense.
@@ -75,7 +75,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         reduction,
         judge_kwargs(told.judge_args, context.roles) if scoring.by_sample else None,
         context.seed,
-    )
+    ).as_task()
 
 
 def _ask(

@@ -14,7 +14,7 @@ from typing import Any
 
 from polymeter.core.errors import PlanError, PolymeterError, ScoreError, boundary
 from polymeter.core.files import replacing
-from polymeter.core.task import MetricKey, ReduceContext, Result, Row
+from polymeter.core.task import MetricKey, ReduceContext, Result, ScoredRow
 from polymeter.formats.table.requests import Asking
 from polymeter.formats.table.rows import Table
 from polymeter.formats.table.scoring import NO_FILTER, built_in
@@ -68,7 +68,7 @@ class Reduction:
     model_id: str = ""
     keeps_predictions: bool = False
 
-    def reduce(self, rows: Iterable[Row], context: ReduceContext) -> list[Result]:
+    def reduce(self, rows: Iterable[ScoredRow], context: ReduceContext) -> list[Result]:
         """Results of the samples' own scores, then those of ``evaluate``, which is called once.
 
         Raises:
@@ -87,7 +87,7 @@ class Reduction:
             context.failed(error)
             return results
 
-    def _of_samples(self, rows: Iterable[Row], context: ReduceContext) -> list[Result]:
+    def _of_samples(self, rows: Iterable[ScoredRow], context: ReduceContext) -> list[Result]:
         own = built_in(self.dataset, "results")
         if own is not None:
             return list(own(rows, context))
@@ -98,7 +98,7 @@ class Reduction:
         plans = [MetricPlan(name, label, MEAN, self.metrics.get(name)) for name, label in keys]
         return reduce_rows(rows, plans, context)
 
-    def _of_file(self, rows: Iterable[Row], context: ReduceContext, taken: set[MetricKey]) -> list[Result]:
+    def _of_file(self, rows: Iterable[ScoredRow], context: ReduceContext, taken: set[MetricKey]) -> list[Result]:
         """The results of ``evaluate``. Nothing is known of single samples, so none of them has an interval."""
         name = self.asking.name
         path, n = self._write_predictions(rows, context)
@@ -135,7 +135,7 @@ class Reduction:
             for place, (metric, value) in enumerate(found.items())
         ]
 
-    def _write_predictions(self, rows: Iterable[Row], context: ReduceContext) -> tuple[Path, int]:
+    def _write_predictions(self, rows: Iterable[ScoredRow], context: ReduceContext) -> tuple[Path, int]:
         """The prediction file, and how many rows it has."""
         path = prediction_path(context.output_dir, self.model_id or model_name(context.model), self.asking.name)
         return path, write_predictions(path, self.table, self.asking, rows, failed_as_text=self.failed_as_text)

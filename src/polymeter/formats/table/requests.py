@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from polymeter.core.errors import DataError, ScoreError
 from polymeter.core.generation import image_parameters
 from polymeter.core.model import PromptOverride
-from polymeter.core.parts import Image, Text
-from polymeter.core.request import Generate, GenerateImage, GuestHooks, Message, Origin, Request, Response
+from polymeter.core.parts import Text
+from polymeter.core.request import Generate, GenerateImage, Message, Origin, Request, Response
 from polymeter.core.secrets import hide_secrets
 from polymeter.core.sources import is_elsewhere
 from polymeter.core.task import Sample
@@ -106,18 +106,9 @@ class Asking:
         return dump(line) if callable(dump) else []
 
     def _origin(self, messages: Sequence[Message], sample: Sample) -> Origin:
-        """Where a request comes from, with hooks by which wrappers of another interface find prompt and images."""
+        """Where a request comes from."""
         parts = [part for message in messages if message.role == "user" for part in message.parts]
         text = "\n".join(part.text for part in parts if isinstance(part, Text))
-        images = [part for part in parts if isinstance(part, Image)]
-        choices = _choices(sample.doc)
-        hooks = GuestHooks(
-            doc_to_visual=lambda doc: [image.open() for image in images],
-            doc_to_text=lambda doc, *_: text,
-            doc_to_target=answer_of,
-            full_doc=sample.full_doc,
-            doc_to_choice=(lambda doc: list(choices)) if choices else None,
-        )
         metadata = {
             "task": self.name,
             "dataset": self.name,
@@ -125,7 +116,7 @@ class Asking:
             "index": sample.id,
             "prompt": text,
         }
-        return Origin(self.name, sample.id, "", sample.index, metadata=metadata, hooks=hooks)
+        return Origin(self.name, sample.id, "", sample.index, metadata=metadata)
 
 
 def _fetched(url: str, name: str) -> Path:
@@ -142,11 +133,11 @@ def answer_of(doc: Mapping[str, Any]) -> str:
     return "" if answer is None else str(answer)
 
 
-def _choices(doc: Mapping[str, Any]) -> list[str]:
-    """The texts of the choices A, B, … of a row."""
+def choices_of(doc: Mapping[str, Any]) -> list[str] | None:
+    """The texts of the choices A, B, … of a row; ``None`` where it has none."""
     found = []
     for letter in _CHOICES:
         if doc.get(letter) in (None, ""):
             break
         found.append(str(doc[letter]))
-    return found
+    return found or None

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from polymeter.core.identity import seed_for
-from polymeter.core.request import Ask
-from polymeter.core.role_client import RoleClient
-from polymeter.core.task import Needs, ReduceContext, Result, Rollout, RolloutSteps, Row, Sample, Score, TaskSpec
+from polymeter.core.request import Parameters
+from polymeter.core.task import (
+    Needs,
+    ReduceContext,
+    Result,
+    Rollout,
+    RolloutSteps,
+    RowFunctions,
+    Sample,
+    Score,
+    ScoredRow,
+    Task,
+    TaskSpec,
+)
 from polymeter.formats.table.reduction import Reduction
-from polymeter.formats.table.requests import Asking, answer_of
+from polymeter.formats.table.requests import Asking, answer_of, choices_of
 from polymeter.formats.table.rows import Table, TableSamples
 from polymeter.formats.table.scoring import built_in, is_built_in, is_thread_safe, sample_score
 
@@ -66,7 +76,7 @@ class TsvTask:
         return TableSamples(self.spec.name, self.table, built_in(self.dataset, "cluster"))
 
     @property
-    def asks(self) -> Sequence[Ask]:
+    def asks(self) -> Sequence[Parameters]:
         """What its requests ask for."""
         return (self.asking.ask,)
 
@@ -76,7 +86,7 @@ class TsvTask:
         seeds = [seed_for(self.seed, self.spec.name, sample.id, number) for number in range(n)]
         yield self.asking.request(self._line(sample.index), sample, seeds)
 
-    def score(self, sample: Sample, played: Rollout, ask: RoleClient) -> Score:
+    def score(self, sample: Sample, played: Rollout) -> Score:
         """Score one row's answer; without ``evaluate_sample`` a score without values.
 
         Raises:
@@ -89,9 +99,30 @@ class TsvTask:
             return Score({}, target or None)
         return sample_score(self.dataset, self._line(sample.index), prediction, self.judge, target)
 
-    def reduce(self, rows: Iterable[Row], context: ReduceContext) -> list[Result]:
+    def reduce(self, rows: Iterable[ScoredRow], context: ReduceContext) -> list[Result]:
         """Results of the samples' scores, and those that the class computes of all predictions."""
         return self.reduction.reduce(rows, context)
 
-    def finish(self, results: Sequence[Result], report_path: Path) -> None:
-        """Nothing is left to do."""
+    def as_task(self) -> Task:
+        """The record that the engine plays."""
+        samples = self.samples
+        return Task(
+            spec=self.spec,
+            needs=self.needs,
+            samples=samples,
+            rollout=self.play,
+            score=self.score,
+            reduce=self.reduce,
+            row_functions=RowFunctions(
+                full_doc=lambda index: samples[index].full_doc(),
+                target=lambda index: answer_of(samples[index].doc),
+                choices=lambda index: choices_of(samples[index].doc),
+            ),
+            parameters=tuple(self.asks),
+            fingerprint=self.fingerprint,
+            score_digest=self.score_digest,
+            is_guest=self.is_guest,
+            is_thread_safe=self.is_thread_safe,
+            num_fewshot=self.num_fewshot,
+            notes=self.notes,
+        )

@@ -10,9 +10,8 @@ from typing import Any
 from polymeter.core.errors import PolymeterError, ScoreError
 from polymeter.core.identity import seed_for
 from polymeter.core.parts import is_picture
-from polymeter.core.request import Ask, Request, Response
-from polymeter.core.role_client import RoleClient
-from polymeter.core.task import ReduceContext, Result, Rollout, RolloutSteps, Row, Sample, Score
+from polymeter.core.request import Parameters, Request, Response
+from polymeter.core.task import ReduceContext, Result, Rollout, RolloutSteps, Sample, Score, ScoredRow
 from polymeter.formats.task_yaml.generation import ImagePlan
 from polymeter.formats.task_yaml.metrics import BoundMetric, call_score
 from polymeter.formats.task_yaml.pictures import golds_of
@@ -43,7 +42,7 @@ class DrawingTask(YamlTask):
         return self
 
     @property
-    def asks(self) -> Sequence[Ask]:
+    def asks(self) -> Sequence[Parameters]:
         """Pictures, with the settings of all its requests."""
         return (self._plan.ask,)
 
@@ -59,7 +58,7 @@ class DrawingTask(YamlTask):
         ]
         yield asked[0] if repeats == 1 else tuple(asked)
 
-    def score(self, sample: Sample, played: Rollout, ask: RoleClient) -> Score:
+    def score(self, sample: Sample, played: Rollout) -> Score:
         """Score the pictures of one sample.
 
         Raises:
@@ -82,7 +81,7 @@ class DrawingTask(YamlTask):
         log = {"per_picture": each} if len(pictures) > 1 and self._is_compared else {}
         return Score(values, target, None, self._resized(targets, pictures), {**references, **log})
 
-    def reduce(self, rows: Iterable[Row], context: ReduceContext) -> list[Result]:
+    def reduce(self, rows: Iterable[ScoredRow], context: ReduceContext) -> list[Result]:
         """Results from rows in sample order; what is of all pictures draws them from the rows one by one."""
         name = self.spec.name
         found = reduce_task(name, rows, self._of_samples, self._filters, context, self.config.score_key)
@@ -115,7 +114,7 @@ class DrawingTask(YamlTask):
         width, height = other[0]
         return f"A picture of {width} × {height} pixels was brought to the reference's size first."
 
-    def _between_sets(self, metric: BoundMetric, rows: Iterable[Row], context: ReduceContext) -> Result:
+    def _between_sets(self, metric: BoundMetric, rows: Iterable[ScoredRow], context: ReduceContext) -> Result:
         assert metric.of_sets is not None
         n = sum(row.score is not None for row in rows)
         result = Result(metric.name, _NO_FILTER, None, n, higher_is_better=metric.higher_is_better)
@@ -128,7 +127,7 @@ class DrawingTask(YamlTask):
             return result
         return replace(result, value=value)
 
-    def _all_references(self, rows: Iterable[Row]) -> Iterator[Any]:
+    def _all_references(self, rows: Iterable[ScoredRow]) -> Iterator[Any]:
         for row in rows:
             if row.score is not None:
                 targets = self._target(full_row(self._samples[row.index]))
@@ -165,7 +164,7 @@ def _pictures(responses: Iterable[Response]) -> Iterator[Any]:
             yield from output.images
 
 
-def _all_pictures(rows: Iterable[Row]) -> Iterator[Any]:
+def _all_pictures(rows: Iterable[ScoredRow]) -> Iterator[Any]:
     for row in rows:
         if row.score is not None:
             yield from _pictures(row.responses())

@@ -12,8 +12,8 @@ from polymeter.core.format import OpenContext
 from polymeter.core.identity import fingerprint
 from polymeter.core.model import ModelTraits
 from polymeter.core.parts import Modality, Text
-from polymeter.core.request import GuestHooks, Message, RequestKind
-from polymeter.core.task import Needs, Sample, TaskSpec
+from polymeter.core.request import Message, RequestKind
+from polymeter.core.task import Needs, Sample, Task, TaskSpec
 from polymeter.formats.task_yaml import blocks, forms, pictures
 from polymeter.formats.task_yaml.config import TaskConfig
 from polymeter.formats.task_yaml.drawing import DrawingTask
@@ -45,8 +45,8 @@ _REGISTERS = re.compile(r"^\s*@(?:\w+\.)*register_(?:metric|aggregation|filter)\
 _PROBES = 3
 
 
-def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> YamlTask:
-    """The task bound to a model. Runs its authors' code.
+def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
+    """The task for a model with these traits. Runs its authors' code.
 
     Raises:
         PlanError: Its code cannot be loaded, a package is missing, or its settings make no sense.
@@ -77,11 +77,11 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Y
     )
     made = kind, (spec, parts.config, identity, samples, prompt, parts.metrics, parts.target, context.seed)
     if parts.config.output_type == pictures.IMAGES:
-        return _drawing_task(parts, made[1], context, key, where)
+        return _drawing_task(parts, made[1], context, key, where).as_task()
     scorer = keep_answers if told.predict_only else parts.scorer
     if parts.config.output_type in _LIKELIHOODS and parts.construct is None:
-        return _choice_task(parts, made[1], scorer)
-    return _generation_task(parts, made, scorer, traits, context, key, where)
+        return _choice_task(parts, made[1], scorer).as_task()
+    return _generation_task(parts, made, scorer, traits, context, key, where).as_task()
 
 
 def _choice_task(parts: Parts, made: tuple[Any, ...], scorer: Scorer | None) -> YamlTask:
@@ -231,10 +231,6 @@ def _prompt(parts: Parts, traits: ModelTraits, context: OpenContext, source_hash
     is_whole = config.class_ is None and config.doc_to_text is None
     takes_messages = parts.messages is not None and (traits.kind == "chat" or is_whole)
 
-    def text_hook(doc: Any, *_: Any, **rounds: Any) -> Any:
-        return parts.rounds.text(doc, **rounds) if rounds and parts.rounds.text is not None else parts.text(doc)
-
-    raw_hooks = GuestHooks(parts.visual, text_hook, parts.messages, parts.target, doc_to_choice=parts.choices)
     return Prompt(
         fingerprint=f"{rows.fingerprint}:{source_hash[:12]}",
         text_form=parts.text,
@@ -243,7 +239,9 @@ def _prompt(parts: Parts, traits: ModelTraits, context: OpenContext, source_hash
         column_visuals=column_visuals(rows, column) if column is not None else None,
         visual_form=None if column is not None else parts.visual,
         messages_form=parts.messages if takes_messages else None,
-        raw_hooks=raw_hooks,
+        target_form=parts.target,
+        next_round=parts.rounds.text or (lambda doc, **_: parts.text(doc)),
+        next_messages=parts.messages,
         system=(Message("system", (Text(context.system_prompt),)),) if context.system_prompt else (),
         sees_media=config.process_results_use_image or config.output_type == "generate_until_multi_round",
         fewshot=fewshot_prefix(parts, context.seed) if parts.n_fewshot else None,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from polymeter.core.parts import Modality, Part, Text
-from polymeter.core.request import GuestHooks, Message
-from polymeter.core.task import Sample
+from polymeter.core.request import Message
+from polymeter.core.task import RowFunctions, Sample, Samples
 from polymeter.formats.task_yaml.forms import Form
 from polymeter.formats.task_yaml.visuals import from_chat, from_hook, from_override, modalities_of
 
@@ -25,7 +25,9 @@ class Prompt:
         column_visuals: Row number → parts, when ``doc_to_visual`` is a column.
         visual_form: ``doc_to_visual`` as a function of the full row, when it is one.
         messages_form: ``doc_to_messages``, when the model is to get it.
-        raw_hooks: Hooks for foreign models.
+        target_form: ``doc_to_target``.
+        next_round: ``doc_to_text`` with the arguments of a later round.
+        next_messages: ``doc_to_messages``, whether or not the model is to get it.
         system: The system message, if there is one.
         sees_media: Whether text hooks get the row with media.
         fewshot: Examples before a sample's question.
@@ -40,7 +42,9 @@ class Prompt:
     column_visuals: Callable[[int], tuple[Part, ...]] | None
     visual_form: Form | None
     messages_form: Callable[..., Any] | None
-    raw_hooks: GuestHooks
+    target_form: Form
+    next_round: Callable[..., Any] | None
+    next_messages: Callable[..., Any] | None
     system: tuple[Message, ...] = ()
     sees_media: bool = False
     fewshot: Callable[[Sample], str] | None = None
@@ -96,9 +100,16 @@ class Prompt:
             return ()
         return from_hook(self.visual_form(full_row(sample)), f"{self.fingerprint}:{sample.index}")
 
-    def hooks(self, sample: Sample) -> GuestHooks:
-        """The hooks of one sample, for foreign models."""
-        return replace(self.raw_hooks, full_doc=sample.full_doc)
+    def row_functions(self, samples: Samples) -> RowFunctions:
+        """What wrapped models may ask about the task's rows."""
+        target, choices = self.target_form, self.choice_form
+        return RowFunctions(
+            full_doc=lambda index: samples[index].full_doc(),
+            target=lambda index: target(samples[index].full_doc()),
+            choices=None if choices is None else lambda index: choices(samples[index].full_doc()),
+            next_round=self.next_round,
+            next_messages=self.next_messages,
+        )
 
     def modalities(self, sample: Sample) -> frozenset[Modality]:
         """What a model must take for this sample."""

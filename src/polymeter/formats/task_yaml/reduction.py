@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from polymeter.core.codec import jsonable
 from polymeter.core.errors import ScoreError, boundary
 from polymeter.core.metric import Aggregation
-from polymeter.core.task import ReduceContext, Result, Row
+from polymeter.core.task import ReduceContext, Result, ScoredRow
 from polymeter.formats.task_yaml.metrics import BoundMetric
 from polymeter.stats.reduction import MetricPlan, reduce_rows
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 def reduce_task(
     task: str,
-    rows: Iterable[Row],
+    rows: Iterable[ScoredRow],
     metrics: Sequence[BoundMetric],
     filters: Sequence[str],
     context: ReduceContext,
@@ -67,7 +67,7 @@ def reduce_task(
     return ordered + [result for result in usual if result.subset]
 
 
-def _reduced(rows: Iterable[Row], plans: Sequence[MetricPlan], context: ReduceContext) -> list[Result]:
+def _reduced(rows: Iterable[ScoredRow], plans: Sequence[MetricPlan], context: ReduceContext) -> list[Result]:
     """All together in one pass; one by one where that fails, so that a failure is told of its own metric only."""
     if not plans:
         return []
@@ -96,10 +96,10 @@ def _guarded(do: Callable[[], T], context: ReduceContext) -> T | None:
 class _Numbers:
     """Rows whose dictionaries under some keys stand for the number that they hold."""
 
-    def __init__(self, rows: Iterable[Row], score_key: str, keys: frozenset[tuple[str, str]]) -> None:
+    def __init__(self, rows: Iterable[ScoredRow], score_key: str, keys: frozenset[tuple[str, str]]) -> None:
         self._rows, self._score_key, self._keys = rows, score_key, keys
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[ScoredRow]:
         for row in self._rows:
             score = row.score
             held = [key for key in self._keys if score is not None and isinstance(score.values.get(key), Mapping)]
@@ -110,7 +110,7 @@ class _Numbers:
             yield replace(row, score=replace(score, values={**score.values, **numbers}))
 
 
-def _gather(rows: Iterable[Row], own: dict[tuple[str, str], BoundMetric]) -> dict[tuple[str, str], list[Any]]:
+def _gather(rows: Iterable[ScoredRow], own: dict[tuple[str, str], BoundMetric]) -> dict[tuple[str, str], list[Any]]:
     values: dict[tuple[str, str], list[Any]] = {key: [] for key in own}
     for row in rows:
         if row.score is not None:

@@ -5,15 +5,24 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PolymeterError, ScoreError
 from polymeter.core.identity import seed_for
 from polymeter.core.parts import Text
-from polymeter.core.request import Ask, ChoiceLogprob, Loglikelihood, Message, Origin, Protocol, Request
-from polymeter.core.role_client import RoleClient
-from polymeter.core.task import Needs, ReduceContext, Result, Rollout, RolloutSteps, Row, Sample, Score, TaskSpec
+from polymeter.core.request import ChoiceLogprob, Loglikelihood, Message, Origin, Parameters, Protocol, Request
+from polymeter.core.task import (
+    Needs,
+    ReduceContext,
+    Result,
+    Rollout,
+    RolloutSteps,
+    Sample,
+    Score,
+    ScoredRow,
+    Task,
+    TaskSpec,
+)
 from polymeter.formats.task_yaml.choices import choice_values, likelihood_values
 from polymeter.formats.task_yaml.config import TaskConfig
 from polymeter.formats.task_yaml.filters import Reading
@@ -100,7 +109,7 @@ class YamlTask(ABC):
 
     @property
     @abstractmethod
-    def asks(self) -> Sequence[Ask]:
+    def asks(self) -> Sequence[Parameters]:
         """What its requests ask for."""
 
     @abstractmethod
@@ -108,21 +117,36 @@ class YamlTask(ABC):
         """Ask about one sample."""
 
     @abstractmethod
-    def score(self, sample: Sample, played: Rollout, ask: RoleClient) -> Score:
+    def score(self, sample: Sample, played: Rollout) -> Score:
         """Score the answers of one sample."""
 
-    def reduce(self, rows: Iterable[Row], context: ReduceContext) -> list[Result]:
+    def reduce(self, rows: Iterable[ScoredRow], context: ReduceContext) -> list[Result]:
         """Results from rows in sample order."""
         return reduce_task(self.spec.name, rows, self._metrics, self._filters, context, self.config.score_key)
 
-    def finish(self, results: Sequence[Result], report_path: Path) -> None:
-        """Nothing is left to do."""
-        return None
-
     def _origin(self, sample: Sample, raw: Mapping[str, Any], protocol: Protocol = "single") -> Origin:
         metadata = {**self._metadata, "doc_id": sample.index}
-        hooks = self.prompt.hooks(sample)
-        return Origin(self.spec.name, sample.id, self._split, sample.index, protocol, raw, metadata, hooks)
+        return Origin(self.spec.name, sample.id, self._split, sample.index, protocol, raw, metadata)
+
+    def as_task(self) -> Task:
+        """The record that the engine plays."""
+        return Task(
+            spec=self.spec,
+            needs=self.needs,
+            samples=self.samples,
+            rollout=self.play,
+            score=self.score,
+            reduce=self.reduce,
+            row_functions=self.prompt.row_functions(self._samples),
+            parameters=tuple(self.asks),
+            fingerprint=self.fingerprint,
+            score_digest=self.score_digest,
+            is_guest=self.is_guest,
+            is_thread_safe=self.is_thread_safe,
+            batch_size=self.batch_size,
+            num_fewshot=self.num_fewshot,
+            notes=self.notes,
+        )
 
 
 class GenerationTask(YamlTask):
@@ -149,7 +173,7 @@ class GenerationTask(YamlTask):
         return self
 
     @property
-    def asks(self) -> Sequence[Ask]:
+    def asks(self) -> Sequence[Parameters]:
         """Texts, with the settings of all its requests."""
         return (self._generation.ask,)
 
@@ -165,7 +189,7 @@ class GenerationTask(YamlTask):
         seeds = [seed_for(seed, name, sample.id, j) for j in range(self.config.repeats)]
         yield tuple([Request(messages, plan.with_seeds(item), origin) for item in seeds])
 
-    def score(self, sample: Sample, played: Rollout, ask: RoleClient) -> Score:
+    def score(self, sample: Sample, played: Rollout) -> Score:
         """Score the answers of one sample.
 
         Raises:
@@ -214,7 +238,7 @@ class ChoiceTask(YamlTask):
         return self
 
     @property
-    def asks(self) -> Sequence[Ask]:
+    def asks(self) -> Sequence[Parameters]:
         """The likelihood of continuations."""
         return (Loglikelihood(()),)
 
@@ -239,7 +263,7 @@ class ChoiceTask(YamlTask):
         empty = Request((Message("user", (Text(""),)),), Loglikelihood(tuple(choices)), origin)
         yield (request, empty)
 
-    def score(self, sample: Sample, played: Rollout, ask: RoleClient) -> Score:
+    def score(self, sample: Sample, played: Rollout) -> Score:
         """Score the likelihoods of one sample.
 
         Raises:
@@ -290,7 +314,7 @@ class OwnChoiceTask(ChoiceTask):
         self._names = frozenset(metric.name for metric in self._metrics)
         return self
 
-    def score(self, sample: Sample, played: Rollout, ask: RoleClient) -> Score:
+    def score(self, sample: Sample, played: Rollout) -> Score:
         """Score the likelihoods of one sample."""
         pairs = [
             (item.logprob, item.is_greedy)

@@ -28,7 +28,7 @@ def split_stages(text: str) -> tuple[str, str] | None:
 
 def can_draw(traits: ModelTraits) -> bool:
     """Whether a model is asked for the drawing: it is known to draw, and does not run the stages itself."""
-    return traits.asks.get("generate_image") is True and not traits.drives_stages
+    return traits.requests.get("generate_image") is True and not traits.drives_stages
 
 
 class VisualCotTask(SteppedTask):

@@ -8,7 +8,7 @@ from typing import Any
 
 from polymeter.core.errors import DataError, ModelError
 from polymeter.core.model import BatchModel, ModelTraits
-from polymeter.core.request import Ask, GenerateImage, Output, Request, Response
+from polymeter.core.request import GenerateImage, Output, Parameters, Request, Response
 from polymeter.core.sources import digest, is_pil
 from polymeter.data.formats import load
 
@@ -31,7 +31,7 @@ class Predictions(BatchModel):
         self.display_name = name
         self.traits = ModelTraits(
             name,
-            asks={"generate": True, "generate_image": True, "loglikelihood": False},
+            requests={"generate": True, "generate_image": True, "loglikelihood": False},
             modalities={"text": True, "image": True, "audio": True, "video": True},
         )
         self._answers = _answers(file)
@@ -58,7 +58,7 @@ class Predictions(BatchModel):
             return _failed(f"The prediction file has no row with the index {sample!r}.")
         answer = self._answers[sample]
         items = answer if isinstance(answer, list) else [answer]
-        outputs = [_output(request.ask, item) for item in items]
+        outputs = [_output(request.parameters, item) for item in items]
         if not outputs or None in outputs:
             return _failed(f"The prediction file has no answer for the index {sample!r}: {_shown(items)}.")
         return Response(tuple(output for output in outputs if output is not None))
@@ -85,7 +85,7 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, (list, tuple)) else value
 
 
-def _output(ask: Ask, item: Any) -> Output | None:
+def _output(ask: Parameters, item: Any) -> Output | None:
     """An answer of the kind that is asked for; ``None`` where it is none."""
     if isinstance(ask, GenerateImage):
         return Output(images=(item,)) if is_pil(item) else None

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from polymeter.extend import (
     ALL_READY,
-    Ask,
     BatchModel,
     Error,
     GenerateImage,
     ModelError,
     ModelTraits,
     Output,
+    Parameters,
     PlanError,
     PolymeterError,
     Request,
@@ -62,7 +62,7 @@ class ShapesModel(BatchModel):
             )
         self.traits = ModelTraits(
             family="shapes",
-            asks={"generate": False, "loglikelihood": False, "generate_image": True},
+            requests={"generate": False, "loglikelihood": False, "generate_image": True},
             modalities={"text": True, "image": True, "audio": False, "video": False},
         )
         self._error_rate = float(error_rate)
@@ -78,25 +78,27 @@ class ShapesModel(BatchModel):
             "opencv": _opencv_version(),
         }
 
-    def ignores(self, ask: Ask) -> Mapping[str, str]:
+    def ignores(self, parameters: Parameters) -> Mapping[str, str]:
         """Settings of other image models, which change nothing here."""
-        return dict.fromkeys(ask.extra, _IGNORED) if isinstance(ask, GenerateImage) else {}
+        return dict.fromkeys(parameters.extra, _IGNORED) if isinstance(parameters, GenerateImage) else {}
 
     def respond(self, requests: list[Request]) -> list[Response]:
         """Draw, or change, every request's images."""
         return [self._respond(request) for request in requests]
 
     def _respond(self, request: Request) -> Response:
-        ask = request.ask
-        if not isinstance(ask, GenerateImage):
-            return Response(error=Error("permanent", f"The model 'shapes' cannot answer {ask.kind!r}."))
+        parameters = request.parameters
+        if not isinstance(parameters, GenerateImage):
+            return Response(error=Error("permanent", f"The model 'shapes' cannot answer {parameters.kind!r}."))
         try:
-            seeds = [ask.seeds[number] if number < len(ask.seeds) else number for number in range(ask.n)]
-            return Response(tuple(Output(images=(self._image(request, ask, seed),)) for seed in seeds))
+            seeds = [
+                parameters.seeds[number] if number < len(parameters.seeds) else number for number in range(parameters.n)
+            ]
+            return Response(tuple(Output(images=(self._image(request, parameters, seed),)) for seed in seeds))
         except PolymeterError as error:
             return Response.failed(error)
 
-    def _image(self, request: Request, ask: GenerateImage, seed: int) -> PILImage:
+    def _image(self, request: Request, parameters: GenerateImage, seed: int) -> PILImage:
         prompt = request.text.strip()
         rng = random.Random(f"{VERSION}\x1f{seed}\x1f{prompt}")
         shown = list(request.images())
@@ -105,7 +107,7 @@ class ShapesModel(BatchModel):
         if shown:
             edit = slipped_edit(read_edit(prompt), self._error_rate, rng)
             return edited(shown[0].open(), edit) if edit else shown[0].open().convert("RGB")
-        width, height = ask.size or (_SIDE, _SIDE)
+        width, height = parameters.size or (_SIDE, _SIDE)
         if min(width, height) < _SMALLEST:
             raise ModelError(f"The model 'shapes' draws no pictures smaller than {_SMALLEST} pixels.")
         if max(width, height) > _LARGEST:

@@ -16,7 +16,7 @@ from polymeter.core.identity import canonical
 from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.parts import Modality
 from polymeter.core.registry import missing_package
-from polymeter.core.request import Ask, Error, GenerateImage, Output, Request, Response
+from polymeter.core.request import Error, GenerateImage, Output, Parameters, Request, Response
 from polymeter.models.diffusers.draw import Artist, Drawn
 from polymeter.models.diffusers.index import Role, kind_of, read_index
 from polymeter.models.diffusers.load import Loaded, check_places, load_pipelines
@@ -141,7 +141,7 @@ class DiffusersModel(BatchModel):
             "packages": {package: package_version(package) for package in packages},
         }
 
-    def ignores(self, ask: Ask) -> Mapping[str, str]:
+    def ignores(self, ask: Parameters) -> Mapping[str, str]:
         """Settings that this pipeline does not take, or that change nothing.
 
         Raises:
@@ -198,10 +198,10 @@ class DiffusersModel(BatchModel):
             free_memory()
 
     def _read(self, request: Request, place: int) -> tuple[Role, list[Row]]:
-        if not isinstance(request.ask, GenerateImage):
-            raise ModelError(f"The model {self._settings.name!r} cannot answer {request.ask.kind!r}; it draws.")
+        if not isinstance(request.parameters, GenerateImage):
+            raise ModelError(f"The model {self._settings.name!r} cannot answer {request.parameters.kind!r}; it draws.")
         assert self._kind is not None
-        return rows_of(replace(request, ask=self._settled(request.ask)), place, self._kind)
+        return rows_of(replace(request, parameters=self._settled(request.parameters)), place, self._kind)
 
     def _settled(self, ask: GenerateImage) -> GenerateImage:
         """An ask with this model's usual settings where it names none."""
@@ -236,7 +236,7 @@ class DiffusersModel(BatchModel):
         return ModelTraits(
             family,
             kind="simple",
-            asks={"generate": False, "loglikelihood": False, "generate_image": True},
+            requests={"generate": False, "loglikelihood": False, "generate_image": True},
             modalities=modalities,
             requires=("image",) if self._kind is not None and self._kind.draw is None else (),
         )

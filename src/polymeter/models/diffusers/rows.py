@@ -69,7 +69,7 @@ def rows_of(request: Request, place: int, kind: Kind) -> tuple[Role, list[Row]]:
         ModelError: The checkpoint cannot draw this: it shows too many images, none where one is needed, something
             that is neither text nor image, or asks with a setting that does not exist.
     """
-    ask = request.ask
+    ask = request.parameters
     assert isinstance(ask, GenerateImage)
     check_names(ask, kind, ModelError)
     prompt, images = _content(request)

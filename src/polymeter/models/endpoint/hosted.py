@@ -88,7 +88,7 @@ class HostedModel(AsyncModel):
         Raises:
             PolymeterError: The request can never be sent.
         """
-        ask = request.ask
+        ask = request.parameters
         if isinstance(ask, Generate):
             return Prepared(self._bodies(request, ask))
         if isinstance(ask, GenerateImage):

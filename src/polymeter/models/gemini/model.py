@@ -17,7 +17,7 @@ from typing import Any
 
 from polymeter.core.errors import DataError, PlanError
 from polymeter.core.model import ModelTraits
-from polymeter.core.request import Ask, Generate, GenerateImage, Loglikelihood, Output, Request
+from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Output, Parameters, Request
 from polymeter.models.endpoint.hosted import HostedModel, body_of, key_from, need_package, turns_of, unknown_settings
 from polymeter.models.endpoint.media import MediaEncoder
 from polymeter.models.gemini.answers import read_output
@@ -143,7 +143,7 @@ class GeminiModel(HostedModel):
         sees = self._kind != "imagen"
         self.traits = ModelTraits(
             family="gemini_api",
-            asks={"generate": sees, "loglikelihood": False, "generate_image": self._kind != "text"},
+            requests={"generate": sees, "loglikelihood": False, "generate_image": self._kind != "text"},
             modalities={"text": True, "image": sees, "audio": sees, "video": sees},
             is_endpoint=True,
         )
@@ -153,7 +153,7 @@ class GeminiModel(HostedModel):
         """The model's id and what is set for every request; neither the key nor the address."""
         return self._identity
 
-    def ignores(self, ask: Ask) -> Mapping[str, str]:
+    def ignores(self, ask: Parameters) -> Mapping[str, str]:
         """Settings of other kinds of models."""
         if isinstance(ask, Loglikelihood):
             return {}

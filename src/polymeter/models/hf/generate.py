@@ -41,12 +41,12 @@ def answer(loaded: Loaded, encoder: Encoder, requests: Sequence[Request]) -> lis
             prompts[place] = encoder.read(request)
         except PolymeterError as error:
             responses[place] = Response.failed(error, "data")
-    ask = requests[0].ask
+    ask = requests[0].parameters
     assert isinstance(ask, Generate)
     decoding = decoding_of(ask)
     batch, places = _encoded(loaded, encoder, prompts, decoding, responses)
     if batch is not None:
-        asks = [requests[place].ask for place in places]
+        asks = [requests[place].parameters for place in places]
         rows = _rows(loaded, encoder, [prompts[place] for place in places], batch, decoding, asks)
         for place, outputs in zip(places, rows, strict=True):
             responses[place] = Response(tuple(outputs))

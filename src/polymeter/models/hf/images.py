@@ -116,7 +116,7 @@ def draw(loaded: Loaded, encoder: Encoder, requests: Sequence[Request]) -> list[
         ModelError: Memory ran out, or the network failed; this concerns all of them.
     """
     painter = _painter(loaded.config)(loaded)
-    ask = requests[0].ask
+    ask = requests[0].parameters
     assert isinstance(ask, GenerateImage)
     responses: list[Response | None] = [None] * len(requests)
     prompts: dict[int, Prompt] = {}
@@ -229,6 +229,6 @@ def _painter(config: Any) -> type[Painter]:
 
 
 def _seeds(request: Request) -> list[int]:
-    ask = request.ask
+    ask = request.parameters
     assert isinstance(ask, GenerateImage)
     return [int(ask.seeds[number]) if number < len(ask.seeds) else number for number in range(ask.n)]

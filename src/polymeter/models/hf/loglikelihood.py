@@ -201,7 +201,7 @@ def _decides_positions(network: Any) -> bool:
 
 
 def _continuations(request: Request) -> tuple[str, ...]:
-    ask = request.ask
+    ask = request.parameters
     if not isinstance(ask, Loglikelihood):
         raise ModelError(f"Continuations cannot be scored for a request that asks {ask.kind!r}.")
     return ask.continuations

@@ -12,7 +12,7 @@ from typing import Any
 from polymeter.core.errors import PlanError
 from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.registry import missing_package
-from polymeter.core.request import Ask, Error, Generate, GenerateImage, Request, Response
+from polymeter.core.request import Error, Generate, GenerateImage, Parameters, Request, Response
 from polymeter.models.hf.config import kind_of, read_config
 from polymeter.models.hf.decoding import ignored
 from polymeter.models.hf.digest import checkpoint_digest, package_version
@@ -152,7 +152,7 @@ class HfModel(BatchModel):
             "packages": {package: package_version(package) for package in packages},
         }
 
-    def ignores(self, ask: Ask) -> Mapping[str, str]:
+    def ignores(self, ask: Parameters) -> Mapping[str, str]:
         """Generation settings that change nothing here."""
         if isinstance(ask, GenerateImage):
             return ignored_image_settings(ask, self._config)
@@ -187,8 +187,8 @@ class HfModel(BatchModel):
             free_memory()
 
     def _respond(self, requests: list[Request]) -> Sequence[Response]:
-        ask = requests[0].ask
-        if not self.traits.asks[ask.kind]:
+        ask = requests[0].parameters
+        if not self.traits.requests[ask.kind]:
             what = f"The model {self._settings.name!r} cannot answer {ask.kind!r}."
             return [Response(error=Error("permanent", what)) for _ in requests]
         assert self._loaded is not None
@@ -208,7 +208,7 @@ class HfModel(BatchModel):
             modalities["video"] = modalities["video"] or modalities["image"]
         return ModelTraits(
             kind.family,
-            asks={"generate": True, "loglikelihood": True, "generate_image": can_draw(self._config)},
+            requests={"generate": True, "loglikelihood": True, "generate_image": can_draw(self._config)},
             modalities=modalities,
             is_completion=not kind.is_speech and not template_of(*self._processing),
         )
@@ -218,7 +218,7 @@ def _alike(requests: Sequence[Request]) -> list[list[int]]:
     """The places of requests whose asks are the same but for seeds (and, of log-likelihoods, continuations)."""
     groups: list[tuple[Any, list[int]]] = []
     for place, request in enumerate(requests):
-        ask = request.ask
+        ask = request.parameters
         settings: Any = replace(ask, seeds=()) if isinstance(ask, (Generate, GenerateImage)) else ask.kind
         members = next((members for known, members in groups if known == settings), None)
         if members is None:

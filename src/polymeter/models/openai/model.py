@@ -17,7 +17,16 @@ from typing import Any, get_args
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.model import AsyncModel, ModelTraits
 from polymeter.core.parts import Modality
-from polymeter.core.request import Ask, Generate, GenerateImage, Loglikelihood, Output, Request, RequestKind, Response
+from polymeter.core.request import (
+    Generate,
+    GenerateImage,
+    Loglikelihood,
+    Output,
+    Parameters,
+    Request,
+    RequestKind,
+    Response,
+)
 from polymeter.models.endpoint.errors import EndpointError, gravest
 from polymeter.models.endpoint.media import MediaEncoder
 from polymeter.models.openai.address import find_address
@@ -168,7 +177,7 @@ class OpenAIModel(AsyncModel):
             **({"images_via": "chat"} if settings.draws_in_chat else {}),
         }
 
-    def ignores(self, ask: Ask) -> Mapping[str, str]:
+    def ignores(self, ask: Parameters) -> Mapping[str, str]:
         """Settings that endpoints have no name for, that ``omit`` leaves out, or that the model refused ahead of the
         run.
         """
@@ -188,7 +197,7 @@ class OpenAIModel(AsyncModel):
         Raises:
             PolymeterError: A medium is missing or broken, or the endpoint takes none.
         """
-        ask = request.ask
+        ask = request.parameters
         if isinstance(ask, Loglikelihood):
             return Prepared(context=self._context(request))
         if isinstance(ask, GenerateImage):
@@ -211,7 +220,7 @@ class OpenAIModel(AsyncModel):
         """
         if not isinstance(prepared, Prepared):
             return await self.respond(request)
-        ask = request.ask
+        ask = request.parameters
         if isinstance(ask, Loglikelihood) and prepared.context is not None:
             return Response((await self._likelihood.answer(prepared.context, ask),))
         if isinstance(ask, GenerateImage) and prepared.drawing is not None:
@@ -303,7 +312,7 @@ def _traits(settings: Settings, logprobs: str) -> ModelTraits:
         modalities |= {"audio": False, "video": False}
         takes = takes_images(settings.name)
         modalities |= {} if takes is None else {"image": takes}
-    return ModelTraits("openai", asks=asks, modalities=modalities, is_endpoint=True, is_completion=is_completion)
+    return ModelTraits("openai", requests=asks, modalities=modalities, is_endpoint=True, is_completion=is_completion)
 
 
 def _one_of(name: str, value: str, known: Sequence[str]) -> None:

@@ -144,7 +144,7 @@ def first_tokens(choice: Mapping[str, Any], continuations: Sequence[str]) -> Fir
     if not any(found):
         raise ModelError(
             f"None of the {len(listed)} likeliest first tokens begins one of the choices alone.",
-            hint="Ask for letters, or use an endpoint with prompt_logprobs or echo.",
+            hint="Parameters for letters, or use an endpoint with prompt_logprobs or echo.",
         )
     floor = listed[-1][1] - 1
     choices = tuple(

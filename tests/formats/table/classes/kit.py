@@ -10,7 +10,7 @@ from typing import Any
 from polymeter.core.parts import is_picture
 from polymeter.core.request import Error, Request, Response
 from polymeter.core.status import SampleStatus
-from polymeter.core.task import ReduceContext, Result, Row, Score
+from polymeter.core.task import ReduceContext, Result, Score, ScoredRow
 from polymeter.formats.table import classes as native
 
 Table = Sequence[Mapping[str, Any]]
@@ -57,13 +57,13 @@ def served(root: Path, rows: Table, name: str = "mine") -> Any:
     return native.class_for(columns)(dataset=name)
 
 
-def played(dataset: Any, answers: Sequence[Any], **judge_kwargs: Any) -> list[Row]:
+def played(dataset: Any, answers: Sequence[Any], **judge_kwargs: Any) -> list[ScoredRow]:
     """Rows with the scores of answers, in the table's order. An answer ``None`` is a failed sample."""
     rows = []
     for place, answer in enumerate(answers):
         line = dataset.data.iloc[place]
         if answer is None:
-            rows.append(Row(str(line["index"]), place, (), None, SampleStatus.ERROR, None))
+            rows.append(ScoredRow(str(line["index"]), place, (), None, SampleStatus.ERROR, None))
             continue
         found = dataset.evaluate_sample(line, answer, **judge_kwargs)
         values = {
@@ -71,11 +71,11 @@ def played(dataset: Any, answers: Sequence[Any], **judge_kwargs: Any) -> list[Ro
         }
         tell = getattr(dataset, "cluster", None)
         cluster = tell(line) if tell else None
-        rows.append(Row(str(line["index"]), place, (), cluster, SampleStatus.OK, Score(values)))
+        rows.append(ScoredRow(str(line["index"]), place, (), cluster, SampleStatus.OK, Score(values)))
     return rows
 
 
-def results(dataset: Any, rows: Sequence[Row], folder: Path) -> dict[str, Result]:
+def results(dataset: Any, rows: Sequence[ScoredRow], folder: Path) -> dict[str, Result]:
     """Results by metric and subset: ``acc``, ``acc category/odd``."""
     found = dataset.results(rows, ReduceContext(folder))
     return {" ".join(filter(None, (result.metric, "/".join(result.subset)))): result for result in found}

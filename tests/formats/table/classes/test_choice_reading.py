@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from polymeter.core.errors import PlanError, UnscoredError
+from polymeter.core.guest_context import answering_through
 from polymeter.core.request import Generate
-from polymeter.core.role_client import answering_through, no_role_client
+from polymeter.core.role_client import no_role_client
 from polymeter.formats.table.classes.multiple_choice.reading import Reading, may_ask, read_choice
 from tests.formats.table.classes.kit import Judge
 
@@ -34,8 +35,8 @@ def test_the_judge_reads_what_the_rules_cannot() -> None:
     text = request.messages[-1].text
     assert "Which is largest?\nA. lion\nB. mouse\nC. whale" in text
     assert _VAGUE in text
-    assert isinstance(request.ask, Generate)
-    assert request.ask.temperature == 0
+    assert isinstance(request.parameters, Generate)
+    assert request.parameters.temperature == 0
     assert read(_VAGUE, Judge("Z")) == Reading(None, "judge")
 
 
@@ -46,7 +47,7 @@ def test_without_a_judge_nothing_is_named() -> None:
 def test_a_verdict_that_is_none_is_asked_for_again() -> None:
     judge = Judge("It could be A or C.", "D", "Answer: it is\nC")
     assert read(_VAGUE, judge) == Reading("C", "judge")
-    asks = [request.ask for request in judge.asked]
+    asks = [request.parameters for request in judge.asked]
     assert [ask.temperature for ask in asks if isinstance(ask, Generate)] == [0, 0.5, 1]
     assert judge.refused == []
 

@@ -12,8 +12,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from polymeter.core.errors import DataError, PlanError, UnscoredError
-from polymeter.core.role_client import answering_through
-from polymeter.core.weights import weights_from
+from polymeter.core.guest_context import answering_through, weights_from
 from tests.formats.table.classes.kit import Judge, played, results, served
 
 

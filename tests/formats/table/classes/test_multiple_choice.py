@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from polymeter.core.errors import DataError, PlanError, UnscoredError
-from polymeter.core.role_client import answering_through
+from polymeter.core.guest_context import answering_through
 from polymeter.data.formats import dump, load
 from polymeter.formats.table.classes.multiple_choice.datasets import ImageMCQDataset, TextMCQDataset
 from tests.formats.table.classes.kit import Judge, played, results, served, write_table

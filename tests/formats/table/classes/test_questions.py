@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from polymeter.core.errors import UnscoredError
-from polymeter.core.role_client import answering_through
+from polymeter.core.guest_context import answering_through
 from polymeter.data.formats import dump
 from polymeter.formats.table.classes.cells import list_of, text_of
 from polymeter.formats.table.classes.questions.datasets import (

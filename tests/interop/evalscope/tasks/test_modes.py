@@ -16,7 +16,7 @@ BOTH = ["multiple_choice_logits", "generation"]
 
 
 def traits(**asks):
-    return ModelTraits(family="x", asks=asks)
+    return ModelTraits(family="x", requests=asks)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def asking(output_type, ask=None, system="", where=None):
 def test_a_prompt_of_pairs_is_text_where_text_is_asked_for() -> None:
     (request,) = asking("generation").requests({"data": [("a", "b"), ("c", "d")]}, Origin("", ""), (1,))
     assert request.text == "ab\ncd"
-    assert request.ask.seeds == (1,)
+    assert request.parameters.seeds == (1,)
 
 
 def test_the_benchmarks_system_prompt_wins_over_the_runs() -> None:
@@ -154,6 +154,6 @@ def test_a_models_name_in_reports_is_the_last_part_of_its_name(name, expected) -
 
 
 def test_endpoints_have_the_defaults_of_a_service():
-    endpoint = ModelTraits("m", asks={"generate": True}, is_endpoint=True)
+    endpoint = ModelTraits("m", requests={"generate": True}, is_endpoint=True)
     assert choose_mode("b", "generation", ["generation"], endpoint, None).eval_type == "service"
     assert choose_mode("b", "generation", ["generation"], traits(generate=True), None).eval_type == "checkpoint"

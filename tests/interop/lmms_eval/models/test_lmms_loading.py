@@ -264,7 +264,7 @@ def test_entry_points_bring_models(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_stub_is_no_ability(tmp_path: Path, stub: str) -> None:
     body = f"def loglikelihood(self, requests):\n    {stub}\n".replace("\nraise", "\n    raise")
     found = traits(tmp_path, ANSWERS + body)
-    assert found.asks == {"generate_image": False, "loglikelihood": False}
+    assert found.requests == {"generate_image": False, "loglikelihood": False}
     assert (found.is_foreign, found.drives_rounds, found.drives_stages) == (True, False, False)
 
 
@@ -273,7 +273,7 @@ def test_what_is_written_is_not_known_to_work_before_it_is_tried(tmp_path: Path)
     body += "def generate_until_multi_round(self, requests):\n    return [['a'] for _ in requests]\n"
     body += "def generate_visual_cot(self, requests):\n    return ['a' for _ in requests]\n"
     found = traits(tmp_path, body)
-    assert found.asks == {"generate_image": False}
+    assert found.requests == {"generate_image": False}
     assert (found.drives_rounds, found.drives_stages) == (True, True)
 
 

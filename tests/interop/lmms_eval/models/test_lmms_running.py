@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from PIL import Image as Pictures
 from polymeter.core.errors import ModelError, PlanError
 from polymeter.core.parts import Audio, Image, Text, Video
 from polymeter.core.request import Generate, Loglikelihood, Message, Origin, Request, Response
+from polymeter.core.rows import RowHandle
+from polymeter.core.task import RowFunctions
 from polymeter.interop.lmms_eval.models import LmmsModel
 from polymeter.interop.lmms_eval.models.base import GenerationResult, TokenCounts, lmms
 from polymeter.interop.lmms_eval.models.rows import Row, as_visual, doc_to_messages, doc_to_visual
@@ -49,6 +52,10 @@ def picture(colour: str) -> Image:
 def request(text: str, *parts: Any, ask: Any = None, **origin: Any) -> Request:
     place = Origin(**{"task": "t", "sample": "0", "split": "test", **origin})
     return Request((Message("user", (*parts, Text(text))),), ask or Generate(), place)
+
+
+def handle(full_doc: Any, **functions: Any) -> RowHandle:
+    return RowHandle(0, RowFunctions(full_doc, **functions), lambda step: nullcontext())
 
 
 def ask(wrapper: lmms, *requests: Request, **reading: bool) -> list[Response]:
@@ -155,15 +162,13 @@ def test_a_losss_sign_is_turned_only_when_the_user_says_so() -> None:
 
 
 def test_a_row_reads_the_dataset_only_when_a_column_is_looked_at() -> None:
-    from polymeter.core.request import GuestHooks
-
     reads: list[int] = []
 
     def full_doc() -> dict[str, Any]:
         reads.append(1)
         return {"a": 1, "b": None}
 
-    row = Row(request("q", picture("red"), hooks=GuestHooks(full_doc=full_doc)))
+    row = Row(request("q", picture("red")), handle(lambda index: full_doc()))
     assert doc_to_visual(row)[0].size == (2, 2)
     assert reads == []
     assert (row["a"], row.get("b"), row.get("c", 3), "a" in row, len(row), dict(row)) == (
@@ -195,7 +200,7 @@ def test_media_as_wrappers_expect_them() -> None:
     assert as_visual(Audio(sound)) == sound
     assert as_visual(Audio("a.wav")) == "a.wav"
     red = picture("red")
-    chat = doc_to_messages(Row(request("q", red, Video("v.mp4", None, 1.0), Audio(sound))))
+    chat = doc_to_messages(Row(request("q", red, Video("v.mp4", None, 1.0), Audio(sound)), None))
     shown = chat[0]["content"][0].pop("url")
     assert shown is not red.open(), "a wrapper may shrink its copy in place"
     assert shown.tobytes() == red.open().tobytes()
@@ -286,17 +291,14 @@ def test_which_method_answers(protocol: str) -> None:
 
 
 def test_rounds_have_seven_elements_of_which_one_asks_for_more() -> None:
-    from polymeter.core.request import GuestHooks
-
     def text(row: Any, **rounds: Any) -> Any:
         return [], f"{row['name']} {rounds['round_idx']}", False, rounds["previous_output"], None
 
-    hooks = GuestHooks(doc_to_text=text, full_doc=lambda: {"name": "n"})
     echo = Echo()
-    ask(echo, request("q", picture("red"), protocol="multi_round", hooks=hooks))
+    ask(echo, request("q", picture("red"), protocol="multi_round"))
     arguments = echo.calls[0][0].args
     assert len(arguments) == 7
-    row = Row(request("q", hooks=hooks))
+    row = Row(request("q"), handle(lambda index: {"name": "n"}, next_round=text))
     assert arguments[3](row) == "q"
     assert arguments[3](row, previous_output=["a"], round_idx=1, lmms_eval_specific_kwargs=None)[1] == "n 1"
     assert doc_to_messages(row, round_idx=2, previous_output=[]) == (

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from polymeter.core.errors import PlanError
+from polymeter.core.guest_context import weights_from
 from polymeter.core.registries import MODELS
-from polymeter.core.weights import weights_from
 from polymeter.interop.ulmeval.models import UlmModel, ulm_model
 from polymeter.interop.ulmeval.models.loading import find_wrapper
 from polymeter.interop.ulmeval.models.zoo import supported_ULM

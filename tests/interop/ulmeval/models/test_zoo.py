@@ -12,9 +12,9 @@ import pytest
 from PIL import Image
 
 from polymeter.core.errors import ModelError, PlanError
+from polymeter.core.guest_context import weights_from
 from polymeter.core.parts import Text
 from polymeter.core.request import GenerateImage, Message, Request
-from polymeter.core.weights import weights_from
 from polymeter.interop.ulmeval.models import UlmModel, ulm_model
 from polymeter.interop.ulmeval.models.base import BaseModel
 from polymeter.interop.ulmeval.models.native import sort_arguments
@@ -129,7 +129,7 @@ def test_the_backend_itself_runs_in_an_evaluation(janus: str) -> None:
             ulm_model("Janus-Pro-1B", dtpe="float32")
     assert ulm_model("Janus-Pro-7B", model_path=janus).identity == model.identity
     assert isinstance(model, HfModel)
-    assert model.traits.asks["generate_image"] is True
+    assert model.traits.requests["generate_image"] is True
 
 
 def test_every_name_says_what_runs_it() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from polymeter.core.task import MetricKey, ReduceContext, Result, Row
+from polymeter.core.task import MetricKey, ReduceContext, Result, ScoredRow
 from polymeter.formats.table.classes.cells import text_of
 from polymeter.metrics.basic import MEAN
 from polymeter.stats import MetricPlan, reduce_rows
@@ -22,7 +22,7 @@ _NO_FILTER = "none"
 
 
 def sorted_results(
-    rows: Iterable[Row], data: pd.DataFrame, metrics: Mapping[str, bool], context: ReduceContext
+    rows: Iterable[ScoredRow], data: pd.DataFrame, metrics: Mapping[str, bool], context: ReduceContext
 ) -> list[Result]:
     """Means with their intervals: of each metric over all rows, then over the rows of each subset ``(column, value)``.
 
@@ -45,7 +45,7 @@ def sorted_results(
     return sorted(found, key=lambda result: order[result.metric, result.filter])
 
 
-def _keys(rows: Sequence[Row], metrics: Mapping[str, bool]) -> list[MetricKey]:
+def _keys(rows: Sequence[ScoredRow], metrics: Mapping[str, bool]) -> list[MetricKey]:
     """The metrics that rows have, in the order in which the class names them, then as they appear."""
     found: dict[MetricKey, None] = {}
     for row in rows:

@@ -17,6 +17,7 @@ from polymeter.core.identity import fingerprint, source_hash
 from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.parts import Modality
 from polymeter.core.request import Error, Generate, Output, Request, RequestKind, Response, Usage
+from polymeter.core.rows import RowAccess
 from polymeter.core.secrets import without_secrets
 from polymeter.guests import contained
 
@@ -71,7 +72,7 @@ class CustomBackend(BatchModel):
 
     def __init__(self, custom: CustomModel) -> None:
         self._custom = custom
-        self.traits = ModelTraits(family="custom", asks=_ASKS, modalities=_TAKES, is_foreign=True)
+        self.traits = ModelTraits(family="custom", requests=_ASKS, modalities=_TAKES, is_foreign=True)
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -94,7 +95,7 @@ class CustomBackend(BatchModel):
         Raises:
             ModelError: It raised, or gave another number of answers than it was asked for.
         """
-        inputs = [origin_input(request) for request in requests]
+        inputs = [origin_input(request, self.rows) for request in requests]
         prompts = [_text(request) for request in requests]
         doing = f"predict of {type(self._custom).__name__}"
         given: Any
@@ -106,13 +107,13 @@ class CustomBackend(BatchModel):
         return [_response(answer, doing) for answer in given]
 
 
-def origin_input(request: Request) -> dict[str, Any]:
+def origin_input(request: Request, rows: RowAccess | None = None) -> dict[str, Any]:
     """A request as the prompt that its benchmark made, or would have made: ``data``, ``index``, ``system_prompt``,
     ``raw_input``; a conversation of several turns as ``messages`` too.
     """
     origin = request.origin
-    if origin is not None and origin.hooks is not None and origin.hooks.prompt is not None:
-        return dict(origin.hooks.prompt)
+    if origin is not None and origin.prompt is not None:
+        return dict(origin.prompt)
     turns = [message for message in request.messages if message.role != "system"]
     systems = [message.text for message in request.messages if message.role == "system"]
     found: dict[str, Any] = {"data": [_text(request)], "index": 0}
@@ -123,8 +124,9 @@ def origin_input(request: Request) -> dict[str, Any]:
     if origin is not None:
         place = origin.sample.rpartition("/")[2]
         found["index"] = int(place) if place.isdecimal() else origin.index
-        if origin.hooks is not None and origin.hooks.full_doc is not None:
-            found["raw_input"] = origin.hooks.full_doc()
+        row = rows(origin) if rows is not None else None
+        if row is not None:
+            found["raw_input"] = row.full_doc()
     return found
 
 
@@ -135,7 +137,7 @@ def _text(request: Request) -> str:
 
 def infer_config(request: Request) -> dict[str, Any]:
     """The generation settings of a request by their usual names; what is not set is absent."""
-    ask = request.ask
+    ask = request.parameters
     if not isinstance(ask, Generate):
         return {}
     named = {

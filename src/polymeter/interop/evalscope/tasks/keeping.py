@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polymeter.core.task import ReduceContext, Row
+from polymeter.core.task import ReduceContext, ScoredRow
 from polymeter.interop.evalscope.tasks.reduction import Reduced, Reduction
 from polymeter.interop.evalscope.tasks.reviewing import Review, Reviewer
 
@@ -27,9 +27,9 @@ class NoReduction(Reduction):
 
     def reduce(
         self,
-        rows: Iterable[Row],
+        rows: Iterable[ScoredRow],
         prepared: Sequence[Prepared],
-        contents_of: Callable[[Row], list[Any]],
+        contents_of: Callable[[ScoredRow], list[Any]],
         context: ReduceContext,
     ) -> Reduced:
         """No results and no report."""

@@ -69,7 +69,7 @@ def choose_mode(
     _check_known(name, wish)
     ask = _ASKS[wish]
     if ask == "loglikelihood":
-        has_logprobs = False if eval_type in _ONLY_TEXT else traits.asks.get("loglikelihood")
+        has_logprobs = False if eval_type in _ONLY_TEXT else traits.requests.get("loglikelihood")
         takes_text = OutputType.GENERATION in allowed
         if has_logprobs is False and not takes_text:
             raise PlanError(

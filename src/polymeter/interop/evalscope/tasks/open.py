@@ -17,8 +17,8 @@ from polymeter.core.format import OpenContext
 from polymeter.core.identity import canonical, fingerprint
 from polymeter.core.model import ModelTraits
 from polymeter.core.parts import Modality
-from polymeter.core.request import Ask, Loglikelihood, Origin
-from polymeter.core.task import Needs, TaskSpec
+from polymeter.core.request import Loglikelihood, Origin, Parameters
+from polymeter.core.task import Needs, Task, TaskSpec
 from polymeter.guests import contained, seeded
 from polymeter.guests.authors import authors_code
 from polymeter.guests.imports import GUEST_LOCK
@@ -43,7 +43,7 @@ _LOOKED_AT = 16
 _VERSION = 1
 
 
-def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> AdapterTask:
+def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
     """The benchmark bound to a model. Runs its authors' code.
 
     Raises:
@@ -75,7 +75,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> A
     reviewing, reducing = (PredictionKeeper, NoReduction) if told.predict_only else (Reviewer, Reduction)
     reviewer = reviewing(adapter, told.judge_strategy, mode.eval_type, _judge(told) if has_judge else None)
     reduction = reducing(spec.name, adapter, told.model_id, is_analysed=is_analysed)
-    return AdapterTask(spec, identity, adapter, prepared, asking, reviewer, reduction, context.seed)
+    return AdapterTask(spec, identity, adapter, prepared, asking, reviewer, reduction, context.seed).as_task()
 
 
 def _config(meta: BenchmarkMeta, told: AdapterRunOptions, context: OpenContext) -> dict[str, Any]:
@@ -180,7 +180,7 @@ def _digest_of_prompts(prepared: list[Prepared]) -> str:
     return state.hexdigest()
 
 
-def _ask(mode: Mode, context: OpenContext) -> Ask:
+def _ask(mode: Mode, context: OpenContext) -> Parameters:
     if mode.ask == "loglikelihood":
         return Loglikelihood(())
     if mode.ask == "generate_image":

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from polymeter.core.errors import ScoreError
 from polymeter.core.identity import seed_for
 from polymeter.core.metric import Aggregation
-from polymeter.core.task import MetricKey, ReduceContext, Result, Row
+from polymeter.core.task import MetricKey, ReduceContext, Result, ScoredRow
 from polymeter.interop.evalscope.tasks.analysis import analyse
 from polymeter.interop.evalscope.tasks.base import DataAdapter
 from polymeter.stats import estimate
@@ -73,9 +73,9 @@ class Reduction:
 
     def reduce(
         self,
-        rows: Iterable[Row],
+        rows: Iterable[ScoredRow],
         prepared: Sequence[Prepared],
-        contents_of: Callable[[Row], list[Any]],
+        contents_of: Callable[[ScoredRow], list[Any]],
         context: ReduceContext,
     ) -> Reduced:
         """Metrics of each subset, and the report, which is written below the context's folder.
@@ -83,7 +83,7 @@ class Reduction:
         Raises:
             ScoreError: The adapter gave metrics of another form than a list of name, score and number.
         """
-        by_subset: dict[str, list[Row]] = {}
+        by_subset: dict[str, list[ScoredRow]] = {}
         for row in rows:
             if row.score is not None:
                 by_subset.setdefault(prepared[row.index].subset, []).append(row)
@@ -101,7 +101,7 @@ class Reduction:
             none = tuple(Result(metric, "none", None, 0) for metric in self._adapter.metric_list)
             return Reduced(none, None, folder)
         report = self._adapter.gen_report(subset_score_map=scores, model_name=folder.name)
-        if self._is_analysed and context.ask is not None:
+        if self._is_analysed and context.role_client is not None:
             self._analyse(report, context)
         folder.mkdir(parents=True, exist_ok=True)
         file = folder / f"{self._name}.json"
@@ -112,21 +112,21 @@ class Reduction:
 
     def _analyse(self, report: Report, context: ReduceContext) -> None:
         """Let the judge write about the report. Its failure is told, and costs no number."""
-        assert context.ask is not None
+        assert context.role_client is not None
         try:
-            report.analysis = analyse(report, context.ask)
+            report.analysis = analyse(report, context.role_client)
         except ScoreError as error:
             if context.failed is None:
                 raise
             context.failed(error)
 
     def _reviews(
-        self, rows: Sequence[Row], prepared: Sequence[Prepared], contents_of: Callable[[Row], list[Any]]
+        self, rows: Sequence[ScoredRow], prepared: Sequence[Prepared], contents_of: Callable[[ScoredRow], list[Any]]
     ) -> list[dict[str, Any]]:
         """Reviews in the shape that adapters know, for those that read more than results."""
         return [self._review(row, prepared[row.index], contents_of(row)) for row in rows]
 
-    def _review(self, row: Row, item: Prepared, contents: Sequence[Any]) -> dict[str, Any]:
+    def _review(self, row: ScoredRow, item: Prepared, contents: Sequence[Any]) -> dict[str, Any]:
         score = row.score
         assert score is not None
         logged = score.log.get("reviews", [])
@@ -164,7 +164,7 @@ def model_id_of(args: Any) -> str:
     return name.rstrip("/").rpartition("/")[2].replace(":", "-") or "model"
 
 
-def _results_of(rows: Sequence[Row]) -> list[Any]:
+def _results_of(rows: Sequence[ScoredRow]) -> list[Any]:
     """What ``match`` gave for each record: itself where every record has one answer, else lists."""
     lists = [row.score.values[REVIEW_KEY] for row in rows if row.score is not None]
     return [item[0] for item in lists] if all(len(item) == 1 for item in lists) else [list(item) for item in lists]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, ScoreError
-from polymeter.core.role_client import current_role_client
+from polymeter.core.guest_context import current_role_client
 from polymeter.interop.evalscope.tasks.report_tables import ReportKey, report_rows
 from polymeter.interop.evalscope.tasks.scores import macro_mean, micro_mean
 

@@ -9,7 +9,17 @@ from typing import Any
 
 from polymeter.core.errors import DataError, ScoreError
 from polymeter.core.parts import Audio, Image, Part, Text, Video
-from polymeter.core.request import Ask, Generate, GenerateImage, Loglikelihood, Message, Origin, Request, Response, Role
+from polymeter.core.request import (
+    Generate,
+    GenerateImage,
+    Loglikelihood,
+    Message,
+    Origin,
+    Parameters,
+    Request,
+    Response,
+    Role,
+)
 from polymeter.interop.evalscope.tasks.constants import OutputType
 
 _ROLES: dict[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
@@ -28,7 +38,7 @@ class Asking:
     """
 
     output_type: str
-    ask: Ask
+    ask: Parameters
     system_prompt: str
     images: Path
 

@@ -10,8 +10,7 @@ from typing import Any
 
 from polymeter.core.errors import ScoreError
 from polymeter.core.identity import seed_for
-from polymeter.core.request import Ask, Generate, GenerateImage, GuestHooks, Loglikelihood, Origin
-from polymeter.core.role_client import RoleClient
+from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Origin, Parameters
 from polymeter.core.samples import SampleView
 from polymeter.core.task import (
     MetricKey,
@@ -20,9 +19,11 @@ from polymeter.core.task import (
     Result,
     Rollout,
     RolloutSteps,
-    Row,
+    RowFunctions,
     Sample,
     Score,
+    ScoredRow,
+    Task,
     TaskSpec,
 )
 from polymeter.guests import contained
@@ -128,7 +129,7 @@ class AdapterTask:
         return PreparedSamples(self.spec.name, self._prepared)
 
     @property
-    def asks(self) -> Sequence[Ask]:
+    def asks(self) -> Sequence[Parameters]:
         """What its requests ask for."""
         return (self._asking.ask,)
 
@@ -141,7 +142,7 @@ class AdapterTask:
         requests = self._asking.requests(prompt, self._origin(sample, prompt), seeds)
         yield requests if len(requests) > 1 or isinstance(ask, Loglikelihood) else requests[0]
 
-    def score(self, sample: Sample, played: Rollout, ask: RoleClient) -> Score:
+    def score(self, sample: Sample, played: Rollout) -> Score:
         """Review every answer of one record.
 
         Raises:
@@ -165,7 +166,7 @@ class AdapterTask:
             log,
         )
 
-    def reduce(self, rows: Iterable[Row], context: ReduceContext) -> list[Result]:
+    def reduce(self, rows: Iterable[ScoredRow], context: ReduceContext) -> list[Result]:
         """Metrics of each subset, and the report."""
         self._reduced = self._reduction.reduce(rows, self._prepared, self._contents_of, context)
         return list(self._reduced.results)
@@ -178,7 +179,33 @@ class AdapterTask:
         with contained():
             self.adapter.post_process_report(reduced.report, report_path=str(reduced.folder))
 
-    def _contents_of(self, row: Row) -> list[Any]:
+    def as_task(self) -> Task:
+        """The record that the engine plays."""
+        samples = self.samples
+        return Task(
+            spec=self.spec,
+            needs=self.needs,
+            samples=samples,
+            rollout=self.play,
+            score=self.score,
+            reduce=self.reduce,
+            finish=self.finish,
+            row_functions=RowFunctions(
+                full_doc=lambda index: samples[index].full_doc(),
+                target=lambda index: self.adapter.get_gold_answer(samples[index].full_doc()),
+                choices=lambda index: self._prepared[index].prompt.get("multi_choices") or None,
+            ),
+            parameters=tuple(self.asks),
+            fingerprint=self.fingerprint,
+            score_digest=self.score_digest,
+            is_guest=self.is_guest,
+            is_thread_safe=self.is_thread_safe,
+            limits_subsets=self.limits_itself,
+            num_fewshot=self.num_fewshot,
+            notes=self.notes,
+        )
+
+    def _contents_of(self, row: ScoredRow) -> list[Any]:
         return self._asking.contents(self._prepared[row.index].prompt, row.responses())
 
     def _values(self, results: list[Any]) -> dict[MetricKey, Any]:
@@ -192,16 +219,9 @@ class AdapterTask:
         return {**values, REVIEW_KEY: results}
 
     def _origin(self, sample: Sample, prompt: Mapping[str, Any]) -> Origin:
-        choices = prompt.get("multi_choices")
-        hooks = GuestHooks(
-            doc_to_target=self.adapter.get_gold_answer,
-            full_doc=sample.full_doc,
-            doc_to_choice=None if not choices else lambda doc: list(choices),
-            prompt=prompt,
-        )
         metadata = {"task": self.spec.name, "doc_id": sample.index, "subset": sample.subset[0]}
         split = self.adapter.eval_split or ""
-        return Origin(self.spec.name, sample.id, split, sample.index, metadata=metadata, hooks=hooks)
+        return Origin(self.spec.name, sample.id, split, sample.index, metadata=metadata, prompt=prompt)
 
 
 def _add_mean(values: dict[MetricKey, Any], metric: str, results: Sequence[Any]) -> None:

@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 from polymeter.core.errors import ModelError
 from polymeter.core.request import Generate, Loglikelihood, Origin, Request
+from polymeter.core.rows import RowAccess
 from polymeter.interop.lmms_eval.instance import Instance
 from polymeter.interop.lmms_eval.models.rows import Row, Rows, Target, doc_to_messages, doc_to_text, doc_to_visual
 
@@ -68,7 +69,7 @@ class Call:
             )
 
 
-def make_calls(requests: Sequence[Request], kind: Kind) -> Iterator[Call]:
+def make_calls(requests: Sequence[Request], kind: Kind, rows: RowAccess | None) -> Iterator[Call]:
     """The calls that answer some requests of one group, in order.
 
     One call does, unless two requests about the same row show different things: a wrapper finds what to show by the
@@ -82,7 +83,9 @@ def make_calls(requests: Sequence[Request], kind: Kind) -> Iterator[Call]:
             if call is not None:
                 yield call
             call = Call(method_of(request), origin.task, origin.split)
-        call.rows.setdefault(origin.index, Row(request))
+        if origin.index not in call.rows:
+            handle = rows(origin) if rows is not None and request.origin is not None else None
+            call.rows[origin.index] = Row(request, handle)
         instances = list(_instances(request, origin, call.method, kind))
         call.requests.append(request)
         call.instances.extend(instances)
@@ -93,7 +96,7 @@ def make_calls(requests: Sequence[Request], kind: Kind) -> Iterator[Call]:
 
 def method_of(request: Request) -> Method:
     """The method that answers a request."""
-    if isinstance(request.ask, Loglikelihood):
+    if isinstance(request.parameters, Loglikelihood):
         return "loglikelihood"
     protocol = request.origin.protocol if request.origin is not None else "single"
     by_protocol: Mapping[str, Method] = {
@@ -110,7 +113,7 @@ def generation_kwargs(request: Request, kind: Kind) -> dict[str, Any]:
     A simple wrapper sees the blank line that lmms-eval makes a stop string where the task names none; to a chat
     wrapper only stop strings that somebody wrote are shown.
     """
-    ask = request.ask
+    ask = request.parameters
     written = request.origin.generation_kwargs if request.origin is not None else {}
     if not isinstance(ask, Generate):
         return {}
@@ -128,7 +131,7 @@ def generation_kwargs(request: Request, kind: Kind) -> dict[str, Any]:
 def _instances(request: Request, origin: Origin, method: Method, kind: Kind) -> Iterator[Instance]:
     place = (origin.index, origin.task, origin.split)
     metadata = {"task": origin.task, "doc_id": origin.index, "repeats": 1, "split": origin.split, **origin.metadata}
-    ask, context = request.ask, request.text
+    ask, context = request.parameters, request.text
     if isinstance(ask, Loglikelihood):
         for number, continuation in enumerate(ask.continuations):
             arguments: tuple[Any, ...] = (context, Target(continuation), doc_to_visual, *place)

@@ -120,7 +120,7 @@ class LmmsModel(BatchModel):
         if wrapper is None:
             raise ModelError("The wrapper is not loaded.", hint="Call load() first.")
         responses: list[Response] = []
-        for call in make_calls(requests, self._kind):
+        for call in make_calls(requests, self._kind, self.rows):
             wrapper.task_dict.clear()
             wrapper.task_dict.update(call.task_dict())
             responses.extend(self._answers(wrapper, call))
@@ -183,7 +183,7 @@ def _traits(found: Found, kind: Kind) -> ModelTraits:
     return ModelTraits(
         family=found.name,
         kind=kind,
-        asks=asks,
+        requests=asks,
         modalities={"text": True},
         drives_rounds=is_written(found.cls, "generate_until_multi_round"),
         drives_stages=is_written(found.cls, "generate_visual_cot"),

@@ -12,9 +12,8 @@ from typing import Any
 
 from polymeter.core.errors import ModelError
 from polymeter.core.parts import Audio, Image, Media, Text, Video
-from polymeter.core.request import GuestHooks, Message, Request
-
-_NO_HOOKS = GuestHooks()
+from polymeter.core.request import Message, Request
+from polymeter.core.rows import RowHandle
 
 
 class Row(dict[str, Any]):
@@ -22,18 +21,14 @@ class Row(dict[str, Any]):
 
     Args:
         request: The request.
+        handle: Leads to the task's row and functions; ``None`` where the request comes from no task.
     """
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, handle: RowHandle | None) -> None:
         super().__init__()
         self._request = request
+        self.handle = handle
         self._is_filled = False
-
-    @property
-    def hooks(self) -> GuestHooks:
-        """The task's live functions."""
-        origin = self._request.origin
-        return origin.hooks if origin is not None and origin.hooks is not None else _NO_HOOKS
 
     @property
     def text(self) -> str:
@@ -48,7 +43,7 @@ class Row(dict[str, Any]):
     @property
     def continuations(self) -> tuple[str, ...]:
         """What the request wants the likelihood of."""
-        return tuple(getattr(self._request.ask, "continuations", ()))
+        return tuple(getattr(self._request.parameters, "continuations", ()))
 
     @property
     def visuals(self) -> list[Any]:
@@ -58,14 +53,14 @@ class Row(dict[str, Any]):
     def fits(self, request: Request) -> bool:
         """Whether another request may share this row: it shows and asks for the same."""
         own = self._request
-        is_same_ask = self.continuations == getattr(request.ask, "continuations", ())
+        is_same_ask = self.continuations == getattr(request.parameters, "continuations", ())
         return is_same_ask and (own.messages is request.messages or own.messages == request.messages)
 
     def _fill(self) -> Row:
         if not self._is_filled:
             self._is_filled = True
-            if self.hooks.full_doc is not None:
-                super().update(self.hooks.full_doc())
+            if self.handle is not None:
+                super().update(self.handle.full_doc())
         return self
 
     def __missing__(self, key: str) -> Any:
@@ -134,8 +129,9 @@ def doc_to_text(row: Any, *_: Any, **rounds: Any) -> Any:
     """The prompt of a row; with the arguments of a later round, what the task's own function says comes next."""
     row = _checked(row)
     told = {name: value for name, value in rounds.items() if name != "lmms_eval_specific_kwargs"}
-    hook = row.hooks.doc_to_text
-    return hook(row, **told) if told.get("round_idx") is not None and hook is not None else row.text
+    if told.get("round_idx") is None or row.handle is None or row.handle.functions.next_round is None:
+        return row.text
+    return row.handle.next_round(row, **told)
 
 
 def doc_to_messages(row: Any, *_: Any, **rounds: Any) -> Any:
@@ -146,8 +142,8 @@ def doc_to_messages(row: Any, *_: Any, **rounds: Any) -> Any:
     told = {name: value for name, value in rounds.items() if name != "lmms_eval_specific_kwargs"}
     if told.get("round_idx") is None:
         return [_chat_message(message) for message in row.messages]
-    if row.hooks.doc_to_messages is not None:
-        return row.hooks.doc_to_messages(row, **told)
+    if row.handle is not None and row.handle.functions.next_messages is not None:
+        return row.handle.next_messages(row, **told)
     visuals, text, is_last, outputs, info = doc_to_text(row, **told)
     content = [*({"type": _kind(visual), "url": visual} for visual in visuals or ()), {"type": "text", "text": text}]
     return ([] if is_last else [{"role": "user", "content": content}]), is_last, outputs, info

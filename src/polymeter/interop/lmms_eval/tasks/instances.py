@@ -9,7 +9,6 @@ from typing import Any
 from polymeter.core.errors import ScoreError
 from polymeter.core.identity import seed_for
 from polymeter.core.request import Loglikelihood, Message, Request, Response
-from polymeter.core.role_client import RoleClient
 from polymeter.core.task import Rollout, RolloutSteps, Sample, Score
 from polymeter.formats.task_yaml.forms import guest
 from polymeter.formats.task_yaml.generation import plan_generation
@@ -51,7 +50,7 @@ class InstanceTask(GenerationTask):
         responses = yield tuple(requests)
         return self._in_order(asked, list(responses), len(instances))
 
-    def score(self, sample: Sample, played: Rollout, ask: RoleClient) -> Score:
+    def score(self, sample: Sample, played: Rollout) -> Score:
         """Score the answers: each filter reads those of one instance at a time, and the scorer gets one item for each.
 
         Raises:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import ModelError, PolymeterError
-from polymeter.core.request import Ask, Generate, GenerateImage, Request
+from polymeter.core.request import Generate, GenerateImage, Parameters, Request
 from polymeter.formats.table.items import Item, items_of
 from polymeter.guests.generators import dispatched, own_generators, torch_seeded
 from polymeter.interop.ulmeval.models.base import BaseAPI, BaseModel
@@ -45,7 +45,7 @@ def results(wrapper: Any, request: Request, folder: Path) -> Iterator[Any]:
         DataError: The message cannot be made.
         ModelError: The wrapper gave another number than was asked for, or says itself that it failed.
     """
-    ask = request.ask
+    ask = request.parameters
     if not isinstance(ask, (Generate, GenerateImage)):
         raise ModelError(f"A ulm model gives images and text, not {ask.kind}.")
     items, dataset = items_of(request, folder), dataset_of(request)
@@ -76,7 +76,7 @@ def seeded(seed: int) -> Iterator[None]:
         yield
 
 
-def settings_of(ask: Ask) -> dict[str, Any]:
+def settings_of(ask: Parameters) -> dict[str, Any]:
     """The settings of an ask that a hook may name: those of the field's names, a size as ``size``, ``width`` and
     ``height``.
     """
@@ -91,7 +91,7 @@ def settings_of(ask: Ask) -> dict[str, Any]:
     return {name: value for name, value in told.items() if value is not None}
 
 
-def ignored_settings(cls: type, ask: Ask) -> Mapping[str, str]:
+def ignored_settings(cls: type, ask: Parameters) -> Mapping[str, str]:
     """Settings of an ask that none of a wrapper's hooks names, each with the reason."""
     hooks = [getattr(cls, name) for name in _hook_names(cls)]
     settings = settings_of(ask)

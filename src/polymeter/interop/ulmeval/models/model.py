@@ -18,13 +18,13 @@ from time import perf_counter
 from typing import Any
 
 from polymeter.core.errors import DataError, ModelError, PlanError, PolymeterError, boundary, is_out_of_memory
+from polymeter.core.guest_context import weights_place
 from polymeter.core.identity import source_hash
 from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.parts import Modality
 from polymeter.core.registry import missing_package
-from polymeter.core.request import Ask, Request, Response
+from polymeter.core.request import Parameters, Request, Response
 from polymeter.core.sources import is_pil
-from polymeter.core.weights import weights_place
 from polymeter.formats.table.items import Item, as_items
 from polymeter.guests.constructors import check_arguments, parameters, plain
 from polymeter.guests.contain import without_chatter
@@ -96,7 +96,7 @@ class UlmModel(BatchModel):
         """The wrapper's sources, name and arguments."""
         return self._identity
 
-    def ignores(self, ask: Ask) -> Mapping[str, str]:
+    def ignores(self, ask: Parameters) -> Mapping[str, str]:
         """Settings that the wrapper's hooks do not name: ULMEvalKit hands over the message and the benchmark's name.
         What a function makes has no known hooks before it is made.
         """
@@ -140,7 +140,7 @@ class UlmModel(BatchModel):
         started = perf_counter()
         try:
             with boundary(ModelError, f"The wrapper {type(wrapper).__name__}"), without_chatter():
-                found = outputs(request.ask, results(wrapper, request, folder))
+                found = outputs(request.parameters, results(wrapper, request, folder))
         except PolymeterError as error:
             is_full = is_out_of_memory(error)
             if is_full:
@@ -196,7 +196,7 @@ def _traits(found: Found, own_prompt: Callable[..., Any]) -> ModelTraits:
     return ModelTraits(
         family=found.name,
         kind="simple",
-        asks={"loglikelihood": False},
+        requests={"loglikelihood": False},
         modalities=modalities,
         is_endpoint=bool(getattr(cls, "is_api", False)),
         is_foreign=True,

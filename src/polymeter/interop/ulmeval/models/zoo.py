@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.guest_context import weights_place
 from polymeter.core.model import Model
 from polymeter.core.registries import MODELS
-from polymeter.core.weights import weights_place
 from polymeter.guests.constructors import parameters
 
 _WRAPPER = "A wrapper of yours runs as --model ulm:NAME --model-path FILE."

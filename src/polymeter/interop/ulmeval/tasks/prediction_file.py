@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.environment import environment_set
-from polymeter.core.task import Row
+from polymeter.core.task import ScoredRow
 from polymeter.data.pickles import write_pickle
 from polymeter.formats.table.requests import Asking
 from polymeter.formats.table.roots import file_stem
@@ -34,7 +34,9 @@ def prediction_path(folder: Path, model: str, dataset: str) -> Path:
     return folder / file_stem(dataset) / f"{_safe(model)}_{_safe(dataset)}{_ENDING}"
 
 
-def write_predictions(path: Path, table: Table, asking: Asking, rows: Iterable[Row], *, failed_as_text: bool) -> int:
+def write_predictions(
+    path: Path, table: Table, asking: Asking, rows: Iterable[ScoredRow], *, failed_as_text: bool
+) -> int:
     """Write the file into a folder that holds nothing else.
 
     What an earlier call of ``evaluate`` left beside it goes: authors take such files for their own results of these

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from polymeter.core.errors import DataError
-from polymeter.core.role_client import has_role
-from polymeter.core.task import ReduceContext, Result, Row
+from polymeter.core.guest_context import has_role
+from polymeter.core.task import ReduceContext, Result, ScoredRow
 from polymeter.formats.table.base import TextBaseDataset
 from polymeter.formats.table.classes.built_in import BuiltIn, EveryRow
 from polymeter.formats.table.classes.cells import column, count_of, is_empty, number_of, place_of, required
@@ -111,7 +111,7 @@ class GeneratedImages(BuiltIn):
         # The report shows the reference beside the picture.
         return found if reference is None else {**found, "reference": reference}
 
-    def results(self, rows: Iterable[Row], context: ReduceContext) -> list[Result]:
+    def results(self, rows: Iterable[ScoredRow], context: ReduceContext) -> list[Result]:
         """The metrics over all rows and by ``category``, ``tag`` and the like, without those that no row has. A metric
         is planned for the rows that ask for it.
         """

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from polymeter.core.errors import DataError
 from polymeter.core.status import SampleStatus
-from polymeter.core.task import ReduceContext, Result, Row, Score
+from polymeter.core.task import ReduceContext, Result, Score, ScoredRow
 from polymeter.formats.table.base import ImageBaseDataset, TextBaseDataset
 from polymeter.formats.table.classes.built_in import BuiltIn, EveryRow
 from polymeter.formats.table.classes.cells import column, is_empty, options_of, place_of, required
@@ -92,7 +92,7 @@ class MultipleChoice(BuiltIn):
         values[UNPARSED] = float(reading.how == "none")
         return {**values, "answer": reading.option or "", "explanation": _explained(reading, gold)}
 
-    def results(self, rows: Iterable[Row], context: ReduceContext) -> list[Result]:
+    def results(self, rows: Iterable[ScoredRow], context: ReduceContext) -> list[Result]:
         """The metrics over all questions and by ``split``, ``l2-category`` and ``category``."""
         kept = list(rows)
         found = sorted_results(kept, self.data, self.METRICS, context)
@@ -157,7 +157,7 @@ class CustomTextMCQDataset(TextMCQDataset):
     """Multiple choice without images, of a table without a URL."""
 
 
-def _planned(rows: Sequence[Row], places: Sequence[tuple[str, bool]]) -> dict[str, int]:
+def _planned(rows: Sequence[ScoredRow], places: Sequence[tuple[str, bool]]) -> dict[str, int]:
     """How many questions each protocol would score if no sample had failed: those asked in their original order, and
     those asked in every rotation.
     """
@@ -166,7 +166,7 @@ def _planned(rows: Sequence[Row], places: Sequence[tuple[str, bool]]) -> dict[st
     return {ACC: sum(places[row.index][1] for row in rows), CIRCULAR: whole}
 
 
-def _questions(rows: Sequence[Row], places: Sequence[tuple[str, bool]]) -> list[Row]:
+def _questions(rows: Sequence[ScoredRow], places: Sequence[tuple[str, bool]]) -> list[ScoredRow]:
     """One row per question, with whether all its rotations were answered right. It stands where the question does in
     its original order.
     """
@@ -179,7 +179,7 @@ def _questions(rows: Sequence[Row], places: Sequence[tuple[str, bool]]) -> list[
     verdicts = circular.all_right(hits, Counter(group for group, _ in places))
     originals = {group: index for index, (group, is_original) in enumerate(places) if is_original}
     return [
-        Row(group, originals[group], (), None, SampleStatus.OK, Score({(CIRCULAR, label): verdict}))
+        ScoredRow(group, originals[group], (), None, SampleStatus.OK, Score({(CIRCULAR, label): verdict}))
         for group, verdict in verdicts.items()
         if group in originals
     ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from polymeter.core.errors import PlanError, UnscoredError
-from polymeter.core.role_client import has_role, refuse_verdict
+from polymeter.core.guest_context import has_role, refuse_verdict
 from polymeter.formats.table.classes.multiple_choice.extract import NO_OPTION, can_infer, can_infer_text
 from polymeter.judge import ROLE, LLMJudge, read_grade
 

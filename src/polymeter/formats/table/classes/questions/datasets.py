@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from polymeter.core.task import ReduceContext, Result, Row
+from polymeter.core.task import ReduceContext, Result, ScoredRow
 from polymeter.formats.table.base import ImageBaseDataset, TextBaseDataset
 from polymeter.formats.table.classes.built_in import BuiltIn, EveryRow
 from polymeter.formats.table.classes.cells import column, list_of, required
@@ -75,7 +75,7 @@ class OpenQuestions(BuiltIn):
         score = self._score_yes_no if self._is_yes_no else self._score_open
         return score(line, golds, str(prediction), is_judged)
 
-    def results(self, rows: Iterable[Row], context: ReduceContext) -> list[Result]:
+    def results(self, rows: Iterable[ScoredRow], context: ReduceContext) -> list[Result]:
         """The metrics over all questions and by ``split``, ``l2-category`` and ``category``."""
         metrics = {ACC: True, UNPARSED: False} if self._is_yes_no else self.METRICS
         return sorted_results(rows, self.data, metrics, context)

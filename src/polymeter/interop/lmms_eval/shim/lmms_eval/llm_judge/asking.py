@@ -10,8 +10,8 @@ from typing import Any
 
 from polymeter.core import request as core
 from polymeter.core.errors import ScoreError
+from polymeter.core.guest_context import current_role_client
 from polymeter.core.parts import Image, Part, Text
-from polymeter.core.role_client import current_role_client
 from polymeter.core.sources import sniff_mime
 from polymeter.judge.llm_judge import ROLE
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from polymeter.core.errors import UnscoredError
-from polymeter.core.role_client import refuse_verdict
+from polymeter.core.guest_context import refuse_verdict
 from polymeter.interop.lmms_eval.shim.lmms_eval.llm_judge.protocol import Response
 
 

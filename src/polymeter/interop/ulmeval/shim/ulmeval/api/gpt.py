@@ -12,9 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from polymeter.core.guest_context import current_role_client, refuse_verdict
 from polymeter.core.parts import Image, Part, Text
 from polymeter.core.request import Generate, Message, Request
-from polymeter.core.role_client import current_role_client, refuse_verdict
 from polymeter.core.sources import from_data_url
 from polymeter.formats.table.items import as_items, as_messages
 from polymeter.guests.loggers import guest_logger

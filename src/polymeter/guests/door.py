@@ -1,0 +1,153 @@
+"""The door: the only way into code that Polymeter did not write, in three modes.
+
+*Load* contains the side effects of importing a guest's module and of what it does while a benchmark is opened (see
+``contain``). *Hook* is a call of a benchmark's author: it runs alone, under the process's lock, with Python's and NumPy's
+global generators seeded for what it is about to do; a hook that calls another one stays inside. *Model* is a call of a
+wrapped model: it never holds the lock, and what it calls of its task enters hook mode by itself (``core.rows``).
+
+The lock is the process's, because the generators are: one for all runs and tasks. A hook that waits for a judge leaves
+and finds its generators as it left them. Hooks that are seen to spend their time waiting (for a network, a disk), and
+those of a task that declares itself thread-safe, run beside the lock, several at a time, on generators of their own.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Literal
+
+from polymeter.core.identity import seed_for
+from polymeter.guests.generators import own_generators
+
+Mode = Literal["load", "hook", "model"]
+
+_PROCESS_LOCK = threading.Lock()
+
+
+class _Here(threading.local):
+    """What holds on this thread."""
+
+    mode: Mode | None = None
+    holds_lock = False
+
+
+_here = _Here()
+
+
+def current_mode() -> Mode | None:
+    """The mode in which this thread is inside the door; ``None``: it is outside."""
+    return _here.mode
+
+
+@contextmanager
+def in_mode(mode: Mode) -> Iterator[None]:
+    """Note that this thread runs a guest in a mode, for as long as the block lasts."""
+    before, _here.mode = _here.mode, mode
+    try:
+        yield
+    finally:
+        _here.mode = before
+
+
+class Door:
+    """One run's way through the door.
+
+    Args:
+        run_seed: The run's seed.
+    """
+
+    def __init__(self, run_seed: int) -> None:
+        self._run_seed = run_seed
+
+    @contextmanager
+    def hook(self, task: str, sample: str, step: str) -> Iterator[None]:
+        """Call a hook inside this: alone, with the global generators seeded by run, task, sample and step. On a thread
+        that is inside already nothing changes, and what the hook draws goes on.
+        """
+        if _here.mode == "hook":
+            yield
+            return
+        seed = seed_for(self._run_seed, task, sample, step)
+        if _here.mode == "model":
+            # The wrapper's own stream of random numbers must not notice that it has called a hook.
+            with _locked(), in_mode("hook"), own_generators(seed):
+                yield
+            return
+        with _locked(), in_mode("hook"):
+            _seed(seed)
+            yield
+
+    @contextmanager
+    def hook_beside(self, task: str, sample: str, step: str) -> Iterator[None]:
+        """Call a hook inside this along with others, on generators of its own that give what ``hook`` would give."""
+        if _here.mode == "hook":
+            yield
+            return
+        with in_mode("hook"), own_generators(seed_for(self._run_seed, task, sample, step)):
+            yield
+
+    @contextmanager
+    def left(self) -> Iterator[None]:
+        """Leave while waiting, if this thread holds the lock."""
+        if not _here.holds_lock:
+            yield
+            return
+        state = _random_state()
+        mode, _here.mode = _here.mode, None
+        _release()
+        try:
+            yield
+        finally:
+            _acquire()
+            _here.mode = mode
+            _restore(state)
+
+
+@contextmanager
+def random_state_kept() -> Iterator[None]:
+    """Give the process its random generators back as they were."""
+    state = _random_state()
+    try:
+        yield
+    finally:
+        _restore(state)
+
+
+@contextmanager
+def _locked() -> Iterator[None]:
+    _acquire()
+    try:
+        yield
+    finally:
+        _release()
+
+
+def _acquire() -> None:
+    _PROCESS_LOCK.acquire()
+    _here.holds_lock = True
+
+
+def _release() -> None:
+    _here.holds_lock = False
+    _PROCESS_LOCK.release()
+
+
+def _seed(seed: int) -> None:
+    random.seed(seed)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed(seed)
+
+
+def _random_state() -> tuple[Any, Any]:
+    numpy = sys.modules.get("numpy")
+    return random.getstate(), numpy.random.get_state() if numpy is not None else None
+
+
+def _restore(state: tuple[Any, Any]) -> None:
+    random.setstate(state[0])
+    if state[1] is not None:
+        sys.modules["numpy"].random.set_state(state[1])
