@@ -1,4 +1,4 @@
-"""The lane to a model on this machine: one thread that computes, and a batch that is made ready meanwhile."""
+"""The dispatcher to a model on this machine: one thread that computes, and a batch that is made ready meanwhile."""
 
 from __future__ import annotations
 

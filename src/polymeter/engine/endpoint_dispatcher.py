@@ -1,4 +1,4 @@
-"""The lane to an endpoint: an event loop on a thread of its own.
+"""The dispatcher to an endpoint: an event loop on a thread of its own.
 
 A request passes four stations. It *waits* until it is among the next to be sent; on a decoding thread its media is
 looked at and the model prepares what it will send; then it is *ready*; then it is tried. A try that fails in passing
@@ -55,7 +55,7 @@ class EndpointDispatcher:
         model: The endpoint.
         concurrency: Most requests in flight; ``None``: found by trying (see ``Limiter``).
         prefetcher: Prepares requests, off the event loop.
-        on_done: Takes answered requests; called on a thread of the lane.
+        on_done: Takes answered requests; called on a thread of the dispatcher.
         max_retries: How often a request is asked again after a passing failure. Rate limits do not count as long as
             the endpoint answers others.
         timeout_s: Deadline of one try, in seconds; also the longest ``Retry-After`` that is honoured.
@@ -95,7 +95,6 @@ class EndpointDispatcher:
         self._out = _Out(on_done)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="polymeter-endpoint", daemon=True)
-        self._thread.start()
 
     @property
     def keeps_busy(self) -> int:
@@ -113,7 +112,9 @@ class EndpointDispatcher:
         return {"concurrency": {**self._limiter.summary(), **counts}}
 
     def add(self, asked: Sequence[PendingRequest]) -> None:
-        """Take requests."""
+        """Take requests; the first ones start the loop's thread."""
+        if self._thread.ident is None:
+            self._thread.start()
         self._loop.call_soon_threadsafe(self._take, list(asked))
 
     def poke(self, *, is_quiet: bool) -> None:
@@ -121,6 +122,10 @@ class EndpointDispatcher:
 
     def close(self) -> None:
         """Cancel what is in flight and close connections."""
+        if self._thread.ident is None:
+            self._loop.run_until_complete(self._shut())
+            self._loop.close()
+            return
         asyncio.run_coroutine_threadsafe(self._shut(), self._loop).result(timeout=CLOSE_S)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(timeout=CLOSE_S)
@@ -159,7 +164,7 @@ class EndpointDispatcher:
             self._prefetcher.prepare_each(requests, self._make, partial(self._hand_over, group))
 
     def _hand_over(self, group: Sequence[PendingRequest], made: Sequence[Prepared]) -> None:
-        with suppress(RuntimeError):  # the lane was closed meanwhile, and nobody waits any more
+        with suppress(RuntimeError):  # the dispatcher was closed meanwhile, and nobody waits any more
             self._loop.call_soon_threadsafe(self._take_prepared, group, made)
 
     def _next_group(self, most: int) -> list[PendingRequest]:

@@ -23,6 +23,8 @@ from polymeter.guests.door import Door
 from polymeter.store.journal import AnswerKey
 
 MODEL_ROLE = "model"
+REFUSED = "refused:"
+"""Before the number of a judge's answer that was no verdict, among the lost verdicts of a sample."""
 _CHUNK_TARGET_S = 0.02
 _CHUNK_MOST = 256
 _CHUNK_MOST_MEDIA = 16
@@ -120,7 +122,7 @@ class RunningTask:
 @dataclass(slots=True, eq=False)
 class PendingRequest:
     """A request on its way. ``waiter`` is set for a request made through an RoleClient, whose caller is waiting;
-    ``batch_key`` by a lane that makes batches.
+    ``batch_key`` by a dispatcher that makes batches.
     """
 
     play: RunningSample
@@ -154,8 +156,7 @@ class RunningSample:
     n_waiting: int = 0
     is_single: bool = True
     judge_calls: list[str] = field(default_factory=list)
-    failed_judgements: dict[str, str] = field(default_factory=dict)
-    refused_verdicts: list[str] = field(default_factory=list)
+    lost_verdicts: dict[str, str] = field(default_factory=dict)
     n_asking: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -292,11 +293,8 @@ class RolloutWorker:
             if task.task.is_guest and not play.judge_calls:
                 task.learn_waiting(time.perf_counter() - wall, time.thread_time() - cpu)
         task.asks_judges = task.asks_judges or bool(play.judge_calls)
-        if play.failed_judgements:
-            why = next(iter(play.failed_judgements.values()))
-            raise UnscoredError(f"A judge could not be asked, so this sample has no score. {why}")
-        if play.refused_verdicts:
-            raise UnscoredError(play.refused_verdicts[0])
+        if play.lost_verdicts:
+            raise UnscoredError(_why_unscored(play))
         if play.judge_calls:
             return Score(
                 score.values, score.target, score.answer, score.explanation, score.log, tuple(play.judge_calls)
@@ -362,8 +360,8 @@ class RolloutWorker:
         except UnscoredError as error:
             return Ended(play, SampleStatus.UNSCORED, error=Error.from_exception(error, "score"), returned=returned)
         except PolymeterError as error:
-            is_judged = not (play.failed_judgements or play.refused_verdicts)
-            status = SampleStatus.ERROR if is_judged else SampleStatus.UNSCORED
+            # Code that goes on after a lost verdict fails for want of it: the judge's failure is the reason.
+            status = SampleStatus.UNSCORED if play.lost_verdicts else SampleStatus.ERROR
             kind: ErrorKind = "data" if isinstance(error, DataError) else "score"
             return Ended(play, status, error=Error.from_exception(error, kind), returned=returned)
         return Ended(play, SampleStatus.OK, score, returned=returned)
@@ -378,3 +376,11 @@ class RolloutWorker:
         else:
             with self._door.hook(task.name, sample, hook):
                 yield
+
+
+def _why_unscored(play: RunningSample) -> str:
+    """Why a sample has no score: a judge that could not be asked comes before one that gave no verdict."""
+    for call, why in play.lost_verdicts.items():
+        if not call.startswith(REFUSED):
+            return f"A judge could not be asked, so this sample has no score. {why}"
+    return next(iter(play.lost_verdicts.values()))

@@ -111,7 +111,7 @@ class JournalWriter:
         self._n_pending = 0
         self._has_room = threading.Condition()
         self._thread = threading.Thread(target=self._work, name="journal", daemon=True)
-        self._thread.start()
+        self._beginning = threading.Lock()
 
     def put(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
         """Hand rows of a table to the writer; waits while it is far behind, so that what is not written yet is bounded.
@@ -122,6 +122,7 @@ class JournalWriter:
         self.check()
         if not rows:
             return
+        self._begin()
         with self._has_room:
             self._has_room.wait_for(lambda: self._n_pending < _MOST_PENDING or self._failure is not None)
             self._n_pending += len(rows)
@@ -129,6 +130,7 @@ class JournalWriter:
 
     def flush(self) -> None:
         """Wait until everything put so far is durable against the death of the process."""
+        self._begin()
         done = threading.Event()
         self._queue.put(done)
         done.wait()
@@ -136,8 +138,15 @@ class JournalWriter:
 
     def close(self) -> None:
         """Write what is left and stop."""
+        self._begin()
         self._queue.put(None)
         self._thread.join()
+
+    def _begin(self) -> None:
+        """Start the thread with the first thing that there is to do, so that making a writer starts none."""
+        with self._beginning:
+            if self._thread.ident is None:
+                self._thread.start()
 
     def check(self) -> None:
         """Raise if a write has failed.
