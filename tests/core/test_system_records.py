@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 
 import polymeter
-from polymeter.core import systems as module
-from polymeter.core.errors import PlanError
 from polymeter.core.registry import Target
 from polymeter.core.systems import Command, System, load, shared_claim, systems
 
@@ -49,15 +47,6 @@ def test_what_two_systems_claim_is_named(fields: dict[str, object], claim: str) 
     assert shared_claim(made("one", **fields), made("two", **fields)) == claim
     assert shared_claim(made("one", **fields), made("two")) == ""
     assert shared_claim(made("one"), made("one")) == "the name 'one'"
-
-
-def test_two_systems_with_one_import_root_are_an_error_that_names_both(monkeypatch: pytest.MonkeyPatch) -> None:
-    first, second = (made(name, import_roots={"tool": ()}) for name in ("tool_0", "tool_1"))
-    monkeypatch.setattr(module, "_built_in", lambda: [(first, "here.tool_0")])
-    monkeypatch.setattr(module, "_installed", lambda: [(second, "there.tool_1")])
-    with pytest.raises(PlanError, match="Two systems claim the import root 'tool'") as raised:
-        systems.__wrapped__()
-    assert raised.value.where == "here.tool_0 and there.tool_1"
 
 
 @pytest.mark.parametrize("room", ROOMS)

@@ -2,6 +2,9 @@
 
 Each is one ``System`` record of text in a package of its own: reading it imports nothing else of that package. Nothing
 imports a system; what it offers is reached by name, so one that is not installed is simply not there.
+
+An outside package adds one through the entry point group ``polymeter.interop``. One that cannot be read is a problem
+that listings show, and stops nothing else.
 """
 
 from __future__ import annotations
@@ -12,10 +15,11 @@ import pkgutil
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
-from polymeter.core.errors import PlanError
+from polymeter.core.catalog import Problem
+from polymeter.core.errors import PlanError, PolymeterError, boundary
 from polymeter.core.registry import Target
 
 _BUILT_IN = "polymeter.interop"
@@ -124,22 +128,23 @@ class System:
     library: str = ""
 
 
-@lru_cache(maxsize=1)
 def systems() -> tuple[System, ...]:
-    """Every system there is: those beside Polymeter's own code, then those of installed packages, each by name.
+    """Every system that can be read: those beside Polymeter's own code, then those of installed packages."""
+    return _read()[0]
 
-    Raises:
-        PlanError: if two systems claim the same, or an entry point leads to something else than a ``System``.
+
+def broken_systems() -> tuple[Problem, ...]:
+    """What is wrong with the systems of installed packages that cannot be read; each names its package."""
+    return _read()[1]
+
+
+def offered(kind: Callable[[System], Mapping[str, Target]]) -> dict[str, Target]:
+    """What the systems bring of one kind, by name.
+
+    Args:
+        kind: Which kind: takes one field of a system.
     """
-    by_place: dict[str, System] = {}
-    for system, place in [*_built_in(), *_installed()]:
-        for other_place, other in by_place.items():
-            claim = shared_claim(system, other) if other_place != place else ""
-            if claim:
-                hint = "Only one of them can have it: uninstall the other, or make them one system."
-                raise PlanError(f"Two systems claim {claim}.", where=f"{other_place} and {place}", hint=hint)
-        by_place[place] = system
-    return tuple(by_place.values())
+    return {name: target for system in systems() for name, target in kind(system).items()}
 
 
 def shared_claim(system: System, other: System) -> str:
@@ -206,18 +211,46 @@ def load(target: str) -> object:
     return getattr(module, attribute) if attribute else module
 
 
-def _built_in() -> list[tuple[System, str]]:
+@lru_cache(maxsize=1)
+def _read() -> tuple[tuple[System, ...], tuple[Problem, ...]]:
+    accepted = {f"Polymeter's {system.name!r}": system for system in _built_in()}
+    problems: list[Problem] = []
+    for point in entry_points(group=_GROUP):
+        package = point.dist.name if point.dist else point.value.partition(".")[0]
+        try:
+            system = _loaded(point, package)
+            _refuse_claims(system, point, accepted, package)
+        except PolymeterError as error:
+            problems.append(Problem(error.where or point.value, f"{error.what} {error.hint}"))
+        else:
+            accepted[f"the package {package!r}"] = system
+    return tuple(accepted.values()), tuple(problems)
+
+
+def _refuse_claims(system: System, point: EntryPoint, accepted: Mapping[str, System], package: str) -> None:
+    """Refuse a system that claims what another one has, the first come being the one that stays."""
+    for owner, other in accepted.items():
+        claim = shared_claim(system, other)
+        if claim:
+            raise PlanError(
+                f"Two systems claim {claim}: {owner} and the package {package!r}.",
+                where=point.value,
+                hint="Remove one of them.",
+            )
+
+
+def _built_in() -> list[System]:
     # Found by their folders and not through installation metadata: a checkout on PYTHONPATH has them too.
     spec = importlib.util.find_spec(_BUILT_IN)
     names = sorted(info.name for info in pkgutil.iter_modules(spec.submodule_search_locations if spec else []))
-    return [(importlib.import_module(f"{_BUILT_IN}.{name}").SYSTEM, f"{_BUILT_IN}.{name}") for name in names]
+    return [importlib.import_module(f"{_BUILT_IN}.{name}").SYSTEM for name in names]
 
 
-def _installed() -> list[tuple[System, str]]:
-    found = []
-    for point in entry_points(group=_GROUP):
+def _loaded(point: EntryPoint, package: str) -> System:
+    hint = "Reinstall or remove that package."
+    # Whatever another package raises while it is imported must not end commands that need nothing of it.
+    with boundary(PlanError, f"Reading the system {point.name!r} of the package {package!r}", hint=hint):
         system = point.load()
-        if not isinstance(system, System):
-            raise PlanError(f"The entry point {point.name!r} of {_GROUP} leads to no System.", where=point.value)
-        found.append((system, point.value))
-    return found
+    if not isinstance(system, System):
+        raise PlanError(f"The entry point {point.name!r} of the package {package!r} is not a System.", hint=hint)
+    return system
