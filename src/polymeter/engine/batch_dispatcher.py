@@ -30,6 +30,7 @@ from polymeter.engine.dispatchers import CLOSE_S, Listener
 from polymeter.engine.pool import Pool
 from polymeter.engine.prefetch import Prefetcher
 from polymeter.engine.rollouts import MODEL_ROLE, PendingRequest
+from polymeter.guests.door import in_mode
 
 _PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 30.0
@@ -109,26 +110,30 @@ class BatchDispatcher:
 
     def add(self, asked: Sequence[PendingRequest]) -> None:
         """Take requests."""
-        for one in asked:
-            if isinstance(one.request, OwnPrompt):
-                with self._lock:
-                    one.batch_key = _PROMPTS
-                    self._ready.add(one, _PROMPTS, 0)
-                continue
-            own = None if self._is_told else _own_batch_size(one) or self._most_drawn(one)
-            try:
-                with boundary(ModelError, "The model's group_key"):
-                    key = (settings_key(one.request), self._model.group_key(one.request), own)
-                    hash(key)
-            except PolymeterError as error:
-                one.response = Response.failed(error)
-                self._listener.done([one])
-                continue
+        with in_mode("model"):  # it is asked by which key each is grouped
+            for one in asked:
+                self._add(one)
+
+    def _add(self, one: PendingRequest) -> None:
+        if isinstance(one.request, OwnPrompt):
             with self._lock:
-                one.batch_key = key
-                if own is not None:
-                    self._sizes.set_own(key, own)
-                self._ready.add(one, key, estimated_length(one.request))
+                one.batch_key = _PROMPTS
+                self._ready.add(one, _PROMPTS, 0)
+            return
+        own = None if self._is_told else _own_batch_size(one) or self._most_drawn(one)
+        try:
+            with boundary(ModelError, "The model's group_key"):
+                key = (settings_key(one.request), self._model.group_key(one.request), own)
+                hash(key)
+        except PolymeterError as error:
+            one.response = Response.failed(error)
+            self._listener.done([one])
+            return
+        with self._lock:
+            one.batch_key = key
+            if own is not None:
+                self._sizes.set_own(key, own)
+            self._ready.add(one, key, estimated_length(one.request))
 
     def poke(self, *, is_quiet: bool) -> None:
         """Choose the next batch if it is time, and start the model if it is free."""
@@ -151,7 +156,8 @@ class BatchDispatcher:
         self._closing.set()
 
         def close() -> None:
-            closed = attempt(self._model.close)
+            with in_mode("model"):
+                closed = attempt(self._model.close)
             if isinstance(closed, Raised):
                 _LOG.warning("Closing the model failed: %r", closed.error)
             done.set()
@@ -217,7 +223,7 @@ class BatchDispatcher:
         self._thread.submit(job)
 
     def _load(self) -> None:
-        with boundary(PlanError, "Loading the model"), self._interruptible():
+        with boundary(PlanError, "Loading the model"), self._inside_model():
             self._model.load()
 
     def _compute(self, batch: list[PendingRequest], failures: list[Response | None]) -> None:
@@ -261,12 +267,13 @@ class BatchDispatcher:
         self._listener.done([])  # so that the next batch is chosen meanwhile
 
     @contextmanager
-    def _interruptible(self) -> Iterator[None]:
-        """While this thread is inside the model, ``close`` may break it off."""
+    def _inside_model(self) -> Iterator[None]:
+        """Call the model inside this. Meanwhile ``close`` may break it off."""
         with self._lock:
             self._in_model = threading.get_ident()
         try:
-            yield
+            with in_mode("model"):
+                yield
         finally:
             with self._lock:
                 self._in_model = None
@@ -285,7 +292,7 @@ class BatchDispatcher:
         started = time.perf_counter()
         try:
             with boundary(ModelError, "The model"):
-                with self._interruptible():
+                with self._inside_model():
                     given = self._given(requests)
                 if len(given) != len(requests):
                     raise ModelError(f"The model gave {len(given)} responses to {len(requests)} requests.")
@@ -328,7 +335,7 @@ class BatchDispatcher:
         with self._lock:
             smaller = self._sizes.did_not_fit(asked[0].batch_key, len(asked), longest)
         self._listener.note(f"A batch of {len(asked)} did not fit into memory: going on with {smaller}.")
-        with boundary(ModelError, "Freeing the model's memory"):
+        with in_mode("model"), boundary(ModelError, "Freeing the model's memory"):
             self._model.relieve()
         return [None] * len(asked)
 

@@ -94,7 +94,7 @@ class EndpointDispatcher:
         self._tasks: set[asyncio.Task[None]] = set()
         self._out = _Out(on_done)
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="polymeter-endpoint", daemon=True)
+        self._thread = threading.Thread(target=self._serve, name="polymeter-endpoint", daemon=True)
 
     @property
     def keeps_busy(self) -> int:
