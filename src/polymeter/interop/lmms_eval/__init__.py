@@ -36,7 +36,6 @@ SYSTEM = System(
     command_name="lmms-eval",
     modules={"lmms_eval": f"{_HERE}.command:run_module", "lm_eval": f"{_HERE}.command:run_module"},
     extensions={
-        "task_yaml.class_task": f"{_HERE}.tasks.class_parts:class_task",
-        "task_yaml.constructed_requests": f"{_HERE}.tasks.instances:ConstructedTask",
+        "task_yaml.class_task": f"{_HERE}.tasks.class_task:class_task",
     },
 )

@@ -6,6 +6,6 @@ from polymeter.interop.lmms_eval.models.base import (
     TokenCounts,
     unwrap_generation_output,
 )
-from polymeter.interop.lmms_eval.tasks.foreign import Instance
+from polymeter.interop.lmms_eval.tasks import Instance
 
 __all__ = ["GenerationOutput", "GenerationResult", "Instance", "TokenCounts", "unwrap_generation_output"]

@@ -1,6 +1,6 @@
 """Stand-in for ``lmms_eval.filters``: filters as classes, for task code that subclasses or builds them.
 
-A ``filter_list`` in YAML is read by ``dialects.task_yaml``; nothing that is put into ``FILTER_REGISTRY`` reaches it.
+A ``filter_list`` in YAML is read by ``formats.task_yaml``; nothing that is put into ``FILTER_REGISTRY`` reaches it.
 Filters are made known to YAML by ``register_filter``.
 """
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from polymeter.interop.lmms_eval.tasks.foreign import (
+from polymeter.interop.lmms_eval.tasks import (
     ExtendedRegexFilter,
     MultiChoiceRegexFilter,
     RegexFilter,

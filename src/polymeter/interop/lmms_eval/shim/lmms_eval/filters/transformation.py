@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from polymeter.formats.task_yaml.filters import strip_thinking
-from polymeter.interop.lmms_eval.tasks.foreign import Filter, LowercaseFilter, MapFilter, UppercaseFilter
+from polymeter.interop.lmms_eval.tasks import Filter, LowercaseFilter, MapFilter, UppercaseFilter
 
 __all__ = ["LowercaseFilter", "MapFilter", "StripThinkingFilter", "UppercaseFilter"]
 
