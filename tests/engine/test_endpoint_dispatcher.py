@@ -301,6 +301,7 @@ def test_rate_limits_use_up_no_tries_while_others_are_answered(lanes: Lanes) -> 
 
     model = Endpoint(act)
     lane = lanes.make(model, 2, max_retries=2, sleep=time.sleep, clock=time.clock)
+    lane.add([])  # its loop runs from the first requests on
 
     async def one_at_a_time() -> None:
         for one in asked(200):

@@ -23,6 +23,23 @@ _GROUP = "polymeter.interop"
 
 
 @dataclass(frozen=True, slots=True)
+class ImportRoot:
+    """What answers for a top-level package that a system's guests import; ``guests.shims`` says what the tables hold.
+
+    Attributes:
+        aliases: Where the table of importable names is, as ``"module:attribute"``.
+        refused: Where the table of refused names is, likewise; without it nothing is refused.
+        otherwise: Another import root, which answers for what the tables lack.
+        title: What people call the package; default: the system's title.
+    """
+
+    aliases: str = ""
+    refused: str = ""
+    otherwise: str = ""
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class System:
     """What a system offers, as text: every value that names code is a lazy ``"module:attribute"``.
 
@@ -32,8 +49,7 @@ class System:
         summary: One line for listings.
         formats: Benchmark formats that it brings, by name.
         models: Backends that it brings, by name.
-        import_roots: For each top-level package that its guests import, the packages of ours that answer for it; what
-            the first one lacks is looked for in the next.
+        import_roots: For each top-level package that its guests import, what answers for it.
         trees: Dotted packages below whose names guests find their neighbours (``lmms_eval.tasks``), each with the
             modules of that package that are the system's own and no neighbour's.
         kits: Of the import roots those whose authors put dataset classes and wrappers straight into its folders, each
@@ -53,7 +69,7 @@ class System:
     summary: str
     formats: Mapping[str, Target] = field(default_factory=dict)
     models: Mapping[str, Target] = field(default_factory=dict)
-    import_roots: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    import_roots: Mapping[str, ImportRoot] = field(default_factory=dict)
     trees: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     kits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)
@@ -81,9 +97,14 @@ def systems() -> tuple[System, ...]:
     return tuple(system for system, _ in found.values())
 
 
-def import_roots() -> dict[str, tuple[str, ...]]:
-    """The packages of ours that answer for each foreign package."""
-    return {root: homes for system in systems() for root, homes in system.import_roots.items()}
+def import_roots() -> dict[str, tuple[System, ImportRoot]]:
+    """For each foreign package the system that it belongs to, and what answers for it."""
+    return {root: (system, record) for system in systems() for root, record in system.import_roots.items()}
+
+
+def same_names(module: str, names: str) -> dict[str, str]:
+    """Rows of a table of aliases: names, separated by spaces, that stand for objects of the same names in a module."""
+    return {name: f"{module}:{name}" for name in names.split()}
 
 
 def libraries() -> list[str]:
@@ -110,9 +131,10 @@ def extension(name: str) -> object | None:
 
 
 def load(target: str) -> object:
-    """What a ``"module:attribute"`` leads to."""
-    module, _, attribute = target.partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    """What a ``"module:attribute"`` leads to, or a ``"module"``."""
+    name, _, attribute = target.partition(":")
+    module = importlib.import_module(name)
+    return getattr(module, attribute) if attribute else module
 
 
 def _built_in() -> list[tuple[System, str]]:

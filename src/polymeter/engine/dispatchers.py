@@ -1,7 +1,7 @@
-"""Lanes: how requests reach a model. One lane for a model that computes batches (``batch_lane``), one for an endpoint
+"""Dispatchers: how requests reach a model. One for a model that computes batches (``batch_lane``), one for an endpoint
 that is awaited (``endpoint_lane``).
 
-A lane takes requests whenever they come, prepares their media, and hands back answers through ``on_done``. It never
+A dispatcher takes requests whenever they come, prepares their media, and hands back answers through ``on_done``. It never
 drops one: every request ends in a response, which may be an error.
 """
 
@@ -20,7 +20,7 @@ CLOSE_S = 30
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Who hears of a lane; called on the lane's threads.
+    """Who hears of a dispatcher; called on the dispatcher's threads.
 
     Attributes:
         done: Takes answered requests.
@@ -55,7 +55,7 @@ class Dispatcher(Protocol):
         ...
 
     def history(self) -> Mapping[str, Any]:
-        """How the lane fared, for the run's record."""
+        """How the dispatcher fared, for the run's record."""
         ...
 
     def close(self) -> None:

@@ -1,12 +1,11 @@
 """The driver: the loop between tasks and models. It owns the window of samples in play and decides what happens next.
 
-One thread drives. Workers advance and score samples (``player``), lanes carry requests to models (``lanes``); both
+One thread drives. Workers advance and score samples (``player``), dispatchers carry requests to models (``dispatchers``); both
 report back through one queue. The driver never runs task code and never waits for anything but that queue.
 """
 
 from __future__ import annotations
 
-import queue
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -14,9 +13,11 @@ from typing import Any
 from polymeter.core.errors import DataError, Raised, attempt
 from polymeter.core.progress import Progress
 from polymeter.core.request import Response
+from polymeter.core.stable_names import OWN_PROMPT_ROLE
 from polymeter.core.status import SampleStatus
 from polymeter.core.task import Score
 from polymeter.engine.dispatchers import Dispatcher
+from polymeter.engine.events import Events
 from polymeter.engine.memory import Trimmer
 from polymeter.engine.pool import Pool
 from polymeter.engine.recorder import Recorder
@@ -41,19 +42,20 @@ class Driver:
     """Plays samples until none is left.
 
     Args:
-        lanes: The way to the model of each role.
+        dispatchers: The way to the model of each role.
         models: Fingerprint of the model of each role.
         recorder: Writes the journal.
         media: Loads stored images for answers that are known.
         door: The way into foreign code.
         journal: Opens the journal for reading, on whatever thread calls it.
         settings: The window and its limits.
-        progress: Who watches.
+        progress: Told how far the run is.
+        events: Where workers and dispatchers report.
     """
 
     def __init__(
         self,
-        lanes: Mapping[str, Dispatcher],
+        dispatchers: Mapping[str, Dispatcher],
         models: Mapping[str, str],
         recorder: Recorder,
         media: MediaStore,
@@ -61,8 +63,9 @@ class Driver:
         journal: Callable[[], Journal],
         settings: Settings,
         progress: Progress,
+        events: Events,
     ) -> None:
-        self.lanes = dict(lanes)
+        self.dispatchers = dict(dispatchers)
         self.outcome = Outcome()
         self.player = RolloutWorker(door, self._asker)
         self._models = dict(models)
@@ -72,7 +75,7 @@ class Driver:
         self._open_journal = journal
         self.settings = settings
         self._progress = progress
-        self._events: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
+        self._events = events
         self._native = Pool("native", 1)
         self._guests = Pool("hooks", settings.workers)
         self._readers = threading.local()
@@ -87,14 +90,14 @@ class Driver:
         self._begun_bytes = 0.0
         self._asking: set[PendingRequest] = set()
 
-    def play(self, todos: Sequence[WorkList]) -> None:
+    def play(self, work_lists: Sequence[WorkList]) -> None:
         """Play all samples of some tasks. Returns early, with ``outcome.is_stopped``, after Ctrl-C or too many
         failures.
 
         Raises:
             PolymeterError: The journal cannot be written.
         """
-        chunks = ((todo, chunk) for todo in todos for chunk in todo.chunks())
+        chunks = ((work, chunk) for work in work_lists for chunk in work.chunks())
         upcoming = next(chunks, None)
         try:
             while upcoming is not None or self._n_in_play:
@@ -127,8 +130,8 @@ class Driver:
         """Let go of workers and models. Whoever still waits for an answer is told that the run was stopped."""
         with self._count_lock:
             self._is_closed = True
-        while not self._events.empty():
-            kind, value = self._events.get()
+        while (event := self._events.next_now()) is not None:
+            kind, value = event
             if kind == "asked":
                 self._asking.add(value)
         for asked in list(self._asking):
@@ -136,26 +139,13 @@ class Driver:
                 asked.waiter.set()
         self._native.close()
         self._guests.close()
-        for lane in {id(lane): lane for lane in self.lanes.values()}.values():
-            lane.close()
-
-    def answered(self, done: list[PendingRequest]) -> None:
-        """Journal answers of a lane and take them; called on the lane's thread."""
-        self._events.put(
-            ("answered", recorded if isinstance(recorded := attempt(lambda: self._record(done)), Raised) else done)
-        )
-
-    def _record(self, done: list[PendingRequest]) -> None:
-        self._recorder.answers(done)
+        for dispatcher in {id(dispatcher): dispatcher for dispatcher in self.dispatchers.values()}.values():
+            dispatcher.close()
 
     def forget_failures(self) -> None:
         """Begin to count anew, after a probe whose samples are played again if they failed."""
         self.outcome.n_failed = 0
         self.outcome.is_stopped = self.outcome.is_interrupted
-
-    def failed(self, error: BaseException) -> None:
-        """Learn that a lane can never answer; ends the run with this error. Called on the lane's thread."""
-        self._events.put(("failed", Raised(error)))
 
     def asker(self, play: RunningSample) -> SampleRoleClient:
         """The RoleClient for a reduction."""
@@ -175,19 +165,22 @@ class Driver:
         return end.score
 
     def _has_room(self) -> bool:
-        lane = self.lanes[MODEL_ROLE]  # asked anew each time: what keeps it busy grows
-        if self._n_in_play >= (self.settings.window or lane.keeps_busy) or self._n_begun_active > self.settings.workers:
+        dispatcher = self.dispatchers[MODEL_ROLE]  # asked anew each time: what keeps it busy grows
+        if (
+            self._n_in_play >= (self.settings.window or dispatcher.keeps_busy)
+            or self._n_begun_active > self.settings.workers
+        ):
             return False
         is_within_budget = self._held_bytes + self._begun_bytes < self.settings.media_budget_bytes
-        return is_within_budget or self._n_in_play < lane.floor
+        return is_within_budget or self._n_in_play < dispatcher.floor
 
     def _is_over_limit(self) -> bool:
         limit = self.settings.max_failed
         return limit is not None and self.outcome.n_failed >= limit
 
-    def _begin(self, todo: WorkList, chunk: range) -> None:
-        task = todo.task
-        answered = any(todo.answered[chunk.start : chunk.stop])
+    def _begin(self, work: WorkList, chunk: range) -> None:
+        task = work.task
+        answered = any(work.answered[chunk.start : chunk.stop])
         self._n_in_play += len(chunk)
         self._n_begun_active += 1
         expected_bytes = 0.0 if task.is_text_only else len(chunk) * task.image_bytes
@@ -223,13 +216,10 @@ class Driver:
         return self._guests if task.task.is_guest else self._native
 
     def _handle_all(self) -> None:
-        event = self._events.get()
-        while True:
+        event: tuple[str, Any] | None = self._events.next()
+        while event is not None:
             self._handle(*event)
-            try:
-                event = self._events.get_nowait()
-            except queue.Empty:
-                return
+            event = self._events.next_now()
 
     def _handle(self, kind: str, value: Any) -> None:
         if isinstance(value, Raised):
@@ -270,7 +260,7 @@ class Driver:
                 one.weight = one.play.task.weigh(one.request)
                 self._held_bytes += one.weight
         for role, ones in fresh.items():
-            self.lanes[role].add(ones)
+            self.dispatchers[role].add(ones)
         self.outcome.n_known += len(known)
         self._deliver(known)
 
@@ -284,7 +274,7 @@ class Driver:
             return None
         asked.play.used[key] = asked.turn
         try:
-            return read_response(body, self._media.load)
+            return read_response(body, self._media.load, self._media.place_of)
         except DataError as error:  # an image of it is gone: a new answer takes its place
             self._progress.note(f"An answer to sample {asked.play.sample.id!r} is asked for again: {error}")
             return None
@@ -351,13 +341,15 @@ class Driver:
 
     def _poke(self, *, is_source_dry: bool) -> None:
         with self._count_lock:
-            is_quiet = is_source_dry and self._n_active == 0 and self._events.empty()
-        for role, lane in self.lanes.items():
+            is_quiet = is_source_dry and self._n_active == 0 and self._events.is_empty
+        for role, dispatcher in self.dispatchers.items():
             # A judge never waits for a fuller batch: whoever asks it may hold the lock that all others wait for.
-            lane.poke(is_quiet=is_quiet or role != MODEL_ROLE)
+            dispatcher.poke(is_quiet=is_quiet or role not in (MODEL_ROLE, OWN_PROMPT_ROLE))
 
     def _asker(self, play: RunningSample) -> SampleRoleClient:
-        return SampleRoleClient(play, self.lanes.keys() - {MODEL_ROLE}, self._door, self._guests, self._asked)
+        return SampleRoleClient(
+            play, self.dispatchers.keys() - {MODEL_ROLE, OWN_PROMPT_ROLE}, self._door, self._guests, self._asked
+        )
 
     def _asked(self, asked: PendingRequest) -> None:
         with self._count_lock:
@@ -366,14 +358,14 @@ class Driver:
                 return
             self._n_active -= asked.play.n_asking == 0
             asked.play.n_asking += 1
-            self._events.put(("asked", asked))
+            self._events.report("asked", asked)
 
     def _submit(self, pool: Pool, kind: str, function: Callable[[], Any]) -> None:
         def job() -> None:
             value = attempt(function)
             with self._count_lock:
                 self._n_active -= 1
-            self._events.put((kind, value))
+            self._events.report(kind, value)
 
         with self._count_lock:
             self._n_active += 1

@@ -1,4 +1,4 @@
-"""The lane to an endpoint: an event loop on a thread of its own.
+"""The dispatcher to an endpoint: an event loop on a thread of its own.
 
 A request passes four stations. It *waits* until it is among the next to be sent; on a decoding thread its media is
 looked at and the model prepares what it will send; then it is *ready*; then it is tried. A try that fails in passing
@@ -55,7 +55,7 @@ class EndpointDispatcher:
         model: The endpoint.
         concurrency: Most requests in flight; ``None``: found by trying (see ``Limiter``).
         prefetcher: Prepares requests, off the event loop.
-        on_done: Takes answered requests; called on a thread of the lane.
+        on_done: Takes answered requests; called on a thread of the dispatcher.
         max_retries: How often a request is asked again after a passing failure. Rate limits do not count as long as
             the endpoint answers others.
         timeout_s: Deadline of one try, in seconds; also the longest ``Retry-After`` that is honoured.
@@ -95,7 +95,6 @@ class EndpointDispatcher:
         self._out = _Out(on_done)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="polymeter-endpoint", daemon=True)
-        self._thread.start()
 
     @property
     def keeps_busy(self) -> int:
@@ -113,7 +112,9 @@ class EndpointDispatcher:
         return {"concurrency": {**self._limiter.summary(), **counts}}
 
     def add(self, asked: Sequence[PendingRequest]) -> None:
-        """Take requests."""
+        """Take requests; the first ones start the loop's thread."""
+        if self._thread.ident is None:
+            self._thread.start()
         self._loop.call_soon_threadsafe(self._take, list(asked))
 
     def poke(self, *, is_quiet: bool) -> None:
@@ -121,6 +122,10 @@ class EndpointDispatcher:
 
     def close(self) -> None:
         """Cancel what is in flight and close connections."""
+        if self._thread.ident is None:
+            self._loop.run_until_complete(self._shut())
+            self._loop.close()
+            return
         asyncio.run_coroutine_threadsafe(self._shut(), self._loop).result(timeout=CLOSE_S)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(timeout=CLOSE_S)
@@ -155,11 +160,11 @@ class EndpointDispatcher:
             group = self._next_group(min(room, _PREPARED_TOGETHER))
             room -= len(group)
             self._n_preparing += len(group)
-            requests = [asked.request for asked in group]
+            requests = [asked.to_model for asked in group]
             self._prefetcher.prepare_each(requests, self._make, partial(self._hand_over, group))
 
     def _hand_over(self, group: Sequence[PendingRequest], made: Sequence[Prepared]) -> None:
-        with suppress(RuntimeError):  # the lane was closed meanwhile, and nobody waits any more
+        with suppress(RuntimeError):  # the dispatcher was closed meanwhile, and nobody waits any more
             self._loop.call_soon_threadsafe(self._take_prepared, group, made)
 
     def _next_group(self, most: int) -> list[PendingRequest]:
@@ -250,7 +255,7 @@ class EndpointDispatcher:
                 given = await self._in_time(job)
         except PolymeterError as error:
             return Response(error=Error.from_exception(error))
-        response = settle(asked.request, given)
+        response = settle(asked.to_model, given)
         if response.latency_ms is not None:
             return response
         return replace(response, latency_ms=(time.perf_counter() - started) * 1000)
@@ -268,7 +273,7 @@ class EndpointDispatcher:
 
         alarm = self._loop.call_later(self._timeout_s, expire)
         try:
-            return await self._model.respond_prepared(job.asked.request, job.prepared)
+            return await self._model.respond_prepared(job.asked.to_model, job.prepared)
         except asyncio.CancelledError:
             if self._is_closing:
                 raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -13,19 +13,20 @@ from polymeter.core.errors import PlanError, PolymeterError, boundary
 from polymeter.core.identity import fingerprint, seed_for
 from polymeter.core.model import AsyncModel, Model
 from polymeter.core.progress import Progress
-from polymeter.core.stable_names import SESSION_DISPATCHERS
+from polymeter.core.stable_names import OWN_PROMPT_ROLE, SESSION_DISPATCHERS
 from polymeter.core.task import ReduceContext, Result, Sample, unknown_needs
 from polymeter.engine import manifest as manifests
 from polymeter.engine.batch_dispatcher import BatchDispatcher
 from polymeter.engine.dispatchers import Dispatcher, Listener
 from polymeter.engine.driver import Driver
 from polymeter.engine.endpoint_dispatcher import EndpointDispatcher
+from polymeter.engine.events import Events
 from polymeter.engine.groups import reduce_group
 from polymeter.engine.plan import Plan, cache_folder, model_name, played_samples, role_names
 from polymeter.engine.prefetch import Prefetcher
 from polymeter.engine.recorder import Recorder
 from polymeter.engine.reduce import finish_task, reduce_task
-from polymeter.engine.rollouts import MODEL_ROLE, RunningSample, RunningTask
+from polymeter.engine.rollouts import MODEL_ROLE, REFUSED, RunningSample, RunningTask
 from polymeter.engine.stored import StoredAnswers
 from polymeter.engine.task_rows import TaskRows
 from polymeter.engine.work_list import Settings, WorkList
@@ -65,10 +66,13 @@ class Execution:
         plan: The plan, its tasks open.
         folder: Claimed by this process.
         manifest: As written at the start; written again at the end.
-        progress: Who watches.
+        changed: Tasks whose sources changed since an earlier part of this run.
+        progress: Told how far the run is.
     """
 
-    def __init__(self, plan: Plan, folder: RunFolder, manifest: dict[str, Any], progress: Progress) -> None:
+    def __init__(
+        self, plan: Plan, folder: RunFolder, manifest: dict[str, Any], changed: Collection[str], progress: Progress
+    ) -> None:
         options = plan.options
         self._plan, self._folder, self._manifest, self._progress = plan, folder, manifest, progress
         self._started = time.perf_counter()
@@ -76,7 +80,6 @@ class Execution:
         self._writer = JournalWriter(folder.journal, [task.spec.name for task in plan.opened])
         self._door = Door(options.seed)
         self._prefetcher = Prefetcher(self._media, options.decode_workers, cache_folder(options) / "fetched_images")
-        changed = set(manifest.pop("changed", ()))
         identity = manifests.completion_identity(plan)
         self._tasks = [
             RunningTask(
@@ -127,7 +130,9 @@ class Execution:
         traits = self._plan.model.traits
         for task in self._tasks:
             unknown = unknown_needs(task.task.needs, traits)
-            if not unknown or any(journal.marks(task.name, "answered", task.played.stop)):
+            if not (unknown or task.task.needs.are_prompts_unknown) or any(
+                journal.marks(task.name, "answered", task.played.stop)
+            ):
                 continue
             for index in sorted({task.played.start, task.played[len(task.played) // 2]}):
                 self._driver.play([_only(task, index)])
@@ -146,7 +151,7 @@ class Execution:
 
     def _play(self) -> None:
         journal = Journal(self._folder.journal)
-        todos = [
+        work_lists = [
             WorkList(
                 task,
                 journal.marks(task.name, "sealed", task.played.stop, task.seal),
@@ -155,21 +160,26 @@ class Execution:
             for task in self._tasks
         ]
         journal.close()
-        self._progress.begin(sum(len(task.played) for task in self._tasks), sum(todo.n_sealed for todo in todos))
-        self._driver.play(todos)
+        self._progress.begin(sum(len(task.played) for task in self._tasks), sum(work.n_sealed for work in work_lists))
+        self._driver.play(work_lists)
         self._writer.flush()
         self._progress.end()
 
     def _make_driver(self) -> Driver:
         plan, options = self._plan, self._plan.options
         models = manifests.model_fingerprints(plan)
-        lanes: dict[str, Dispatcher] = {}
+        recorder, events = Recorder(self._writer, self._media, models), Events()
+        listener = Listener(events.answers_through(recorder), events.failed, self._progress.note)
+        own = self._dispatcher(plan.model, listener)
+        dispatchers = {MODEL_ROLE: own, OWN_PROMPT_ROLE: own}
+        for role, model in plan.roles.items():
+            is_same = model is plan.model
+            dispatchers[role] = dispatchers[MODEL_ROLE] if is_same else self._dispatcher(model, listener)
         settings = Settings(
             options.window or 0, options.media_budget_mb * 2**20, self._max_failed(), options.score_workers or 4
         )
-        recorder = Recorder(self._writer, self._media, models)
-        driver = Driver(
-            lanes,
+        return Driver(
+            dispatchers,
             models,
             recorder,
             self._media,
@@ -177,14 +187,10 @@ class Execution:
             lambda: Journal(self._folder.journal),
             settings,
             self._progress,
+            events,
         )
-        driver.lanes[MODEL_ROLE] = self._lane(plan.model, driver)
-        for role, model in plan.roles.items():
-            is_same = model is plan.model
-            driver.lanes[role] = driver.lanes[MODEL_ROLE] if is_same else self._lane(model, driver)
-        return driver
 
-    def _lane(self, model: Model, driver: Driver) -> Dispatcher:
+    def _dispatcher(self, model: Model, listener: Listener) -> Dispatcher:
         options = self._plan.options
         if isinstance(model, AsyncModel):
             with boundary(PlanError, "Starting the model"):
@@ -193,18 +199,17 @@ class Execution:
                 model,
                 None if options.concurrency == "auto" else options.concurrency,
                 self._prefetcher,
-                driver.answered,
+                listener.done,
                 max_retries=options.max_retries,
                 timeout_s=options.timeout_s,
             )
-        is_cut = not model.traits.is_foreign or options.apply_stops_to_foreign
         return BatchDispatcher(
             model,
             options.batch_size,
             self._prefetcher,
-            Listener(driver.answered, driver.failed, self._progress.note),
+            listener,
             max_retries=options.max_retries,
-            is_cut=is_cut,
+            is_cut=not model.traits.is_foreign or options.apply_stops_to_foreign,
             largest_own=max((task.batch_size or 0 for task in self._plan.opened), default=0),
         )
 
@@ -364,7 +369,9 @@ class Execution:
                 "seconds": round(seconds, 3),
                 "status": status,
                 "model_ms": round(outcome.latency_ms, 1),
-                SESSION_DISPATCHERS: {role: dict(lane.history()) for role, lane in self._driver.lanes.items()},
+                SESSION_DISPATCHERS: {
+                    role: dict(dispatcher.history()) for role, dispatcher in self._driver.dispatchers.items()
+                },
             },
         ]
         artifacts = sorted(path for path in self._folder.artifacts.rglob("*") if path.is_file())
@@ -382,8 +389,10 @@ def _lost_verdicts(play: RunningSample) -> list[str]:
     """What to tell of a judge that could not be asked or gave no verdict while a task's results were computed. Its
     author's code may have gone on without, so the numbers that it gave may rest on less.
     """
-    whys = [*play.failed_judgements.values(), *play.refused_verdicts]
+    whys = sorted(play.lost_verdicts, key=lambda call: call.startswith(REFUSED))
     if not whys:
         return []
     n = f"{len(whys)} verdict{'s' if len(whys) != 1 else ''}"
-    return [f"Task {play.task.name!r}: its results were computed without {n} of the judge. {whys[0]}"]
+    return [
+        f"Task {play.task.name!r}: its results were computed without {n} of the judge. {play.lost_verdicts[whys[0]]}"
+    ]

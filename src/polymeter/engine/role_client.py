@@ -9,7 +9,7 @@ from dataclasses import replace
 from polymeter.core.errors import PlanError
 from polymeter.core.request import Error, Origin, Request, Response
 from polymeter.engine.pool import Pool
-from polymeter.engine.rollouts import PendingRequest, RunningSample
+from polymeter.engine.rollouts import REFUSED, PendingRequest, RunningSample
 from polymeter.guests.door import Door
 
 
@@ -48,7 +48,7 @@ class SampleRoleClient:
         """
         if role not in self.roles:
             absent = PlanError(f"No model has the role {role!r} in this run.", hint=f"Name one with --{role}.")
-            self._play.failed_judgements[role] = str(absent)
+            self._play.lost_verdicts[role] = str(absent)
             raise absent
         asked = self._play.ask(role, self._from_here(request))
         asked.waiter = threading.Event()
@@ -62,15 +62,15 @@ class SampleRoleClient:
             response = Response(error=Error("permanent", "The run was stopped."))
         with self._play.lock:
             if response.error is not None:
-                self._play.failed_judgements[asked.fingerprint] = response.error.message
+                self._play.lost_verdicts[asked.fingerprint] = response.error.message
             else:
-                self._play.failed_judgements.pop(asked.fingerprint, None)
+                self._play.lost_verdicts.pop(asked.fingerprint, None)
         return response
 
     def refuse(self, why: str) -> None:
         """Note that a judge's answer could not be used: the sample has no score."""
         with self._play.lock:
-            self._play.refused_verdicts.append(why)
+            self._play.lost_verdicts.setdefault(f"{REFUSED}{len(self._play.judge_calls)}", why)
 
     def _from_here(self, request: Request) -> Request:
         """The request with the sample it is asked for as its origin, unless it names one."""

@@ -84,11 +84,11 @@ def run_plan(plan: Plan, folder: RunFolder, progress: Progress, *, command: str 
     """
     lock = folder.lock()
     try:
-        manifest = _begin(plan, folder, command, progress)
+        manifest, changed = _begin(plan, folder, command, progress)
         for note in plan.ignored:
             progress.note(note)
         with dispatched(), random_state_kept():
-            return Execution(plan, folder, manifest, progress).execute()
+            return Execution(plan, folder, manifest, changed, progress).execute()
     finally:
         lock.release()
 
@@ -166,22 +166,24 @@ def _if_finished(plan: Plan, folder: RunFolder) -> RunOutcome | None:
     return RunOutcome(folder, "complete", folder.read_results(), 0)
 
 
-def _begin(plan: Plan, folder: RunFolder, command: str, progress: Progress) -> dict[str, Any]:
+def _begin(plan: Plan, folder: RunFolder, command: str, progress: Progress) -> tuple[dict[str, Any], list[str]]:
+    """The manifest as written, and the tasks whose sources changed since an earlier part of this run."""
     if plan.options.is_restart and folder.is_begun():
         _throw_away(folder)
     if not folder.is_begun():
-        manifest = manifests.new_manifest(plan, folder, command)
+        manifest, changed = manifests.new_manifest(plan, folder, command), []
     else:
         before = folder.read_manifest()
         manifests.check_same_run(before, plan, folder)
-        for name in sorted(manifests.changed_tasks(before, plan)):
+        changed = sorted(manifests.changed_tasks(before, plan))
+        for name in changed:
             progress.note(
                 f"Task {name!r} changed since this run began: its samples are played again; "
                 "answers that still fit are used."
             )
-        manifest = manifests.continued(before, plan) | {"changed": sorted(manifests.changed_tasks(before, plan))}
+        manifest = manifests.continued(before, plan)
     folder.write_manifest(manifest)
-    return manifest
+    return manifest, changed
 
 
 def _throw_away(folder: RunFolder) -> None:

@@ -25,6 +25,7 @@ from typing import Any
 
 from polymeter.core.sources import digest
 from polymeter.guests.places import TREES, task_place
+from polymeter.guests.shims import ShimModule
 from polymeter.guests.stand_ins import is_checkout, joined, names_near, parent_places, stand_in
 
 GUEST_LOCK = threading.RLock()
@@ -379,7 +380,8 @@ def _has_module(folder: Path, name: str) -> bool:
 
 def _is_installed(module: ModuleType) -> bool:
     place = getattr(module, "__file__", None)
-    return place is None or _is_site(place) or module.__name__.partition(".")[0] == "polymeter"
+    is_ours = isinstance(module, ShimModule) or module.__name__.partition(".")[0] == "polymeter"
+    return place is None or _is_site(place) or is_ours
 
 
 def _is_site(place: str) -> bool:

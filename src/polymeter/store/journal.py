@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError, PolymeterError, Raised, attempt
+from polymeter.core.stable_names import OWN_PROMPT_ROLE
 from polymeter.core.status import SampleStatus
 
 _SCHEMA = """
@@ -111,7 +112,7 @@ class JournalWriter:
         self._n_pending = 0
         self._has_room = threading.Condition()
         self._thread = threading.Thread(target=self._work, name="journal", daemon=True)
-        self._thread.start()
+        self._beginning = threading.Lock()
 
     def put(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
         """Hand rows of a table to the writer; waits while it is far behind, so that what is not written yet is bounded.
@@ -122,6 +123,7 @@ class JournalWriter:
         self.check()
         if not rows:
             return
+        self._begin()
         with self._has_room:
             self._has_room.wait_for(lambda: self._n_pending < _MOST_PENDING or self._failure is not None)
             self._n_pending += len(rows)
@@ -129,6 +131,7 @@ class JournalWriter:
 
     def flush(self) -> None:
         """Wait until everything put so far is durable against the death of the process."""
+        self._begin()
         done = threading.Event()
         self._queue.put(done)
         done.wait()
@@ -136,8 +139,15 @@ class JournalWriter:
 
     def close(self) -> None:
         """Write what is left and stop."""
+        self._begin()
         self._queue.put(None)
         self._thread.join()
+
+    def _begin(self) -> None:
+        """Start the thread with the first thing that there is to do, so that making a writer starts none."""
+        with self._beginning:
+            if self._thread.ident is None:
+                self._thread.start()
 
     def check(self) -> None:
         """Raise if a write has failed.
@@ -291,14 +301,14 @@ class Journal:
             )
 
     def exchanges(self, task: str) -> Iterator[tuple[int, str, str, str, str]]:
-        """All exchanges of a task: sample, role, fingerprint of the model, request body, response body; by sample and
+        """All exchanges of a task, without the models' own prompts, which stand in their requests: sample, role, fingerprint of the model, request body, response body; by sample and
         in the order of asking.
         """
         return self._db.cursor().execute(
             "SELECT r.sample, r.role, r.model, q.body, r.body"
             " FROM responses r LEFT JOIN requests q ON q.fingerprint = r.fingerprint"
-            " WHERE r.task=? AND r.sample>=0 AND r.turn>=0 ORDER BY r.sample, r.role, r.turn",
-            (self.task_ids.get(task),),
+            " WHERE r.task=? AND r.sample>=0 AND r.turn>=0 AND r.role!=? ORDER BY r.sample, r.role, r.turn",
+            (self.task_ids.get(task), OWN_PROMPT_ROLE),
         )
 
 

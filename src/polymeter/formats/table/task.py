@@ -67,7 +67,7 @@ class TsvTask:
         self.is_thread_safe = is_thread_safe(found)
         self.is_guest = not (self.is_thread_safe and is_built_in(found))
         # Authors are given a Series; our own classes read any mapping.
-        is_ours = is_built_in(found) and self.asking.override is None
+        is_ours = is_built_in(found) and not self.asking.has_own_prompts
         self._line: Callable[[int], Any] = self.table.cells if is_ours else self.table.line
 
     @property
@@ -84,7 +84,7 @@ class TsvTask:
         """Ask about one row, in one step."""
         n = self.asking.ask.n
         seeds = [seed_for(self.seed, self.spec.name, sample.id, number) for number in range(n)]
-        yield self.asking.request(self._line(sample.index), sample, seeds)
+        yield from self.asking.rollout(self._line(sample.index), sample, seeds)
 
     def score(self, sample: Sample, played: Rollout) -> Score:
         """Score one row's answer; without ``evaluate_sample`` a score without values.
@@ -117,6 +117,8 @@ class TsvTask:
                 full_doc=lambda index: samples[index].full_doc(),
                 target=lambda index: answer_of(samples[index].doc),
                 choices=lambda index: choices_of(samples[index].doc),
+                prompt_row=self.table.line,
+                dump_image=self.asking.dump_image,
             ),
             parameters=tuple(self.asks),
             fingerprint=self.fingerprint,

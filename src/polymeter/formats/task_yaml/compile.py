@@ -12,11 +12,11 @@ from polymeter.core.parts import Modality
 from polymeter.core.request import RequestKind
 from polymeter.core.task import Needs, Sample, Task, TaskSpec
 from polymeter.formats.task_yaml import image_targets
-from polymeter.formats.task_yaml.choices import compile_choices, compile_likelihood
 from polymeter.formats.task_yaml.extensions import class_task
 from polymeter.formats.task_yaml.generation import compile_generation
 from polymeter.formats.task_yaml.image_targets import IMAGES
 from polymeter.formats.task_yaml.images import compile_images
+from polymeter.formats.task_yaml.likelihoods import compile_choices, compile_likelihood
 from polymeter.formats.task_yaml.load import config_of, field_locator
 from polymeter.formats.task_yaml.metrics import shadowed_names
 from polymeter.formats.task_yaml.output_types import CompileOutput, Provenance, Setup
@@ -88,7 +88,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
 
     return Task(
         spec=spec,
-        needs=Needs(_requests(config.output_type, traits), modalities),
+        needs=Needs(_requests(config.output_type, traits), modalities, are_prompts_unknown=traits.has_own_prompts),
         samples=samples,
         rollout=functions.rollout,
         score=functions.score,

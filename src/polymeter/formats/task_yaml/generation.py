@@ -83,9 +83,9 @@ def texts_of(rollout: Rollout) -> list[Any]:
 
 
 def _ask(questions: TextQuestions, sample: Sample) -> RolloutSteps:
-    messages = questions.prompt.messages(sample)
     settings, provenance = questions.settings, questions.provenance
     origin = provenance.origin(sample, settings.raw)
+    messages = yield from questions.prompt.asked(sample, origin)
     seeds = [provenance.seed(sample, number) for number in range(questions.repeats)]
     requests = [Request(messages, settings.with_seed(seed), origin) for seed in seeds]
     # Repeats are asked together, so that a model can answer them together.

@@ -101,9 +101,9 @@ def compile_images(setup: Setup) -> TaskFunctions:
 
 def _ask(questions: _ImageQuestions, sample: Sample) -> RolloutSteps:
     """Ask once; a task with repeats asks that many times at once. Every image has a seed of its own."""
-    messages = questions.prompt.messages(sample)
     settings, provenance = questions.settings, questions.provenance
     origin = provenance.origin(sample, settings.raw)
+    messages = yield from questions.prompt.asked(sample, origin)
     n = settings.parameters.n
     seeds = [provenance.seed(sample, number) for number in range(n * questions.repeats)]
     requests = [

@@ -1,6 +1,6 @@
 """What an output type gets, and what it compiles to.
 
-An output type is a function from a ``Setup`` to ``TaskFunctions``. They stand in ``generation``, ``choices``,
+An output type is a function from a ``Setup`` to ``TaskFunctions``. They stand in ``generation``, ``likelihoods``,
 ``rounds``, ``visual_cot`` and ``images``; ``compile`` chooses one and puts the task together.
 """
 

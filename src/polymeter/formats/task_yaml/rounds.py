@@ -16,7 +16,7 @@ from typing import Any
 from polymeter.core.codec import jsonable
 from polymeter.core.errors import PlanError, ScoreError
 from polymeter.core.parts import Part
-from polymeter.core.request import Message, Request, Response
+from polymeter.core.request import Message, OwnPrompt, Request, Response
 from polymeter.core.task import Rollout, RolloutSteps, Sample, Score
 from polymeter.formats.task_yaml.config import TaskConfig
 from polymeter.formats.task_yaml.filters import Reading
@@ -39,7 +39,7 @@ MULTI_ROUND = "generate_until_multi_round"
 AGENTIC = "generate_until_agentic"
 _MOST_ROUNDS = 64
 _MOST_STEPS = 12
-OneAnswer = Generator[Request, Response, Any]
+OneAnswer = Generator[Request | OwnPrompt, Response, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,8 @@ def _most_rounds(config: TaskConfig) -> int:
 
 def _rounds_of_model(questions: TextQuestions, sample: Sample, repeat: int) -> OneAnswer:
     """A model that drives the rounds itself is asked once, and gives the texts of all rounds."""
-    messages = questions.prompt.messages(sample)
+    origin = questions.provenance.origin(sample, questions.settings.raw)
+    messages = yield from questions.prompt.asked(sample, origin)
     origin = questions.provenance.origin(sample, questions.settings.raw, "multi_round")
     seed = questions.provenance.seed(sample, repeat)
     response = yield Request(messages, questions.settings.with_seed(seed), origin)
@@ -141,8 +142,8 @@ def _rounds_of_model(questions: TextQuestions, sample: Sample, repeat: int) -> O
 
 def _rounds(questions: TextQuestions, hooks: RoundHooks, most: int, sample: Sample, repeat: int) -> OneAnswer:
     settings, provenance = questions.settings, questions.provenance
-    messages = questions.prompt.messages(sample)
     origin = provenance.origin(sample, settings.raw)
+    messages = yield from questions.prompt.asked(sample, origin)
     outputs: list[Any] = []
     info = None
     for number in range(1, most + 1):
@@ -203,7 +204,7 @@ def _score_rounds(scoring: TextScoring, repeats: int, sample: Sample, rollout: R
 def _steps(questions: TextQuestions, hooks: RoundHooks, most: int, sample: Sample, repeat: int) -> OneAnswer:
     prompt, settings, provenance = questions.prompt, questions.settings, questions.provenance
     origin = provenance.origin(sample, settings.raw, "agentic")
-    messages = prompt.messages(sample)
+    messages = yield from prompt.asked(sample, origin)
     outputs: list[Any] = []
     info = None
     assert hooks.text is not None

@@ -4,10 +4,10 @@ Its task YAML is Polymeter's own format (``polymeter.formats.task_yaml``); ``tas
 """
 
 from polymeter.core.registry import Target
-from polymeter.core.systems import System
+from polymeter.core.systems import ImportRoot, System
 
 _HERE = "polymeter.interop.lmms_eval"
-_SHIM = f"{_HERE}.shim.lmms_eval"
+_SHIM = f"{_HERE}.shim"
 
 SYSTEM = System(
     name="lmms_eval",
@@ -23,7 +23,10 @@ SYSTEM = System(
             ("generate", "loglikelihood"),
         ),
     },
-    import_roots={"lmms_eval": (_SHIM,), "lm_eval": (_SHIM,)},
+    import_roots={
+        "lmms_eval": ImportRoot(aliases=f"{_SHIM}.aliases:LMMS_EVAL"),
+        "lm_eval": ImportRoot(otherwise="lmms_eval"),
+    },
     trees={"lmms_eval.tasks.": (), "lmms_eval.models.": ()},
     absent={
         "tasks.": "If another task folder has it, put the two folders side by side, as they are in lmms-eval.",

@@ -1,10 +1,11 @@
 """ULMEvalKit, with VLMEvalKit where the two agree: dataset classes, model wrappers, imports and command lines."""
 
 from polymeter.core.registry import Target
-from polymeter.core.systems import System
+from polymeter.core.systems import ImportRoot, System
 
 _HERE = "polymeter.interop.ulmeval"
-_ULMEVAL, _VLMEVAL = f"{_HERE}.shim.ulmeval", f"{_HERE}.shim.vlmeval"
+_SHIM = f"{_HERE}.shim"
+_NOT_OURS = "Benchmarks and wrappers of other people do not come with Polymeter: put their files side by side."
 
 SYSTEM = System(
     name="ulmeval",
@@ -25,8 +26,17 @@ SYSTEM = System(
             ("generate", "generate_image"),
         ),
     },
-    import_roots={"ulmeval": (_ULMEVAL,), "vlmeval": (_VLMEVAL, _ULMEVAL)},
+    import_roots={
+        "ulmeval": ImportRoot(aliases=f"{_SHIM}.aliases:ULMEVAL", refused=f"{_SHIM}.refused:ULMEVAL"),
+        "vlmeval": ImportRoot(
+            aliases=f"{_SHIM}.aliases:VLMEVAL",
+            refused=f"{_SHIM}.refused:VLMEVAL",
+            otherwise="ulmeval",
+            title="VLMEvalKit",
+        ),
+    },
     kits={"ulmeval": ("dataset", "ulm", "api"), "vlmeval": ("dataset", "vlm", "api")},
+    absent={"dataset.": _NOT_OURS, "ulm.": _NOT_OURS, "vlm.": _NOT_OURS},
     command=f"{_HERE}.command:ulmeval",
     command_name="ulmeval",
 )

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import time
+from dataclasses import fields
 
 import polymeter
 from PIL import Image
@@ -40,8 +41,10 @@ class Asked(polymeter.BatchModel):
 
     def __init__(self, style="plain"):
         self.style = style
-        asks = {"generate": True, "loglikelihood": True, "generate_image": True}
-        self.traits = polymeter.ModelTraits(family="oracle", asks=asks, modalities={"text": True, "image": True})
+        kinds = {"generate": True, "loglikelihood": True, "generate_image": True}
+        # The field has had two names; the file's bytes are part of the recorded runs, so it knows both.
+        name = "requests" if "requests" in {f.name for f in fields(polymeter.ModelTraits)} else "asks"
+        self.traits = polymeter.ModelTraits(family="oracle", modalities={"text": True, "image": True}, **{name: kinds})
 
     @property
     def identity(self):
@@ -51,10 +54,11 @@ class Asked(polymeter.BatchModel):
         return [self.one(request) for request in requests]
 
     def one(self, request):
-        ask = request.ask
-        told((request.text, len(list(request.images()))))
-        seeds = [ask.seeds[number] if number < len(ask.seeds) else number for number in range(ask.n)]
-        if isinstance(ask, polymeter.GenerateImage):
-            pictures = [Image.new("RGB", (16, 12), (mark(request.text), seed % 256, 9)) for seed in seeds]
+        parameters = request.parameters if hasattr(request, "parameters") else request.ask
+        if getattr(parameters, "repeat", 0) == 0:
+            told((request.text, len(list(request.images()))))
+        seeds = parameters.seeds if hasattr(parameters, "seeds") else [parameters.seed]
+        if isinstance(parameters, polymeter.GenerateImage):
+            pictures = [Image.new("RGB", (16, 12), (mark(request.text), (seed or 0) % 256, 9)) for seed in seeds]
             return polymeter.Response(tuple(polymeter.Output(images=(picture,)) for picture in pictures))
-        return polymeter.Response.of_text(*(answer(request.text, seed if ask.n > 1 else 0) for seed in seeds))
+        return polymeter.Response.of_text(*(answer(request.text, seed) for seed in seeds or [0]))

@@ -1,4 +1,4 @@
-"""Stand-in for ``lmms_eval.__main__``: the command line, from a script."""
+"""``lmms_eval.__main__``: the command line, from a script."""
 
 from __future__ import annotations
 

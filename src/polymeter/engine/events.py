@@ -1,0 +1,53 @@
+"""What workers, dispatchers and role clients report to the driver: one queue, made before any of them."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable
+from typing import Any
+
+from polymeter.core.errors import Raised, attempt
+from polymeter.engine.recorder import Recorder
+from polymeter.engine.rollouts import PendingRequest
+
+
+class Events:
+    """A queue of ``(kind, value)``; a value that is ``Raised`` ends the run with its error. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._queue: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
+
+    def report(self, kind: str, value: Any) -> None:
+        """Tell the driver that something happened."""
+        self._queue.put((kind, value))
+
+    def answers_through(self, recorder: Recorder) -> Callable[[list[PendingRequest]], None]:
+        """What a dispatcher calls with answered requests: they are written down on the dispatcher's thread, and only
+        then reported, so that nothing goes on that rests on an answer which might be lost.
+        """
+
+        def answered(done: list[PendingRequest]) -> None:
+            recorded = attempt(lambda: recorder.answers(done))
+            self.report("answered", recorded if isinstance(recorded, Raised) else done)
+
+        return answered
+
+    def failed(self, error: BaseException) -> None:
+        """Tell that a dispatcher can never answer."""
+        self.report("failed", Raised(error))
+
+    def next(self) -> tuple[str, Any]:
+        """Wait for what happened next."""
+        return self._queue.get()
+
+    def next_now(self) -> tuple[str, Any] | None:
+        """What has happened already; ``None`` where nothing has."""
+        try:
+            return self._queue.get_nowait()
+        except queue.Empty:
+            return None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing waits to be looked at."""
+        return self._queue.empty()
