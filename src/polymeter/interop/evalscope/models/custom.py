@@ -84,7 +84,7 @@ class CustomBackend(BatchModel):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The class, its source and its settings without secrets. Two objects that differ in nothing else are one model."""
+        """Class, source and settings without secrets. Two objects that differ in nothing else are one model."""
         return {
             "backend": "custom",
             **_identity_of_class(type(self._custom)),

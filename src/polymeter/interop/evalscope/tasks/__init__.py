@@ -29,14 +29,14 @@ def _index(roots: Sequence[Root], cache_dir: Path | None) -> Catalog:
 
 def _load(entry: Entry, catalog: Catalog) -> Loaded:
     """The spec behind an entry."""
-    from polymeter.interop.evalscope.tasks.load import load
+    from polymeter.interop.evalscope.tasks.index import load
 
     return load(entry)
 
 
 def _describe(entry: Entry, catalog: Catalog) -> list[tuple[str, Any, Path]]:
     """What the registration says: key, value as far as it is known without running it, and the file."""
-    from polymeter.interop.evalscope.tasks.load import describe
+    from polymeter.interop.evalscope.tasks.index import describe
 
     return describe(entry)
 
@@ -66,7 +66,7 @@ def _check(entry: Entry, catalog: Catalog) -> list[Problem]:
 
 def _compile(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
     """The benchmark for a model, with its data open."""
-    from polymeter.interop.evalscope.tasks.open import compile_task
+    from polymeter.interop.evalscope.tasks.compile import compile_task
 
     return compile_task(spec, traits, context)
 

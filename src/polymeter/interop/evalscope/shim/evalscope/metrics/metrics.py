@@ -1,6 +1,6 @@
 """Scores of one sample, and means of many."""
 
-from polymeter.interop.evalscope.tasks.scores import (
+from polymeter.interop.evalscope.tasks.metrics import (
     bleu_ngram_one_sample,
     calculate_pass_at_k,
     exact_match,

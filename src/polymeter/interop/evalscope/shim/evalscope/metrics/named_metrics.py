@@ -1,5 +1,5 @@
 """Metrics that ``metric_list`` names."""
 
-from polymeter.interop.evalscope.tasks.named_metrics import Metric, MetricRegistry, metric_registry
+from polymeter.interop.evalscope.tasks.metrics import Metric, MetricRegistry, metric_registry
 
 __all__ = ["Metric", "MetricRegistry", "metric_registry"]
