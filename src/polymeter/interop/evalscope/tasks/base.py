@@ -316,10 +316,10 @@ class DataAdapter(ABC):
         """How good an answer is: a number, or numbers by name."""
 
     def llm_match(self, gold: Any, pred: Any, judge: Any = None, **kwargs: Any) -> Any:
-        """How good an answer is, by a judge who is shown question, gold and answer.
+        """How good an answer is, by a judge who is shown question, reference and answer.
 
         Args:
-            gold: What is expected.
+            gold: The reference.
             pred: What ``llm_parse_pred_result`` gave.
             judge: A ``LLMJudge``.
             **kwargs: ``raw_input``, the record, where the question is looked for.

@@ -70,24 +70,24 @@ def review_answer(adapter: DataAdapter, eval_type: str, use: JudgeUse, record: A
     """Review one answer. Where a judge's verdict cannot be had or used, the engine leaves the sample without a score,
     whatever the adapter made of that.
     """
-    gold = adapter.get_gold_answer(record)
+    reference = adapter.get_gold_answer(record)
 
     def by_judge() -> tuple[Any, Any]:
         shown = adapter.llm_parse_pred_result(result=answer, raw_input_d=record, eval_type=eval_type)
-        return shown, adapter.llm_match(gold, shown, use.judge, raw_input=record)
+        return shown, adapter.llm_match(reference, shown, use.judge, raw_input=record)
 
     if use.always:
         pred, result = by_judge()
     else:
         pred = adapter.parse_pred_result(result=answer, raw_input_d=record, eval_type=eval_type)
-        result = adapter.match(gold, pred)
+        result = adapter.match(reference, pred)
         if use.where_wrong and isinstance(result, Number) and not bool(result):
             pred, result = by_judge()
-    return Review(gold=_SAME_AS_INPUT if _is_same(gold, record) else gold, pred=pred, result=result)
+    return Review(gold=_SAME_AS_INPUT if _is_same(reference, record) else reference, pred=pred, result=result)
 
 
 def keep_answer(record: Any, answer: Any) -> Review:
-    """A review without gold and result, for runs that score nothing (EvalScope's stage ``infer``). No code of the
+    """A review without reference and result, for runs that score nothing (EvalScope's stage ``infer``). No code of the
     benchmark is called; the answer stands as the model gave it and can be scored later.
     """
     return Review(gold="", pred=answer, result=None)
@@ -138,8 +138,11 @@ def _add_mean(values: dict[MetricKey, Any], metric: str, results: Sequence[Any])
         values[metric, "none"] = sum(float(result) for result in results) / len(results)
 
 
-def _is_same(gold: Any, record: Any) -> bool:
-    return gold is record or (type(gold) is type(record) and isinstance(gold, (dict, str)) and gold == record)
+def _is_same(reference: Any, record: Any) -> bool:
+    """Whether the reference is the whole record, which need not be stored twice."""
+    if reference is record:
+        return True
+    return type(reference) is type(record) and isinstance(reference, (dict, str)) and reference == record
 
 
 def _as_text(value: Any) -> str:
