@@ -48,17 +48,17 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     adapter, mode, records = benchmark.adapter, benchmark.mode, benchmark.records
     form = RequestForm(mode.output_type, parameters_for(mode, context.generation), context.system_prompt)
     samples = RecordSamples(spec.name, records)
-    use = JudgeUse()
+    judging = JudgeUse()
     review: ReviewAnswer = keep_answer
     reduce: Reduce = keep_unreduced
     reports = ReportSlot()
     if not options.predict_only:
-        use = judge_use(adapter, options.judge_strategy, options.judge_model_args)
-        review = partial(review_answer, adapter, mode.eval_type, use)
+        judging = judge_use(adapter, options.judge_strategy, options.judge_model_args)
+        review = partial(review_answer, adapter, mode.eval_type, judging)
         reduce = partial(reduce_rows, benchmark, options, reports)
     return Task(
         spec=spec,
-        needs=Needs(frozenset({mode.request_kind}), _modalities(form, records), _roles(options, use)),
+        needs=Needs(frozenset({mode.request_kind}), _modalities(form, records), _roles(options, judging)),
         samples=samples,
         rollout=partial(_rollout, benchmark, form, context.seed),
         score=partial(score_rollout, benchmark, review),
@@ -71,7 +71,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         ),
         parameters=(form.parameters,),
         fingerprint=fingerprint([fingerprint_of([item.record for item in records]), _digest_of_prompts(records)]),
-        score_digest=_score_digest(spec, benchmark, options, use),
+        score_digest=_score_digest(spec, benchmark, options, judging),
         is_guest=True,
         is_thread_safe=False,  # an adapter keeps what it likes on itself
         limits_subsets=True,
@@ -115,10 +115,10 @@ def _rollout(benchmark: OpenBenchmark, form: RequestForm, run_seed: int, sample:
         yield requests_for(prompt, form, origin, ())
 
 
-def _roles(options: AdapterRunOptions, use: JudgeUse) -> frozenset[str]:
+def _roles(options: AdapterRunOptions, judging: JudgeUse) -> frozenset[str]:
     """The judge, where answers or the report are shown to one."""
     is_analysed = options.analysis_report and not options.predict_only
-    return frozenset({"judge"}) if use.is_needed or is_analysed else frozenset()
+    return frozenset({"judge"}) if judging.is_needed or is_analysed else frozenset()
 
 
 def _modalities(form: RequestForm, records: Sequence[PromptedRecord]) -> frozenset[Modality]:
@@ -140,11 +140,11 @@ def _digest_of_prompts(records: Sequence[PromptedRecord]) -> str:
     return state.hexdigest()
 
 
-def _score_digest(spec: TaskSpec, benchmark: OpenBenchmark, options: AdapterRunOptions, use: JudgeUse) -> str:
+def _score_digest(spec: TaskSpec, benchmark: OpenBenchmark, options: AdapterRunOptions, judging: JudgeUse) -> str:
     """Hash of all that can change a score: the sources, how answers are reviewed, and the adapter's settings."""
     adapter, mode = benchmark.adapter, benchmark.mode
     strategy = None if options.predict_only else options.judge_strategy
-    judge_args = options.judge_model_args if use.is_needed else None
+    judge_args = options.judge_model_args if judging.is_needed else None
     reviewing = [_SCORING_VERSION, strategy, judge_args, mode.eval_type, mode.request_kind]
     settings = {
         **benchmark.changes,

@@ -1,7 +1,7 @@
 """Scores of one sample and numbers from many, under the names that adapters import, and those that they list in
 ``metric_list``.
 
-Where a benchmark's number hangs on an odd rule, the rule is EvalScope's: ``exact_match`` takes text only, ``pass_at_k``
+Where a published number depends on an odd rule, the rule is EvalScope's: ``exact_match`` takes text only, ``pass_at_k``
 is not an unbiased estimate. What is computed lies in ``polymeter.metrics``; here are the names and the shapes.
 """
 

@@ -66,7 +66,7 @@ def judge_use(adapter: DataAdapter, strategy: str, judge_args: Mapping[str, Any]
     return JudgeUse(always, where_wrong, LLMJudge(**judge_args) if always or where_wrong else None)
 
 
-def review_answer(adapter: DataAdapter, eval_type: str, use: JudgeUse, record: Any, answer: Any) -> Review:
+def review_answer(adapter: DataAdapter, eval_type: str, judging: JudgeUse, record: Any, answer: Any) -> Review:
     """Review one answer. Where a judge's verdict cannot be had or used, the engine leaves the sample without a score,
     whatever the adapter made of that.
     """
@@ -74,14 +74,14 @@ def review_answer(adapter: DataAdapter, eval_type: str, use: JudgeUse, record: A
 
     def by_judge() -> tuple[Any, Any]:
         shown = adapter.llm_parse_pred_result(result=answer, raw_input_d=record, eval_type=eval_type)
-        return shown, adapter.llm_match(reference, shown, use.judge, raw_input=record)
+        return shown, adapter.llm_match(reference, shown, judging.judge, raw_input=record)
 
-    if use.always:
+    if judging.always:
         pred, result = by_judge()
     else:
         pred = adapter.parse_pred_result(result=answer, raw_input_d=record, eval_type=eval_type)
         result = adapter.match(reference, pred)
-        if use.where_wrong and isinstance(result, Number) and not bool(result):
+        if judging.where_wrong and isinstance(result, Number) and not bool(result):
             pred, result = by_judge()
     return Review(gold=_SAME_AS_INPUT if _is_same(reference, record) else reference, pred=pred, result=result)
 
