@@ -30,6 +30,7 @@ from polymeter.engine.dispatchers import CLOSE_S, OnDone
 from polymeter.engine.pool import Pool
 from polymeter.engine.prefetch import Prefetcher, Prepared
 from polymeter.engine.rollouts import PendingRequest
+from polymeter.guests.door import in_mode
 
 PATIENCE_S = 120.0
 """How long an endpoint may answer nothing but rate limits before these use up tries like any other failure."""
@@ -132,6 +133,11 @@ class EndpointDispatcher:
         if not self._thread.is_alive():
             self._loop.close()
         self._out.close()
+
+    def _serve(self) -> None:
+        # The loop's thread runs the model and nothing else of others: a guest never answers on it.
+        with in_mode("model"):
+            self._loop.run_forever()
 
     def _take(self, asked: Sequence[PendingRequest]) -> None:
         self._waiting.extend(asked)
