@@ -1,9 +1,8 @@
-"""Every conformance run is watched: guests are entered through their door alone."""
+"""Every test of conformance is watched: guests are entered through their door alone."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -11,12 +10,22 @@ from tests.conformance.door_probe import DoorProbe
 
 
 @pytest.fixture(autouse=True)
-def guests_are_inside(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Fail a test in which a guest's function runs outside the door."""
+def door_probe(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DoorProbe]:
+    """Fails a test in which a guest's function is called from outside the door."""
     probe = DoorProbe(tmp_path_factory.getbasetemp())
     with probe.watching():
-        yield
+        yield probe
     import os
+
     if os.environ.get("PROBE_LOG") and probe.outside:
+        import traceback
+
         with open(os.environ["PROBE_LOG"], "a") as file:
-            file.write(f"### {request.node.nodeid}\n" + "\n".join(probe.outside.values()) + "\n")
+            file.write(
+                f"### {os.environ.get('PYTEST_CURRENT_TEST')}\n"
+                + "\n".join(f"{a}\n{b}" for a, b in probe.outside.items())
+                + "\n"
+            )
+        return
+    outside = [f"{function}\n{callers}" for function, callers in probe.outside.items()]
+    assert not outside, "Called from outside the door:\n" + "\n".join(outside)
