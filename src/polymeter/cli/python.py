@@ -208,11 +208,10 @@ def _own_surroundings() -> Iterator[None]:
     settings name, and judges, which are the endpoints that the script names.
     """
     from polymeter.api.settings import read_settings
-    from polymeter.core.guest_context import answering_through
-    from polymeter.formats.table.roots import data_places
+    from polymeter.core.guest_context import answering_through, guest_context_with
     from polymeter.interop.ulmeval.shim.ulmeval.api._direct import DirectAsker
 
-    with data_places(read_settings().data), answering_through(DirectAsker()):
+    with guest_context_with(data=read_settings().data), answering_through(DirectAsker()):
         yield
 
 

@@ -21,6 +21,7 @@ from polymeter.formats.table.finding import table_file, table_here
 from polymeter.formats.table.image_files import is_empty, listed, write_images
 from polymeter.formats.table.localising import UNREADABLE, is_to_be_localised, localised
 from polymeter.formats.table.roots import image_root, is_offline_here
+from polymeter.guests.own_classes import own_class
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,6 +34,7 @@ TEXT_COLUMNS = ("question", "prompt", "text")
 _DEFAULT = "MMBench"
 
 
+@own_class
 class _TableDataset:
     """What both base classes share: a table with a column ``index``, found, verified and read."""
 
@@ -161,6 +163,7 @@ class _TableDataset:
         return data
 
 
+@own_class
 class TextBaseDataset(_TableDataset):
     """A benchmark whose prompts are text.
 
@@ -195,6 +198,7 @@ class TextBaseDataset(_TableDataset):
         return [{"type": "text", "value": self._text_of(self._row(line))}]
 
 
+@own_class
 class ImageBaseDataset(_TableDataset):
     """A benchmark whose prompts hold images.
 
@@ -229,7 +233,7 @@ class ImageBaseDataset(_TableDataset):
     def dump_image(self, line: Any) -> list[str]:
         """The files of a row's images, below ``img_root``. They are written when they are asked for.
 
-        Bytes are written exactly as they are encoded in the table: no picture is decoded and saved again, so a PNG
+        Bytes are written exactly as they are encoded in the table: no image is decoded and saved again, so a PNG
         loses nothing. Files are called ``<index>`` (several: ``<index>_<i>``) with the suffix of their real format, or
         as ``image_path`` says where that names a place below ``img_root``. A file that holds the same bytes is left as
         it is, and one that holds others is left as it is, too: the name then ends in a digest.
@@ -302,6 +306,10 @@ class ImageBaseDataset(_TableDataset):
                 where=error.where or self.data_path,
                 hint=error.hint,
             ) from error
+
+
+BASES = (_TableDataset, TextBaseDataset, ImageBaseDataset)
+"""Classes whose ``evaluate`` only reminds authors to write one."""
 
 
 def _with_images(data: pd.DataFrame, dataset: str, *, needed: str | None) -> pd.DataFrame:

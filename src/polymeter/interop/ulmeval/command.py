@@ -88,9 +88,11 @@ def _evaluate(state: State, command: str, words: list[str]) -> int:
 def _datasets(words: list[str]) -> Iterator[str]:
     """Names of dataset classes and tables; of those under the folders that are named too."""
     from polymeter.api import build_catalog
+    from polymeter.core.registries import stored_format
+    from polymeter.interop.ulmeval.pairs import TSV
 
     catalog: Catalog = build_catalog(tuple(map(Path, words)))
-    names = sorted(entry.name for entry in catalog if entry.format == "tsv" and entry.kind == "task")
+    names = sorted(entry.name for entry in catalog if stored_format(entry.format) == TSV and entry.kind == "task")
     yield from names or ["No dataset is here: name folders of dataset classes behind dlist, or set LMUData."]
 
 

@@ -15,7 +15,7 @@ from polymeter.core.identity import fingerprint
 from polymeter.core.progress import Progress
 from polymeter.interop.ulmeval.config import seed_of
 from polymeter.interop.ulmeval.model_names import judge_arguments
-from polymeter.interop.ulmeval.pairs import TSV, Pair
+from polymeter.interop.ulmeval.pairs import TSV, Pair, is_of_table
 from polymeter.interop.ulmeval.predictions import Predictions
 from polymeter.interop.ulmeval.results import Place, all_runs, is_whole
 from polymeter.store.folder import RunFolder
@@ -59,7 +59,7 @@ class EvalPair(Pair):
         if not is_whole(source):
             self.notes.append("That run did not end, or samples of it failed: they have no score.")
         options: dict[str, Any] = {"include_paths": (*self._included(), *self.include_paths())}
-        if self.spec.format == TSV:
+        if is_of_table(self.spec):
             judge_args = judge_arguments(self.config)
             told = {"predict_only": False, "judge_args": judge_args, "keep_predictions": True, "model_id": self.model}
             options["dialect_options"] = {TSV: told}

@@ -16,7 +16,6 @@ from polymeter.core.task import ReduceContext, Result, ScoredRow
 from polymeter.formats.table.base import TextBaseDataset
 from polymeter.formats.table.classes.built_in import BuiltIn, EveryRow
 from polymeter.formats.table.classes.cells import column, count_of, is_empty, number_of, place_of, required
-from polymeter.formats.table.classes.images.pictures import picture_in
 from polymeter.formats.table.classes.images.scoring import (
     CHECKLIST,
     REFERENCE,
@@ -27,12 +26,14 @@ from polymeter.formats.table.classes.images.scoring import (
     by_reference,
     by_scale,
     by_scene,
+    image_of,
     joined,
+    mean_over,
     metrics_of,
     ways,
 )
-from polymeter.formats.table.classes.repeats import mean_over
 from polymeter.formats.table.classes.results import sorted_results
+from polymeter.guests.own_classes import own_class
 from polymeter.judge import ROLE
 from polymeter.metrics import perceptual
 from polymeter.metrics.detectors import check_detector
@@ -42,6 +43,7 @@ _NUMBERS = ("guidance_scale", "strength")
 _MAIN = {SCENE: "correct", REFERENCE: "psnr", CHECKLIST: "checklist"}
 
 
+@own_class
 class GeneratedImages(BuiltIn):
     """What text-to-image and editing have in common. A mix-in of the base classes.
 
@@ -96,7 +98,7 @@ class GeneratedImages(BuiltIn):
         if not chosen:
             return {"explanation": _why_unscored(line)}
         prompt, inputs = column(line, "prompt"), self._inputs(line)
-        reference = picture_in(line, REFERENCE, self._folders()) if REFERENCE in chosen else None
+        reference = image_of(line, REFERENCE, self._folders()) if REFERENCE in chosen else None
 
         def score(image: Any) -> dict[str, Any]:
             made = {
@@ -157,6 +159,7 @@ class GeneratedImages(BuiltIn):
         return [Path(place) for place in (beside, root) if place]
 
 
+@own_class
 class TextToImageDataset(GeneratedImages, TextBaseDataset):
     """Pictures from prompts."""
 
@@ -172,6 +175,7 @@ class TextToImageDataset(GeneratedImages, TextBaseDataset):
         return [{"type": "text", "value": required(row, "prompt")}]
 
 
+@own_class
 class ImageEditingDataset(GeneratedImages, EveryRow):
     """Pictures changed by a prompt."""
 

@@ -4,11 +4,15 @@ has, else by a judge's number where the run has a judge.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import DataError
+from polymeter.core.parts import Image
+from polymeter.formats.table.cells import image_in
 from polymeter.formats.table.classes.cells import column, is_empty, list_of, place_of
 from polymeter.judge.rubrics import checklist, scale
 from polymeter.metrics import perceptual
@@ -22,6 +26,8 @@ SCALE = "scale"
 SHAPES = "shapes"
 _METRICS = {REFERENCE: ("psnr", "ssim"), CHECKLIST: ("checklist", "checklist_all"), SCALE: ("judge_score",)}
 EDITING = "How well does the picture carry out the prompt on the input picture, and leave the rest of it as it was?"
+
+_LONGEST_PATH = 1024
 
 Scored = Mapping[str, Any]
 
@@ -85,10 +91,61 @@ def by_scale(image: Any, prompt: str, inputs: Sequence[Any]) -> dict[str, Any]:
     return {"judge_score": found.score, "explanation": found.explanation}
 
 
+def mean_over(answers: Sequence[Any], score: Callable[[Any], Scored]) -> dict[str, Any]:
+    """The mean of each metric over the answers that have it. Texts are listed, numbered from 1.
+
+    Args:
+        answers: What the model gave for the row.
+        score: One answer → metric → number, and texts such as ``explanation``.
+    """
+    found = [score(answer) for answer in answers]
+    if len(found) == 1:
+        return dict(found[0])
+    whole: dict[str, Any] = {}
+    for name in dict.fromkeys(name for item in found for name in item):
+        values = [item[name] for item in found if name in item]
+        if isinstance(values[0], str):
+            texts = (f"{place}: {item[name]}" for place, item in enumerate(found, 1) if name in item)
+            whole[name] = "\n".join(texts)
+        else:
+            had = [float(value) for value in values if not math.isnan(value)]
+            whole[name] = math.fsum(had) / len(had) if had else math.nan
+    return whole
+
+
 def joined(found: Sequence[Scored]) -> dict[str, Any]:
     """The values of several ways of scoring, their explanations one after the other."""
     values = {name: value for item in found for name, value in item.items() if name != "explanation"}
     return {**values, "explanation": "\n".join(str(item["explanation"]) for item in found)}
+
+
+def image_of(line: Mapping[str, Any], name: str, folders: Sequence[Path]) -> Image:
+    """The image in a cell.
+
+    Args:
+        line: The row.
+        name: The column.
+        folders: Where a relative path is looked for, in this order; then the working directory.
+
+    Raises:
+        DataError: The cell is neither a picture in base64 nor the path of a file.
+    """
+    text = column(line, name).strip()
+    if len(text) <= _LONGEST_PATH and not text.startswith("data:"):
+        for folder in (*folders, Path()):
+            path = (folder / text).expanduser()
+            if _is_file(path):
+                return Image(path)
+    try:
+        return Image(image_in(text, line.get("index"), name)[0])
+    except DataError as error:
+        if len(text) > _LONGEST_PATH:
+            raise
+        raise DataError(
+            f"This cell is neither a picture in base64 nor the path of a file: {text[:80]!r}.",
+            where=place_of(line, name),
+            hint="Paths are relative to the table's folder.",
+        ) from error
 
 
 def ways(line: Mapping[str, Any], *, has_judge: bool) -> list[str]:
@@ -130,3 +187,10 @@ def _scene(line: Scored) -> Scene:
 @lru_cache(maxsize=2)
 def _detector(name: str) -> Detector:
     return make_detector(name)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # base64 of a small image is short enough for a path, and too long for a name
+        return False

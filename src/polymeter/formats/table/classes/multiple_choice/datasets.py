@@ -22,6 +22,7 @@ from polymeter.formats.table.classes.multiple_choice.table import HIT, accuracy_
 from polymeter.formats.table.classes.prediction_files import scored, side_file
 from polymeter.formats.table.classes.results import ROTATION, UNPARSED, sorted_results
 from polymeter.formats.table.roots import file_stem
+from polymeter.guests.own_classes import own_class
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,6 +32,7 @@ _OTHER = "Other Answers"
 _INSTRUCTION = "Please select the correct answer from the options above. \n"
 
 
+@own_class
 class MultipleChoice(BuiltIn):
     """What multiple choice is, whether or not it comes with images. A mix-in of the base classes.
 
@@ -141,18 +143,22 @@ class MultipleChoice(BuiltIn):
         return bool(known[1])
 
 
+@own_class
 class ImageMCQDataset(MultipleChoice, ImageBaseDataset):
     """Multiple choice over images."""
 
 
+@own_class
 class TextMCQDataset(MultipleChoice, TextBaseDataset):
     """Multiple choice without images."""
 
 
+@own_class
 class CustomMCQDataset(ImageMCQDataset, EveryRow):
     """Multiple choice over images, of a table without a URL."""
 
 
+@own_class
 class CustomTextMCQDataset(TextMCQDataset):
     """Multiple choice without images, of a table without a URL."""
 

@@ -20,10 +20,12 @@ from polymeter.formats.table.classes.questions.scoring import (
     VQA,
     by_judge,
     by_rules,
+    is_yes_or_no,
     main_metric,
+    read_yes_or_no,
 )
-from polymeter.formats.table.classes.questions.yes_no import is_yes_or_no, read_yes_or_no
 from polymeter.formats.table.classes.results import UNPARSED, sorted_results
+from polymeter.guests.own_classes import own_class
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,6 +34,7 @@ ACC = "acc"
 _SHORT = "\nAnswer the question using a single word or phrase."
 
 
+@own_class
 class OpenQuestions(BuiltIn):
     """What questions with open answers are, whether or not they come with images. A mix-in of the base classes.
 
@@ -140,14 +143,17 @@ class OpenQuestions(BuiltIn):
         return {**values, "explanation": f"how compared: {how}; right: {' or '.join(dict.fromkeys(golds))}"}
 
 
+@own_class
 class CustomVQADataset(OpenQuestions, EveryRow):
     """Questions about images, of a table without a URL."""
 
 
+@own_class
 class TextQADataset(OpenQuestions, TextBaseDataset):
     """Questions without images."""
 
 
+@own_class
 class ImageVQADataset(OpenQuestions, ImageBaseDataset):
     """Questions about images that ask for short answers."""
 
@@ -157,6 +163,7 @@ class ImageVQADataset(OpenQuestions, ImageBaseDataset):
         return [*others, {**question, "value": question["value"] + _SHORT}]
 
 
+@own_class
 class ImageYORNDataset(OpenQuestions, ImageBaseDataset):
     """Questions about images whose answers are yes or no."""
 

@@ -1,12 +1,14 @@
-"""How an open answer is held against the gold ones."""
+"""How an open answer is held against the references, and how one that is yes or no is read."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
+from polymeter.formats.table.classes.multiple_choice.reading import Reading, ask_judge
 from polymeter.judge import LLMJudge
 from polymeter.metrics.text import anls, exact_match
-from polymeter.metrics.vqa import normalised_match, relaxed_match, vqa_accuracy
+from polymeter.metrics.vqa import EvalAIAnswerProcessor, normalised_match, relaxed_match, vqa_accuracy
 
 EXACT, ACCURACY, RELAXED, VQA, ANLS, JUDGED = (
     "exact_match",
@@ -16,7 +18,9 @@ EXACT, ACCURACY, RELAXED, VQA, ANLS, JUDGED = (
     "anls",
     "judge_acc",
 )
+YES, NO = "Yes", "No"
 ANNOTATORS = 10
+_CHOICES: Final = {"A": YES, "B": NO}
 _BY_NAME = {
     "TextVQA": VQA,
     "ChartQA": RELAXED,
@@ -67,6 +71,36 @@ def by_judge(golds: Sequence[str], answer: str, question: str, *, is_exact: bool
         return float(is_exact)
     judge = LLMJudge()
     return judge.get_score(judge(judge.build_prompt(answer, " or ".join(dict.fromkeys(golds)), question)))
+
+
+def is_yes_or_no(text: str) -> bool:
+    """Whether a reference is yes or no, in any case."""
+    return text.strip().lower() in {YES.lower(), NO.lower()}
+
+
+def infer_yes_or_no(answer: str) -> str | None:
+    """``Yes`` or ``No``, whichever of the two words stands in an answer; ``None`` for both and for neither.
+
+    The rule of VLMEvalKit's ``YOrN_Extraction``: punctuation is taken out as the VQA challenge does.
+    """
+    words = EvalAIAnswerProcessor().process_punctuation(answer.lower()).split()
+    has_yes, has_no = YES.lower() in words, NO.lower() in words
+    return None if has_yes == has_no else YES if has_yes else NO
+
+
+def read_yes_or_no(answer: str, question: str, *, is_judged: bool) -> Reading:
+    """Read one answer by the rule, else by the judge. The option of the reading is ``Yes``, ``No`` or ``None``.
+
+    Raises:
+        UnscoredError: The judge could not be asked, or gave no verdict.
+    """
+    found = infer_yes_or_no(answer)
+    if found is not None:
+        return Reading(found, "rules")
+    if not is_judged or not answer.strip():
+        return Reading(None, "none")
+    letter = ask_judge(answer, _CHOICES, question)
+    return Reading(_CHOICES[letter] if letter else None, "judge")
 
 
 def _folded(text: str) -> str:
