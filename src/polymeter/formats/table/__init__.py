@@ -50,7 +50,7 @@ def _flatten(entry: Entry, catalog: Catalog) -> str:
     """A table is its file; there is no other text of it.
 
     Raises:
-        PlanError: Always; it names the file.
+        PlanError: always; it names the file.
     """
     raise PlanError(
         f"Benchmark {entry.name!r} is a table and has no form as YAML.",

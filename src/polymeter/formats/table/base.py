@@ -67,7 +67,7 @@ class _TableDataset:
         """The table of a dataset; may be overridden.
 
         Raises:
-            DataError: There is none, or it is not the one that was published.
+            DataError: if there is none, or it is not the one that was published.
         """
         url = self.DATASET_URL.get(dataset) or ""
         if url and dataset not in self.DATASET_MD5:
@@ -88,8 +88,8 @@ class _TableDataset:
             file_md5: Hex MD5 that it must have; ``None``: any.
 
         Raises:
-            DataError: There is no such table, its MD5 is wrong, it cannot be read, has no column ``index``, or an index
-                twice.
+            DataError: if there is no such table, its MD5 is wrong, it cannot be read, has no column ``index``, or an
+                index twice.
         """
         path = table_file(self.dataset_name, url or "", file_md5, type(self).__name__)
         self.data_path = str(path)
@@ -103,7 +103,7 @@ class _TableDataset:
         """The table in a file; may be overridden.
 
         Raises:
-            DataError: There is no such file, or it is no table.
+            DataError: if there is no such file, or it is no table.
         """
         return read_tsv(path)
 
@@ -129,7 +129,7 @@ class _TableDataset:
             **judge_kwargs: What the run says about judging.
 
         Raises:
-            ScoreError: The class does not override it.
+            ScoreError: if the class does not override it.
         """
         raise ScoreError(
             f"The dataset class {type(self).__name__} says nothing about scoring {eval_file}.",
@@ -193,7 +193,7 @@ class TextBaseDataset(_TableDataset):
             One text: the row's ``question``, else ``prompt``, else ``text``.
 
         Raises:
-            DataError: The row has none.
+            DataError: if the row has none.
         """
         return [{"type": "text", "value": self._text_of(self._row(line))}]
 
@@ -245,7 +245,7 @@ class ImageBaseDataset(_TableDataset):
             Paths in order; none for a row without an image.
 
         Raises:
-            DataError: A cell is no image, or a file or address that it names cannot be read; names row and column.
+            DataError: if a cell is no image, or a file or address that it names cannot be read; names row and column.
         """
         row = self._row(line)
         images = row.get("image")
@@ -272,7 +272,7 @@ class ImageBaseDataset(_TableDataset):
             The row's images as local files, then its ``question``, else ``prompt``, else ``text``.
 
         Raises:
-            DataError: An image cannot be read, or there is no text.
+            DataError: if an image cannot be read, or there is no text.
         """
         row = self._row(line)
         images = [{"type": "image", "value": path} for path in self.dump_image(row)]
@@ -286,15 +286,15 @@ class ImageBaseDataset(_TableDataset):
             raise DataError(path.removeprefix(UNREADABLE), where=self.data_path)
         beside = Path(self.data_path).parent if self.data_path else Path(self.img_root)
         tried = [Path(path).expanduser(), Path(self.img_root, path), beside / path]
-        found = next((candidate for candidate in tried if candidate.is_file()), None)
-        if found is None:
+        file = next((candidate for candidate in tried if candidate.is_file()), None)
+        if file is None:
             where = place(_index_of(row), "image_path")
             raise DataError(
                 f"The image {path!r} in {where} does not exist.",
                 where=self.data_path,
                 hint=f"Looked for it there, in {self.img_root} and in {beside}.",
             )
-        return str(found.absolute())
+        return str(file.absolute())
 
     def _fetched(self, url: str, row: Any, column: str) -> str:
         try:

@@ -39,7 +39,7 @@ def table_file(name: str, url: str, md5: str | None, owner: str = "") -> Path:
         owner: The class that asks; noted beside a table that is fetched for it.
 
     Raises:
-        DataError: There is no such table, or its MD5 is wrong.
+        DataError: if there is no such table, or its MD5 is wrong.
     """
     named = placed(name)
     if named is not None:
@@ -71,7 +71,7 @@ def table_here(name: str, url: str, md5: str | None) -> Path | None:
     tables or beside the class. ``None`` where there is none.
 
     Raises:
-        DataError: The run names a file that is not there.
+        DataError: if the run names a file that is not there.
     """
     named = placed(name)
     if named is not None:

@@ -32,6 +32,6 @@ def read_run_options(options: Mapping[str, Any]) -> TableRunOptions:
     """The settings.
 
     Raises:
-        PlanError: An unknown setting, or a value that it cannot have; the nearest ones are named.
+        PlanError: if a setting is not known (the nearest ones are named), or has a value that it cannot have.
     """
     return TableRunOptions.make(options, where="dialect_options tsv")

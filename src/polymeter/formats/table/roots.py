@@ -55,7 +55,7 @@ def placed(name: str) -> Path | None:
     """The table that the run puts in a dataset's place; ``None`` when it says nothing about it.
 
     Raises:
-        DataError: There is no such file.
+        DataError: if there is no such file.
     """
     named = guest_context().data.get(name)
     if named is None:

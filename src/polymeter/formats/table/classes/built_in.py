@@ -41,7 +41,7 @@ class BuiltIn:
         class of somebody else that derives from this one has numbers where it expects them.
 
         Raises:
-            DataError: There is no such file, or it is not a table of text in UTF-8.
+            DataError: if there is no such file, or it is not a table of text in UTF-8.
         """
         return read_texts(path) if self._is_own else read_words(path)
 

@@ -45,7 +45,7 @@ def _flatten(entry: Entry, catalog: Catalog) -> str:
     """A dataset class is its files; there is no one text of it.
 
     Raises:
-        PlanError: Always; it names the files.
+        PlanError: always; it names the files.
     """
     from polymeter.guests.sources import files_behind
 
