@@ -18,6 +18,7 @@ from polymeter.core.task import (
     Result,
     Rollout,
     RolloutSteps,
+    RowFunctions,
     Sample,
     Score,
     ScoredRow,
@@ -39,7 +40,7 @@ from polymeter.formats.table.instances import (
 from polymeter.formats.table.options import TableRunOptions, read_run_options
 from polymeter.formats.table.predictions import PredictionFile, prediction_of, write_predictions
 from polymeter.formats.table.prompts import Prompting, messages_about, parameters_for, request_about
-from polymeter.formats.table.rows import TableSamples, answer_of, row_functions, table_of
+from polymeter.formats.table.rows import TableSamples, answer_of, choices_of, table_of
 from polymeter.formats.table.scoring import judge_kwargs, sample_results, sample_score
 from polymeter.guests import contained, seeded
 from polymeter.guests.imports import GUEST_LOCK
@@ -126,7 +127,11 @@ def task_of(
         rollout=rollout,
         score=score,
         reduce=reduce,
-        row_functions=row_functions(samples),
+        row_functions=RowFunctions(
+            full_doc=lambda index: samples[index].full_doc(),
+            target=lambda index: answer_of(samples[index].doc),
+            choices=lambda index: choices_of(samples[index].doc),
+        ),
         parameters=(parameters,),
         fingerprint=fingerprint([spec.name, table.digest()]),
         score_digest=fingerprint([spec.source_hash, settings]),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from polymeter.core.codec import jsonable
 from polymeter.core.errors import DataError
 from polymeter.core.samples import SampleView
-from polymeter.core.task import RowFunctions, Sample
+from polymeter.core.task import Sample
 from polymeter.data.tables import is_nothing, require_index
 
 if TYPE_CHECKING:
@@ -129,15 +129,6 @@ class TableSamples(SampleView):
             cluster=cluster,
             load_full_doc=lambda: table.whole(index),
         )
-
-
-def row_functions(samples: TableSamples) -> RowFunctions:
-    """What a wrapped model may ask of the rows."""
-    return RowFunctions(
-        full_doc=lambda index: samples[index].full_doc(),
-        target=lambda index: answer_of(samples[index].doc),
-        choices=lambda index: choices_of(samples[index].doc),
-    )
 
 
 def answer_of(doc: Mapping[str, Any]) -> str:
