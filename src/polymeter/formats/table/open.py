@@ -44,7 +44,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     asking = Asking(
         spec.name,
         dataset,
-        _ask(kind, spec.name, dataset, told, traits, context),
+        *_ask(kind, spec.name, dataset, told, traits, context),
         context.system_prompt,
         traits.prompt_override,
     )
@@ -80,7 +80,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
 
 def _ask(
     kind: RequestKind, name: str, dataset: Any, told: TsvRunOptions, traits: ModelTraits, context: OpenContext
-) -> Generate | GenerateImage:
+) -> tuple[Generate | GenerateImage, int]:
     if kind == "generate_image":
         return image_parameters(context.generation, told.num_generations or count_of(name, dataset))
     tokens = _TOKENS_OF_ENDPOINTS if traits.is_endpoint else _TOKENS

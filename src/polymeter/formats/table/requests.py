@@ -34,6 +34,7 @@ class Asking:
         name: The dataset.
         dataset: The instance that makes prompts.
         ask: Settings, without seeds.
+        n: How many times each row is asked about.
         system_prompt: The run's own; put before a prompt that has none.
         override: The model's own way to make prompts; ``None``: it has none.
     """
@@ -41,6 +42,7 @@ class Asking:
     name: str
     dataset: Any
     ask: Generate | GenerateImage
+    n: int = 1
     system_prompt: str = ""
     override: PromptOverride | None = None
 
@@ -64,10 +66,10 @@ class Asking:
         needs_system = self.system_prompt and not any(message.role == "system" for message in made)
         return (Message("system", (Text(self.system_prompt),)), *made) if needs_system else made
 
-    def request(self, line: Series[Any], sample: Sample, seeds: Sequence[int]) -> Request:
-        """The one request about a row."""
+    def request(self, line: Series[Any], sample: Sample) -> Request:
+        """What is asked about a row, without a seed."""
         messages = self.messages(line)
-        return Request(messages, replace(self._ask_about(line), seeds=tuple(seeds)), self._origin(messages, sample))
+        return Request(messages, self._ask_about(line), self._origin(messages, sample))
 
     def prediction(self, responses: Sequence[Response]) -> Any:
         """What authors score: a list of images (a list also of one), or a text (a list of texts where several answers
@@ -85,14 +87,14 @@ class Asking:
         if not outputs:
             raise ScoreError(f"The model gave no text for a sample of {self.name!r}.")
         texts = [output.text or "" for output in outputs]
-        return texts[0] if self.ask.n == 1 else texts
+        return texts[0] if self.n == 1 else texts
 
     def _ask_about(self, line: Series[Any]) -> Generate | GenerateImage:
         """The settings for one row: the class may have some (``generation_settings``), the run's win over them."""
         tell = getattr(self.dataset, "generation_settings", None)
         if not isinstance(self.ask, GenerateImage) or not callable(tell):
             return self.ask
-        own = image_parameters(tell(line))
+        own, _ = image_parameters(tell(line))
         return replace(self.ask, size=self.ask.size or own.size, extra={**own.extra, **self.ask.extra})
 
     def _here(self, item: Item) -> Item:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from polymeter.core.identity import seed_for
+from polymeter.core.repeats import repeats_of
 from polymeter.core.request import Parameters
 from polymeter.core.task import (
     Needs,
@@ -82,9 +82,9 @@ class TsvTask:
 
     def play(self, sample: Sample) -> RolloutSteps:
         """Ask about one row, in one step."""
-        n = self.asking.ask.n
-        seeds = [seed_for(self.seed, self.spec.name, sample.id, number) for number in range(n)]
-        yield self.asking.request(self._line(sample.index), sample, seeds)
+        request = self.asking.request(self._line(sample.index), sample)
+        repeats = repeats_of(request, self.asking.n, self.seed, self.spec.name, sample.id)
+        yield repeats if len(repeats) > 1 else repeats[0]
 
     def score(self, sample: Sample, played: Rollout) -> Score:
         """Score one row's answer; without ``evaluate_sample`` a score without values.

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from polymeter.core.errors import PolymeterError, ScoreError
-from polymeter.core.identity import seed_for
 from polymeter.core.parts import is_picture
+from polymeter.core.repeats import repeats_of
 from polymeter.core.request import Parameters, Request, Response
 from polymeter.core.task import ReduceContext, Result, Rollout, RolloutSteps, Sample, Score, ScoredRow
 from polymeter.formats.task_yaml.generation import ImagePlan
@@ -49,14 +49,9 @@ class DrawingTask(YamlTask):
     def play(self, sample: Sample) -> RolloutSteps:
         """Ask once; a task with repeats asks that many times at once. Every picture has a seed of its own."""
         messages = self.prompt.messages(sample)
-        origin = self._origin(sample, self._plan.raw)
-        n, repeats = self._plan.ask.n, self.config.repeats
-        seeds = [seed_for(self._run_seed, self.spec.name, sample.id, number) for number in range(n * repeats)]
-        asked = [
-            Request(messages, self._plan.with_seeds(*seeds[start : start + n]), origin)
-            for start in range(0, len(seeds), n)
-        ]
-        yield asked[0] if repeats == 1 else tuple(asked)
+        request = Request(messages, self._plan.ask, self._origin(sample, self._plan.raw))
+        asked = repeats_of(request, self._plan.n * self.config.repeats, self._run_seed, self.spec.name, sample.id)
+        yield asked if len(asked) > 1 else asked[0]
 
     def score(self, sample: Sample, played: Rollout) -> Score:
         """Score the pictures of one sample.

@@ -32,10 +32,9 @@ class GenerationPlan:
     raw: Mapping[str, Any]
     ask: Generate
 
-    def with_seeds(self, *seeds: int) -> Generate:
-        """The ask of one sample."""
-        ask = self.ask
-        return Generate(ask.max_new_tokens, ask.temperature, ask.top_p, ask.stop, 1, seeds, ask.extra)
+    def with_seed(self, seed: int) -> Generate:
+        """What one request of a sample asks."""
+        return replace(self.ask, seed=seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +44,12 @@ class ImagePlan:
     Attributes:
         raw: The arguments as they were written.
         ask: The ask that they mean, without seeds.
+        n: How many images of each prompt.
     """
 
     raw: Mapping[str, Any]
     ask: GenerateImage
-
-    def with_seeds(self, *seeds: int) -> GenerateImage:
-        """The ask of one sample, with a seed for each image."""
-        return replace(self.ask, seeds=seeds)
+    n: int
 
 
 def plan_images(
@@ -69,7 +66,7 @@ def plan_images(
         image_parameters(own)
     except PlanError as error:
         raise PlanError(error.what, where=where, hint=error.hint) from None
-    return ImagePlan({**own, **plan}, image_parameters(plan, defaults=own))
+    return ImagePlan({**own, **plan}, *image_parameters(plan, defaults=own))
 
 
 def plan_generation(
@@ -111,7 +108,7 @@ def plan_generation(
     if not any(key in raw for key in ("until", "stop", "stop_sequences")):
         raw["until"] = list(INJECTED_STOP)
     extra = {key: value for key, value in settings.items() if value is not None and key not in _FOR_THE_TASK}
-    return GenerationPlan(raw, Generate(max_new_tokens, temperature, top_p, stop or (), 1, (), extra))
+    return GenerationPlan(raw, Generate(max_new_tokens, temperature, top_p, stop or (), extra=extra))
 
 
 def _stops(value: Any, where: str) -> tuple[str, ...] | None:

@@ -88,13 +88,13 @@ class MultiRoundTask(SteppedTask):
         messages = self.prompt.messages(sample)
         if self._is_driven_by_model:
             origin = self._origin(sample, plan.raw, "multi_round")
-            response = yield Request(messages, plan.with_seeds(self._seed(sample, repeat, 0)), origin)
+            response = yield Request(messages, plan.with_seed(self._seed(sample, repeat, 0)), origin)
             return [output.text or "" for output in response.outputs]
         origin = self._origin(sample, plan.raw)
         outputs: list[Any] = []
         info = None
         for number in range(1, self._most + 1):
-            response = yield Request(messages, plan.with_seeds(self._seed(sample, repeat, number - 1)), origin)
+            response = yield Request(messages, plan.with_seed(self._seed(sample, repeat, number - 1)), origin)
             turn = self._next(sample, [*outputs, response.text], number, info)
             if turn.is_last:
                 return turn.outputs
@@ -155,7 +155,7 @@ class AgenticTask(SteppedTask):
         info = None
         assert self._hooks.text is not None
         for number in range(1, self._most + 1):
-            response = yield Request(messages, plan.with_seeds(self._seed(sample, repeat, number - 1)), origin)
+            response = yield Request(messages, plan.with_seed(self._seed(sample, repeat, number - 1)), origin)
             outputs = [*outputs, response.text]
             found = self._hooks.text(
                 full_row(sample), previous_output=list(outputs), round_idx=number, previous_round_info=info

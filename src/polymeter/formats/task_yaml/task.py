@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from polymeter.core.errors import PolymeterError, ScoreError
-from polymeter.core.identity import seed_for
 from polymeter.core.parts import Text
+from polymeter.core.repeats import repeats_of
 from polymeter.core.request import ChoiceLogprob, Loglikelihood, Message, Origin, Parameters, Protocol, Request
 from polymeter.core.task import (
     Needs,
@@ -181,13 +181,9 @@ class GenerationTask(YamlTask):
         """Ask once; a task with repeats asks that many times at once."""
         messages = self.prompt.messages(sample)
         plan = self._generation
-        origin = self._origin(sample, plan.raw)
-        name, seed = self.spec.name, self._run_seed
-        if self.config.repeats == 1:
-            yield Request(messages, plan.with_seeds(seed_for(seed, name, sample.id, 0)), origin)
-            return
-        seeds = [seed_for(seed, name, sample.id, j) for j in range(self.config.repeats)]
-        yield tuple([Request(messages, plan.with_seeds(item), origin) for item in seeds])
+        request = Request(messages, plan.ask, self._origin(sample, plan.raw))
+        asked = repeats_of(request, self.config.repeats, self._run_seed, self.spec.name, sample.id)
+        yield asked if len(asked) > 1 else asked[0]
 
     def score(self, sample: Sample, played: Rollout) -> Score:
         """Score the answers of one sample.

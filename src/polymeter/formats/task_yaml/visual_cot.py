@@ -43,7 +43,7 @@ class VisualCotTask(SteppedTask):
     def _one(self, sample: Sample, repeat: int) -> Asking:
         plan, text = self._generation, self.prompt.text(sample)
         origin = self._origin(sample, plan.raw, "visual_cot")
-        ask = plan.with_seeds(self._seed(sample, repeat, 1 if self._draws else 0))
+        ask = plan.with_seed(self._seed(sample, repeat, 1 if self._draws else 0))
         stages = None if self._is_whole else split_stages(text)
         if stages is None:
             response = yield Request(self.prompt.of_text(sample, text), ask, origin)
@@ -51,7 +51,7 @@ class VisualCotTask(SteppedTask):
         draw, question = stages
         visuals = self.prompt.visuals(sample)
         if self._draws:
-            drawing = GenerateImage(seeds=(self._seed(sample, repeat, 0),))
+            drawing = GenerateImage(seed=self._seed(sample, repeat, 0))
             response = yield Request(self.prompt.of_parts(visuals, draw), drawing, origin)
             images = [image for output in response.outputs for image in output.images]
             if not images:

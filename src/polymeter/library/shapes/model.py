@@ -80,8 +80,8 @@ class ShapesModel(BatchModel):
         if not isinstance(ask, GenerateImage):
             return Response(error=Error("permanent", f"The model 'shapes' cannot answer {ask.kind!r}."))
         try:
-            seeds = [ask.seeds[number] if number < len(ask.seeds) else number for number in range(ask.n)]
-            return Response(tuple(Output(images=(self._picture(request, ask, seed),)) for seed in seeds))
+            seed = ask.repeat if ask.seed is None else ask.seed
+            return Response((Output(images=(self._picture(request, ask, seed),)),))
         except PolymeterError as error:
             return Response.failed(error)
 

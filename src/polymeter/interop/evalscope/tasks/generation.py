@@ -19,8 +19,8 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
 _IMAGE_DEFAULTS: dict[str, Any] = {"width": 1024, "height": 1024, "num_inference_steps": 50, "guidance_scale": 9.0}
 
 
-def text_settings(plan: Mapping[str, Any], eval_type: str) -> Generate:
-    """The ask for text.
+def text_settings(plan: Mapping[str, Any], eval_type: str) -> tuple[Generate, int]:
+    """What asks for text, and how many times it is asked.
 
     Args:
         plan: Settings of the run, under any of their usual names.
@@ -32,8 +32,8 @@ def text_settings(plan: Mapping[str, Any], eval_type: str) -> Generate:
     return text_parameters(plan or _DEFAULTS[eval_type])
 
 
-def image_settings(plan: Mapping[str, Any]) -> GenerateImage:
-    """The ask for images.
+def image_settings(plan: Mapping[str, Any]) -> tuple[GenerateImage, int]:
+    """What asks for an image, and how many times it is asked.
 
     Raises:
         PlanError: A setting is not of its type.

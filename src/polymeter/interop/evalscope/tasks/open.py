@@ -56,7 +56,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     adapter, mode = _adapter(spec, meta, config, traits, told)
     prepared = _prepare(spec, meta, adapter, told, context)
     _check_prompts(spec, prepared, mode)
-    asking = Asking(mode.output_type, _ask(mode, context), context.system_prompt, _image_folder(context))
+    asking = Asking(mode.output_type, *_ask(mode, context), context.system_prompt, _image_folder(context))
     has_judge = needs_judge(adapter, told.judge_strategy) and not told.predict_only
     is_analysed = told.analysis_report and not told.predict_only
     strategy = None if told.predict_only else told.judge_strategy
@@ -180,9 +180,9 @@ def _digest_of_prompts(prepared: list[Prepared]) -> str:
     return state.hexdigest()
 
 
-def _ask(mode: Mode, context: OpenContext) -> Parameters:
+def _ask(mode: Mode, context: OpenContext) -> tuple[Parameters, int]:
     if mode.ask == "loglikelihood":
-        return Loglikelihood(())
+        return Loglikelihood(()), 1
     if mode.ask == "generate_image":
         return image_settings(context.generation)
     return text_settings(context.generation, mode.eval_type)
@@ -193,7 +193,7 @@ def _modalities(asking: Asking, prepared: list[Prepared]) -> frozenset[Modality]
     found: set[Modality] = {"text"}
     for item in prepared[:_LOOKED_AT]:
         if item.prompt.get("messages"):
-            for request in asking.requests(item.prompt, Origin("", ""), ()):
+            for request in asking.requests(item.prompt, Origin("", "")):
                 found.update(part.modality for message in request.messages for part in message.parts)
     return frozenset(found)
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import DataError, ScoreError
 from polymeter.core.parts import Audio, Image, Part, Text, Video
 from polymeter.core.request import (
-    Generate,
-    GenerateImage,
     Loglikelihood,
     Message,
     Origin,
@@ -33,17 +31,20 @@ class Asking:
     Attributes:
         output_type: The mode.
         ask: Settings, without seeds and continuations.
+        n: How many times each prompt is asked.
         system_prompt: The run's own; put before a prompt that has none.
         images: Where generated images are put, so that adapters can be given a path.
     """
 
     output_type: str
     ask: Parameters
+    n: int
     system_prompt: str
     images: Path
 
-    def requests(self, prompt: Mapping[str, Any], origin: Origin, seeds: Sequence[int]) -> tuple[Request, ...]:
-        """What the model is asked for a prompt: one request, or one for each context of its continuations.
+    def requests(self, prompt: Mapping[str, Any], origin: Origin) -> tuple[Request, ...]:
+        """What the model is asked for a prompt, once and without a seed: one request, or one for each context of its
+        continuations.
 
         Raises:
             DataError: The prompt is not of the form that its mode needs.
@@ -56,8 +57,7 @@ class Asking:
         messages = self._messages(prompt, None)
         if self.output_type == OutputType.MULTIPLE_CHOICE:
             return (Request(messages, Loglikelihood(tuple(choices_of(prompt))), origin),)
-        assert isinstance(self.ask, (Generate, GenerateImage))
-        return (Request(messages, replace(self.ask, seeds=tuple(seeds)), origin),)
+        return (Request(messages, self.ask, origin),)
 
     def contents(self, prompt: Mapping[str, Any], responses: Sequence[Response]) -> list[Any]:
         """What adapters parse, one for each answer: text, the likeliest choice, the log-probabilities of all

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import ScoreError
-from polymeter.core.identity import seed_for
-from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Origin, Parameters
+from polymeter.core.repeats import repeats_of
+from polymeter.core.request import Loglikelihood, Origin, Parameters
 from polymeter.core.samples import SampleView
 from polymeter.core.task import (
     MetricKey,
@@ -136,11 +136,12 @@ class AdapterTask:
     def play(self, sample: Sample) -> RolloutSteps:
         """Ask about one record, in one step."""
         prompt = self._prepared[sample.index].prompt
-        ask = self._asking.ask
-        n = ask.n if isinstance(ask, (Generate, GenerateImage)) else 0
-        seeds = [seed_for(self._seed, self.spec.name, sample.id, number) for number in range(n)]
-        requests = self._asking.requests(prompt, self._origin(sample, prompt), seeds)
-        yield requests if len(requests) > 1 or isinstance(ask, Loglikelihood) else requests[0]
+        requests = self._asking.requests(prompt, self._origin(sample, prompt))
+        if isinstance(self._asking.ask, Loglikelihood):
+            yield requests
+            return
+        repeats = repeats_of(requests[0], self._asking.n, self._seed, self.spec.name, sample.id)
+        yield repeats if len(repeats) > 1 else repeats[0]
 
     def score(self, sample: Sample, played: Rollout) -> Score:
         """Review every answer of one record.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from polymeter.core.errors import ScoreError
-from polymeter.core.identity import seed_for
+from polymeter.core.repeats import repeats_of
 from polymeter.core.request import Loglikelihood, Message, Request, Response
 from polymeter.core.task import Rollout, RolloutSteps, Sample, Score
 from polymeter.formats.task_yaml.forms import guest
@@ -130,8 +130,8 @@ class InstanceTask(GenerationTask):
         origin = self._origin(sample, plan.raw)
         first = one.places[0]
         which = () if first == 0 else (f"request:{first}",)
-        seeds = [seed_for(self._run_seed, self.spec.name, sample.id, j, *which) for j in range(self.config.repeats)]
-        return [Request(one.messages, plan.with_seeds(seed), origin) for seed in seeds]
+        request = Request(one.messages, plan.ask, origin)
+        return list(repeats_of(request, self.config.repeats, self._run_seed, self.spec.name, sample.id, *which))
 
     def _in_order(self, asked: Sequence[_Asked], responses: list[Response], n: int) -> list[list[Any]]:
         """For each instance its answers: texts, or ``(logprob, is_greedy)``."""

@@ -1,0 +1,84 @@
+"""Repeats: one prompt asked several times, as requests that are equal but for their seed and number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from polymeter.core.identity import seed_for
+from polymeter.core.request import Loglikelihood, Parameters, Request
+
+T = TypeVar("T")
+
+
+def repeats_of(
+    request: Request, n: int, run_seed: int, task: str, sample: str, *within: str | int
+) -> tuple[Request, ...]:
+    """The repeats of one prompt, each with a seed of its own.
+
+    Args:
+        request: The prompt with its settings, but no seed.
+        n: How many.
+        run_seed: The run's seed.
+        task: Name of the task.
+        sample: Id of the sample.
+        *within: Which of the sample's prompts, where it has several.
+    """
+    parameters = request.parameters
+    assert not isinstance(parameters, Loglikelihood)
+    return tuple(
+        [
+            replace(
+                request,
+                parameters=replace(parameters, seed=seed_for(run_seed, task, sample, number, *within), repeat=number),
+            )
+            for number in range(n)
+        ]
+    )
+
+
+def joined(items: Iterable[T], request_of: Callable[[T], Request]) -> list[list[T]]:
+    """Neighbours that are repeats of one prompt of one sample, together; all else stays alone.
+
+    Args:
+        items: What holds the requests, in order.
+        request_of: Gives the request of an item.
+    """
+    groups: list[list[T]] = []
+    last: Request | None = None
+    for item in items:
+        request = request_of(item)
+        if last is not None and _follows(request, last):
+            groups[-1].append(item)
+        else:
+            groups.append([item])
+        last = request
+    return groups
+
+
+def seed_of(parameters: Parameters) -> int:
+    """The seed of what is sampled: its number among the repeats where it has none."""
+    assert not isinstance(parameters, Loglikelihood)
+    return parameters.repeat if parameters.seed is None else int(parameters.seed)
+
+
+def groups_of(requests: Sequence[Request]) -> list[list[Request]]:
+    """The requests of a batch, repeats together; see ``joined``."""
+    return joined(requests, lambda request: request)
+
+
+def _follows(request: Request, before: Request) -> bool:
+    """Whether a request is a later repeat of the one before it. Two equal prompts of one sample both begin at 0."""
+    parameters, earlier = request.parameters, before.parameters
+    if isinstance(parameters, Loglikelihood) or isinstance(earlier, Loglikelihood):
+        return False
+    if type(parameters) is not type(earlier) or parameters.repeat <= earlier.repeat:
+        return False
+    is_same_sample = (request.origin is None) == (before.origin is None) and (
+        request.origin is None
+        or before.origin is None
+        or (request.origin.task, request.origin.sample) == (before.origin.task, before.origin.sample)
+    )
+    plain, earlier = replace(parameters, seed=None, repeat=0), replace(earlier, seed=None, repeat=0)
+    return is_same_sample and plain == earlier and request.messages == before.messages
