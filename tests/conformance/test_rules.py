@@ -5,7 +5,6 @@ import logging
 import pytest
 
 from polymeter.core.errors import DataError, PlanError
-from polymeter.core.model import ModelTraits
 from polymeter.core.parts import Image
 from polymeter.core.request import Message
 from tests.conformance.kit import evaluate, gold, model, picture
@@ -144,7 +143,7 @@ def test_a_models_own_prompt_replaces_the_tasks(tmp_path):
             return [{"type": "text", "value": f"{dataset}: {row['q']}"}, {"type": "image", "value": "x.png"}]
         return [{"role": "user", "content": "chat"}]
 
-    task = opened(tmp_path, traits=ModelTraits("m", prompt_override=own))
+    task = opened(tmp_path, own_prompt=own)
     assert text_of(ask(task, 0)) == "q0"
     message = ask(task, 1).messages[0]
     assert (message.text, [type(part) for part in message.parts][1]) == ("t: q1", Image)

@@ -206,10 +206,10 @@ def test_a_run_with_holes_is_scored_as_far_as_it_goes_and_further_when_they_are_
     assert sorted(other.asked) == list(range(N_ROWS))
 
 
-def test_a_model_that_brings_its_own_prompts_is_needed_to_score_again(folder: Path) -> None:
+def test_a_model_that_brings_its_own_prompts_is_not_needed_to_score_again(folder: Path) -> None:
     model = MockBatch(
         lambda request: "said",
-        ModelTraits("mock", prompt_override=lambda row, dataset: None),
+        ModelTraits("mock", has_own_prompts=True),
         identity={"backend": "answers"},
     )
     polymeter.evaluate(
@@ -220,8 +220,8 @@ def test_a_model_that_brings_its_own_prompts_is_needed_to_score_again(folder: Pa
         roles={"judge": Judge(lambda n: "A")},
         cache_dir=folder / "cache",
     )
-    with pytest.raises(PlanError, match="whose prompts cannot be made again"):
-        polymeter.score(folder.parent / "run")
+    judge = Judge(lambda n: "A")
+    assert statuses(polymeter.score(folder.parent / "run", roles={"judge": judge})) == {"ok": N_ROWS}
 
 
 @pytest.mark.parametrize(

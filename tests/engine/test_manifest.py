@@ -150,7 +150,7 @@ def test_identity_is_of_models_roles_tasks_and_options() -> None:
     assert base == identity_of(plan_of(two, one)), "the order of playing changes no number"
     assert base != identity_of(plan_of(one))
     prints = model_fingerprints(plan_of(one, judge="j"))
-    assert set(prints) == {"model", "judge"}
+    assert set(prints) == {"model", "own_prompt", "judge"}
     assert prints["model"] == model_fingerprints(plan_of(one))["model"]
     assert prints["model"] != model_fingerprints(plan_of(one, identity="n"))["model"]
 

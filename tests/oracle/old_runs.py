@@ -179,7 +179,8 @@ def journal(path: Path) -> Iterator[tuple[str, list[str]]]:
         "requests": "SELECT fingerprint, body FROM requests ORDER BY 1",
         "responses": (
             "SELECT t.name, sample, role, model, fingerprint, occurrence, turn, body FROM responses r"
-            " JOIN tasks t ON t.id = r.task ORDER BY 1, 2, 3, 4, 5, 6"
+            " JOIN tasks t ON t.id = r.task"
+            " WHERE role != 'own_prompt' ORDER BY 1, 2, 3, 4, 5, 6"  # kept since; the base asked the model again
         ),
         "ends": (
             "SELECT t.name, sample, s.id, subset, cluster, status, error, doc, returned, seal FROM samples s"

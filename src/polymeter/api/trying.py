@@ -18,7 +18,7 @@ from polymeter.api.tasks import build_catalog
 from polymeter.core.errors import PlanError, PolymeterError, ScoreError, boundary
 from polymeter.core.format import OpenContext
 from polymeter.core.options import RunOptions
-from polymeter.core.request import Loglikelihood, Request
+from polymeter.core.request import Loglikelihood, OwnPrompt, Request
 from polymeter.core.task import Sample, Task, TaskSpec
 from polymeter.engine import plan
 
@@ -151,9 +151,13 @@ def first_prompt(task: Task, sample: Sample) -> ShownPrompt:
     """
     play = task.rollout(sample)
     with boundary(ScoreError, f"The first prompt of sample {sample.id} of task {task.spec.name!r}"):
-        asked = next(play, ())
+        asked = next(play, ())  # a model without traits has no prompts of its own
     play.close()
-    return ShownPrompt(task.spec.name, sample.id, (asked,) if isinstance(asked, Request) else tuple(asked))
+    return ShownPrompt(
+        task.spec.name,
+        sample.id,
+        (asked,) if isinstance(asked, Request) else () if isinstance(asked, OwnPrompt) else tuple(asked),
+    )
 
 
 def ask_in_words(request: Request) -> str:

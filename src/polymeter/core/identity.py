@@ -87,6 +87,11 @@ def _fingerprint(request: Request, by_content: bool, n: int, seeds: Sequence[int
     return digest(json.dumps([messages, asked], separators=(",", ":")).encode())
 
 
+def own_prompt_fingerprint() -> str:
+    """Identity of the question for a model's own prompt: within its sample and role there is only one."""
+    return digest(b"own prompt")
+
+
 def seed_for(run_seed: int, *parts: str | int) -> int:
     """A seed that depends on the run's seed and on what it is for, and on nothing else. 31 bits, so every library
     takes it.

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from polymeter.core.parts import Modality
 
 if TYPE_CHECKING:
-    from polymeter.core.request import Parameters, Request, RequestKind, Response
+    from polymeter.core.request import Message, Origin, Parameters, Request, RequestKind, Response
     from polymeter.core.rows import RowAccess
 
 ALL_READY: Final = "all_ready"
 """Batch hint of a wrapper with a scheduler of its own: it wants everything that is ready."""
-
-PromptOverride = Callable[..., Any]
-"""``(row, dataset, dump_image) → message``. The row is a mapping or a ``pandas.Series``, ``dataset`` the name of the
-benchmark, and ``dump_image``, which may be left out, a function from the row to the paths of its images. It gives
-messages, items ``{"type": …, "value": …}``, or ``None`` where the benchmark's own prompt is to be used.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +33,7 @@ class ModelTraits:
         is_completion: Whether it continues text and does not follow a chat template, so that injected stop strings
             matter to it.
         is_foreign: Whether its outputs are used as they are (stop strings are not applied unless the plan asks).
-        prompt_override: A ``PromptOverride``, for models that bring their own prompts.
+        has_own_prompts: Whether it may have prompts of its own for rows (``BatchModel.own_prompt``).
     """
 
     family: str
@@ -52,7 +46,7 @@ class ModelTraits:
     is_endpoint: bool = False
     is_completion: bool = False
     is_foreign: bool = False
-    prompt_override: PromptOverride | None = None
+    has_own_prompts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +131,12 @@ class BatchModel(_BaseModel):
         """Answer every request, in order. A failure of one is an ``Error`` in its response; an exception concerns them
         all.
         """
+
+    def own_prompt(self, origin: Origin) -> tuple[Message, ...] | None:
+        """Its own prompt for a row, made when it is loaded; ``None``: the benchmark's is used. Called where its traits
+        say ``has_own_prompts``; ``self.rows`` leads to the row.
+        """
+        return None
 
     def relieve(self) -> None:
         """Let go of what memory can be let go of. Called after a batch did not fit, before smaller ones are tried."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from polymeter.core.identity import seed_for
-from polymeter.core.request import Loglikelihood, Parameters, Request
+from polymeter.core.request import Loglikelihood, OwnPrompt, Parameters, Request
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ def repeats_of(
     )
 
 
-def joined(items: Iterable[T], request_of: Callable[[T], Request]) -> list[list[T]]:
+def joined(items: Iterable[T], request_of: Callable[[T], Request | OwnPrompt]) -> list[list[T]]:
     """Neighbours that are repeats of one prompt of one sample, together; all else stays alone.
 
     Args:
@@ -46,10 +46,10 @@ def joined(items: Iterable[T], request_of: Callable[[T], Request]) -> list[list[
         request_of: Gives the request of an item.
     """
     groups: list[list[T]] = []
-    last: Request | None = None
+    last: Request | OwnPrompt | None = None
     for item in items:
         request = request_of(item)
-        if last is not None and _follows(request, last):
+        if isinstance(request, Request) and isinstance(last, Request) and _follows(request, last):
             groups[-1].append(item)
         else:
             groups.append([item])

@@ -143,6 +143,30 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnPrompt:
+    """Asks a loaded model for its own prompt for a row. A rollout yields it before its request, where the model's
+    traits say that it may have one; the answer has ``messages``, or none where the benchmark's prompt is to be used.
+
+    It is journaled like an answer, with its media, so that a sample is played again without the model.
+
+    Attributes:
+        origin: The row.
+    """
+
+    origin: Origin
+    messages: ClassVar[tuple[Message, ...]] = ()
+    text: ClassVar[str] = ""
+
+    def media(self) -> Iterator[Media]:
+        """There is none yet."""
+        return iter(())
+
+    def images(self) -> Iterator[Image]:
+        """There are none yet."""
+        return iter(())
+
+
+@dataclass(frozen=True, slots=True)
 class ChoiceLogprob:
     """One continuation: sum of token log-probabilities (natural log, higher is likelier), whether greedy decoding
     would give it, and its length in tokens.
@@ -170,7 +194,8 @@ class Usage:
 @dataclass(frozen=True, slots=True)
 class Output:
     """One answer: text, images or log-probabilities, with what the backend tells of it. ``note``: what a reader should
-    know of how it came about (which way log-probabilities were got).
+    know of how it came about (which way log-probabilities were got). ``messages``: the model's own prompt, for an
+    ``OwnPrompt``.
     """
 
     text: str | None = None
@@ -181,6 +206,7 @@ class Output:
     finish_reason: str | None = None
     usage: Usage | None = None
     note: str | None = None
+    messages: tuple[Message, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +251,11 @@ class Response:
         if not self.outputs or self.outputs[0].text is None:
             raise ValueError(f"This response has no text: {self.error.message if self.error else 'another ask'}")
         return self.outputs[0].text
+
+    @property
+    def messages(self) -> tuple[Message, ...] | None:
+        """The model's own prompt; ``None`` where the benchmark's is to be used."""
+        return self.outputs[0].messages if self.outputs else None
 
     @classmethod
     def of_text(cls, *texts: str, **fields: Any) -> Response:

@@ -36,6 +36,24 @@ class RowHandle:
         with self.enter("full_doc"):
             return self.functions.full_doc(self.index)
 
+    def prompt_row(self) -> Any:
+        """The row from which a model makes a prompt of its own."""
+        if self.functions.prompt_row is None:
+            return self.full_doc()
+        with self.enter("prompt_row"):
+            return self.functions.prompt_row(self.index)
+
+    def dump_image(self, row: Any) -> Any:
+        """The paths of the images of such a row.
+
+        Raises:
+            LookupError: if the task does not write them.
+        """
+        if self.functions.dump_image is None:
+            raise LookupError("This task has no dump_image.")
+        with self.enter("dump_image"):
+            return self.functions.dump_image(row)
+
     def target(self) -> Any:
         """What is expected.
 

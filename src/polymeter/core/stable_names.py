@@ -6,6 +6,9 @@ bytes as long as it is translated here.
 
 from __future__ import annotations
 
+OWN_PROMPT_ROLE = "own_prompt"
+"""The role under which the journal keeps a model's own prompts."""
+
 TRAITS = {"requests": "asks"}
 """Fields of ``ModelTraits`` → keys in ``run.json``."""
 

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 from polymeter.core.errors import PlanError, PolymeterError
 from polymeter.core.model import Model, ModelTraits
 from polymeter.core.parts import Modality
-from polymeter.core.request import Parameters, Request, RequestKind, Response
+from polymeter.core.request import OwnPrompt, Parameters, Request, RequestKind, Response
 from polymeter.core.status import SampleStatus
 
 if TYPE_CHECKING:
     from polymeter.core.role_client import RoleClient
 
 MetricKey = tuple[str, str]
-RolloutSteps = Generator[Request | tuple[Request, ...], Any, Any]
-"""Yields a Request and is sent its Response, or a tuple of Requests and is sent the tuple of Responses in order. What
+RolloutSteps = Generator[Request | tuple[Request, ...] | OwnPrompt, Any, Any]
+"""Yields a Request (or an OwnPrompt) and is sent its Response, or a tuple of Requests and is sent the tuple of
+Responses in order. What
 it returns is kept with the sample and given to ``score``."""
 
 
@@ -83,12 +84,15 @@ class Needs:
         modalities: Modalities that the model must take.
         roles: Further models, by role (``judge``).
         packages: Importable modules that must be there.
+        are_prompts_unknown: Whether the model makes the prompts itself, so that only a first sample shows what they
+            hold.
     """
 
     requests: frozenset[RequestKind] = frozenset({"generate"})
     modalities: frozenset[Modality] = frozenset({"text"})
     roles: frozenset[str] = frozenset()
     packages: frozenset[str] = frozenset()
+    are_prompts_unknown: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -245,6 +249,9 @@ class RowFunctions:
         choices: Position of a sample → the texts to choose from; ``None``: the task has none.
         next_round: ``(row, previous_output=…, round_idx=…, …)`` → what a task of several rounds shows next.
         next_messages: The same, as chat messages.
+        prompt_row: Position of a sample → the row from which a model makes a prompt of its own: a mapping or a
+            ``pandas.Series``; ``None``: the full row.
+        dump_image: Such a row → the paths of its images; ``None``: the model writes them itself.
     """
 
     full_doc: Callable[[int], dict[str, Any]]
@@ -252,6 +259,8 @@ class RowFunctions:
     choices: Callable[[int], Any] | None = None
     next_round: Callable[..., Any] | None = None
     next_messages: Callable[..., Any] | None = None
+    prompt_row: Callable[[int], Any] | None = None
+    dump_image: Callable[[Any], Any] | None = None
 
 
 def _nothing_to_finish(results: Sequence[Result], report_path: Path) -> None:

@@ -11,9 +11,18 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Literal
 
-from polymeter.core.errors import ModelError, PlanError, PolymeterError, Raised, attempt, boundary, is_out_of_memory
+from polymeter.core.errors import (
+    DataError,
+    ModelError,
+    PlanError,
+    PolymeterError,
+    Raised,
+    attempt,
+    boundary,
+    is_out_of_memory,
+)
 from polymeter.core.model import ALL_READY, BatchModel
-from polymeter.core.request import GenerateImage, Response
+from polymeter.core.request import GenerateImage, Output, OwnPrompt, Request, Response
 from polymeter.engine.answers import settle
 from polymeter.engine.batch_size import BatchSizes
 from polymeter.engine.batching import ReadyQueue, estimated_length, settings_key
@@ -29,6 +38,8 @@ _WRITTEN_BESIDE = 2
 """So many batches of images may be on their way to files while the model goes on."""
 _IMAGES_AT_ONCE = 64
 """Most images of a batch of a model that wants everything that is ready: their pixels are held until they are files."""
+_PROMPTS = "own prompts"
+"""The batch key of questions for the model's own prompts."""
 _LOG = logging.getLogger("polymeter")
 
 
@@ -100,6 +111,11 @@ class BatchDispatcher:
         """Take requests."""
         for group in calls_of(self._model, asked):
             first = group[0]
+            if isinstance(first.request, OwnPrompt):
+                with self._lock:
+                    first.batch_key = _PROMPTS
+                    self._ready.add(group, _PROMPTS, 0)
+                continue
             own = None if self._is_told else _own_batch_size(first) or self._most_drawn(group)
             try:
                 with boundary(ModelError, "The model's group_key"):
@@ -127,7 +143,8 @@ class BatchDispatcher:
             if not batch:
                 return
             self._staged, self._staged_failures = batch, None
-        self._prefetcher.prepare([one.request for group in batch for one in group], self._media_ready)
+        shown = [one.request for group in batch for one in group]
+        self._prefetcher.prepare(shown, self._media_ready)
 
     def close(self) -> None:
         """Free the model, on its own thread. A batch that an interrupt left behind is broken off: threads that still
@@ -156,7 +173,9 @@ class BatchDispatcher:
         self._out.close()
 
     def _most_drawn(self, group: Joined) -> int | None:
-        if not self._takes_all or not isinstance(group[0].request.parameters, GenerateImage):
+        request = group[0].request
+        asked = request.parameters if isinstance(request, Request) else None
+        if not self._takes_all or not isinstance(asked, GenerateImage):
             return None
         return max(1, _IMAGES_AT_ONCE // len(group))
 
@@ -273,7 +292,7 @@ class BatchDispatcher:
         try:
             with boundary(ModelError, "The model"):
                 with self._interruptible():
-                    given = list(self._model.respond(requests))
+                    given = self._given(requests)
                 if len(given) != len(requests):
                     raise ModelError(f"The model gave {len(given)} responses to {len(requests)} requests.")
         except PolymeterError as error:
@@ -286,14 +305,31 @@ class BatchDispatcher:
         with self._lock:
             self._sizes.computed(groups[0][0].batch_key, len(groups), seconds)
         share_ms = seconds * 1000 / len(requests)
-        responses = [settle(one, each, is_cut=self._is_cut) for one, each in zip(requests, given, strict=True)]
+        responses = [
+            each if isinstance(one, OwnPrompt) else settle(one, each, is_cut=self._is_cut)
+            for one, each in zip(requests, given, strict=True)
+        ]
         return [
             response if response.latency_ms is not None else replace(response, latency_ms=share_ms)
             for response in responses
         ]
 
+    def _given(self, requests: list[Request | OwnPrompt]) -> list[Response]:
+        asked = [one for one in requests if isinstance(one, Request)]
+        if asked:  # prompts and questions never share a batch
+            return list(self._model.respond(asked))
+        return [self._prompt(one) for one in requests if isinstance(one, OwnPrompt)]
+
+    def _prompt(self, asked: OwnPrompt) -> Response:
+        """The model's own prompt as an answer, or why there is none: one row's failure is its own."""
+        try:
+            with boundary(ModelError, "The model's own prompt"):
+                return Response((Output(messages=self._model.own_prompt(asked.origin)),))
+        except PolymeterError as error:
+            return Response.failed(error, "data" if isinstance(error, DataError) else "permanent")
+
     def _halve(self, groups: list[Joined]) -> list[Response | None]:
-        longest = max(estimated_length(group[0].request) for group in groups)
+        longest = max(estimated_length(group[0].request) for group in groups if isinstance(group[0].request, Request))
         with self._lock:
             smaller = self._sizes.did_not_fit(groups[0][0].batch_key, len(groups), longest)
         self._listener.note(f"A batch of {len(groups)} did not fit into memory: going on with {smaller}.")

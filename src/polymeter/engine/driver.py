@@ -12,6 +12,7 @@ from typing import Any
 
 from polymeter.core.errors import Raised, attempt
 from polymeter.core.progress import Progress
+from polymeter.core.stable_names import OWN_PROMPT_ROLE
 from polymeter.core.status import SampleStatus
 from polymeter.core.task import Score
 from polymeter.engine.dispatchers import Dispatcher
@@ -68,7 +69,7 @@ class Driver:
         self.player = RolloutWorker(door, self._asker)
         self._models = dict(models)
         self._recorder = recorder
-        self._recall = Recall(self._models, media.load, progress.note)
+        self._recall = Recall(self._models, media, progress.note)
         self._door = door
         self._open_journal = journal
         self.settings = settings
@@ -327,10 +328,12 @@ class Driver:
             is_quiet = is_source_dry and self._n_active == 0 and self._events.is_empty
         for role, dispatcher in self.dispatchers.items():
             # A judge never waits for a fuller batch: whoever asks it may hold the lock that all others wait for.
-            dispatcher.poke(is_quiet=is_quiet or role != MODEL_ROLE)
+            dispatcher.poke(is_quiet=is_quiet or role not in (MODEL_ROLE, OWN_PROMPT_ROLE))
 
     def _asker(self, play: RunningSample) -> SampleRoleClient:
-        return SampleRoleClient(play, self.dispatchers.keys() - {MODEL_ROLE}, self._door, self._guests, self._asked)
+        return SampleRoleClient(
+            play, self.dispatchers.keys() - {MODEL_ROLE, OWN_PROMPT_ROLE}, self._door, self._guests, self._asked
+        )
 
     def _asked(self, asked: PendingRequest) -> None:
         with self._count_lock:

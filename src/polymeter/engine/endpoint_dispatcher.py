@@ -169,7 +169,7 @@ class EndpointDispatcher:
             group = self._next_group(min(room, _PREPARED_TOGETHER))
             room -= len(group)
             self._n_preparing += len(group)
-            requests = [asked[0].request for asked in group]
+            requests = [asked[0].to_model for asked in group]
             self._prefetcher.prepare_each(requests, self._make, partial(self._hand_over, group))
 
     def _hand_over(self, group: Sequence[Joined], made: Sequence[Prepared]) -> None:
@@ -270,7 +270,7 @@ class EndpointDispatcher:
         except PolymeterError as error:
             return [Response(error=Error.from_exception(error))] * len(job.asked)
         took_ms = (time.perf_counter() - started) * 1000 / len(job.asked)
-        responses = [settle(asked.request, response) for asked, response in zip(job.asked, given, strict=True)]
+        responses = [settle(asked.to_model, response) for asked, response in zip(job.asked, given, strict=True)]
         return [
             response if response.latency_ms is not None else replace(response, latency_ms=took_ms)
             for response in responses
@@ -278,8 +278,8 @@ class EndpointDispatcher:
 
     async def _ask(self, job: _Job) -> list[Response]:
         if len(job.asked) == 1:
-            return [await self._model.respond_prepared(job.asked[0].request, job.prepared)]
-        return await self._model.respond_repeats([asked.request for asked in job.asked], job.prepared)
+            return [await self._model.respond_prepared(job.asked[0].to_model, job.prepared)]
+        return await self._model.respond_repeats([asked.to_model for asked in job.asked], job.prepared)
 
     async def _in_time(self, job: _Job) -> list[Response]:
         """The model's answers, or an error when it takes too long; without the task that ``asyncio.wait_for`` makes."""

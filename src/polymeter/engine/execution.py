@@ -13,7 +13,7 @@ from polymeter.core.errors import PlanError, PolymeterError, boundary
 from polymeter.core.identity import fingerprint, seed_for
 from polymeter.core.model import AsyncModel, Model
 from polymeter.core.progress import Progress
-from polymeter.core.stable_names import SESSION_DISPATCHERS
+from polymeter.core.stable_names import OWN_PROMPT_ROLE, SESSION_DISPATCHERS
 from polymeter.core.task import ReduceContext, Result, Sample, unknown_needs
 from polymeter.engine import manifest as manifests
 from polymeter.engine.batch_dispatcher import BatchDispatcher
@@ -130,7 +130,9 @@ class Execution:
         traits = self._plan.model.traits
         for task in self._tasks:
             unknown = unknown_needs(task.task.needs, traits)
-            if not unknown or any(journal.marks(task.name, "answered", task.played.stop)):
+            if not (unknown or task.task.needs.are_prompts_unknown) or any(
+                journal.marks(task.name, "answered", task.played.stop)
+            ):
                 continue
             for index in sorted({task.played.start, task.played[len(task.played) // 2]}):
                 self._driver.play([_only(task, index)])
@@ -168,7 +170,8 @@ class Execution:
         models = manifests.model_fingerprints(plan)
         recorder, events = Recorder(self._writer, self._media, models), Events()
         listener = Listener(events.answers_through(recorder), events.failed, self._progress.note)
-        dispatchers = {MODEL_ROLE: self._dispatcher(plan.model, listener)}
+        own = self._dispatcher(plan.model, listener)
+        dispatchers = {MODEL_ROLE: own, OWN_PROMPT_ROLE: own}
         for role, model in plan.roles.items():
             is_same = model is plan.model
             dispatchers[role] = dispatchers[MODEL_ROLE] if is_same else self._dispatcher(model, listener)

@@ -14,7 +14,7 @@ from polymeter.core.identity import canonical, fingerprint, source_hash
 from polymeter.core.model import ModelSpec
 from polymeter.core.options import RunOptions
 from polymeter.core.secrets import HIDDEN, with_digests, without_secrets
-from polymeter.core.stable_names import TASK_FORMAT
+from polymeter.core.stable_names import OWN_PROMPT_ROLE, TASK_FORMAT
 from polymeter.engine.plan import FILE_ENDINGS, Plan, describe_selection, model_name, named_place, played_samples
 from polymeter.engine.provenance import git_state, hardware, software
 from polymeter.engine.stored import describe_traits
@@ -60,7 +60,8 @@ def completion_identity(plan: Plan) -> dict[str, Any]:
 
 def model_fingerprints(plan: Plan) -> dict[str, str]:
     """Fingerprint of the model in each role, as the journal keys its answers."""
-    return {"model": fingerprint(plan.model.identity)} | {
+    own = fingerprint(plan.model.identity)
+    return {"model": own, OWN_PROMPT_ROLE: own} | {
         role: fingerprint(model.identity) for role, model in plan.roles.items()
     }
 

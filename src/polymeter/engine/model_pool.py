@@ -9,7 +9,7 @@ from typing import Any
 
 from polymeter.core.errors import ModelError, PolymeterError, boundary
 from polymeter.core.model import BatchModel, Model, ModelSpec
-from polymeter.core.request import Parameters, Request, Response
+from polymeter.core.request import Message, Origin, Parameters, Request, Response
 from polymeter.engine.models import make_model
 
 _LOG = logging.getLogger("polymeter")
@@ -115,6 +115,11 @@ class PooledModel(BatchModel):
         """What the model answers."""
         self._model.rows = self.rows
         return self._model.respond(requests)
+
+    def own_prompt(self, origin: Origin) -> tuple[Message, ...] | None:
+        """The model's."""
+        self._model.rows = self.rows
+        return self._model.own_prompt(origin)
 
     def relieve(self) -> None:
         """Let the model let go of memory."""

@@ -76,4 +76,9 @@ def check_model(model: Any) -> Model:
             f"A {type(model).__name__} is not a model.",
             hint="Give a model's name, or an instance of polymeter.BatchModel or polymeter.AsyncModel.",
         )
+    if isinstance(model, AsyncModel) and model.traits.has_own_prompts:
+        raise PlanError(
+            f"{type(model).__name__} is an endpoint and says that it has prompts of its own.",
+            hint="Only a model on this machine (BatchModel) makes prompts; build them in respond().",
+        )
     return model

@@ -19,7 +19,7 @@ from typing import Any
 
 from polymeter.core.errors import DataError, ModelError, PolymeterError, boundary
 from polymeter.core.parts import Audio, Image, Media, Video
-from polymeter.core.request import GenerateImage, Request, Response
+from polymeter.core.request import GenerateImage, OwnPrompt, Request, Response
 from polymeter.engine.pool import Pool
 from polymeter.store.media import MediaStore
 
@@ -47,7 +47,7 @@ class Prefetcher:
         self._previews = Previews(media, fetched)
         self._pool = Pool("decode", workers)
 
-    def prepare(self, requests: Sequence[Request], ready: Callable[[list[Response | None]], None]) -> None:
+    def prepare(self, requests: Sequence[Request | OwnPrompt], ready: Callable[[list[Response | None]], None]) -> None:
         """Decode all media of some requests, then call ``ready`` with a failed response for each request that cannot
         be shown.
 
@@ -205,7 +205,7 @@ class _Job:
 
     def __init__(
         self,
-        request: Request,
+        request: Request | OwnPrompt,
         place: int,
         failures: list[Response | None],
         previews: Previews,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from polymeter.core.errors import DataError
 from polymeter.core.identity import joint_fingerprint
@@ -12,6 +11,7 @@ from polymeter.core.repeats import joined
 from polymeter.core.request import Response
 from polymeter.engine.rollouts import PendingRequest
 from polymeter.store.journal import AnswerKey
+from polymeter.store.media import MediaStore
 from polymeter.store.wire import read_response
 
 
@@ -20,15 +20,13 @@ class Recall:
 
     Args:
         models: Fingerprint of the model in each role.
-        load_image: Opens a stored image by the name of its file.
+        media: Loads stored images.
         note: Told of answers that have to be asked for again.
     """
 
-    def __init__(
-        self, models: Mapping[str, str], load_image: Callable[[str], Any], note: Callable[[str], None]
-    ) -> None:
+    def __init__(self, models: Mapping[str, str], media: MediaStore, note: Callable[[str], None]) -> None:
         self._models = models
-        self._load_image = load_image
+        self._media = media
         self._note = note
 
     def __call__(self, asked: Sequence[PendingRequest]) -> None:
@@ -54,7 +52,7 @@ class Recall:
 
     def _take_apart(self, repeats: Sequence[PendingRequest]) -> None:
         first = repeats[0]
-        mark = joint_fingerprint([one.request for one in repeats])
+        mark = joint_fingerprint([one.to_model for one in repeats])
         with first.play.lock:
             occurrence = first.play.occurrences.get((first.role, mark), 0)
         joint = self._stored(first, mark, occurrence)
@@ -73,7 +71,7 @@ class Recall:
             return None
         one.play.used[key] = one.turn
         try:
-            return read_response(body, self._load_image)
+            return read_response(body, self._media.load, self._media.place_of)
         except DataError as error:  # an image of it is gone: a new answer takes its place
             self._note(f"An answer to sample {one.play.sample.id!r} is asked for again: {error}")
             return None

@@ -12,8 +12,8 @@ from typing import Any
 
 from polymeter.core.codec import NotExactError, encode, jsonable
 from polymeter.core.errors import DataError, ModelError, PolymeterError, boundary
-from polymeter.core.parts import Image, is_picture
-from polymeter.core.request import Error, Response
+from polymeter.core.parts import Image, Text, is_picture
+from polymeter.core.request import Error, Output, Request, Response
 from polymeter.core.status import SampleStatus
 from polymeter.core.task import Score
 from polymeter.engine.rollouts import Ended, PendingRequest
@@ -53,7 +53,8 @@ class Recorder:
                 with boundary(ModelError, "Writing down the model's answer"):
                     one.response = self._stored(one.response)
                     body = write_response(one.response, self._media.name_of)
-                    requests.append((one.fingerprint, write_request(one.request, self._media.describe)))
+                    if isinstance(one.request, Request):
+                        requests.append((one.fingerprint, write_request(one.request, self._media.describe)))
             except PolymeterError as error:
                 one.response = Response.failed(error)
                 continue
@@ -63,12 +64,22 @@ class Recorder:
         self._writer.put("responses", responses)
 
     def _stored(self, response: Response) -> Response:
-        if not any(output.images for output in response.outputs):
+        if not any(output.images or output.messages for output in response.outputs):
             return response
-        outputs = (
-            replace(output, images=tuple(map(self._media.keep_generated, output.images))) for output in response.outputs
+        return replace(response, outputs=tuple(map(self._with_files, response.outputs)))
+
+    def _with_files(self, output: Output) -> Output:
+        """An output whose images are files, and so is what a model's own prompt shows."""
+        images = tuple(map(self._media.keep_generated, output.images))
+        if output.messages is None:
+            return replace(output, images=images)
+        messages = (
+            replace(
+                message, parts=tuple(p if isinstance(p, Text) else self._media.keep_input(p) for p in message.parts)
+            )
+            for message in output.messages
         )
-        return replace(response, outputs=tuple(outputs))
+        return replace(output, images=images, messages=tuple(messages))
 
     def _with_previews(self, score: Score) -> Score:
         """The score with previews in place of the pictures in its log (a reference that an image was compared to)."""

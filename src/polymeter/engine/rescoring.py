@@ -16,7 +16,7 @@ from typing import Any
 from polymeter.core.errors import PlanError
 from polymeter.core.guest_context import weights_from
 from polymeter.core.identity import fingerprint
-from polymeter.core.model import Model, ModelSpec, ModelTraits
+from polymeter.core.model import BatchModel, Model, ModelSpec, ModelTraits
 from polymeter.core.options import RunOptions
 from polymeter.core.progress import Progress
 from polymeter.core.secrets import HIDDEN
@@ -119,7 +119,13 @@ def _plan(manifest: Mapping[str, Any], request: ScoreRequest) -> Plan:
     roles: dict[str, ModelSpec | Model] = {
         role: _stand_in(role, entry, ModelTraits(family="judge")) for role, entry in manifest["roles"].items()
     }
-    model = _stand_in(manifest["model"]["name"], manifest["model"], _traits(manifest["model"], request))
+    entry = manifest["model"]
+    is_described = entry.get("traits") is not None
+    model = (
+        _stand_in(entry["name"], entry, traits_from(entry["traits"]))
+        if is_described
+        else _model_with_prompts(entry, request)
+    )
     whole = RunRequest(model, tuple(manifest["patterns"]), request.options, {**roles, **request.roles}, request.command)
     plan = make_plan(whole)
     plan.model_spec = _spec(manifest["model"])
@@ -137,17 +143,21 @@ def _stand_in(name: str, entry: Mapping[str, Any], traits: ModelTraits) -> Store
     return StoredAnswers(name, entry["identity"], traits)
 
 
-def _traits(entry: Mapping[str, Any], request: ScoreRequest) -> ModelTraits:
-    """What the tasks were bound to. A model that brings its own prompts is made for them, and not loaded."""
-    if entry.get("traits") is not None:
-        return traits_from(entry["traits"])
+def _model_with_prompts(entry: Mapping[str, Any], request: ScoreRequest) -> StoredAnswers:
+    """What stands for the model of a run whose manifest describes no traits: it was begun by a version that kept no
+    prompts of models' own, so that model is made again for them.
+    """
     spec = _spec(entry)
     if spec is None:
         raise PlanError(
             "This run's model was a Python object whose prompts cannot be made again from here.",
             where=str(request.run),
         )
-    return make_model(spec, request.options.weights).traits
+    made = make_model(spec, request.options.weights)
+    stored = _stand_in(entry["name"], entry, made.traits)
+    return StoredAnswers(
+        entry["name"], stored.identity, made.traits, lambda: made if isinstance(made, BatchModel) else stored
+    )
 
 
 def _spec(entry: Mapping[str, Any]) -> ModelSpec | None:

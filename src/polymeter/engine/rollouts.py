@@ -15,8 +15,9 @@ from typing import Any
 
 from polymeter.core.errors import DataError, ErrorKind, PolymeterError, ScoreError, UnscoredError, boundary
 from polymeter.core.guest_context import answering_through
-from polymeter.core.identity import request_fingerprint
-from polymeter.core.request import Error, Request, Response
+from polymeter.core.identity import own_prompt_fingerprint, request_fingerprint
+from polymeter.core.request import Error, OwnPrompt, Request, Response
+from polymeter.core.stable_names import OWN_PROMPT_ROLE
 from polymeter.core.status import SampleStatus
 from polymeter.core.task import Rollout, Sample, Score, Task
 from polymeter.guests.door import Door
@@ -78,11 +79,11 @@ class RunningTask:
         """Whether its requests carry no media."""
         return self.task.needs.modalities <= {"text"}
 
-    def weigh(self, request: Request) -> int:
+    def weigh(self, request: Request | OwnPrompt) -> int:
         """About how many bytes a request's decoded media will take."""
         return int(sum(image.held_bytes() or self.image_bytes for image in request.images()))
 
-    def learn_image(self, request: Request) -> None:
+    def learn_image(self, request: Request | OwnPrompt) -> None:
         """Learn what an image takes: decoded, or as an endpoint is sent it."""
         for image in request.images():
             held = image.held_bytes() or _SENT_COPIES * image.held_encoded_bytes()
@@ -127,7 +128,7 @@ class PendingRequest:
 
     play: RunningSample
     role: str
-    request: Request
+    request: Request | OwnPrompt
     fingerprint: str
     occurrence: int
     turn: int
@@ -137,6 +138,17 @@ class PendingRequest:
     response: Response | None = None
     waiter: threading.Event | None = None
     batch_key: Hashable = None
+
+    @property
+    def to_model(self) -> Request:
+        """The request, which must be one that a model answers.
+
+        Raises:
+            TypeError: if it asks for a prompt of the model's own.
+        """
+        if isinstance(self.request, OwnPrompt):
+            raise TypeError("Only a model on this machine has prompts of its own.")
+        return self.request
 
 
 @dataclass(slots=True, eq=False)
@@ -167,14 +179,15 @@ class RunningSample:
         self.responses = []
         self.known = {}
 
-    def ask(self, role: str, request: Request, slot: int = 0) -> PendingRequest:
+    def ask(self, role: str, request: Request | OwnPrompt, slot: int = 0) -> PendingRequest:
         """Number a request within this sample."""
-        mark = request_fingerprint(request)
+        mark = own_prompt_fingerprint() if isinstance(request, OwnPrompt) else request_fingerprint(request)
         with self.lock:
             occurrence = self.occurrences.get((role, mark), 0)
             self.occurrences[role, mark] = occurrence + 1
-            self.turns += 1
-            return PendingRequest(self, role, request, mark, occurrence, self.turns, slot)
+            self.turns += role != OWN_PROMPT_ROLE  # prompts are no turns: answers are numbered as without them
+            turn = 0 if role == OWN_PROMPT_ROLE else self.turns
+            return PendingRequest(self, role, request, mark, occurrence, turn, slot)
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,12 +334,13 @@ class RolloutWorker:
             kind: ErrorKind = "data" if isinstance(error, DataError) else "guest"
             progressed.ended.append(Ended(play, SampleStatus.ERROR, error=Error.from_exception(error, kind)))
             return
-        play.is_single = isinstance(requests, Request)
+        play.is_single = isinstance(requests, (Request, OwnPrompt))
+        role = OWN_PROMPT_ROLE if isinstance(requests, OwnPrompt) else MODEL_ROLE
         try:
             # What is shown is identity, and may not be there; what task code puts in a request may have none.
             with boundary(DataError, f"Asking for a sample of task {play.task.name!r}"):
-                asked_now: tuple[Request, ...] = (requests,) if play.is_single else tuple(requests)
-                play.waiting = [play.ask(MODEL_ROLE, request, slot) for slot, request in enumerate(asked_now)]
+                asked_now: tuple[Request | OwnPrompt, ...] = (requests,) if play.is_single else tuple(requests)
+                play.waiting = [play.ask(role, request, slot) for slot, request in enumerate(asked_now)]
         except PolymeterError as error:
             play.generator.close()
             progressed.ended.append(Ended(play, SampleStatus.ERROR, error=Error.from_exception(error, "data")))
@@ -341,7 +355,10 @@ class RolloutWorker:
         sent: Any = None
         if play.waiting:
             answers = tuple(asked.response for asked in play.waiting if asked.response is not None)
-            play.responses.extend(answers)
+            is_prompt = play.waiting[0].role == OWN_PROMPT_ROLE
+            # A prompt is no answer, and the hook goes on under the label of the step that asked for it.
+            play.steps -= is_prompt
+            play.responses.extend(() if is_prompt else answers)
             sent = answers[0] if play.is_single else answers
         elif play.steps:
             sent = ()

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
 from polymeter.core.codec import jsonable
+from polymeter.core.errors import ModelError
 from polymeter.core.model import ALL_READY, BatchModel, ModelTraits
-from polymeter.core.request import Error, Request, Response
+from polymeter.core.request import Error, Message, Origin, Request, Response
 from polymeter.core.stable_names import TRAITS
-
-_NOT_DATA = "prompt_override"
 
 
 class StoredAnswers(BatchModel):
@@ -20,15 +19,25 @@ class StoredAnswers(BatchModel):
     Args:
         name: What to call the model.
         identity: That of the model it stands for, so that the journal's answers are found.
-        traits: What tasks are bound to.
+        traits: What tasks are compiled for.
+        prompts: Makes the model whose own prompts the journal does not hold, because the run was begun by a version
+            that did not keep them; ``None``: it holds them.
     """
 
     batch_hint = ALL_READY
 
-    def __init__(self, name: str, identity: Mapping[str, Any], traits: ModelTraits) -> None:
+    def __init__(
+        self,
+        name: str,
+        identity: Mapping[str, Any],
+        traits: ModelTraits,
+        prompts: Callable[[], BatchModel] | None = None,
+    ) -> None:
         self.display_name = name
         self.traits = traits
         self._identity = identity
+        self._make_prompts = prompts
+        self._prompts: BatchModel | None = None
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -40,16 +49,29 @@ class StoredAnswers(BatchModel):
         missing = Error("permanent", "The run holds no answer to this question, and scoring again asks nobody for one.")
         return [Response(error=missing)] * len(requests)
 
+    def own_prompt(self, origin: Origin) -> tuple[Message, ...] | None:
+        """The model's own prompt, of a run whose journal holds none.
 
-def describe_traits(traits: ModelTraits) -> dict[str, Any] | None:
-    """Traits as plain data; ``None`` for a model that brings its own prompts, which are code."""
-    if traits.prompt_override is not None:
-        return None
-    return {
-        TRAITS.get(field.name, field.name): jsonable(getattr(traits, field.name))
-        for field in fields(traits)
-        if field.name != _NOT_DATA
-    }
+        Raises:
+            ModelError: if the journal should hold it.
+        """
+        if self._prompts is None:
+            if self._make_prompts is None:
+                raise ModelError("The run holds no prompt of the model's own for this row.")
+            self._prompts = self._make_prompts()
+            self._prompts.load()
+        self._prompts.rows = self.rows
+        return self._prompts.own_prompt(origin)
+
+    def close(self) -> None:
+        """Close the model that made prompts, if there is one."""
+        if self._prompts is not None:
+            self._prompts.close()
+
+
+def describe_traits(traits: ModelTraits) -> dict[str, Any]:
+    """Traits as plain data."""
+    return {TRAITS.get(field.name, field.name): jsonable(getattr(traits, field.name)) for field in fields(traits)}
 
 
 def traits_from(description: Mapping[str, Any]) -> ModelTraits:

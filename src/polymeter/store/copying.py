@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from polymeter.core.errors import PlanError
+from polymeter.core.stable_names import OWN_PROMPT_ROLE
 from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal, JournalWriter, check_schema, connect
 
@@ -43,7 +44,7 @@ def take_answers(source: RunFolder, target: RunFolder, *, with_judges: bool = Tr
     JournalWriter(target.journal, names).close()
     with closing(connect(target.journal)) as db:
         db.execute("ATTACH DATABASE ? AS taken", (str(source.journal),))
-        taking = _TAKE.format(which="TRUE" if with_judges else "r.role = 'model'")
+        taking = _TAKE.format(which="TRUE" if with_judges else f"r.role IN ('model', '{OWN_PROMPT_ROLE}')")
         db.executescript(f"BEGIN;{taking}COMMIT;")
         db.execute("DETACH DATABASE taken")
 

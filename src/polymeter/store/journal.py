@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError, PolymeterError, Raised, attempt
+from polymeter.core.stable_names import OWN_PROMPT_ROLE
 from polymeter.core.status import SampleStatus
 
 _SCHEMA = """
@@ -300,14 +301,14 @@ class Journal:
             )
 
     def exchanges(self, task: str) -> Iterator[tuple[int, str, str, str, str]]:
-        """All exchanges of a task: sample, role, fingerprint of the model, request body, response body; by sample and
+        """All exchanges of a task, without the models' own prompts, which stand in their requests: sample, role, fingerprint of the model, request body, response body; by sample and
         in the order of asking.
         """
         return self._db.cursor().execute(
             "SELECT r.sample, r.role, r.model, q.body, r.body"
             " FROM responses r LEFT JOIN requests q ON q.fingerprint = r.fingerprint"
-            " WHERE r.task=? AND r.sample>=0 AND r.turn>=0 ORDER BY r.sample, r.role, r.turn",
-            (self.task_ids.get(task),),
+            " WHERE r.task=? AND r.sample>=0 AND r.turn>=0 AND r.role!=? ORDER BY r.sample, r.role, r.turn",
+            (self.task_ids.get(task), OWN_PROMPT_ROLE),
         )
 
 

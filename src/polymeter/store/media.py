@@ -125,6 +125,33 @@ class MediaStore:
         name = self._write(f"{_pixel_digest(picture)}.png", lambda: _png(picture), is_synced=True)
         return stored_image(media_path(self.folder, name), picture.size, picture.mode)
 
+    def keep_input(self, medium: Media) -> Media:
+        """Write what a model's own prompt shows, byte for byte; gives the medium with its kept file as source. What lies
+        at a URL stays there. Durable before this returns.
+
+        Raises:
+            DataError: if it cannot be read.
+        """
+        if medium.is_url and not str(medium.source).startswith("data:"):
+            return medium
+        if isinstance(medium, Image):
+            data, mime = medium.encoded()
+            suffix = _SUFFIX[mime]
+        else:
+            known, origin = medium.original_bytes(), medium.origin()
+            if known is None:
+                raise DataError(f"The {medium.modality} {medium.describe()} of a model's own prompt is no file.")
+            data, suffix = known, origin.suffix if isinstance(origin, Path) else ""
+        name = self._write(f"{digest(data)}.prompt{suffix}", lambda: data, is_synced=True)
+        kept = media_path(self.folder, name)
+        if isinstance(medium, Video):
+            return Video(kept, medium.key, medium.start_s, medium.end_s)
+        return type(medium)(kept, medium.key)
+
+    def place_of(self, name: str) -> Path:
+        """Where a kept input lies."""
+        return media_path(self.folder, name)
+
     def name_of(self, stored: StoredImage) -> str:
         """The name of a kept image's file within the media folder."""
         return stored.path.name

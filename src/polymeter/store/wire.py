@@ -9,16 +9,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from polymeter.core.codec import NotExactError, decode, encode, jsonable
-from polymeter.core.parts import Media, Text
+from polymeter.core.parts import Audio, Image, Media, Part, Text, Video
 from polymeter.core.request import (
     PROMPT_VERSION,
     ChoiceLogprob,
     Generate,
     GenerateImage,
     Loglikelihood,
+    Message,
     Output,
     Request,
     Response,
@@ -27,6 +29,7 @@ from polymeter.core.request import (
 from polymeter.core.task import Score
 
 LoadImage = Callable[[str], Any]
+PlaceOf = Callable[[str], Path]
 Describe = Callable[[Media], Mapping[str, Any]]
 
 
@@ -70,10 +73,10 @@ def write_response(response: Response, keep_image: Callable[[Any], str]) -> str:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"), default=_plain_number)
 
 
-def read_response(body: str, load_image: LoadImage) -> Response:
-    """The answer of a text made by ``write_response``."""
+def read_response(body: str, load_image: LoadImage, place_of: PlaceOf = Path) -> Response:
+    """The answer of a text made by ``write_response``. ``place_of`` gives the path of a kept input by its name."""
     value = json.loads(body)
-    outputs = tuple(_read_output(output, load_image) for output in value["outputs"])
+    outputs = tuple(_read_output(output, load_image, place_of) for output in value["outputs"])
     return Response(outputs, latency_ms=value.get("latency_ms"), is_cached=True)
 
 
@@ -149,7 +152,31 @@ def _write_output(output: Output, keep_image: Callable[[Any], str]) -> dict[str,
         body["usage"] = _write_usage(output.usage)
     if output.note is not None:
         body["note"] = output.note
+    if output.messages is not None:
+        body["messages"] = [
+            {"role": message.role, "parts": [_write_part(part) for part in message.parts]}
+            for message in output.messages
+        ]
     return body
+
+
+def _write_part(part: Part) -> dict[str, Any]:
+    """A part of a model's own prompt. Its media are kept files by now (``MediaStore.keep_input``) or lie elsewhere."""
+    if isinstance(part, Text):
+        return {"text": part.text}
+    bounds = {"start_s": part.start_s, "end_s": part.end_s} if isinstance(part, Video) else {}
+    place = {"url": part.source} if part.is_url else {"file": Path(str(part.source)).name}
+    return {part.modality: {**place, **{name: value for name, value in bounds.items() if value is not None}}}
+
+
+def _read_part(body: Mapping[str, Any], place_of: PlaceOf) -> Part:
+    kind, value = next(iter(body.items()))
+    if kind == "text":
+        return Text(value)
+    source = value["url"] if "url" in value else place_of(value["file"])
+    if kind == "image":
+        return Image(source)
+    return Audio(source) if kind == "audio" else Video(source, None, value.get("start_s"), value.get("end_s"))
 
 
 def _write_usage(usage: Usage) -> list[int | None]:
@@ -164,7 +191,7 @@ def _plain_number(value: Any) -> Any:
     raise TypeError(f"A {type(value).__name__} cannot be part of an answer.")
 
 
-def _read_output(body: Mapping[str, Any], load_image: LoadImage) -> Output:
+def _read_output(body: Mapping[str, Any], load_image: LoadImage, place_of: PlaceOf) -> Output:
     usage = body.get("usage")
     return Output(
         text=body.get("text"),
@@ -175,4 +202,10 @@ def _read_output(body: Mapping[str, Any], load_image: LoadImage) -> Output:
         finish_reason=body.get("finish_reason"),
         usage=Usage(*usage) if usage else None,
         note=body.get("note"),
+        messages=None
+        if "messages" not in body
+        else tuple(
+            Message(message["role"], tuple(_read_part(part, place_of) for part in message["parts"]))
+            for message in body["messages"]
+        ),
     )

@@ -11,7 +11,8 @@ from PIL import Image
 import polymeter
 from polymeter.core.errors import DataError, PlanError
 from polymeter.core.model import ModelTraits
-from polymeter.core.request import GenerateImage, Output, Request, Response
+from polymeter.core.parts import Text
+from polymeter.core.request import GenerateImage, Message, Origin, Output, Request, Response
 from polymeter.data.formats import load
 from polymeter.models.mock import MockBatch
 from tests.helpers.toy_datasets import png_base64, run_toy, samples_of, write_class, write_table
@@ -299,19 +300,26 @@ def test_the_models_own_prompt_comes_first_where_it_has_one(tmp_path: Path) -> N
     seen: list[str] = []
     told: list[tuple[str, Any]] = []
 
-    def own(row: Any, dataset: str, dump_image: Any = None) -> Any:
-        told.append((dataset, dump_image(row)))
-        return None if row["index"] == "1" else [{"type": "text", "value": f"draw {row['prompt']}"}]
+    class Own(MockBatch):
+        def own_prompt(self, origin: Origin) -> tuple[Message, ...] | None:
+            handle = self.rows(origin)  # type: ignore[misc]
+            assert handle is not None
+            row = handle.prompt_row()
+            told.append((origin.task, handle.dump_image(row)))
+            return None if row["index"] == "1" else (Message("user", (Text(f"draw {row['prompt']}"),)),)
 
     def draw(request: Request) -> Response:
         seen.append(request.text)
         return Response((Output(images=(Image.new("RGB", (4, 4)),)),))
 
     asks = {"generate_image": True}
-    traits = ModelTraits("mine", requests=asks, modalities={"text": True}, prompt_override=own)  # type: ignore[arg-type]
-    run_toy(write_class(tmp_path / "lib", COUNTS), tmp_path / "run", model=MockBatch(draw, traits, {"a": 1}))
+    traits = ModelTraits("mine", requests=asks, modalities={"text": True}, has_own_prompts=True)  # type: ignore[arg-type]
+    run_toy(write_class(tmp_path / "lib", COUNTS), tmp_path / "run", model=Own(draw, traits, {"a": 1}))
     assert sorted(seen) == ["draw a blue square", "draw a red circle", "two cats"]
     assert told[0] == ("Toy", [])
+    again = polymeter.score(tmp_path / "run", output=tmp_path / "again")
+    assert again.results["tasks"]["Toy"]["statuses"] == {"ok": 3}
+    assert len(seen) == 3, "scoring again asks for no prompt and for no answer"
 
 
 def test_texts_are_asked_for_where_the_type_says_so(tmp_path: Path) -> None:

@@ -11,10 +11,11 @@ from typing import Any
 from polymeter.core.catalog import Catalog, Root
 from polymeter.core.format import OpenContext
 from polymeter.core.model import ModelTraits
-from polymeter.core.request import ChoiceLogprob, Output, Request, Response
+from polymeter.core.request import ChoiceLogprob, Output, OwnPrompt, Request, Response
 from polymeter.core.status import SampleStatus
 from polymeter.core.task import ReduceContext, Result, Rollout, Score, ScoredRow, TaskSpec
 from polymeter.formats.task_yaml import FORMAT
+from polymeter.formats.task_yaml.visuals import from_chat
 
 ROWS = [{"q": f"q{i}", "a": f"a{i}", "k": i} for i in range(4)]
 
@@ -49,6 +50,10 @@ doc_to_target: {target}
     return head + textwrap.dedent(extra)
 
 
+OWN_PROMPTS: dict[Any, Any] = {}
+"""What the model of a task that was opened with ``own_prompt`` gives for a row."""
+
+
 def catalog(*folders: Path, cache_dir: Path | None = None) -> Catalog:
     """The catalog of folders."""
     return FORMAT.index([Root(folder) for folder in folders], cache_dir)
@@ -71,12 +76,30 @@ def opened(folder: Path, extra: str = "", rows: Sequence[Mapping[str, Any]] = RO
     write_rows(folder, rows)
     task_keys = {key: kwargs.pop(key) for key in ("text", "target") if key in kwargs}
     (folder / "t.yaml").write_text(task_text(extra, **task_keys))
-    return open_in(folder, **kwargs)
+    own_prompt = kwargs.pop("own_prompt", None)
+    if own_prompt is None:
+        return open_in(folder, **kwargs)
+    task = open_in(folder, traits=ModelTraits("m", has_own_prompts=True), **kwargs)
+    OWN_PROMPTS[task] = own_prompt
+    return task
 
 
 def ask(task: Any, index: int = 0) -> Any:
-    """What a sample yields first."""
-    return next(task.rollout(task.samples[index]))
+    """What a sample asks first; a model's own prompt is given as its ``own_prompt`` says."""
+    steps = task.rollout(task.samples[index])
+    first = next(steps)
+    if not isinstance(first, OwnPrompt):
+        return first
+    own = OWN_PROMPTS[task](task.row_functions.prompt_row(index), first.origin.task)
+    return steps.send(Response((Output(messages=None if own is None else from_chat(chat(own), None)),)))
+
+
+def chat(own: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Items, or chat messages, as chat messages."""
+    if "role" in own[0]:
+        return own
+    content = [{"type": item["type"], "text": item["value"], "url": item["value"]} for item in own]
+    return [{"role": "user", "content": content}]
 
 
 def text_of(request: Request) -> str:

@@ -46,7 +46,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         dataset,
         *_ask(kind, spec.name, dataset, told, traits, context),
         context.system_prompt,
-        traits.prompt_override,
+        traits.has_own_prompts,
     )
     scoring = Scoring(by_sample=False, by_file=False) if told.predict_only else scoring_of(type(dataset))
     reduction = Reduction(
@@ -65,7 +65,11 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     settings += [told.arguments] if told.arguments else []
     return TsvTask(
         spec,
-        Needs(frozenset({kind}), _modalities(asking, table, context)),
+        Needs(
+            frozenset({kind}),
+            _modalities(asking, table, context),
+            are_prompts_unknown=traits.has_own_prompts,
+        ),
         fingerprint([spec.name, table.digest()]),
         fingerprint([spec.source_hash, settings]),
         tuple(_notes(spec, dataset, scoring, told)),

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, ScoreError
 from polymeter.core.generation import image_parameters
-from polymeter.core.model import PromptOverride
 from polymeter.core.parts import Text
-from polymeter.core.request import Generate, GenerateImage, Message, Origin, Request, Response
+from polymeter.core.repeats import repeats_of
+from polymeter.core.request import Generate, GenerateImage, Message, Origin, OwnPrompt, Request, Response
 from polymeter.core.secrets import hide_secrets
 from polymeter.core.sources import is_elsewhere
-from polymeter.core.task import Sample
+from polymeter.core.task import RolloutSteps, Sample
 from polymeter.data.fetch import fetched_image
 from polymeter.formats.table.items import Item, as_items, as_messages
 from polymeter.formats.table.roots import fetched_root, is_offline_here
@@ -36,7 +36,7 @@ class Asking:
         ask: Settings, without seeds.
         n: How many times each row is asked about.
         system_prompt: The run's own; put before a prompt that has none.
-        override: The model's own way to make prompts; ``None``: it has none.
+        has_own_prompts: Whether the model may have prompts of its own.
     """
 
     name: str
@@ -44,32 +44,37 @@ class Asking:
     ask: Generate | GenerateImage
     n: int = 1
     system_prompt: str = ""
-    override: PromptOverride | None = None
+    has_own_prompts: bool = False
 
     def messages(self, line: Series[Any]) -> tuple[Message, ...]:
-        """What is asked about a row: the model's own prompt where it has one for this dataset, else the dataset's.
+        """The dataset's prompt for a row.
 
         Raises:
             DataError: The prompt is of no form that messages have.
         """
-        own: Any = self.override
-        prompt = own(line, self.name, self._dump_image) if own is not None else None
-        if prompt is None:
-            prompt = self.dataset.build_prompt(line)
+        prompt = self.dataset.build_prompt(line)
         if prompt is None:
             raise DataError(
                 f"build_prompt of {type(self.dataset).__name__} returned nothing.",
                 hint="It must return a list of {'type': …, 'value': …}.",
             )
         is_made = isinstance(prompt, (list, tuple)) and prompt and isinstance(prompt[0], Message)
-        made = tuple(prompt) if is_made else as_messages(self._here(item) for item in as_items(prompt))
+        return self.with_system(
+            tuple(prompt) if is_made else as_messages(self._here(item) for item in as_items(prompt))
+        )
+
+    def with_system(self, made: tuple[Message, ...]) -> tuple[Message, ...]:
+        """Messages behind the run's own system prompt, where they have none."""
         needs_system = self.system_prompt and not any(message.role == "system" for message in made)
         return (Message("system", (Text(self.system_prompt),)), *made) if needs_system else made
 
-    def request(self, line: Series[Any], sample: Sample) -> Request:
-        """What is asked about a row, without a seed."""
-        messages = self.messages(line)
-        return Request(messages, self._ask_about(line), self._origin(messages, sample))
+    def rollout(self, line: Series[Any], sample: Sample, run_seed: int, task: str) -> RolloutSteps:
+        """Ask about one row, in one step; a model that may have its own prompt is asked for it first."""
+        own = (yield OwnPrompt(self._origin((), sample))).messages if self.has_own_prompts else None
+        messages = self.messages(line) if own is None else self.with_system(own)
+        request = Request(messages, self._ask_about(line), self._origin(messages, sample))
+        repeats = repeats_of(request, self.n, run_seed, task, sample.id)
+        yield repeats if len(repeats) > 1 else repeats[0]
 
     def prediction(self, responses: Sequence[Response]) -> Any:
         """What authors score: a list of images (a list also of one), or a text (a list of texts where several answers
@@ -103,7 +108,8 @@ class Asking:
             return item
         return {**item, "value": partial(_fetched, item["value"], self.name)}
 
-    def _dump_image(self, line: Any, *_: Any) -> Any:
+    def dump_image(self, line: Any, *_: Any) -> Any:
+        """The files of a row's images, for a model that makes its own prompt of them."""
         dump = getattr(self.dataset, "dump_image", None)
         return dump(line) if callable(dump) else []
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from polymeter.core.repeats import repeats_of
 from polymeter.core.request import Parameters
 from polymeter.core.task import (
     Needs,
@@ -67,7 +66,7 @@ class TsvTask:
         self.is_thread_safe = is_thread_safe(found)
         self.is_guest = not (self.is_thread_safe and is_built_in(found))
         # Authors are given a Series; our own classes read any mapping.
-        is_ours = is_built_in(found) and self.asking.override is None
+        is_ours = is_built_in(found) and not self.asking.has_own_prompts
         self._line: Callable[[int], Any] = self.table.cells if is_ours else self.table.line
 
     @property
@@ -82,9 +81,7 @@ class TsvTask:
 
     def play(self, sample: Sample) -> RolloutSteps:
         """Ask about one row, in one step."""
-        request = self.asking.request(self._line(sample.index), sample)
-        repeats = repeats_of(request, self.asking.n, self.seed, self.spec.name, sample.id)
-        yield repeats if len(repeats) > 1 else repeats[0]
+        yield from self.asking.rollout(self._line(sample.index), sample, self.seed, self.spec.name)
 
     def score(self, sample: Sample, played: Rollout) -> Score:
         """Score one row's answer; without ``evaluate_sample`` a score without values.
@@ -117,6 +114,8 @@ class TsvTask:
                 full_doc=lambda index: samples[index].full_doc(),
                 target=lambda index: answer_of(samples[index].doc),
                 choices=lambda index: choices_of(samples[index].doc),
+                prompt_row=self.table.line,
+                dump_image=self.asking.dump_image,
             ),
             parameters=tuple(self.asks),
             fingerprint=self.fingerprint,

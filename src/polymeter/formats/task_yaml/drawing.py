@@ -48,8 +48,9 @@ class DrawingTask(YamlTask):
 
     def play(self, sample: Sample) -> RolloutSteps:
         """Ask once; a task with repeats asks that many times at once. Every picture has a seed of its own."""
-        messages = self.prompt.messages(sample)
-        request = Request(messages, self._plan.ask, self._origin(sample, self._plan.raw))
+        origin = self._origin(sample, self._plan.raw)
+        messages = yield from self.prompt.asked(sample, origin)
+        request = Request(messages, self._plan.ask, origin)
         asked = repeats_of(request, self._plan.n * self.config.repeats, self._run_seed, self.spec.name, sample.id)
         yield asked if len(asked) > 1 else asked[0]
 

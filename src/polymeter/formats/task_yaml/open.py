@@ -67,7 +67,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     with contained():
         modalities = _probe(samples, prompt, parts)
     identity = Identity(
-        needs=Needs(_asks(parts, traits), modalities),
+        needs=Needs(_asks(parts, traits), modalities, are_prompts_unknown=traits.has_own_prompts),
         is_guest=is_guest,
         is_thread_safe=parts.config.metadata.get("thread_safe") is True,
         fingerprint=f"{parts.data.rows.fingerprint}:{parts.config.eval_split}",
@@ -245,20 +245,8 @@ def _prompt(parts: Parts, traits: ModelTraits, context: OpenContext, source_hash
         system=(Message("system", (Text(context.system_prompt),)),) if context.system_prompt else (),
         sees_media=config.process_results_use_image or config.output_type == "generate_until_multi_round",
         fewshot=fewshot_prefix(parts, context.seed) if parts.n_fewshot else None,
-        override=_override(traits, config.task),
+        has_own=traits.has_own_prompts,
     )
-
-
-def _override(traits: ModelTraits, task: str) -> Callable[..., Any] | None:
-    own = traits.prompt_override
-    if own is None:
-        return None
-
-    def override(row: Any, dataset: str) -> Any:
-        with boundary(DataError, f"The model's own prompt for task {task!r}"):
-            return own(row, dataset)
-
-    return override
 
 
 def _probe(samples: RowSamples, prompt: Prompt, parts: Parts) -> frozenset[Modality]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from polymeter.core.parts import Modality, Part, Text
-from polymeter.core.request import Message
+from polymeter.core.request import Message, Origin, OwnPrompt, Response
 from polymeter.core.task import RowFunctions, Sample, Samples
 from polymeter.formats.task_yaml.forms import Form
-from polymeter.formats.task_yaml.visuals import from_chat, from_hook, from_override, modalities_of
+from polymeter.formats.task_yaml.visuals import from_chat, from_hook, keyed, modalities_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,7 @@ class Prompt:
         system: The system message, if there is one.
         sees_media: Whether text hooks get the row with media.
         fewshot: Examples before a sample's question.
-        override: The model's own prompt, in place of all of this: ``(row, task) → messages``, or ``None`` for rows
-            that it leaves alone.
+        has_own: Whether the model may have prompts of its own, in place of all of this.
     """
 
     fingerprint: str
@@ -48,19 +47,22 @@ class Prompt:
     system: tuple[Message, ...] = ()
     sees_media: bool = False
     fewshot: Callable[[Sample], str] | None = None
-    override: Callable[[Mapping[str, Any], str], Any] | None = None
+    has_own: bool = False
 
     def row(self, sample: Sample) -> dict[str, Any]:
         """The row as text hooks see it."""
         return full_row(sample) if self.sees_media else sample.doc
 
+    def asked(self, sample: Sample, origin: Origin) -> Generator[OwnPrompt, Response, tuple[Message, ...]]:
+        """The conversation that is put to the model; one that may have its own is asked for it first."""
+        own = (yield OwnPrompt(origin)).messages if self.has_own else None
+        if own is None:
+            return self.messages(sample)
+        return self.system + keyed(own, f"{self.fingerprint}:{sample.index}")
+
     def messages(self, sample: Sample) -> tuple[Message, ...]:
-        """The conversation that is put to the model."""
+        """The benchmark's own conversation."""
         prefix = f"{self.fingerprint}:{sample.index}"
-        if self.override is not None:
-            own = self.override(full_row(sample), sample.task)
-            if own is not None:
-                return self.system + from_override(own, prefix)
         if self.messages_form is not None:
             chat = from_chat(self.messages_form(full_row(sample)), prefix)
             return self.system + chat
@@ -109,11 +111,12 @@ class Prompt:
             choices=None if choices is None else lambda index: choices(samples[index].full_doc()),
             next_round=self.next_round,
             next_messages=self.next_messages,
+            prompt_row=lambda index: full_row(samples[index]),
         )
 
     def modalities(self, sample: Sample) -> frozenset[Modality]:
         """What a model must take for this sample."""
-        if self.messages_form is not None or self.override is not None:
+        if self.messages_form is not None:
             return modalities_of(part for message in self.messages(sample) for part in message.parts)
         return modalities_of(self.visuals(sample))
 

@@ -85,7 +85,7 @@ class MultiRoundTask(SteppedTask):
 
     def _one(self, sample: Sample, repeat: int) -> Asking:
         plan = self._generation
-        messages = self.prompt.messages(sample)
+        messages = yield from self.prompt.asked(sample, self._origin(sample, plan.raw))
         if self._is_driven_by_model:
             origin = self._origin(sample, plan.raw, "multi_round")
             response = yield Request(messages, plan.with_seed(self._seed(sample, repeat, 0)), origin)
@@ -150,7 +150,7 @@ class AgenticTask(SteppedTask):
     def _one(self, sample: Sample, repeat: int) -> Asking:
         plan = self._generation
         origin = self._origin(sample, plan.raw, "agentic")
-        messages = self.prompt.messages(sample)
+        messages = yield from self.prompt.asked(sample, origin)
         outputs: list[Any] = []
         info = None
         assert self._hooks.text is not None

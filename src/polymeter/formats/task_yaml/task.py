@@ -179,9 +179,10 @@ class GenerationTask(YamlTask):
 
     def play(self, sample: Sample) -> RolloutSteps:
         """Ask once; a task with repeats asks that many times at once."""
-        messages = self.prompt.messages(sample)
         plan = self._generation
-        request = Request(messages, plan.ask, self._origin(sample, plan.raw))
+        origin = self._origin(sample, plan.raw)
+        messages = yield from self.prompt.asked(sample, origin)
+        request = Request(messages, plan.ask, origin)
         asked = repeats_of(request, self.config.repeats, self._run_seed, self.spec.name, sample.id)
         yield asked if len(asked) > 1 else asked[0]
 
@@ -243,7 +244,8 @@ class ChoiceTask(YamlTask):
         origin = self._origin(sample, {})
         row = self.prompt.row(sample)
         if self._choices is None:
-            yield Request(self.prompt.messages(sample), Loglikelihood((self._continuation(row),)), origin)
+            messages = yield from self.prompt.asked(sample, origin)
+            yield Request(messages, Loglikelihood((self._continuation(row),)), origin)
             return
         choices = self._choices(row)
         if type(self._text(row)) is int:
@@ -252,7 +254,7 @@ class ChoiceTask(YamlTask):
             yield tuple([Request(self.prompt.of_text(sample, before + choice), ask, origin) for choice in choices])
             return
         ask = Loglikelihood(tuple([self._delimiter + choice for choice in choices]))
-        request = Request(self.prompt.messages(sample), ask, origin)
+        request = Request((yield from self.prompt.asked(sample, origin)), ask, origin)
         if not self._is_mutual:
             yield request
             return

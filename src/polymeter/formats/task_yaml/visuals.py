@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -123,24 +124,16 @@ def from_chat(messages: Any, prefix: str | None) -> tuple[Message, ...]:
     return tuple(made)
 
 
-def from_override(made: Any, prefix: str) -> tuple[Message, ...]:
-    """Messages of a model's own prompt: messages as they are, chat messages, or a flat list of ``{type, value}`` items.
-
-    Raises:
-        DataError: It is none of these.
-    """
-    if isinstance(made, Message):
-        return (made,)
-    items = list(made) if isinstance(made, (list, tuple)) else [made]
-    if all(isinstance(item, Message) or (isinstance(item, Mapping) and "role" in item) for item in items):
-        return from_chat(items, prefix)
-    content = [
-        {"type": item["type"], "text": item["value"], "url": item["value"]}
-        if isinstance(item, Mapping) and "type" in item and "value" in item
-        else {"type": "text", "text": str(item)}
-        for item in items
-    ]
-    return from_chat([{"role": "user", "content": content}], prefix)
+def keyed(messages: tuple[Message, ...], prefix: str) -> tuple[Message, ...]:
+    """Messages of a model's own prompt, their media known by the row and their number: nothing is read for it."""
+    count = iter(range(sum(len(message.parts) for message in messages)))
+    return tuple(
+        Message(
+            message.role,
+            tuple(p if isinstance(p, Text) else replace(p, key=f"{prefix}:m{next(count)}") for p in message.parts),
+        )
+        for message in messages
+    )
 
 
 def chat_item(visual: Any) -> dict[str, Any]:

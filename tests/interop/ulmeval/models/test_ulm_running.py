@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +16,8 @@ from PIL import Image as Pictures
 
 from polymeter.core.parts import Image, Text
 from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Message, Origin, Request, Response
+from polymeter.core.rows import RowHandle
+from polymeter.core.task import RowFunctions
 from polymeter.interop.ulmeval.models import UlmModel
 from polymeter.interop.ulmeval.models.base import BaseAPI, BaseModel
 
@@ -418,28 +421,43 @@ class Prompting(Teller):
         return [*self.dump_image(line, dataset), f"{dataset}: {line['question']}"]
 
 
+def own_prompt(wrapper: Any, row: Any, dataset: str, dump_image: Any = None) -> list[Any] | None:
+    """What a wrapper makes of a row: texts, and the paths of images."""
+    model = UlmModel.around(wrapper)
+    assert model.traits.has_own_prompts
+    functions = RowFunctions(lambda index: row, prompt_row=lambda index: row, dump_image=dump_image)
+    model.rows = lambda origin: RowHandle(0, functions, lambda step: nullcontext())
+    messages = model.own_prompt(Origin(dataset, "0"))
+    if messages is None:
+        return None
+    return [part.text if isinstance(part, Text) else str(part.source) for part in messages[0].parts]
+
+
 def test_a_wrappers_own_prompt_replaces_the_benchmarks(tmp_path: Path) -> None:
     RED.save(tmp_path / "red.png")
-    override = UlmModel.around(Prompting()).traits.prompt_override
-    assert override is not None
     row = {"index": 3, "question": "what?"}
     dump = lambda line: [str(tmp_path / "red.png")]  # noqa: E731
-    assert override(row, "Other", dump) is None
-    expected = [{"type": "image", "value": str(tmp_path / "red.png")}, {"type": "text", "value": "Mine: what?"}]
-    assert override(row, "Mine", dump) == expected
-    assert override(pd.Series(row), "Mine", dump) == expected
-    from_row = override({**row, "picture": [RED]}, "Mine")
-    assert Pictures.open(from_row[0]["value"]).getpixel((0, 0)) == (255, 0, 0)
-    assert override(row, "Mine") == expected[1:]
+    assert own_prompt(Prompting(), row, "Other", dump) is None
+    expected = [str(tmp_path / "red.png"), "Mine: what?"]
+    assert own_prompt(Prompting(), row, "Mine", dump) == expected
+    assert own_prompt(Prompting(), pd.Series(row), "Mine", dump) == expected
+    assert own_prompt(Prompting(), row, "Mine") == expected[1:]
 
 
-def test_a_wrapper_without_prompts_of_its_own_has_no_override() -> None:
+def test_the_images_of_a_row_are_written_where_the_benchmark_writes_none() -> None:
+    model = UlmModel.around(Prompting())
+    functions = RowFunctions(lambda index: {"question": "what?", "picture": [RED]})
+    model.rows = lambda origin: RowHandle(0, functions, lambda step: nullcontext())
+    messages = model.own_prompt(Origin("Mine", "0"))
+    assert messages is not None
+    assert next(Request(messages, Generate()).images()).open().getpixel((0, 0)) == (255, 0, 0)
+
+
+def test_a_wrapper_without_prompts_of_its_own_says_so() -> None:
     painter = Painter()
-    assert UlmModel.around(painter).traits.prompt_override is None
+    assert not UlmModel.around(painter).traits.has_own_prompts
     painter.use_custom_prompt = lambda dataset: False  # type: ignore[method-assign]
-    override = UlmModel.around(painter).traits.prompt_override
-    assert override is not None
-    assert override({}, "D") is None
+    assert own_prompt(painter, {}, "D") is None
 
 
 def test_a_wrapper_without_set_dump_image_gets_the_function(tmp_path: Path) -> None:
@@ -453,8 +471,4 @@ def test_a_wrapper_without_set_dump_image_gets_the_function(tmp_path: Path) -> N
         def generate_inner(self, message: Any, dataset: Any = None) -> Any:
             return RED
 
-    override = UlmModel.around(Duck()).traits.prompt_override
-    assert override is not None
-    assert override({"a": 1}, "D", lambda line: "from the benchmark") == [
-        {"type": "text", "value": "from the benchmark"}
-    ]
+    assert own_prompt(Duck(), {"a": 1}, "D", lambda line: "from the benchmark") == ["from the benchmark"]

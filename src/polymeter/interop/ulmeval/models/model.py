@@ -24,9 +24,9 @@ from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.parts import Modality
 from polymeter.core.registry import missing_package
 from polymeter.core.repeats import groups_of
-from polymeter.core.request import Parameters, Request, Response
+from polymeter.core.request import Message, Origin, Parameters, Request, Response
 from polymeter.core.sources import is_pil
-from polymeter.formats.table.items import Item, as_items
+from polymeter.formats.table.items import as_items, as_messages
 from polymeter.guests.constructors import check_arguments, parameters, plain
 from polymeter.guests.contain import without_chatter
 from polymeter.interop.ulmeval.models.answers import outputs
@@ -71,7 +71,7 @@ class UlmModel(BatchModel):
         model._set_up(found_class(type(wrapper)), {})
         model._wrapper = wrapper
         if own_hook(wrapper, "use_custom_prompt") is not None:
-            model.traits = replace(model.traits, prompt_override=model._own_prompt)
+            model.traits = replace(model.traits, has_own_prompts=True)
         return model
 
     def _set_up(self, found: Found, given: Mapping[str, Any]) -> None:
@@ -82,7 +82,7 @@ class UlmModel(BatchModel):
         self._folder: Path | None = None
         self._sweep: weakref.finalize[Any, Any] | None = None
         self.batch_hint = _USUAL_CONCURRENCY if getattr(found.cls, "is_api", False) else 1
-        self.traits = _traits(found, self._own_prompt)
+        self.traits = _traits(found)
         self._identity = {
             "backend": "ulm",
             "name": found.name,
@@ -172,19 +172,23 @@ class UlmModel(BatchModel):
                 self._sweep = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
             return self._folder
 
-    def _own_prompt(self, row: Any, dataset: str, dump_image: Callable[[Any], Any] | None = None) -> list[Item] | None:
+    def own_prompt(self, origin: Origin) -> tuple[Message, ...] | None:
         """The wrapper's own message for a row; ``None`` where it leaves the benchmark's as it is.
 
         Raises:
-            ModelError: Its code raised.
+            ModelError: if its code raises.
         """
+        handle = self.rows(origin) if self.rows is not None else None
         with self._lock:  # what dumps images is set on the wrapper, and belongs to one call
             wrapper = self._ready()
             with boundary(ModelError, f"The prompt of {type(wrapper).__name__}"):
-                if own_hook(wrapper, "use_custom_prompt") is None or not wrapper.use_custom_prompt(dataset):
+                if handle is None or own_hook(wrapper, "use_custom_prompt") is None:
                     return None
-                _set_dump_image(wrapper, dump_image or self._dump_row)
-                return as_items(wrapper.build_prompt(_line(row), dataset=dataset))
+                if not wrapper.use_custom_prompt(origin.task):
+                    return None
+                dumps = handle.functions.dump_image is not None
+                _set_dump_image(wrapper, handle.dump_image if dumps else self._dump_row)
+                return as_messages(as_items(wrapper.build_prompt(_line(handle.prompt_row()), dataset=origin.task)))
 
     def _dump_row(self, row: Any) -> list[str]:
         """Files of the pictures in a row, for benchmarks that have no way of their own to write them."""
@@ -193,7 +197,7 @@ class UlmModel(BatchModel):
         return [item["value"] for item in as_items(pictures, folder=self._media())] if pictures else []
 
 
-def _traits(found: Found, own_prompt: Callable[..., Any]) -> ModelTraits:
+def _traits(found: Found) -> ModelTraits:
     """What a wrapper's class tells. Whether it gives images, text or both shows only when it is asked."""
     cls = found.cls
     takes = getattr(cls, "allowed_types", None)
@@ -208,8 +212,8 @@ def _traits(found: Found, own_prompt: Callable[..., Any]) -> ModelTraits:
         modalities=modalities,
         is_endpoint=bool(getattr(cls, "is_api", False)),
         is_foreign=True,
-        # What a function makes shows only when it is made, which a benchmark's first prompt does.
-        prompt_override=own_prompt if cls is None or is_written(cls, "use_custom_prompt") else None,
+        # What a function makes shows only when it is made: it may have prompts of its own.
+        has_own_prompts=cls is None or is_written(cls, "use_custom_prompt"),
     )
 
 
