@@ -56,29 +56,28 @@ def test_unknown_ways_are_refused() -> None:
 
 
 def test_settings_under_any_of_their_names() -> None:
-    ask = text_settings({"max_tokens": 9, "n": 2, "stop": "X", "top_k": 5, "seed": 1}, "service")
-    assert (ask.max_new_tokens, ask.n, ask.stop, ask.temperature) == (9, 2, ("X",), None)
+    ask, n = text_settings({"max_tokens": 9, "n": 2, "stop": "X", "top_k": 5, "seed": 1}, "service")
+    assert (ask.max_new_tokens, n, ask.stop, ask.temperature) == (9, 2, ("X",), None)
     assert ask.extra == {"top_k": 5, "do_sample": True}
-    assert text_settings({"max_tokens": 9, "max_new_tokens": 8}, "service").max_new_tokens == 8
-    assert text_settings({}, "custom").max_new_tokens is None
-    assert image_settings({"width": 512, "num_images_per_prompt": 2}).size == (512, 512)
+    assert text_settings({"max_tokens": 9, "max_new_tokens": 8}, "service")[0].max_new_tokens == 8
+    assert text_settings({}, "custom")[0].max_new_tokens is None
+    assert image_settings({"width": 512, "num_images_per_prompt": 2})[0].size == (512, 512)
     with pytest.raises(PlanError, match="'temperature' must be a number, not 'hot'"):
         text_settings({"temperature": "hot"}, "service")
 
 
 def asking(output_type, ask=None, system="", where=None):
-    return Asking(output_type, ask or text_settings({}, "service"), system, where)
+    return Asking(output_type, ask or text_settings({}, "service")[0], 1, system, where)
 
 
 def test_a_prompt_of_pairs_is_text_where_text_is_asked_for() -> None:
-    (request,) = asking("generation").requests({"data": [("a", "b"), ("c", "d")]}, Origin("", ""), (1,))
+    (request,) = asking("generation").requests({"data": [("a", "b"), ("c", "d")]}, Origin("", ""))
     assert request.text == "ab\ncd"
-    assert request.parameters.seeds == (1,)
 
 
 def test_the_benchmarks_system_prompt_wins_over_the_runs() -> None:
     def roles(prompt):
-        (request,) = asking("generation", system="run").requests(prompt, Origin("", ""), ())
+        (request,) = asking("generation", system="run").requests(prompt, Origin("", ""))
         return [(message.role, message.text) for message in request.messages]
 
     assert roles({"data": ["q"]}) == [("system", "run"), ("user", "q")]
@@ -96,7 +95,7 @@ def test_parts_of_messages() -> None:
         {"type": "video_url", "video_url": {"url": "https://x/y.mp4"}},
         {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}},
     ]
-    (request,) = asking("generation").requests({"messages": [{"role": "user", "content": content}]}, Origin("", ""), ())
+    (request,) = asking("generation").requests({"messages": [{"role": "user", "content": content}]}, Origin("", ""))
     assert [type(part) for part in request.messages[0].parts] == [Text, Text, Image, Image, Video, Audio]
     for broken, words in (
         ({"role": "tool", "content": ""}, "role 'tool'"),
@@ -104,7 +103,7 @@ def test_parts_of_messages() -> None:
         ("hello", "is no message"),
     ):
         with pytest.raises(DataError, match=words):
-            asking("generation").requests({"messages": [broken]}, Origin("", ""), ())
+            asking("generation").requests({"messages": [broken]}, Origin("", ""))
 
 
 def test_the_first_of_equally_likely_choices_is_taken() -> None:
