@@ -63,7 +63,7 @@ def seed_of(parameters: Parameters) -> int:
     return parameters.repeat if parameters.seed is None else int(parameters.seed)
 
 
-def groups_of(requests: Sequence[Request]) -> list[list[Request]]:
+def group_repeats(requests: Sequence[Request]) -> list[list[Request]]:
     """The requests of a batch, repeats together; see ``joined``."""
     return joined(requests, lambda request: request)
 

@@ -38,6 +38,26 @@ _AROUND = " \t\r\n*_`'\"“”‘’#>()"
 _FENCE = re.compile(r"```(?:json)?[ \t]*\n(.*?)\n?```", re.DOTALL)
 _SHOWN = 120
 
+# A lone 0 or 1: not part of a longer number, a fraction or a word.
+_BIT = re.compile(r"(?<![\w.,/-])([01])(?:\.0+)?(?![\w/]|[.,]\d)")
+_YES_NO = re.compile(r"(?<!\w)(yes|no)(?!\w)", re.IGNORECASE)
+# A line that is nothing but a verdict, perhaps marked up, perhaps with a name in front: "**Score: 1**".
+_NOTHING_ELSE = re.compile(
+    r"[^\w-]*(?:[\w ]{1,30}[:=][^\w-]*)?(?P<verdict>[01](?=\W|$)(?:\.0+)?|yes|no)\W*", re.IGNORECASE
+)
+_CORRECTNESS = {
+    "correct": True,
+    "yes": True,
+    "true": True,
+    "1": True,
+    "incorrect": False,
+    "not_attempted": False,
+    "no": False,
+    "false": False,
+    "0": False,
+}
+_CORRECT_OR_NOT = re.compile(rf"(?<![\w.])(?:(not)\s+)?({'|'.join(_CORRECTNESS)})(?![\w]|\.\d)", re.IGNORECASE)
+
 
 def unreadable(text: str, expected: str) -> UnscoredError:
     """The error of an answer that is no verdict.
@@ -120,6 +140,35 @@ def read_rating(
     return rating
 
 
+def read_bit(text: str) -> int:
+    """The 1 or 0 that a judge gave: of the lines that are nothing but a verdict, else of the whole text.
+
+    Raises:
+        UnscoredError: if there is no verdict, or both. ``10`` is none.
+    """
+    return int(_sole(_BIT, text))
+
+
+def read_yes_no(text: str) -> bool:
+    """The yes or no that a judge gave, read as ``read_bit`` reads its digits.
+
+    Raises:
+        UnscoredError: if there is no verdict, or both.
+    """
+    return _sole(_YES_NO, text) == "yes"
+
+
+def read_correctness(text: str) -> bool:
+    """Whether a judge called an answer right, anywhere in a text: CORRECT or INCORRECT (also NOT_ATTEMPTED), yes or no,
+    true or false, 1 or 0.
+
+    Raises:
+        UnscoredError: if the text shows no verdict, or both. (lmms-eval takes the first for a no.)
+    """
+    found = {_CORRECTNESS[word.lower()] is not bool(negated) for negated, word in _CORRECT_OR_NOT.findall(text)}
+    return the_only(found, text, "a verdict")
+
+
 class Contract(Generic[M]):
     """A verdict of several fields: a pydantic model says what they are, both to the judge and to the reader.
 
@@ -152,6 +201,16 @@ class Contract(Generic[M]):
             first = error.errors()[0]
             place = ".".join(map(str, first["loc"])) or "the whole"
             raise unreadable(said, f"an object of the schema ({place}: {first['msg']})") from None
+
+
+def _sole(verdict: re.Pattern[str], text: str) -> str:
+    """The only verdict, in lower case: of the lines that are nothing but one, else of the whole text."""
+    alone = [line for line in text.splitlines() if _NOTHING_ELSE.fullmatch(line)]
+    for part in ("\n".join(alone), text):
+        found = {str(item).lower() for item in verdict.findall(part)}
+        if found:
+            return the_only(found, text, "a verdict")
+    raise unreadable(text, "a verdict")
 
 
 def _matches(verdict: re.Pattern[str], text: str, labels: Mapping[str, str]) -> Iterator[re.Match[str]]:

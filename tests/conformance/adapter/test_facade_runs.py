@@ -11,9 +11,9 @@ import pytest
 from polymeter.core.errors import ModelError, PlanError
 from polymeter.core.parts import Text
 from polymeter.core.request import Generate, Message, Origin, Request
-from polymeter.interop.evalscope.models.custom import CustomBackend, infer_config, origin_input
-from polymeter.interop.evalscope.shim.evalscope import TaskConfig, run_task
-from polymeter.interop.evalscope.shim.evalscope.models import CustomModel
+from polymeter.interop.evalscope.config import TaskConfig
+from polymeter.interop.evalscope.models.custom import CustomBackend, CustomModel, infer_config, origin_input
+from polymeter.interop.evalscope.shim.evalscope.run import run_task
 from polymeter.interop.evalscope.shim.evalscope.summarizer import Summarizer
 from tests.conformance.adapter.facade_kit import TABLE, benchmarks, texts
 from tests.helpers.openai_stub import OpenAIStub, chat, failure

@@ -77,12 +77,11 @@ def test_what_is_not_provided_says_so_when_it_is_called(module: str, name: str) 
 
 def test_importing_all_of_it_is_light() -> None:
     script = """
-import importlib, json, pkgutil, sys
-import polymeter.guests.finder as finder
-finder.install()
-import polymeter.interop.evalscope.shim.evalscope as home
-for info in pkgutil.walk_packages(home.__path__, "evalscope."):
-    importlib.import_module(info.name)
+import json, sys
+from polymeter.guests import shims
+shims.switch_on_shims()
+for name in sorted(shims._ShimFinder()._modules("evalscope")):
+    exec(f"from {name} import *", {})
 known = ("torch", "transformers", "datasets", "pandas", "openai", "modelscope", "sympy", "matplotlib")
 print(json.dumps([name for name in known if name in sys.modules]))
 """

@@ -11,22 +11,22 @@ from types import ModuleType
 import pytest
 
 from polymeter.core.errors import PlanError
-from polymeter.guests import finder
+from polymeter.guests import shims as finder
 
 
 @pytest.fixture(autouse=True)
 def installed() -> None:
-    finder.install()
+    finder.switch_on_shims()
 
 
 def test_both_names_are_one_module() -> None:
-    import polymeter.interop.lmms_eval.shim.lmms_eval.api.registry as ours
+    import polymeter.interop.lmms_eval.shim.lmms_eval.registry as ours
 
     theirs = importlib.import_module("lmms_eval.api.registry")
     assert theirs is ours
     assert importlib.import_module("lm_eval.api.registry") is ours
     assert ours.__spec__ is not None
-    assert ours.__spec__.name == "polymeter.interop.lmms_eval.shim.lmms_eval.api.registry"
+    assert ours.__spec__.name == "polymeter.interop.lmms_eval.shim.lmms_eval.registry"
 
 
 def test_every_form_of_import_gives_the_same_module() -> None:
@@ -43,7 +43,7 @@ def test_classes_are_pickled_under_the_name_that_always_works() -> None:
 
 def test_installing_again_changes_nothing() -> None:
     before = list(sys.meta_path)
-    finder.install()
+    finder.switch_on_shims()
     assert sys.meta_path == before
     assert sum(type(item).__name__ == "_ShimFinder" for item in sys.meta_path) == 1
 
@@ -79,7 +79,7 @@ def test_the_real_package_must_not_be_there_first(monkeypatch: pytest.MonkeyPatc
     real.__file__ = "/site-packages/lmms_eval/__init__.py"
     monkeypatch.setitem(sys.modules, "lmms_eval", real)
     with pytest.raises(PlanError, match=r"'lmms_eval' is loaded already.*/site-packages/lmms_eval/__init__.py"):
-        finder.install()
+        finder.switch_on_shims()
 
 
 def test_nothing_is_importable_before_it_is_switched_on() -> None:

@@ -11,21 +11,19 @@ import pytest
 from polymeter.core import request as core
 from polymeter.core.errors import PlanError, ScoreError, UnscoredError
 from polymeter.core.guest_context import answering_through
-from polymeter.interop.lmms_eval.shim.lmms_eval.tasks import asr_wer_utils
-from polymeter.interop.lmms_eval.shim.lmms_eval.tasks._task_utils import mmmu_mcq_utils, reasoning_utils
-from polymeter.interop.lmms_eval.shim.lmms_eval.tasks._task_utils.default_template_yaml import (
+from polymeter.interop.lmms_eval.shim.lmms_eval import reasoning as reasoning_utils
+from polymeter.interop.lmms_eval.shim.lmms_eval.files import (
+    generate_submission_file,
     load_default_template_yaml,
+    resolve_media_reference,
 )
-from polymeter.interop.lmms_eval.shim.lmms_eval.tasks._task_utils.file_utils import generate_submission_file
-from polymeter.interop.lmms_eval.shim.lmms_eval.tasks._task_utils.mcq_extract import extract_mcq_answer
-from polymeter.interop.lmms_eval.shim.lmms_eval.tasks._task_utils.media_resolver import resolve_media_reference
-from polymeter.interop.lmms_eval.shim.lmms_eval.tasks._task_utils.vqa_eval_metric import EvalAIAnswerProcessor
-from polymeter.interop.lmms_eval.shim.lmms_eval.tasks.librispeech.cn_tn import TextNorm, num2chn
-from polymeter.interop.lmms_eval.shim.lmms_eval.tasks.librispeech.whisper_normalizer.basic import BasicTextNormalizer
-from polymeter.interop.lmms_eval.shim.lmms_eval.tasks.librispeech.whisper_normalizer.english import (
-    EnglishTextNormalizer,
-)
-from polymeter.interop.lmms_eval.shim.lmms_eval.tasks.mmbench.mmbench_evals import MMBench_Evaluator
+from polymeter.interop.lmms_eval.shim.lmms_eval.mmbench import MMBench_Evaluator
+from polymeter.metrics import option_letters as mmmu_mcq_utils
+from polymeter.metrics import speech as asr_wer_utils
+from polymeter.metrics.chinese_speech import TextNorm, num2chn
+from polymeter.metrics.option_letters import extract_mcq_answer
+from polymeter.metrics.speech import BasicTextNormalizer, EnglishTextNormalizer
+from polymeter.metrics.vqa import EvalAIAnswerProcessor
 
 OPTIONS = {"A": "a red car", "B": "a blue bus", "C": "a bike", "D": "nothing"}
 

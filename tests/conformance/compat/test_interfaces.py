@@ -12,23 +12,26 @@ import pytest
 from PIL import Image
 
 from polymeter.core.errors import PlanError
-from polymeter.interop.lmms_eval.models.base import LMMS_MODELS
-from polymeter.interop.lmms_eval.shim.lmms_eval import utils
-from polymeter.interop.lmms_eval.shim.lmms_eval._logging import StandardLogger
-from polymeter.interop.lmms_eval.shim.lmms_eval.api import metrics, reasoning, registry
-from polymeter.interop.lmms_eval.shim.lmms_eval.api.group import ConfigurableGroup
-from polymeter.interop.lmms_eval.shim.lmms_eval.api.instance import (
+from polymeter.interop.lmms_eval.models.base import (
+    LMMS_MODELS,
+    CacheHook,
     GenerationResult,
-    Instance,
     TokenCounts,
+    lmms,
     unwrap_generation_output,
 )
-from polymeter.interop.lmms_eval.shim.lmms_eval.api.model import CacheHook, lmms
-from polymeter.interop.lmms_eval.shim.lmms_eval.evaluator_utils import get_sample_size, get_subtask_list
-from polymeter.interop.lmms_eval.shim.lmms_eval.filters import build_filter_ensemble, get_filter
-from polymeter.interop.lmms_eval.shim.lmms_eval.filters.extraction import SimpleMultiChoiceRegexFilter
-from polymeter.interop.lmms_eval.shim.lmms_eval.loggers.evaluation_tracker import GeneralConfigTracker
+from polymeter.interop.lmms_eval.shim.lmms_eval import filters as reasoning
+from polymeter.interop.lmms_eval.shim.lmms_eval import metrics, registry, utils
+from polymeter.interop.lmms_eval.shim.lmms_eval.filters import (
+    SimpleMultiChoiceRegexFilter,
+    build_filter_ensemble,
+    get_filter,
+)
+from polymeter.interop.lmms_eval.shim.lmms_eval.groups import ConfigurableGroup, get_sample_size, get_subtask_list
+from polymeter.interop.lmms_eval.shim.lmms_eval.loggers import GeneralConfigTracker
+from polymeter.interop.lmms_eval.shim.lmms_eval.logs import StandardLogger
 from polymeter.interop.lmms_eval.shim.lmms_eval.protocol import ChatMessages
+from polymeter.interop.lmms_eval.tasks.foreign import Instance
 
 
 class Wrapper(lmms):

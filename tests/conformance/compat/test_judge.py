@@ -16,16 +16,16 @@ from PIL import Image as pil
 from polymeter.core import request as core
 from polymeter.core.errors import ModelError, PlanError, UnscoredError
 from polymeter.core.guest_context import answering_through
-from polymeter.interop.lmms_eval.shim.lmms_eval.azure_openai_compat import build_client, has_endpoint_support
-from polymeter.interop.lmms_eval.shim.lmms_eval.llm_judge import ProviderFactory, Request, ServerConfig, get_server
-from polymeter.interop.lmms_eval.shim.lmms_eval.llm_judge.utils import ResponseParser
-from polymeter.interop.lmms_eval.shim.lmms_eval.verifiers import (
+from polymeter.interop.lmms_eval.shim.lmms_eval.judge_asking import build_client, has_endpoint_support
+from polymeter.interop.lmms_eval.shim.lmms_eval.judge_prompts import ResponseParser
+from polymeter.interop.lmms_eval.shim.lmms_eval.judge_servers import ProviderFactory, Request, ServerConfig, get_server
+from polymeter.interop.lmms_eval.shim.lmms_eval.verification import (
+    OpenAIVerifier,
     VerificationPipeline,
     build_verification_pipeline,
-    parse_binary_response,
 )
-from polymeter.interop.lmms_eval.shim.lmms_eval.verifiers.extractors import StripReasoningExtractor
-from polymeter.interop.lmms_eval.shim.lmms_eval.verifiers.openai import OpenAIVerifier
+from polymeter.interop.lmms_eval.shim.lmms_eval.verifiers import StripReasoningExtractor
+from polymeter.judge.verdict import read_correctness as parse_binary_response
 from polymeter.store.export import read_samples
 from tests.conformance.compat.kit import folder_of, run
 

@@ -18,23 +18,19 @@ from PIL import Image
 from polymeter.core.errors import DataError, PlanError
 from polymeter.data.media import open_image
 from polymeter.guests import FunctionRef, resolve
+from polymeter.interop.lmms_eval.shim.lmms_eval import concurrency as concurrency_control
+from polymeter.interop.lmms_eval.shim.lmms_eval import figures as gen_metrics
+from polymeter.interop.lmms_eval.shim.lmms_eval import figures as usage_metrics
 from polymeter.interop.lmms_eval.shim.lmms_eval import imports, utils
-from polymeter.interop.lmms_eval.shim.lmms_eval.api.samplers import ContextSampler, get_sampler
+from polymeter.interop.lmms_eval.shim.lmms_eval import media as load_video
+from polymeter.interop.lmms_eval.shim.lmms_eval import media as media_encoder
+from polymeter.interop.lmms_eval.shim.lmms_eval import wrappers as parallel
+from polymeter.interop.lmms_eval.shim.lmms_eval import wrappers as progress
+from polymeter.interop.lmms_eval.shim.lmms_eval.filters import parse_reasoning_model_answer
 from polymeter.interop.lmms_eval.shim.lmms_eval.mcp import MCPClient
-from polymeter.interop.lmms_eval.shim.lmms_eval.models.model_utils import (
-    concurrency_control,
-    gen_metrics,
-    load_video,
-    media_encoder,
-    parallel,
-    progress,
-    usage_metrics,
-)
-from polymeter.interop.lmms_eval.shim.lmms_eval.models.model_utils.audio_processing import downsample_audio, split_audio
-from polymeter.interop.lmms_eval.shim.lmms_eval.models.model_utils.qwen.qwen_generate_utils import make_context
-from polymeter.interop.lmms_eval.shim.lmms_eval.models.model_utils.reasoning_model_utils import (
-    parse_reasoning_model_answer,
-)
+from polymeter.interop.lmms_eval.shim.lmms_eval.media import downsample_audio, split_audio
+from polymeter.interop.lmms_eval.shim.lmms_eval.samplers import ContextSampler, get_sampler
+from polymeter.interop.lmms_eval.shim.lmms_eval.wrappers import make_context
 
 SURFACE = {
     "lmms_eval.imports": "optional_import require_package is_package_available MissingOptionalDependencyError",

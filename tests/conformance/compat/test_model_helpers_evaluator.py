@@ -12,15 +12,14 @@ from typing import Any
 import pytest
 
 from polymeter.core.errors import PlanError
-from polymeter.interop.lmms_eval.models.base import LMMS_MODELS, ModelManifest
+from polymeter.interop.lmms_eval.models.base import LMMS_MODELS, ModelManifest, lmms
 from polymeter.interop.lmms_eval.shim.lmms_eval import __main__ as command_line
 from polymeter.interop.lmms_eval.shim.lmms_eval import evaluator, models, utils
-from polymeter.interop.lmms_eval.shim.lmms_eval.api.instance import Instance
-from polymeter.interop.lmms_eval.shim.lmms_eval.api.model import lmms
+from polymeter.interop.lmms_eval.shim.lmms_eval.figures import log_metrics
 from polymeter.interop.lmms_eval.shim.lmms_eval.loggers import EvaluationTracker, WandbLogger
-from polymeter.interop.lmms_eval.shim.lmms_eval.models.chat._chat_base import ChatMixin
-from polymeter.interop.lmms_eval.shim.lmms_eval.models.model_utils.gen_metrics import log_metrics
 from polymeter.interop.lmms_eval.shim.lmms_eval.tasks import TaskManager, get_task_dict
+from polymeter.interop.lmms_eval.shim.lmms_eval.wrappers import ChatMixin
+from polymeter.interop.lmms_eval.tasks.foreign import Instance
 from tests.conformance.compat.kit import folder_of
 
 SCORING = """

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from polymeter.core.errors import PlanError
-from polymeter.guests import finder
+from polymeter.guests import shims as finder
 
 CODECS = (
     "encode_image_to_base64 encode_image_file_to_base64 decode_base64_to_image decode_base64_to_image_file "
@@ -71,7 +71,7 @@ SURFACE = {
 
 @pytest.fixture(autouse=True)
 def _installed() -> None:
-    finder.install()
+    finder.switch_on_shims()
 
 
 @pytest.mark.parametrize("module", SURFACE)

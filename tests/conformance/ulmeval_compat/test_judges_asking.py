@@ -16,11 +16,12 @@ from polymeter.core.guest_context import answering_through
 from polymeter.core.parts import Image, Text
 from polymeter.core.request import Error, Output, Request, Response
 from polymeter.data.pickles import read_pickle
-from polymeter.guests.kits import load_kit_file
-from polymeter.interop.ulmeval.shim.ulmeval.api import BaseAPI, OpenAIWrapper
-from polymeter.interop.ulmeval.shim.ulmeval.dataset.utils import build_judge
+from polymeter.interop.ulmeval.kit_files import load_kit_file
+from polymeter.interop.ulmeval.models.base import BaseAPI
+from polymeter.interop.ulmeval.shim.ulmeval.api.gpt import OpenAIWrapper
+from polymeter.interop.ulmeval.shim.ulmeval.judges import build_judge
+from polymeter.interop.ulmeval.shim.ulmeval.mp_util import track_progress_rich
 from polymeter.interop.ulmeval.shim.ulmeval.smp import encode_image_to_base64
-from polymeter.interop.ulmeval.shim.ulmeval.utils import track_progress_rich
 
 
 class Judge:

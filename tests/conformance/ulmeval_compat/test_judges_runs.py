@@ -158,7 +158,7 @@ def test_without_a_judge_nothing_is_scored(tmp_path: Path) -> None:
 
 
 def test_a_model_asks_for_the_type_of_what_it_is_asked(tmp_path: Path) -> None:
-    from polymeter.interop.ulmeval.shim.ulmeval.dataset import DATASET_MODALITY, DATASET_TYPE
+    from polymeter.interop.ulmeval.shim.ulmeval.datasets import DATASET_MODALITY, DATASET_TYPE
 
     types: list[tuple[str, str]] = []
 

@@ -15,8 +15,8 @@ from polymeter.core.guest_context import answering_through
 from polymeter.core.request import Error, Request, Response
 from polymeter.interop.ulmeval.models.base import BaseAPI
 from polymeter.interop.ulmeval.shim.ulmeval import smp, tools
-from polymeter.interop.ulmeval.shim.vlmeval.dataset.utils import vqa_eval
-from polymeter.interop.ulmeval.shim.vlmeval.dataset.utils.multiple_choice import (
+from polymeter.interop.ulmeval.shim.vlmeval import vqa_eval
+from polymeter.interop.ulmeval.shim.vlmeval.multiple_choice import (
     build_choices,
     mcq_circular_eval,
     mcq_vanilla_eval,

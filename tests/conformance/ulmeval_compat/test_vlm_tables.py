@@ -7,7 +7,7 @@ import math
 import pandas as pd
 import pytest
 
-from polymeter.interop.ulmeval.shim.vlmeval.dataset.utils.multiple_choice import (
+from polymeter.interop.ulmeval.shim.vlmeval.multiple_choice import (
     MMMU_preproc,
     report_acc_MMSci,
     report_acc_MMT,

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
-from polymeter.guests.places import TASKS, task_file
+from polymeter.core.systems import import_roots
+from polymeter.guests.places import task_file, trees
 
 _STRINGS = re.compile(r'("""|\'\'\')[\s\S]*?\1')
 _IMPORT = re.compile(
     r"^([ \t]*)(?:from[ \t]+(\.*[\w.]*)[ \t]+import[ \t]+([^\n#]*)|import[ \t]+([^\n#;]+))", re.MULTILINE
 )
-_TREE = TASKS.rstrip(".")
-_OURS = frozenset({"lmms_eval", "lm_eval", "polymeter"})
 
 
 @dataclass(slots=True)
@@ -70,17 +70,29 @@ def _scan(file: Path) -> tuple[frozenset[str], frozenset[Path]]:
         modules = [source] if source else [item.split(" as ")[0].strip() for item in plain.split(",")]
         for module in modules:
             top = module.partition(".")[0]
-            if module.startswith(_TREE):
+            if module.startswith(_task_trees()):
                 neighbours |= _from_tree(file, module, names if source else "")
                 continue
             sibling = file.parent / f"{top}.py"
-            if top in sys.stdlib_module_names or top in _OURS or not top.isidentifier():
+            if top in sys.stdlib_module_names or top in _not_installed() or not top.isidentifier():
                 continue
             if sibling.is_file():
                 neighbours.add(sibling)
             elif not indent and not (file.parent / top).is_dir():
                 packages.add(top)
     return frozenset(packages), frozenset(neighbours - {file})
+
+
+@lru_cache(maxsize=1)
+def _task_trees() -> tuple[str, ...]:
+    """The packages of task folders. What a task takes from a tree of model wrappers is no part of it."""
+    return tuple(tree.rstrip(".") for tree in trees() if tree.endswith(".tasks."))
+
+
+@lru_cache(maxsize=1)
+def _not_installed() -> frozenset[str]:
+    """Packages that need not be installed, because Polymeter answers for them."""
+    return frozenset({"polymeter", *import_roots()})
 
 
 def _from_tree(file: Path, module: str, names: str) -> set[Path]:

@@ -1,19 +1,26 @@
 """EvalScope 0.17: data adapters, custom models, ``evalscope.…`` imports, ``run_task`` and its command line."""
 
 from polymeter.core.registry import Target
-from polymeter.core.systems import System
+from polymeter.core.systems import Command, ImportRoot, Scripts, System
 
 _HERE = "polymeter.interop.evalscope"
-_SHIM = f"{_HERE}.shim.evalscope"
+_SHIM = f"{_HERE}.shim"
 
 SYSTEM = System(
     name="evalscope",
     title="EvalScope",
     summary="data adapters, run_task and the command line of EvalScope 0.17",
     formats={"adapter": Target(f"{_HERE}.tasks:FORMAT", "polymeter", summary="data adapters of EvalScope")},
-    import_roots={"evalscope": (_SHIM,)},
+    import_roots={
+        "evalscope": ImportRoot(aliases=f"{_SHIM}.aliases:EVALSCOPE", refused=f"{_SHIM}.refused:EVALSCOPE"),
+    },
     trees={"evalscope.benchmarks.": ("benchmark", "data_adapter", "filters", "utils")},
-    command=f"{_HERE}.command:evalscope",
-    command_name="evalscope",
+    command=Command(
+        "evalscope",
+        "Take EvalScope's command line: eval, version.",
+        f"{_HERE}.command:run_command",
+        modules={"evalscope": ("eval",), "evalscope.run": ("eval",), "evalscope.cli.cli": ()},
+    ),
+    scripts=Scripts(names=f"{_HERE}.tasks.guest:supplied_names"),
     library=f"{_HERE}.library",
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 from polymeter.core.errors import DataError, ModelError
 from polymeter.core.model import BatchModel, ModelTraits
-from polymeter.core.repeats import groups_of
+from polymeter.core.repeats import group_repeats
 from polymeter.core.request import GenerateImage, Output, Parameters, Request, Response
 from polymeter.core.sources import digest, is_pil
 from polymeter.data.formats import load
@@ -56,7 +56,7 @@ class Predictions(BatchModel):
 
     def respond(self, requests: list[Request]) -> list[Response]:
         """What the file has for each request."""
-        return [response for repeats in groups_of(requests) for response in self._respond(repeats)]
+        return [response for repeats in group_repeats(requests) for response in self._respond(repeats)]
 
     def _respond(self, repeats: list[Request]) -> list[Response]:
         try:

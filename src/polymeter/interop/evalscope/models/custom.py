@@ -16,7 +16,7 @@ from polymeter.core.errors import ModelError, PolymeterError, boundary
 from polymeter.core.identity import fingerprint, source_hash
 from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.parts import Modality
-from polymeter.core.repeats import groups_of
+from polymeter.core.repeats import group_repeats
 from polymeter.core.request import Error, Generate, Output, Request, RequestKind, Response, Usage
 from polymeter.core.rows import RowAccess
 from polymeter.core.secrets import without_secrets
@@ -101,7 +101,7 @@ class CustomBackend(BatchModel):
         Raises:
             ModelError: It raised, or gave another number of answers than it was asked for.
         """
-        groups = groups_of(requests)
+        groups = group_repeats(requests)
         answered: dict[int, list[Response]] = {}
         for n in sorted({len(group) for group in groups}):
             places = [place for place, group in enumerate(groups) if len(group) == n]

@@ -23,7 +23,7 @@ from polymeter.core.identity import source_hash
 from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.parts import Modality
 from polymeter.core.registry import missing_package
-from polymeter.core.repeats import groups_of
+from polymeter.core.repeats import group_repeats
 from polymeter.core.request import Message, Origin, Parameters, Request, Response
 from polymeter.core.sources import is_pil
 from polymeter.formats.table.items import as_items, as_messages
@@ -123,7 +123,7 @@ class UlmModel(BatchModel):
         wrong with one is that one's error.
         """
         wrapper, folder = self._ready(), self._media()
-        groups = groups_of(requests)
+        groups = group_repeats(requests)
         if not getattr(wrapper, "is_api", False) or len(groups) == 1:
             return [response for group in groups for response in self._answer(wrapper, group, folder)]
         size = min(len(groups), self.planned_batch_size or self.batch_hint or _USUAL_CONCURRENCY)

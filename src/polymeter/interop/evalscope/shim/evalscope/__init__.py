@@ -1,7 +1,4 @@
-"""Stand-in for ``evalscope`` 0.17: what data adapters and scripts written for it import."""
+"""What EvalScope's own modules do, where it is more than a name of ours: runs, summaries, collections, helpers."""
 
-from polymeter.interop.evalscope.shim.evalscope.config import TaskConfig
-from polymeter.interop.evalscope.shim.evalscope.run import run_task
-from polymeter.interop.evalscope.shim.evalscope.version import __version__
-
-__all__ = ["TaskConfig", "__version__", "run_task"]
+__version__ = "0.17.0"
+__release_datetime__ = "2025-07-04 17:00:00"

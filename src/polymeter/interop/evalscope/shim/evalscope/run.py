@@ -1,4 +1,4 @@
-"""Stand-in for ``evalscope.run``: a script's evaluation, run by Polymeter. The table is printed when it ends."""
+"""``evalscope.run``: a script's evaluation, run by Polymeter. The table is printed when it ends."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError
-from polymeter.interop.evalscope.shim.evalscope.config import parse_task_config
+from polymeter.interop.evalscope.config import parse_task_config
 from polymeter.interop.evalscope.tasks.report_tables import get_report_list
 
 _REPORTS = "reports"

@@ -1,3 +1,3 @@
-"""Stand-in for ``lmms_eval``, as far as tasks and models import it."""
+"""What lmms-eval's own modules do, where it is more than a name of ours."""
 
 __version__ = "0.7.2"

@@ -1,4 +1,4 @@
-"""Stand-in for ``lmms_eval.evaluator``: a script's evaluation, run by Polymeter.
+"""``lmms_eval.evaluator``: a script's evaluation, run by Polymeter.
 
 There is a run folder as for every evaluation (under ``./runs``, or where ``use_cache`` says), so what a script began
 can be resumed, and its page looked at. What comes back has lmms-eval's shape.
@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import ModelError, PlanError
-from polymeter.interop.lmms_eval.flags import notes_on
+from polymeter.interop.lmms_eval.flags import EVAL
 from polymeter.interop.lmms_eval.models.base import lmms
-from polymeter.interop.lmms_eval.shim.lmms_eval._logging import eval_logger
-from polymeter.interop.lmms_eval.shim.lmms_eval.models.model_utils.gen_metrics import (
+from polymeter.interop.lmms_eval.shim.lmms_eval.figures import (
     reset_logged_metrics,
     summarize_logged_metrics,
 )
+from polymeter.interop.lmms_eval.shim.lmms_eval.logs import eval_logger
 
 if TYPE_CHECKING:
     from polymeter.interop.lmms_eval.evaluation import LmmsEvalCommand
@@ -102,7 +102,7 @@ def simple_evaluate(
         "fewshot_as_multiturn": fewshot_as_multiturn,
         "max_tokens": max_tokens,
     }
-    for note in notes_on(told):
+    for note in EVAL.notes_on(told):
         eval_logger.info(note)
     seeds = (random_seed, numpy_random_seed, torch_random_seed, fewshot_random_seed)
     options: dict[str, Any] = {

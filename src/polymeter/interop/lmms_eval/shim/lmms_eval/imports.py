@@ -1,4 +1,4 @@
-"""Stand-in for ``lmms_eval.imports``: packages that a file can do without until it needs them."""
+"""``lmms_eval.imports``: packages that a file can do without until it needs them."""
 
 from __future__ import annotations
 

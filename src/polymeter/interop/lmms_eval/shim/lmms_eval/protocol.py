@@ -1,4 +1,4 @@
-"""Stand-in for ``lmms_eval.protocol``: conversations as chat tasks write them."""
+"""``lmms_eval.protocol``: conversations as chat tasks write them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stand-in for ``lmms_eval.utils``: logging, batching, names of files, argument strings."""
+"""``lmms_eval.utils``: logging, batching, names of files, argument strings."""
 
 from __future__ import annotations
 
@@ -12,15 +12,19 @@ from itertools import chain, islice
 from typing import Any
 
 from polymeter.interop.lmms_eval.models.arguments import handle_arg_string, simple_parse_args_string
-from polymeter.interop.lmms_eval.shim.lmms_eval._batching import Collator, Grouper, Reorderer, chunks, group
-from polymeter.interop.lmms_eval.shim.lmms_eval._logging import eval_logger
-from polymeter.interop.lmms_eval.shim.lmms_eval._tensors import (
+from polymeter.interop.lmms_eval.shim.lmms_eval.batching import (
+    Collator,
+    Grouper,
     MultiTokenEOSCriteria,
+    Reorderer,
+    chunks,
     clear_torch_cache,
     get_dtype,
+    group,
     pad_and_concat,
     stop_sequences_criteria,
 )
+from polymeter.interop.lmms_eval.shim.lmms_eval.logs import eval_logger
 
 __all__ = [
     "Collator",

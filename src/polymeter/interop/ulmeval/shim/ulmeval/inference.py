@@ -1,4 +1,4 @@
-"""Stand-in for ``ulmeval.inference``: predictions for a dataset, made in this process and written to one file.
+"""``ulmeval.inference``: predictions for a dataset, made in this process and written to one file.
 
 ``polymeter run`` and ``polymeter ulmeval`` do more: they resume, keep what each sample ended with, and measure.
 """
@@ -51,7 +51,7 @@ def infer_data_job(  # noqa: PLR0917  (the signature that scripts are written ag
     Returns:
         The wrapper.
     """
-    from polymeter.interop.ulmeval.shim.ulmeval.config import supported_ULM
+    from polymeter.interop.ulmeval.models.zoo import supported_ULM
 
     wrapper = supported_ULM[model]() if isinstance(model, str) else model
     name = dataset.dataset_name

@@ -1,4 +1,4 @@
-"""Stand-in for ``ulmeval.tools``: a table with its images beside it."""
+"""``ulmeval.tools``: a table with its images beside it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,8 @@ from pathlib import Path
 
 from polymeter.formats.table.localising import localised
 from polymeter.formats.table.roots import image_root
-from polymeter.interop.ulmeval.shim.ulmeval._absent import absent_function
 
-__all__ = ["CHECK", "LOCALIZE", "RUN"]
-
-RUN = absent_function("RUN", "Use 'polymeter run'.")
-CHECK = absent_function("CHECK", "Use 'polymeter check'.")
+__all__ = ["LOCALIZE"]
 
 
 def LOCALIZE(fname: str, new_fname: str | None = None) -> str:

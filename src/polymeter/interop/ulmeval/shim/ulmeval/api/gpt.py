@@ -1,4 +1,4 @@
-"""Stand-in for ``ulmeval.api.gpt``: the wrapper of OpenAI's API, which benchmarks use as their judge.
+"""``ulmeval.api.gpt``: the wrapper of OpenAI's API, which benchmarks use as their judge.
 
 Which model answers is the run's choice (``--judge``), so its questions are scheduled, journaled, cached and retried
 like any other. It sees images at full size, also one that is pasted into a text as a data URL.

@@ -1,4 +1,4 @@
-"""Stand-in for ``ulmeval.smp.file``: reading and writing tables, the folder of data, paths.
+"""``ulmeval.smp.file``: reading and writing tables, the folder of data, paths.
 
 Pickles are read only as data, downloads are verified and bounded, and nothing is handed to a shell.
 """
@@ -226,7 +226,7 @@ def files_of(eval_file: Path, dataset_name: str) -> list[Path]:
     """A prediction file and what evaluations have written beside it, without the files of other datasets whose names go
     on where this one's ends (``X_VAL`` beside ``X``).
     """
-    from polymeter.interop.ulmeval.shim.ulmeval.dataset._known import supported_datasets
+    from polymeter.interop.ulmeval.shim.ulmeval.datasets import supported_datasets
 
     model = eval_file.stem.removesuffix(dataset_name)
     others = tuple(f"{model}{name}" for name in supported_datasets() if name.startswith(f"{dataset_name}_"))

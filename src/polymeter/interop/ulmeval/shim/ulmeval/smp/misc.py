@@ -1,9 +1,10 @@
-"""Stand-in for ``ulmeval.smp.misc``: small helpers. Cells are read as literals; nothing in them is run."""
+"""``ulmeval.smp.misc``: small helpers. Cells are read as literals; nothing in them is run."""
 
 from __future__ import annotations
 
 import ast
 import datetime
+import logging
 import os
 import re
 import shlex
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import PlanError
 from polymeter.formats.table.cells import toliststr
+from polymeter.guests.loggers import guest_logger
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,6 +32,7 @@ __all__ = [
     "get_cache_path",
     "get_cuda_visible_devices",
     "get_gpu_memory",
+    "get_logger",
     "get_rank_and_world_size",
     "githash",
     "h2r",
@@ -220,6 +223,13 @@ def youtube_dl(idx: str) -> None:
         PlanError: Always.
     """
     raise PlanError("Videos are not downloaded while evaluating.", where="youtube_dl", hint=f"Download {idx} before.")
+
+
+def get_logger(
+    name: str, log_file: str | None = None, log_level: int = logging.INFO, file_mode: str = "w"
+) -> logging.Logger:
+    """The logger of a name. A file that is named is not written, and keys do not get into it."""
+    return guest_logger(name)
 
 
 def h2r(value: str) -> tuple[int, int, int]:

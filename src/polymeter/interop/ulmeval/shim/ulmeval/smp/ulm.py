@@ -1,4 +1,4 @@
-"""Stand-in for ``ulmeval.smp.ulm``: images in and out of base64, and small helpers around pictures."""
+"""``ulmeval.smp.ulm``: images in and out of base64, and small helpers around pictures."""
 
 from __future__ import annotations
 

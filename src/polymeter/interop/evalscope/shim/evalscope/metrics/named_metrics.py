@@ -1,5 +1,0 @@
-"""Metrics that ``metric_list`` names."""
-
-from polymeter.interop.evalscope.tasks.named_metrics import Metric, MetricRegistry, metric_registry
-
-__all__ = ["Metric", "MetricRegistry", "metric_registry"]

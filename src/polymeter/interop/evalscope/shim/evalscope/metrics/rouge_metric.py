@@ -1,9 +1,0 @@
-"""ROUGE."""
-
-from polymeter.interop.evalscope.tasks.scores import (
-    compute_rouge_score,
-    compute_rouge_score_one_sample,
-    compute_rouge_score_one_sample_zh,
-)
-
-__all__ = ["compute_rouge_score", "compute_rouge_score_one_sample", "compute_rouge_score_one_sample_zh"]

@@ -1,5 +1,0 @@
-"""What users subclass."""
-
-from polymeter.interop.evalscope.models.custom import CustomModel
-
-__all__ = ["CustomModel"]

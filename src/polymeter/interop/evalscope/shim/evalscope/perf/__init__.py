@@ -1,1 +1,0 @@
-"""Load tests of endpoints, which are not provided."""

@@ -1,5 +1,0 @@
-"""Making reports."""
-
-from polymeter.interop.evalscope.tasks.report import ReportGenerator
-
-__all__ = ["ReportGenerator"]

@@ -1,1 +1,0 @@
-"""Stand-in for ``lmms_eval.api``."""

@@ -1,5 +1,0 @@
-"""Stand-in for ``lmms_eval.api.filter``: what filters of a task's own are subclasses of."""
-
-from polymeter.interop.lmms_eval.tasks.foreign import Filter, FilterEnsemble
-
-__all__ = ["Filter", "FilterEnsemble"]

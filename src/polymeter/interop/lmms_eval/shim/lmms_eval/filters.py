@@ -1,0 +1,110 @@
+"""What is done to an answer before it is scored: ``lmms_eval.filters`` as classes, and reasoning set apart.
+
+A ``filter_list`` in YAML is read by ``formats.task_yaml``; nothing that is put into ``FILTER_REGISTRY`` reaches it.
+Filters are made known to YAML by ``register_filter``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from polymeter.formats.task_yaml.filters import strip_thinking
+from polymeter.formats.task_yaml.reasoning import parse_tags, strip_reasoning
+from polymeter.interop.lmms_eval.tasks.foreign import (
+    ExtendedRegexFilter,
+    Filter,
+    FilterEnsemble,
+    LowercaseFilter,
+    MajorityVoteFilter,
+    MapFilter,
+    MultiChoiceRegexFilter,
+    RegexFilter,
+    TakeFirstFilter,
+    TakeKFilter,
+    UppercaseFilter,
+    WhitespaceFilter,
+)
+
+_OPTION = re.compile(r"\b([A-Z])\.\s+([^\n]*)")
+
+
+class SimpleMultiChoiceRegexFilter(ExtendedRegexFilter):
+    """The letter of the option, listed in the row's ``question`` as ``A. text``, that the first answer names; else that
+    answer without punctuation. Written for AI2D and RealWorldQA.
+    """
+
+    def apply(self, resps: Any, docs: Any) -> Any:
+        return [self._read(answers[0], doc) for answers, doc in zip(resps, docs, strict=False)]
+
+    def _read(self, text: str, doc: Mapping[str, Any]) -> str:
+        options = [option.strip() for _, option in _OPTION.findall(doc["question"])]
+        letters = {option: chr(ord("A") + place) for place, option in enumerate(options)}
+        plain = re.sub(r"[^\w\s]", "", text).strip()
+        found = re.search("|".join(map(re.escape, options)), plain)
+        return letters.get(found.group(), plain) if found else plain
+
+
+class StripThinkingFilter(Filter):
+    """Each answer without its reasoning."""
+
+    def apply(self, resps: Any, docs: Any) -> Any:
+        step = strip_thinking()
+        return [step(list(answers), {}) for answers in resps]
+
+
+FILTER_REGISTRY: dict[str, type[Filter]] = {
+    "take_first": TakeFirstFilter,
+    "take_first_k": TakeKFilter,
+    "majority_vote": MajorityVoteFilter,
+    "regex": RegexFilter,
+    "multi_choice_regex": MultiChoiceRegexFilter,
+    "remove_whitespace": WhitespaceFilter,
+    "lowercase": LowercaseFilter,
+    "uppercase": UppercaseFilter,
+    "map": MapFilter,
+    "strip_thinking": StripThinkingFilter,
+}
+
+
+def get_filter(filter_name: Any) -> Any:
+    """The class of that name; what is no known name comes back as it is."""
+    return FILTER_REGISTRY.get(filter_name, filter_name) if isinstance(filter_name, str) else filter_name
+
+
+def build_filter_ensemble(
+    filter_name: str, components: Iterable[tuple[Any, Mapping[str, Any] | None]]
+) -> FilterEnsemble:
+    """Filters, each given as its name or class and its arguments, under one name."""
+    makers = [partial(get_filter(function), **(kwargs or {})) for function, kwargs in components]
+    return FilterEnsemble(filter_name, makers)
+
+
+def strip_reasoning_tags(text: str, tag_pairs: Sequence[Sequence[str]]) -> str:
+    """The text without what stands between each pair of tags."""
+    return strip_reasoning(text, tuple((opening, closing) for opening, closing in tag_pairs))
+
+
+def parse_reasoning_tags_config(cli_value: Any = None, task_value: Any = None) -> list[list[str]] | None:
+    """The pairs of tags that hold: the task's, else the command line's; ``None`` for none."""
+    value = task_value if task_value is not None else cli_value
+    pairs = parse_tags(value, "reasoning_tags") if value is not None else ()
+    return [list(pair) for pair in pairs] or None
+
+
+_THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL)
+_ANSWERS = (
+    re.compile(r"<answer>\s*(.*?)\s*</answer>", re.DOTALL),
+    re.compile(r"\\boxed\{\s*(.*?)\s*\}", re.DOTALL),
+)
+
+
+def parse_reasoning_model_answer(model_answer: str) -> str:
+    """What stands between the first ``<answer>`` tags, else in the first ``\\boxed{}`` (up to its first closing brace),
+    else all of it; without thoughts.
+    """
+    text = _THOUGHTS.sub("", model_answer).strip()
+    found = next((match for pattern in _ANSWERS if (match := pattern.search(text))), None)
+    return found[1] if found else text

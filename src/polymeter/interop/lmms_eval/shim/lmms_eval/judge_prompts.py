@@ -1,0 +1,208 @@
+"""``lmms_eval.llm_judge.utils``: builds judges' prompts, in Polymeter's own words, and reads their answers, strictly.
+
+Tasks that bring their own prompt are not concerned.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from polymeter.judge.verdict import read_bit, read_yes_no, unreadable
+
+BINARY_JUDGE_PROMPT = """\
+You grade answers. Compare the candidate's answer with the reference and reply with {positive} if it is right, else with
+{negative}.
+
+Question:
+<question>
+{question}
+</question>
+
+Reference answer:
+<reference>
+{answer}
+</reference>
+
+Candidate's answer:
+<candidate>
+{prediction}
+</candidate>
+
+How to grade:
+- If the candidate thinks aloud, grade only the conclusion.
+- In a multiple-choice question the letter of the right option and its text count alike.
+- In an open question the meaning counts, not the wording, case, spacing or notation.
+- A part of the answer, or the answer with something wrong added to it, is not right.
+- Numbers are right if they agree within ordinary rounding; where the question needs a unit, the unit must be right too.
+
+Reply with {positive} or {negative} and nothing else."""
+
+COMPARATIVE_JUDGE_PROMPT = """\
+Two assistants answered the same question. Rate each answer from {min_score} to {max_score}: how helpful, relevant,
+accurate and detailed it is; higher is better. Which answer comes first must not matter.
+
+[Question]
+{question}
+
+{context_section}[Answer of assistant 1]
+{response1}
+[End of answer 1]
+
+[Answer of assistant 2]
+{response2}
+[End of answer 2]
+
+[Instruction]
+{evaluation_instruction}
+
+Write the two ratings, first that of assistant 1, on the first line, parted by a blank and with nothing else. Explain
+them from the second line on."""
+
+CORRECTNESS_JUDGE_PROMPT = """\
+Decide whether a solution arrives at the correct answer. Only the result counts, not the way to it, and of the result
+only what it means: LaTeX, symbols and wrappers such as \\boxed{{}} make no difference.
+
+Question:
+{question}
+
+Correct answer:
+{answer}
+
+Solution:
+{prediction}
+
+Reply with "{positive}" if it does and with "{negative}" if it does not, and with nothing else."""
+
+RUBRIC_JUDGE_PROMPT = """\
+Rate an answer by a rubric.
+
+Question:
+{question}
+
+Answer:
+{prediction}
+
+Rubric:
+{rubric}
+
+Reply with one JSON object that gives a score for each item of the rubric, under the item's name."""
+
+
+_ZERO_ONE = ("0/1", "1/0")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+
+
+class JudgePromptBuilder:
+    """Prompts for the questions that a judge is usually asked. A custom prompt is filled in by ``str.format``."""
+
+    @staticmethod
+    def build_binary_prompt(
+        question: str,
+        answer: str,
+        prediction: str,
+        output_format: str = "0/1",
+        custom_prompt: str | None = None,
+        **kwargs: Any,
+    ) -> str:
+        """Is it right? A custom prompt may use ``{question}``, ``{answer}``, ``{prediction}`` or ``{pred}``, and
+        ``kwargs``.
+        """
+        if custom_prompt:
+            return custom_prompt.format(
+                question=question, answer=answer, pred=prediction, prediction=prediction, **kwargs
+            )
+        positive, negative = ("1", "0") if output_format in _ZERO_ONE else ("Yes", "No")
+        return BINARY_JUDGE_PROMPT.format(
+            question=question, answer=answer, prediction=prediction, positive=positive, negative=negative
+        )
+
+    @staticmethod
+    def build_comparative_prompt(
+        question: str,
+        response1: str,
+        response2: str,
+        context: str | None = None,
+        score_range: tuple[int, int] = (1, 10),
+        custom_prompt: str | None = None,
+        evaluation_instruction: str | None = None,
+        **kwargs: Any,
+    ) -> str:
+        """Which of two is better? A custom prompt may use the arguments' names in braces."""
+        if custom_prompt:
+            return custom_prompt.format(
+                question=question, response1=response1, response2=response2, context=context or "", **kwargs
+            )
+        low, high = score_range
+        return COMPARATIVE_JUDGE_PROMPT.format(
+            question=question,
+            response1=response1,
+            response2=response2,
+            context_section=f"[Context]\n{context}\n\n" if context else "",
+            min_score=low,
+            max_score=high,
+            evaluation_instruction=evaluation_instruction or f"Give scores from {low} to {high}.",
+        )
+
+    @staticmethod
+    def build_correctness_prompt(
+        question: str, answer: str, prediction: str, output_format: str = "yes/no", **kwargs: Any
+    ) -> str:
+        """Does a solution arrive at the answer?"""
+        positive, negative = ("Yes", "No") if output_format == "yes/no" else ("1", "0")
+        return CORRECTNESS_JUDGE_PROMPT.format(
+            question=question, answer=answer, prediction=prediction, positive=positive, negative=negative
+        )
+
+    @staticmethod
+    def build_rubric_prompt(question: str, prediction: str, rubric: Mapping[str, Any]) -> str:
+        """How well does it meet each item?"""
+        items = "\n".join(f"- {name}: {meaning}" for name, meaning in rubric.items())
+        return RUBRIC_JUDGE_PROMPT.format(question=question, prediction=prediction, rubric=items)
+
+
+class ResponseParser:
+    """Reads verdicts. One that is not clearly there raises ``UnscoredError``."""
+
+    @staticmethod
+    def parse_binary_response(response: str, output_format: str = "0/1") -> int | bool:
+        """1 or 0, or with an output format of words true or false.
+
+        A line that is nothing but the verdict counts first; without one, the text must name one verdict and not the
+        other. ``10`` is no verdict.
+        """
+        if output_format in _ZERO_ONE:
+            return read_bit(response)
+        return read_yes_no(response)
+
+    @staticmethod
+    def parse_score_response(response: str, score_range: tuple[float, float] | None = None) -> float:
+        """The first number, moved into the range if one is given."""
+        found = _NUMBER.search(response)
+        if found is None:
+            raise unreadable(response, "a number")
+        score = float(found.group())
+        return score if score_range is None else max(score_range[0], min(score, score_range[1]))
+
+    @staticmethod
+    def parse_comparative_response(response: str) -> tuple[float, float]:
+        """The first two numbers of the first line."""
+        lines = response.strip().splitlines()
+        numbers = _NUMBER.findall(lines[0]) if lines else []
+        if len(numbers) < 2:
+            raise unreadable(response, "two scores on its first line")
+        return float(numbers[0]), float(numbers[1])
+
+    @staticmethod
+    def parse_json_response(response: str) -> dict[str, Any]:
+        """The JSON object in the text, from its first brace to its last."""
+        start, end = response.find("{"), response.rfind("}")
+        try:
+            found = json.loads(response[start : end + 1]) if 0 <= start < end else None
+        except json.JSONDecodeError:
+            found = None
+        if not isinstance(found, dict):
+            raise unreadable(response, "a JSON object")
+        return found

@@ -1,0 +1,204 @@
+"""``lmms_eval.tasks._task_utils.reasoning_utils``: tasks that ask for reasoning and score its conclusion.
+
+Equality of mathematics is decided by the ``math-verify`` package, which is needed only where texts differ.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from polymeter.core.errors import UnscoredError
+from polymeter.core.registry import missing_package
+from polymeter.interop.lmms_eval.shim.lmms_eval.judge_protocol import ServerConfig
+from polymeter.interop.lmms_eval.shim.lmms_eval.judge_servers import ServerInterface
+from polymeter.metrics.option_letters import parse_mcq
+
+DEFAULT_REASONING_SYSTEM_PROMPT = (
+    "Answer every question in two parts. First think, between <analysis> and </analysis>. Then give the final answer "
+    "between <answer> and </answer>: short, clear, and an answer to exactly what was asked."
+)
+
+_FORMAT_SHARE = 0.1
+_NEARLY_FORMATTED = 0.8
+_LONG_ENOUGH = 50
+_SHORT_ENOUGH_TO_JUDGE = 500
+_BOX = "\\boxed{"
+_THOUGHT = re.compile(r"<(think|analysis)>.*</\1>.*<answer>.*</answer>", re.DOTALL)
+_FINAL_NUMBER = re.compile(r"\b(\d+(?:\.\d+)?)\b\s*\.?\s*$")
+
+
+def make_reasoning_doc_to_messages(
+    doc_to_visual_fn: Callable[..., Sequence[Any]],
+    doc_to_text_fn: Callable[..., str],
+    system_prompt: str | None = None,
+) -> Callable[..., list[dict[str, Any]]]:
+    """A ``doc_to_messages``: a system prompt that asks for reasoning, then the images and the question."""
+    prompt = system_prompt or DEFAULT_REASONING_SYSTEM_PROMPT
+
+    def doc_to_messages(doc: Mapping[str, Any], lmms_eval_specific_kwargs: Any = None) -> list[dict[str, Any]]:
+        question = doc_to_text_fn(doc, lmms_eval_specific_kwargs).strip()
+        shown = [{"type": "image", "url": visual} for visual in doc_to_visual_fn(doc)]
+        return [
+            {"role": "system", "content": [{"type": "text", "text": prompt}]},
+            {"role": "user", "content": [*shown, {"type": "text", "text": question}]},
+        ]
+
+    return doc_to_messages
+
+
+def make_reasoning_process_results(
+    data_source: str,
+    doc_to_text_fn: Callable[..., str],
+    gt_key: str = "answer",
+    metrics_prefix: str = "",
+    extra_info_fn: Callable[[Any], Mapping[str, Any]] | None = None,
+) -> Callable[..., dict[str, float]]:
+    """A ``process_results``: ``acc_score`` and ``format_score``, means over the answers."""
+
+    def process_results(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
+        about = {"question": doc_to_text_fn(doc, None), **(extra_info_fn(doc) if extra_info_fn else {})}
+        scores = [compute_score(data_source, answer.strip(), str(doc[gt_key]), about) for answer in results]
+        count = len(scores) or 1
+        return {
+            f"{metrics_prefix}acc_score": sum(score["acc_score"] for score in scores) / count,
+            f"{metrics_prefix}format_score": sum(score["format_reward_score"] for score in scores) / count,
+        }
+
+    return process_results
+
+
+def compute_score(
+    data_source: str, solution_str: str, ground_truth: str, extra_info: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The score of an answer with reasoning: nine tenths for being right, one for its form.
+
+    Args:
+        data_source: Name of the dataset; all are scored alike.
+        solution_str: The whole answer.
+        ground_truth: What is right.
+        extra_info: May hold the ``question``, for a judge.
+
+    Returns:
+        ``score``, ``acc_score``, ``format_reward_score``, ``predict_str`` and ``ground_truth``.
+    """
+    form = format_reward(solution_str)
+    conclusion = extract_anwser_tag(solution_str).strip()
+    accuracy = acc_reward(conclusion, ground_truth, extra_info, form, solution_str)
+    return {
+        "score": (1 - _FORMAT_SHARE) * accuracy + _FORMAT_SHARE * form,
+        "acc_score": accuracy,
+        "format_reward_score": form,
+        "predict_str": simple_parse(conclusion),
+        "ground_truth": simple_parse(ground_truth),
+    }
+
+
+def acc_reward(
+    predict_str: str,
+    ground_truth: str,
+    extra_info: Mapping[str, Any] | None = None,
+    format_reward_score: float = 0.0,
+    solution_str: str | None = None,
+) -> float:
+    """1 if a conclusion is right, else 0: as text, else as mathematics, else, with ``USE_LLM_JUDGE=True``, to the
+    judge.
+
+    A short answer without any form goes to the judge as a whole if its conclusion did not convince.
+    """
+    found, wanted = simple_parse(predict_str), simple_parse(ground_truth)
+    accuracy = relax_exact_match(found, wanted) or _is_same_mathematics(found, wanted)
+    if accuracy or os.environ.get("USE_LLM_JUDGE") != "True":
+        return accuracy
+    accuracy = llm_as_judge_sync(found, ground_truth, extra_info)
+    if accuracy or format_reward_score or solution_str is None or len(solution_str) >= _SHORT_ENOUGH_TO_JUDGE:
+        return accuracy
+    return llm_as_judge_sync(solution_str, ground_truth, extra_info)
+
+
+def format_reward(predict_str: str) -> float:
+    """1 for thoughts and answer in their tags, or an answer in a box; 0.8 for a long text that shows mathematics and
+    ends in a number; else 0.
+    """
+    if _THOUGHT.fullmatch(predict_str) or extract_boxed_answer(predict_str):
+        return 1.0
+    is_nearly = (
+        len(predict_str.strip()) > _LONG_ENOUGH
+        and re.search(r"[=+\-*/()\[\]\\]", predict_str) is not None
+        and extract_anwser_tag(predict_str) != ""
+    )
+    return _NEARLY_FORMATTED if is_nearly else 0.0
+
+
+def extract_anwser_tag(predict_str: str) -> str:
+    """The conclusion: what stands in the first ``<answer>`` tags, else in the last box, else the number that ends the
+    last line which ends in one. (The name is spelled as tasks import it.)
+    """
+    tagged = re.search(r"<answer>(.*?)</answer>", predict_str, re.DOTALL)
+    if tagged:
+        return tagged.group(1)
+    boxed = extract_boxed_answer(predict_str)
+    if boxed:
+        return boxed
+    numbers = (_FINAL_NUMBER.search(line) for line in reversed(predict_str.strip().split("\n")))
+    return next((number.group(1) for number in numbers if number), "")
+
+
+def extract_boxed_answer(predict_str: str) -> str:
+    r"""What stands in the last closed ``\boxed{}``, whatever braces it holds."""
+    start = predict_str.rfind(_BOX)
+    while start >= 0:
+        depth, begin = 1, start + len(_BOX)
+        for place in range(begin, len(predict_str)):
+            depth += {"{": 1, "}": -1}.get(predict_str[place], 0)
+            if depth == 0:
+                return predict_str[begin:place]
+        start = predict_str.rfind(_BOX, 0, start)
+    return ""
+
+
+def simple_parse(predict_str: str) -> str:
+    """A text without one final full stop and the blanks around it."""
+    return predict_str.removesuffix(".").strip()
+
+
+def relax_exact_match(predict_str: str, ground_truth: str, relax_portion: float = 0.9) -> float:
+    """1 if two texts are the same choice, or one holds the other and is hardly longer, else 0.
+
+    A truth that mentions a capital A to H counts as a choice, as in lmms-eval.
+    """
+    letter = parse_mcq(ground_truth)
+    if letter:
+        return float(parse_mcq(predict_str) == letter)
+    short, long = sorted((predict_str, ground_truth), key=len)
+    return float((short in long and len(short) >= relax_portion * len(long)) or short.strip() == long.strip())
+
+
+def llm_as_judge_sync(predict_str: str, ground_truth: str, extra_info: Mapping[str, Any] | None) -> int:
+    """The run's judge: 1 or 0.
+
+    Raises:
+        PlanError: The run has no judge.
+        UnscoredError: The judge could not be asked, or its verdict cannot be read.
+    """
+    question = str((extra_info or {}).get("question", "(not given)"))
+    judge = ServerInterface(ServerConfig(temperature=0.0, max_tokens=5))
+    found = judge.evaluate_binary(question, ground_truth, predict_str)
+    if not found["success"]:
+        raise UnscoredError(f"The judge could not be asked: {found['error_message']}")
+    return int(found["result"])
+
+
+def _is_same_mathematics(found: str, wanted: str) -> float:
+    """Whether two texts mean the same mathematics. Without time limits: those of math-verify work on the main thread
+    only.
+    """
+    try:
+        package = importlib.import_module("math_verify")
+    except ModuleNotFoundError as error:
+        raise missing_package("math-verify", "comparing answers as mathematics") from error
+    gold, answer = (package.parse(text, parsing_timeout=None) for text in (wanted, found))
+    return float(package.verify(gold, answer, timeout_seconds=None))

@@ -1,0 +1,60 @@
+"""``lmms_eval.api.registry``: what tasks and models register goes where Polymeter looks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from polymeter.core.registries import AGGREGATIONS, METRICS
+from polymeter.formats.task_yaml.registration import register_aggregation, register_filter, register_metric
+from polymeter.interop.lmms_eval.models.base import LMMS_MODELS, register_model
+
+__all__ = [
+    "DEFAULT_METRIC_REGISTRY",
+    "MODEL_REGISTRY",
+    "get_aggregation",
+    "get_metric",
+    "get_metric_aggregation",
+    "get_model",
+    "is_higher_better",
+    "register_aggregation",
+    "register_filter",
+    "register_metric",
+    "register_model",
+]
+
+DEFAULT_METRIC_REGISTRY = {
+    "loglikelihood": ["perplexity", "acc"],
+    "multiple_choice": ["acc", "acc_norm"],
+    "generate_until": ["exact_match"],
+    "generate_until_multi_round": ["exact_match"],
+    "generate_until_agentic": ["exact_match"],
+}
+
+
+MODEL_REGISTRY = LMMS_MODELS
+
+
+def get_model(model_name: str) -> Any:
+    """The model wrapper that is registered under a name."""
+    return LMMS_MODELS.get(model_name)
+
+
+def get_metric(name: str, hf_evaluate_metric: bool = False) -> Callable[..., Any] | None:
+    """The function that scores one sample; ``None`` for a metric whose values the task makes itself."""
+    return METRICS.get(name).score
+
+
+def get_aggregation(name: str) -> Callable[..., Any]:
+    """The function that makes one number of all values."""
+    return AGGREGATIONS.get(name).aggregate
+
+
+def get_metric_aggregation(name: str) -> Callable[..., Any]:
+    """A metric's default aggregation."""
+    return get_aggregation(METRICS.get(name).aggregation)
+
+
+def is_higher_better(metric_name: str) -> bool:
+    """A metric's direction."""
+    return METRICS.get(metric_name).higher_is_better

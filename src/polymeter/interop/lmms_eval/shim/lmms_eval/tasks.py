@@ -1,0 +1,125 @@
+"""``lmms_eval.tasks``: which tasks there are.
+
+Tasks themselves come from include paths and from Polymeter's library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from polymeter.core.errors import PlanError
+from polymeter.interop.lmms_eval.shim.lmms_eval.utils import pattern_match
+
+if TYPE_CHECKING:
+    from polymeter.core.catalog import Catalog, Entry
+
+__all__ = ["TaskManager", "get_task_dict"]
+
+
+class TaskManager:
+    """The catalog of tasks, groups and tags. Looking at it runs no task's code.
+
+    Args:
+        verbosity: Without effect.
+        include_path: Folders of tasks, beside those that come with Polymeter.
+        include_defaults: Whether those that come with Polymeter count.
+        model_name: Without effect: tasks choose their prompts when they are evaluated.
+    """
+
+    def __init__(
+        self,
+        verbosity: str = "INFO",
+        include_path: str | Sequence[str] | None = None,
+        include_defaults: bool = True,
+        model_name: Any = None,
+    ) -> None:
+        from polymeter.api import build_catalog
+
+        paths = [include_path] if isinstance(include_path, (str, Path)) else include_path or ()
+        self.include_path = [str(path) for path in paths]
+        self.catalog: Catalog = build_catalog([Path(path) for path in self.include_path])
+        self._entries = {entry.name: entry for entry in self.catalog if include_defaults or entry.is_user}
+
+    @property
+    def all_subtasks(self) -> list[str]:
+        return sorted(name for name, entry in self._entries.items() if entry.kind == "task")
+
+    @property
+    def all_groups(self) -> list[str]:
+        return sorted(name for name, entry in self._entries.items() if entry.kind == "group")
+
+    @property
+    def all_tags(self) -> list[str]:
+        return sorted({tag for entry in self._entries.values() for tag in entry.tags})
+
+    @property
+    def all_tasks(self) -> list[str]:
+        """Names of tasks, groups and tags."""
+        return sorted({*self._entries, *self.all_tags})
+
+    @property
+    def task_index(self) -> dict[str, dict[str, Any]]:
+        """``type`` and ``yaml_path`` by name; a tag has no file (-1)."""
+        tags = {tag: {"type": "tag", "yaml_path": -1} for tag in self.all_tags}
+        return tags | {
+            name: {"type": entry.kind, "yaml_path": str(entry.file)} for name, entry in self._entries.items()
+        }
+
+    def match_tasks(self, task_list: str | Iterable[str]) -> list[str]:
+        """The names that fit one of the patterns."""
+        return pattern_match(task_list, self.all_tasks)
+
+    def list_all_tasks(self, list_groups: bool = True, list_tags: bool = True, list_subtasks: bool = True) -> str:
+        """A listing in Markdown."""
+        wanted = (
+            ("Group", self.all_groups, list_groups),
+            ("Tag", self.all_tags, list_tags),
+            ("Task", self.all_subtasks, list_subtasks),
+        )
+        tables = [
+            "\n".join([f"|{head}|Config Location|", "|---|---|", *(f"|{name}|{self._place(name)}|" for name in names)])
+            for head, names, is_wanted in wanted
+            if is_wanted
+        ]
+        return "\n\n".join(["", *tables, ""])
+
+    def load_task_or_group(self, task_list: str | Sequence[str] | None = None, task_type: str = "simple") -> Any:
+        """As ``get_task_dict``."""
+        return get_task_dict(task_list or [], self, task_type)
+
+    def find(self, name: str) -> list[Entry]:
+        """The entry of that name, or the tasks behind a tag.
+
+        Raises:
+            PlanError: There is nothing of that name; the nearest are named.
+        """
+        if name not in self.catalog.entries and name in self.catalog.tags():
+            return [self.catalog.get(member) for member in self.catalog.tags()[name]]
+        return [self.catalog.get(name)]
+
+    def _place(self, name: str) -> str:
+        return str(self._entries[name].file) if name in self._entries else "---"
+
+
+def get_task_dict(
+    task_name_list: str | Sequence[Any], task_manager: TaskManager | None = None, task_type: str = "simple"
+) -> dict[str, Entry]:
+    """What the catalog knows of some tasks, by name: something to look at, and to give to ``evaluator.evaluate``. Tasks
+    are opened, and their data read, when they are evaluated.
+
+    Raises:
+        PlanError: There is no such task, or one is given by something else than its name.
+    """
+    names = [task_name_list] if isinstance(task_name_list, str) else task_name_list
+    manager = task_manager or TaskManager()
+    found: dict[str, Entry] = {}
+    for name in names:
+        if not isinstance(name, str):
+            raise PlanError(
+                f"A task is given as a {type(name).__name__}, not by its name.",
+                hint="Write it as a YAML file in a folder, and name the folder with TaskManager(include_path=…).",
+            )
+        found.update((entry.name, entry) for entry in manager.find(name))
+    return found

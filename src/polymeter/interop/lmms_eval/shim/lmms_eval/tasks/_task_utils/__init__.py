@@ -1,1 +1,0 @@
-"""Stand-in for ``lmms_eval.tasks._task_utils``: what many tasks share."""

@@ -1,1 +1,0 @@
-"""Stand-in for what speech tasks import from ``lmms_eval.tasks.librispeech``."""

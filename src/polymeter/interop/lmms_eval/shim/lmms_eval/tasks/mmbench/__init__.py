@@ -1,1 +1,0 @@
-"""Stand-in for what tasks import from ``lmms_eval.tasks.mmbench``."""

@@ -1,0 +1,224 @@
+"""``lmms_eval.verifiers`` together: a verifier that asks the run's judge, cascades, pipelines from plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from polymeter.core.errors import UnscoredError
+from polymeter.core.guest_context import refuse_verdict
+from polymeter.interop.lmms_eval.shim.lmms_eval.judge_prompts import ResponseParser
+from polymeter.interop.lmms_eval.shim.lmms_eval.judge_protocol import Request, ServerConfig
+from polymeter.interop.lmms_eval.shim.lmms_eval.judge_servers import get_server
+from polymeter.interop.lmms_eval.shim.lmms_eval.verifiers import (
+    ContainsVerifier,
+    ExactMatchVerifier,
+    Extractor,
+    MCQExtractor,
+    MCQMatchVerifier,
+    NumberExtractor,
+    NumericToleranceVerifier,
+    RegexExtractor,
+    StripExtractor,
+    StripReasoningExtractor,
+    Verifier,
+    VerifyResult,
+)
+from polymeter.judge.verdict import read_correctness
+
+
+class OpenAIVerifier(Verifier):
+    """Asks the judge whether an answer is right.
+
+    A judge that could not be asked gives a result with ``judge_failed`` in its notes; the sample has no score then,
+    whatever the task makes of it. A verdict that cannot be read raises ``UnscoredError``.
+
+    Args:
+        model: Noted, not used: ``--judge`` says who answers.
+        api_type: The type of server.
+        judge_type: ``binary`` (right or wrong) or ``comparative`` (against a reference answer).
+        custom_prompt: A prompt with ``{question}``, ``{prediction}``, ``{ground_truth}``, or a function of these.
+        response_format: How the answer to a custom prompt is read: ``binary`` or ``score``.
+        response_parser: Reads it in place of that.
+        score_range: The range of the judge's scores, which are brought to 0 to 1.
+        max_retries: The run's choice.
+        retry_delay: The run's choice.
+        temperature: For the question.
+        max_tokens: For the question.
+    """
+
+    def __init__(  # noqa: PLR0917  (its authors' signature)
+        self,
+        model: str = "gpt-4o-2024-11-20",
+        api_type: str | None = None,
+        judge_type: str = "binary",
+        custom_prompt: str | Callable[..., str] | None = None,
+        response_format: str = "binary",
+        response_parser: Callable[[str], VerifyResult] | None = None,
+        score_range: tuple[float, float] = (0.0, 10.0),
+        max_retries: int = 5,
+        retry_delay: float = 2.0,
+        temperature: float = 0.0,
+        max_tokens: int = 1024,
+    ) -> None:
+        if judge_type not in ("binary", "comparative"):
+            raise ValueError(f"There is no judge_type {judge_type!r}; known: binary, comparative")
+        if response_format not in ("binary", "score"):
+            raise ValueError(f"There is no response_format {response_format!r}; known: binary, score")
+        self.judge_type = judge_type
+        self.custom_prompt = custom_prompt
+        self.response_format = response_format
+        self.response_parser = response_parser
+        self.score_range = score_range
+        self.max_retries = max_retries
+        self.retry_delay = retry_delay
+        config = ServerConfig(model, temperature, max_tokens, num_retries=max_retries, retry_delay=retry_delay)
+        self._server = get_server(api_type, config)
+
+    def verify(self, question: str, prediction: str, ground_truth: str, **kwargs: Any) -> VerifyResult:
+        if self.custom_prompt is not None:
+            return self._custom(question, prediction, ground_truth, **kwargs)
+        if self.judge_type == "comparative":
+            return self._comparative(question, prediction, kwargs.get("reference_response", ground_truth), kwargs)
+        found = self._server.evaluate_binary(
+            question, ground_truth, prediction, output_format=kwargs.get("output_format", "0/1")
+        )
+        if not found["success"]:
+            return _failed(found["error_message"])
+        is_correct = bool(found["result"])
+        return VerifyResult(float(is_correct), is_correct, found["raw_response"], {"model": found["model"]})
+
+    def _custom(self, question: str, prediction: str, ground_truth: str, **kwargs: Any) -> VerifyResult:
+        if callable(self.custom_prompt):
+            prompt = self.custom_prompt(question, prediction, ground_truth, **kwargs)
+        else:
+            prompt = str(self.custom_prompt).format(
+                question=question, prediction=prediction, ground_truth=ground_truth, **kwargs
+            )
+        request = Request([{"role": "user", "content": prompt}], kwargs.get("images"), self._server.config)
+        response = self._server.evaluate(request)
+        if not response.success:
+            return _failed(response.error_message)
+        try:
+            return self._read(response.content)
+        except UnscoredError as error:
+            refuse_verdict(str(error))
+            raise
+
+    def _comparative(self, question: str, prediction: str, reference: str, kwargs: dict[str, Any]) -> VerifyResult:
+        found = self._server.evaluate_comparative(question, prediction, reference, images=kwargs.get("images"))
+        if not found["success"]:
+            return _failed(found["error_message"])
+        own, other = found["scores"]
+        notes = {"score_1": own, "score_2": other, "model": found["model"]}
+        return VerifyResult(self._share(own), own > other, found["raw_response"], notes)
+
+    def _read(self, text: str) -> VerifyResult:
+        if self.response_parser is not None:
+            return self.response_parser(text)
+        if self.response_format == "binary":
+            is_correct = read_correctness(text)
+            return VerifyResult(float(is_correct), is_correct, text)
+        score = self._share(ResponseParser.parse_score_response(text))
+        return VerifyResult(score, score >= 0.5, text)
+
+    def _share(self, score: float) -> float:
+        """A score as a share of its range."""
+        low, high = self.score_range
+        if high <= low:
+            return float(score >= high)
+        return max(0.0, min(1.0, (score - low) / (high - low)))
+
+
+def _failed(message: str | None) -> VerifyResult:
+    return VerifyResult(0.0, False, f"error: {message}", {"judge_failed": True})
+
+
+class CompositeVerifier(Verifier):
+    """Asks verifiers in turn until one is sure, which it is unless its notes say ``confident: False``; the last one
+    decides.
+
+    Args:
+        verifiers: The cheap ones first.
+    """
+
+    def __init__(self, verifiers: Sequence[Verifier]) -> None:
+        if not verifiers:
+            raise ValueError("A CompositeVerifier needs at least one verifier")
+        self.verifiers = list(verifiers)
+
+    def verify(self, question: str, prediction: str, ground_truth: str, **kwargs: Any) -> VerifyResult:
+        for verifier in self.verifiers[:-1]:
+            result = verifier.verify(question, prediction, ground_truth, **kwargs)
+            if result.metadata.get("confident", True):
+                return result
+        return self.verifiers[-1].verify(question, prediction, ground_truth, **kwargs)
+
+
+class VerificationPipeline:
+    """Extractors, one after the other, then a verifier.
+
+    Args:
+        extractors: What each answer goes through first.
+        verifier: Who decides.
+    """
+
+    def __init__(self, extractors: Sequence[Extractor] | None = None, verifier: Verifier | None = None) -> None:
+        if verifier is None:
+            raise ValueError("A VerificationPipeline needs a verifier")
+        self.extractors = list(extractors or ())
+        self.verifier = verifier
+
+    def __call__(self, question: str, prediction: str, ground_truth: str, **kwargs: Any) -> VerifyResult:
+        """The verdict; its notes hold the answer before and after extraction."""
+        cleaned = prediction
+        for extractor in self.extractors:
+            cleaned = extractor(cleaned, **kwargs)
+        result = self.verifier.verify(question, cleaned, ground_truth, **kwargs)
+        result.metadata.update(raw_prediction=prediction, extracted_prediction=cleaned)
+        return result
+
+    def verify(self, question: str, prediction: str, ground_truth: str, **kwargs: Any) -> VerifyResult:
+        """The same."""
+        return self(question, prediction, ground_truth, **kwargs)
+
+
+EXTRACTOR_REGISTRY: dict[str, type[Extractor]] = {
+    "strip_reasoning": StripReasoningExtractor,
+    "regex": RegexExtractor,
+    "mcq": MCQExtractor,
+    "number": NumberExtractor,
+    "strip": StripExtractor,
+}
+VERIFIER_REGISTRY: dict[str, type[Verifier]] = {
+    "exact_match": ExactMatchVerifier,
+    "contains": ContainsVerifier,
+    "mcq_match": MCQMatchVerifier,
+    "numeric": NumericToleranceVerifier,
+    "composite": CompositeVerifier,
+    "openai": OpenAIVerifier,
+}
+
+
+def build_verification_pipeline(config: Mapping[str, Any]) -> VerificationPipeline:
+    """A pipeline from plain data: ``{extractors: [{type, …}], verifier: {type, …}}``.
+
+    Raises:
+        KeyError: An unknown type.
+    """
+    extractors = [_made(item, EXTRACTOR_REGISTRY) for item in config.get("extractors", ())]
+    return VerificationPipeline(extractors, _verifier(config.get("verifier", {})))
+
+
+def _verifier(config: Mapping[str, Any]) -> Verifier:
+    if config.get("type") == "composite":
+        return CompositeVerifier([_verifier(item) for item in config.get("verifiers", ())])
+    made: Verifier = _made(config, VERIFIER_REGISTRY)
+    return made
+
+
+def _made(config: Mapping[str, Any], known: Mapping[str, Any]) -> Any:
+    kind = str(config.get("type"))
+    if kind not in known:
+        raise KeyError(f"There is no type {kind!r}; known: {', '.join(sorted(known))}")
+    return known[kind](**{name: value for name, value in config.items() if name != "type"})

@@ -1,0 +1,188 @@
+"""``lmms_eval.verifiers``: extractors clean an answer, verifiers that ask nobody say whether it is right.
+
+Verifiers that compare texts are unsure of a mismatch; those that parse are unsure only of what they cannot parse.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from polymeter.interop.lmms_eval.shim.lmms_eval.filters import strip_reasoning_tags
+from polymeter.metrics.option_letters import extract_mcq_answer
+
+
+@dataclass
+class VerifyResult:
+    """Whether an answer is right: a score from 0 to 1, what the judge said, and notes."""
+
+    score: float
+    is_correct: bool
+    raw_output: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+class Verifier(ABC):
+    """Says whether a prediction is right."""
+
+    @abstractmethod
+    def verify(self, question: str, prediction: str, ground_truth: str, **kwargs: Any) -> VerifyResult: ...
+
+    def __call__(self, question: str, prediction: str, ground_truth: str, **kwargs: Any) -> VerifyResult:
+        return self.verify(question, prediction, ground_truth, **kwargs)
+
+
+class Extractor(ABC):
+    """Makes of a raw answer what is to be verified."""
+
+    @abstractmethod
+    def extract(self, text: str, **kwargs: Any) -> str: ...
+
+    def __call__(self, text: str, **kwargs: Any) -> str:
+        return self.extract(text, **kwargs)
+
+
+_THINKING = (("<think>", "</think>"), ("<thinking>", "</thinking>"))
+_SPECIAL_TOKENS = ("</s>", "<|endoftext|>", "<|end_of_sentence|>", "<|im_end|>", "[/INST]")
+
+
+class StripReasoningExtractor(Extractor):
+    """The answer without its reasoning.
+
+    Args:
+        tag_pairs: What reasoning stands between.
+    """
+
+    def __init__(self, tag_pairs: Sequence[Sequence[str]] | None = None) -> None:
+        self.tag_pairs = tag_pairs or _THINKING
+
+    def extract(self, text: str, **kwargs: Any) -> str:
+        if not isinstance(text, str):
+            return "" if text is None else str(text)
+        return strip_reasoning_tags(text, self.tag_pairs)
+
+
+class RegexExtractor(Extractor):
+    """A group of a pattern's first match; the whole match if there is no such group.
+
+    Args:
+        pattern: The pattern.
+        group: Which group.
+        fallback: What an answer without a match becomes.
+        flags: Of ``re``.
+    """
+
+    def __init__(self, pattern: str, group: int = 1, fallback: str = "", flags: int = 0) -> None:
+        self.regex = re.compile(pattern, flags)
+        self.group = group if group <= self.regex.groups else 0
+        self.fallback = fallback
+
+    def extract(self, text: str, **kwargs: Any) -> str:
+        found = self.regex.search(text)
+        return (found.group(self.group) or "").strip() if found else self.fallback
+
+
+class MCQExtractor(Extractor):
+    """The letter of a choice.
+
+    Args:
+        choices: The letters that count.
+    """
+
+    def __init__(self, choices: Sequence[str] | None = None) -> None:
+        self.choices = choices
+
+    def extract(self, text: str, **kwargs: Any) -> str:
+        return extract_mcq_answer(text, kwargs.get("choices", self.choices))
+
+
+class NumberExtractor(Extractor):
+    r"""What stands in ``\boxed{}``, else the last number.
+
+    Args:
+        fallback: What an answer without a number becomes.
+    """
+
+    def __init__(self, fallback: str = "") -> None:
+        self.fallback = fallback
+
+    def extract(self, text: str, **kwargs: Any) -> str:
+        boxed = re.search(r"\\boxed\{([^}]+)\}", text)
+        if boxed:
+            return boxed.group(1).strip()
+        numbers = re.findall(r"-?\d+(?:,\d{3})*(?:\.\d+)?", text)
+        return numbers[-1].replace(",", "") if numbers else self.fallback
+
+
+class StripExtractor(Extractor):
+    """The answer without special tokens and surrounding blanks."""
+
+    def extract(self, text: str, **kwargs: Any) -> str:
+        for token in _SPECIAL_TOKENS:
+            text = text.replace(token, "")
+        return text.strip()
+
+
+class ExactMatchVerifier(Verifier):
+    """Equality, by default without case and surrounding blanks."""
+
+    def __init__(self, ignore_case: bool = True, strip: bool = True) -> None:
+        self.ignore_case, self.strip = ignore_case, strip
+
+    def verify(self, question: str, prediction: str, ground_truth: str, **kwargs: Any) -> VerifyResult:
+        found, wanted = self._normalize(prediction), self._normalize(ground_truth)
+        return _result(found == wanted, f"exact_match: {found!r} vs {wanted!r}", confident=found == wanted)
+
+    def _normalize(self, text: str) -> str:
+        text = text.strip() if self.strip else text
+        return text.lower() if self.ignore_case else text
+
+
+class ContainsVerifier(Verifier):
+    """Whether the truth occurs in the prediction."""
+
+    def __init__(self, ignore_case: bool = True) -> None:
+        self.ignore_case = ignore_case
+
+    def verify(self, question: str, prediction: str, ground_truth: str, **kwargs: Any) -> VerifyResult:
+        found, wanted = (prediction.lower(), ground_truth.lower()) if self.ignore_case else (prediction, ground_truth)
+        return _result(wanted in found, f"contains: {wanted!r}", confident=wanted in found)
+
+
+class MCQMatchVerifier(Verifier):
+    """Equality of letters, however they are bracketed."""
+
+    def verify(self, question: str, prediction: str, ground_truth: str, **kwargs: Any) -> VerifyResult:
+        found, wanted = (text.strip().upper().strip("(). ") for text in (prediction, ground_truth))
+        return _result(found == wanted, f"mcq_match: {found!r} vs {wanted!r}")
+
+
+class NumericToleranceVerifier(Verifier):
+    """Closeness of numbers: of the whole text as one, else of the last number in it."""
+
+    def __init__(self, rel_tol: float = 1e-3, abs_tol: float = 1e-6) -> None:
+        self.rel_tol, self.abs_tol = rel_tol, abs_tol
+
+    def verify(self, question: str, prediction: str, ground_truth: str, **kwargs: Any) -> VerifyResult:
+        found, wanted = _number(prediction), _number(ground_truth)
+        if found is None or wanted is None:
+            return _result(False, f"numeric: cannot parse {prediction!r} or {ground_truth!r}", confident=False)
+        is_close = math.isclose(found, wanted, rel_tol=self.rel_tol, abs_tol=self.abs_tol)
+        return _result(is_close, f"numeric: {found} vs {wanted}")
+
+
+def _number(text: str) -> float | None:
+    text = text.strip().replace(",", "").replace("%", "")
+    try:
+        return float(text)
+    except ValueError:
+        numbers = re.findall(r"-?\d+(?:\.\d+)?", text)
+        return float(numbers[-1]) if numbers else None
+
+
+def _result(is_correct: bool, raw_output: str, **metadata: Any) -> VerifyResult:
+    return VerifyResult(float(is_correct), is_correct, raw_output, metadata)

@@ -1,0 +1,89 @@
+"""Loading files that were written for ULMEvalKit or VLMEvalKit: each is imported as if it stood in that package's own
+folder of dataset classes, of model wrappers, or of endpoints.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from polymeter.guests.authors import load_authors_file
+from polymeter.guests.shims import switch_on_shims
+from polymeter.interop.ulmeval import SYSTEM
+
+_SUPPLIED = {
+    "ulmeval.dataset": (
+        "TextBaseDataset",
+        "ImageBaseDataset",
+        "build_dataset",
+        "build_judge",
+        "DEBUG_MESSAGE",
+        "DATASET_TYPE",
+        "DATASET_MODALITY",
+    ),
+    "ulmeval.utils": ("track_progress_rich", "can_infer"),
+    "ulmeval.ulm.base": ("BaseModel",),
+    "ulmeval.api": ("BaseAPI", "OpenAIWrapper"),
+    "ulmeval.config": ("supported_ULM",),
+    "functools": ("partial",),
+    "abc": ("abstractmethod",),
+}
+_ALL_OF = "ulmeval.smp"
+KITS = tuple(SYSTEM.checkouts)
+"""The two packages, by which of them is looked into first."""
+_TREES = tuple(tree.rstrip(".") for tree in SYSTEM.trees)
+
+
+def load_wrappers(path: str) -> ModuleType:
+    """The module of a file with model wrappers, for ``polymeter python --model-path``.
+
+    Raises:
+        PlanError: if it fails to load, or needs a package that is not installed.
+    """
+    return load_kit_file(Path(path))
+
+
+def load_kit_file(file: Path, supplied: Mapping[str, Any] | None = None) -> ModuleType:
+    """The module of a file with dataset classes or model wrappers, wherever it lies.
+
+    Its relative imports find its own neighbours first, then what the package has that it was written for.
+
+    Args:
+        file: The file.
+        supplied: Names that it may use without importing them; default: ``supplied_names``.
+
+    Raises:
+        PlanError: It fails to load, or needs a package that is not installed.
+    """
+    names = supplied_names if supplied is None else lambda: supplied
+    return load_authors_file(file, names, _places(file.resolve()))
+
+
+def is_kit_file(file: Path) -> bool:
+    """Whether a file was written for one of these packages, told by the words in it."""
+    return SYSTEM.scripts.recognise(file.read_bytes())
+
+
+def supplied_names() -> dict[str, Any]:
+    """Names that a file may use without importing them, because published listings do."""
+    switch_on_shims()
+    everything = importlib.import_module(_ALL_OF)
+    names = {name: getattr(everything, name) for name in everything.__all__}
+    for module, wanted in _SUPPLIED.items():
+        source = importlib.import_module(module)
+        names.update({name: getattr(source, name) for name in wanted})
+    return names
+
+
+def _places(file: Path) -> tuple[str, ...]:
+    """The packages that a file's folder may stand for, the likeliest first: told by the folders that it lies in, then
+    by what it names.
+    """
+    folder, source = file.parent, file.read_bytes()
+    kits = sorted(KITS, key=lambda kit: (kit not in folder.parts, kit.encode() not in source, kit))
+    trees = sorted(_TREES, key=lambda tree: kits.index(tree.partition(".")[0]))
+    trees.sort(key=lambda tree: tree.rpartition(".")[2] != folder.name)
+    return (*trees, *(f"{tree}.{folder.name}" for tree in trees))

@@ -1,0 +1,246 @@
+"""``vlmeval.dataset.utils.multiple_choice``: which option an answer names, and accuracies. An option is
+never chosen by chance, and a verdict that the judge did not give is no wrong answer: its row has no ``hit`` (NaN).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from polymeter.core.errors import DataError, UnscoredError
+from polymeter.formats.table.classes.cells import column, options_of, text_of
+from polymeter.formats.table.classes.multiple_choice import circular
+from polymeter.formats.table.classes.multiple_choice.datasets import gold_of
+from polymeter.formats.table.classes.multiple_choice.extract import NO_OPTION, can_infer
+from polymeter.formats.table.classes.multiple_choice.reading import read_choice
+from polymeter.formats.table.classes.multiple_choice.table import HIT
+from polymeter.formats.table.classes.multiple_choice.table import accuracy_table as report_acc
+from polymeter.formats.table.classes.prediction_files import distinct
+from polymeter.interop.ulmeval.shim.ulmeval.mp_util import track_progress_rich
+from polymeter.interop.ulmeval.shim.ulmeval.smp.file import dump
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "MMMU_preproc",
+    "build_choices",
+    "extract_answer_from_item",
+    "mcq_circular_eval",
+    "mcq_vanilla_eval",
+    "prefetch_answer",
+    "report_acc",
+    "report_acc_MMSci",
+    "report_acc_MMT",
+    "report_acc_MMVP",
+]
+
+
+_ALL = "ALL"
+_NO_SPLIT = "none"
+_SETTINGS = ("Fig2Cap", "SubFig2Cap", "SubCap2Fig")
+_SHORT: Mapping[str, str] = {
+    "visual_recognition": "VR",
+    "localization": "Loc",
+    "ocr": "OCR",
+    "counting": "Count",
+    "hallucination": "HLN",
+    "image_retrieval": "IR",
+    "threed": "3D",
+    "visual_captioning": "VC",
+    "visual_grounding": "VG",
+    "doc_understanding": "DU",
+    "action_recognition": "AR",
+    "pixel_level_perception": "PLP",
+    "image-to-image_translation": "I2IT",
+    "relation_reasoning": "RR",
+    "intelligence_quotient_test": "IQT",
+    "emotion": "Emo",
+    "visual_illusion": "VI",
+    "meme_understanding": "MemU",
+    "visual_prompt_understanding": "VPU",
+    "anomaly_detection": "AND",
+    "keypoint_detection": "KD",
+    "visual_commonsense_reasoning": "VCR",
+    "image_evaluation_judgement": "IEJ",
+    "multiple_image_analysis": "MIA",
+    "cross_image_matching": "CIM",
+    "temporal_understanding": "TU",
+    "visual_code": "VP",
+    "medical_understanding": "MedU",
+    "autonomous_driving": "AUD",
+    "discipline_knowledge_reasoning": "DKR",
+    "embodied_ai": "EA",
+    "gui_navigation": "GN",
+}
+"""MMT-Bench's abilities, under the names of its leaderboard."""
+
+
+def build_choices(item: Mapping[str, Any]) -> dict[str, str]:
+    """The options of a row: letter → text."""
+    return options_of(item)
+
+
+def prefetch_answer(item: Mapping[str, Any]) -> Any:
+    """The option that the prediction of a row names by rules alone; ``False`` where they find none."""
+    return can_infer(str(item["prediction"]), build_choices(item))
+
+
+def extract_answer_from_item(model: Any, item: Mapping[str, Any], dataset_name: str | None = None) -> dict[str, str]:
+    """The option that the prediction of a row names, and how it was read.
+
+    Args:
+        model: A judge for what the rules leave open; ``None`` for rules alone.
+        item: The row.
+        dataset_name: Not used.
+
+    Returns:
+        ``opt``: a letter, ``Z`` for none; ``log``: who read it.
+
+    Raises:
+        UnscoredError: The judge gave no verdict.
+    """
+    is_judged = model is not None
+    reading = read_choice(str(item["prediction"]), build_choices(item), column(item, "question"), is_judged=is_judged)
+    return {"opt": reading.option or NO_OPTION, "log": f"how read: {reading.how}"}
+
+
+def mcq_vanilla_eval(
+    model: Any,
+    data: pd.DataFrame,
+    meta: pd.DataFrame,
+    nproc: int,
+    result_file: str,
+    dataset_name: str | None = None,
+) -> pd.DataFrame:
+    """Predictions with what became of them, each row by itself.
+
+    Args:
+        model: A judge for what the rules leave open; ``None`` for rules alone.
+        data: The predictions.
+        meta: The rows with their answers.
+        nproc: How many rows are read at a time.
+        result_file: A ``.pkl`` file that keeps what was found.
+        dataset_name: Not used.
+
+    Returns:
+        ``data`` with ``hit`` (1, 0, or NaN where the judge gave no verdict) and ``log``.
+
+    Raises:
+        DataError: A prediction belongs to no row of ``meta``, or a row's answer is none of its options.
+    """
+    rows = {str(row["index"]): row for row in meta.to_dict("records")}
+    items = [{**rows.get(str(item["index"]), {}), **item} for item in data.to_dict("records")]
+    lost = [str(item["index"]) for item in items if str(item["index"]) not in rows]
+    if lost:
+        raise DataError(f"Predictions belong to no row of the benchmark: {', '.join(lost[:5])}.")
+    found = track_progress_rich(_checked, [(model, item) for item in items], nproc=nproc)
+    dump({item["index"]: values for item, values in zip(items, found, strict=True)}, result_file)
+    return data.assign(**{name: [values[name] for values in found] for name in (HIT, "log")})
+
+
+def mcq_circular_eval(
+    model: Any,
+    data: pd.DataFrame,
+    meta: pd.DataFrame,
+    nproc: int,
+    result_file: str,
+    dataset_name: str | None = None,
+) -> pd.DataFrame:
+    """The same for a table with rotated copies of its questions: a row for each question, right where all its rotations
+    are; without a ``hit`` where one of them has none. See ``mcq_vanilla_eval``.
+    """
+    whole = mcq_vanilla_eval(model, data, meta, nproc, result_file, dataset_name)
+    groups = [group for group, _ in circular.group_repeats(whole)]
+    hits = [(group, hit) for group, hit in zip(groups, whole[HIT], strict=True) if not math.isnan(hit)]
+    verdicts = circular.all_right(hits, Counter(groups))
+    originals = [is_original for _, is_original in circular.group_repeats(whole)]
+    kept = [verdicts.get(group, math.nan) for group, is_one in zip(groups, originals, strict=True) if is_one]
+    return whole[originals].assign(**{HIT: kept})
+
+
+def report_acc_MMT(df: pd.DataFrame) -> pd.DataFrame:
+    """MMT-Bench's table: a row for each split and one, ``ALL``, for all of them.
+
+    Args:
+        df: One row per question with ``hit``, and where there are such ``split``, ``category`` (a task) and
+            ``l2-category`` (an ability).
+
+    Returns:
+        Columns ``split``, ``Overall`` (mean over questions), each task (mean over its questions), each ability (mean
+        over its tasks: MMT-Bench counts tasks alike, however many questions they have).
+    """
+    import pandas as pd
+
+    splits = df["split"].map(text_of) if "split" in df.columns else pd.Series(_NO_SPLIT, index=df.index)
+    names = sorted(set(splits))
+    parts = [df[splits == name] for name in names] + [df]
+    table: dict[str, list[Any]] = {"split": [*names, _ALL], "Overall": [part[HIT].mean() for part in parts]}
+    if "category" not in df.columns:
+        return pd.DataFrame(table)
+    for task in distinct(df["category"]):
+        table[task] = [_mean_of(part, task) for part in parts]
+    for ability in distinct(df["l2-category"]) if "l2-category" in df.columns else ():
+        tasks = distinct(df["category"][df["l2-category"].map(text_of) == ability])
+        found = [pd.Series([_mean_of(part, task) for task in tasks]) for part in parts]
+        table[_SHORT.get(ability, ability)] = [means.mean() for means in found]
+    return pd.DataFrame(table)
+
+
+def report_acc_MMSci(df: pd.DataFrame) -> pd.DataFrame:
+    """MMSci's table: accuracy in each of its settings, and their mean, for subjects, for categories, and over all.
+
+    Args:
+        df: One row per question with ``hit``, ``setting``, ``subject`` and ``category``.
+    """
+    import pandas as pd
+
+    chosen = df[df["setting"].isin(_SETTINGS)]
+
+    def by(column: str, prefix: str = "") -> pd.DataFrame:
+        means = chosen.groupby([column, "setting"])[HIT].mean().unstack(fill_value=0)
+        found = means.assign(Avg=means.mean(axis=1)).reset_index().rename(columns={column: "subject"})
+        return found.assign(subject=prefix + found["subject"].astype(str))
+
+    whole = chosen.groupby("setting")[HIT].mean().to_frame().T
+    overall = whole.assign(Avg=whole.mean(axis=1), subject="Overall")
+    table = pd.concat([by("subject"), by("category", "CATEGORY_"), overall], ignore_index=True)
+    return table[["subject", *(name for name in _SETTINGS if name in table.columns), "Avg"]]
+
+
+def report_acc_MMVP(df: pd.DataFrame) -> pd.DataFrame:
+    """MMVP's two accuracies: of pairs, right where both questions are (indices 1 and 2, 3 and 4, …), and of questions.
+
+    Args:
+        df: One row per question with ``index`` and ``hit``.
+    """
+    import pandas as pd
+
+    both = df[HIT].groupby((pd.to_numeric(df["index"]) - 1) // 2).agg(lambda hits: hits.prod(skipna=False))
+    return pd.DataFrame({"case_accuray": [both.mean()], "question_accuray": [df[HIT].mean()]})
+
+
+def MMMU_preproc(data: pd.DataFrame) -> pd.DataFrame:
+    """MMMU's open questions as multiple choice: those without options get their answer as A, and other answers as B.
+
+    Args:
+        data: One row per question; its columns ``A`` and ``B`` are changed.
+    """
+    is_open = data["A"].isna()
+    data["A"] = data["A"].where(~is_open, data["answer"])
+    data["B"] = data["B"].where(~is_open, "Other Answers")
+    return data
+
+
+def _checked(model: Any, item: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        found = extract_answer_from_item(model, item)
+    except UnscoredError as error:
+        return {HIT: math.nan, "log": str(error)}
+    return {HIT: float(found["opt"] == gold_of(item)), "log": found["log"]}
+
+
+def _mean_of(part: pd.DataFrame, task: str) -> float:
+    return float(part[HIT][part["category"].map(text_of) == task].mean())

@@ -1,0 +1,89 @@
+"""``vlmeval.dataset.utils.vqa_eval``: open answers held against the right ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from polymeter.interop.ulmeval.shim.ulmeval.smp.misc import istype, toliststr
+from polymeter.metrics.vqa import EvalAIAnswerProcessor, relaxed_match
+
+__all__ = [
+    "anls_compute",
+    "hit_calculate",
+    "levenshtein_distance",
+    "process_answer",
+    "process_line",
+    "relaxed_correctness",
+]
+
+_BY_DISTANCE = ("DocVQA", "InfoVQA")
+_BY_BEST = ("ChartQA", "OCRVQA")
+_ANNOTATORS_NEEDED = 3
+
+
+def levenshtein_distance(s1: Sequence[Any], s2: Sequence[Any]) -> int:
+    """Fewest insertions, deletions and substitutions that turn one sequence into the other."""
+    from rapidfuzz.distance import Levenshtein
+
+    return int(Levenshtein.distance(s1, s2))
+
+
+def anls_compute(groundtruth: str, prediction: str) -> float:
+    """The edit distance of two texts over the length of the longer: 0 where they are equal but for case and blanks."""
+    gold, answer = (" ".join(text.lower().split()) for text in (groundtruth, prediction))
+    longest = max(len(gold), len(answer))
+    return levenshtein_distance(gold, answer) / longest if longest else 0.0
+
+
+def process_answer(answer: str) -> str:
+    """An answer as the VQA challenge compares it."""
+    return EvalAIAnswerProcessor()(answer)
+
+
+def relaxed_correctness(target: Any, prediction: Any, max_relative_change: float = 0.05) -> bool:
+    """Whether an answer is near enough to a number, or equals a text but for case (Masry et al. 2022, section 5.1)."""
+    return bool(relaxed_match([str(target)], [str(prediction)], max_relative_change))
+
+
+def process_line(line: Mapping[str, Any], method: str = "vqa_score") -> dict[str, Any]:
+    """How the ``prediction`` of a row matches each of its answers.
+
+    Args:
+        line: The row; ``answer`` holds one, or a printed list of them.
+        method: ``vqa_score``, ``anls`` (a distance), ``relaxed_accuracy``, ``accuracy``, or anything else for equality
+            as the VQA challenge compares.
+
+    Returns:
+        ``gt``, ``pred`` and ``match``, one for each answer.
+    """
+    golds = toliststr(line["answer"]) if istype(line["answer"], list) else [str(line["answer"])]
+    answer = str(line["prediction"])
+    if method == "anls":
+        return {"gt": golds, "pred": answer, "match": [anls_compute(gold, answer) for gold in golds]}
+    answer = answer.strip()
+    if method == "relaxed_accuracy":
+        return {"gt": golds, "pred": answer, "match": [relaxed_correctness(gold, answer) for gold in golds]}
+    if method == "accuracy":
+        match = [float(gold.strip().lower() == answer.lower()) for gold in golds]
+        return {"gt": golds, "pred": answer, "match": match}
+    golds, answer = [process_answer(gold) for gold in golds], process_answer(answer)
+    if method == "vqa_score":
+        count = golds.count(answer)
+        return {
+            "gt": golds,
+            "pred": answer,
+            "match": [min(1, (count - (gold == answer)) / _ANNOTATORS_NEEDED) for gold in golds],
+        }
+    return {"gt": golds, "pred": answer, "match": [gold == answer for gold in golds]}
+
+
+def hit_calculate(result: Iterable[Mapping[str, Any]], dataset_name: str, anls_threshold: float = 0.5) -> list[float]:
+    """A score for each row of ``process_line``, by the rule of its dataset."""
+    matches = [line["match"] for line in result]
+    if any(name in dataset_name for name in _BY_DISTANCE):
+        near = [1 - min(match) for match in matches]
+        return [0.0 if value < anls_threshold else value for value in near]
+    if any(name in dataset_name for name in _BY_BEST):
+        return [float(max(match)) for match in matches]
+    return [sum(match) / len(match) for match in matches]

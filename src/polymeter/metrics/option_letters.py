@@ -1,0 +1,234 @@
+"""The letter of the option that an answer chooses, by published rules: one family, one named variant for each.
+
+The variants look for letters in the forms that answers have (``(A)``, ``A.``, "the answer is A"). They differ in which
+forms count, in their order, and in which of several mentions wins. Scores depend on it, so each variant stays as its
+benchmark publishes it. The tasks of the MMMU family share one procedure, a ladder of forms of which the first that
+occurs counts, and differ in its rungs and in what they say when none occurs.
+
+The rules of VLMEvalKit's ``can_infer`` stand with the table format.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import NamedTuple
+
+_LETTERS = "ABCDEFGH"
+_MARKS = (",", ".", "!", "?", ";", ":", "'")
+_MARKS_AND_QUOTES = (*_MARKS, '"')
+_JAPANESE_MARKS = (*_MARKS, "、", "。", "！", "？", "；", "：")
+_JAPANESE = r"[\u3040-\u30FF\u4E00-\u9FFF]"
+_FULL_WIDTH = {ord("Ａ") + place: ord("A") + place for place in range(26)}
+
+# How much the form of a mention tells; a form is written with @ for the letter.
+_START, _END, _NUMBERED, _PHRASE, _ANYWHERE = 10, 9, 8, 7, 0
+_SHAPES = (("(@)", 6), ("@.", 5), ("@:", 4), ("@)", 3), ("@ ", 2))
+_MORE_SHAPES = (*_SHAPES, ("@-", 1), ("@_", 1), ("@=", 1))
+_PHRASE_BEFORE = re.compile(
+    r"(?:the )?(?:correct |best )?answer|(?:the )?(?:correct )?(?:option|choice) is"
+    r"|my (?:answer|choice) is|i (?:choose|select|pick)"
+)
+_MARKER = re.compile(r"(?i:answer)\s*[:：]\s*[*(\[]*([A-Z])\b")
+_OPTION_LINE = re.compile(r"\s*(?:[-*・>•]\s*)?[A-Z][.)、。：:]", re.IGNORECASE)
+_ANNOUNCED = re.compile(
+    r"(?:answer|final|correct|solution|ans|正解(?:は)?|答え(?:は)?|解答(?:は)?)\s*[:：]?\s*[【\[(】*_-]*([A-Z])[】\])*_-]*\b",
+    re.IGNORECASE,
+)
+_MARKED_LETTER = re.compile(r"[【\[(*]*([A-Z])[】\])*]*\b", re.IGNORECASE)
+_MANY_WORDS = 5
+
+
+def extract_mcq_answer(response: str, choices: Sequence[str] | None = None) -> str:
+    """The letter that an answer chooses; the empty string when none is mentioned.
+
+    Forms are preferred in this order: a letter that begins or ends the text, one after a phrase such as "the answer
+    is", ``(A)``, ``A.``, ``A:``, ``A)``, ``A`` and a space, and if none of these occurs a letter anywhere. Of several
+    of one form the last one counts.
+
+    Args:
+        response: The answer, without reasoning.
+        choices: The letters that count; A to H unless given.
+    """
+    if not response or not response.strip():
+        return ""
+    letters = list(choices or _LETTERS)
+    text = _stripped(response.strip(), _MARKS_AND_QUOTES)
+    found = list(_mentions(text, letters)) or list(_shaped(text, letters, [("@", _ANYWHERE)]))
+    return max(found, key=lambda mention: (mention.rank, mention.position)).letter if found else ""
+
+
+def parse_mcq(predict_str: str) -> str:
+    """The letter A to H that a text chooses: one that begins the text, ends it, is numbered, follows "the answer", or
+    stands in a usual form; of several of one form the first. The empty string when none is mentioned.
+    """
+    if not predict_str or not predict_str.strip():
+        return ""
+    text = _stripped(predict_str.strip(), _MARKS_AND_QUOTES)
+    found = list(_mentions_with_numbers(text)) or list(_shaped(text, _LETTERS, [("@", _ANYWHERE)]))
+    return max(found, key=lambda mention: (mention.rank, -mention.position)).letter if found else ""
+
+
+def get_multi_choice_info(options: Sequence[str], start_chr: str = "A") -> tuple[dict[str, str], list[str]]:
+    """The options by their letters, and the letters."""
+    letters = [chr(ord(start_chr) + place) for place in range(len(options))]
+    return dict(zip(letters, options, strict=True)), letters
+
+
+def parse_mmmu_multi_choice_response(response: str, all_choices: Sequence[str], index2ans: Mapping[str, str]) -> str:
+    """MMMU: the last ``Answer: X``, else the ladder; the empty string when nothing is found."""
+    announced = [letter for letter in _MARKER.findall(response) if letter in all_choices]
+    if announced:
+        return str(announced[-1])
+    text = _stripped(response, _MARKS)
+    found = [letter for letter in all_choices if f"({letter})" in text]
+    if found:
+        return _last(text, found, "(@)")
+    found = _with(text, all_choices, "@ ") or _with(text, all_choices, "@.")
+    return _last(text, found, " @ ") if found else _by_text(text, index2ans) or ""
+
+
+def parse_jmmmu_multi_choice_response(response: str, all_choices: Sequence[str], index2ans: Mapping[str, str]) -> str:
+    """JMMMU: the ladder with Japanese marks and neighbours; a letter at random when nothing is found."""
+    text = _stripped(response, _JAPANESE_MARKS)
+    found = _with(text, all_choices, "(@)")
+    if found:
+        return _last(text, found, "(@)")
+    found = (
+        _with(text, all_choices, "@ ")
+        or [letter for letter in all_choices if re.search(f"{_JAPANESE}{letter}{_JAPANESE}", text)]
+        or _with(text, all_choices, "@.")
+    )
+    if found:
+        return _last(text, found, " @ ")
+    return _by_text(text, index2ans) or random.choice(all_choices)
+
+
+def parse_videommmu_multi_choice_response(
+    response: str, all_choices: Sequence[str], index2ans: Mapping[str, str]
+) -> str:
+    """Video-MMMU: ``A.`` and ``A:`` before the ladder; an empty response counts as a failed request."""
+    if response in ("API Error", ""):
+        return "API Error"
+    text = _stripped(response, _MARKS)
+    dotted, with_colon = _with(text, all_choices, "@."), _with(text, all_choices, "@:")
+    if dotted or with_colon:
+        return _last(text, [*dotted, *with_colon], "@." if dotted else "@:")
+    found = _with(text, all_choices, "(@)")
+    if found:
+        return _last(text, found, "(@)")
+    found = _with(text, all_choices, "@ ")
+    return _last(text, found, " @ ") if found else _by_text(text, index2ans) or "No Answer Found."
+
+
+def parse_jmmmu_pro_multi_choice_response(response: str, all_choices: Sequence[str]) -> str:
+    """JMMMU-Pro: a letter that the first line, else any line announces, else the last letter outside of option lines; X
+    when none is found.
+    """
+    lines = [line.strip() for line in (response or "").translate(_FULL_WIDTH).splitlines() if line.strip()]
+    if not lines:
+        return "X"
+    announced = _ANNOUNCED.search(lines[0]) or _ANNOUNCED.search(response.translate(_FULL_WIDTH))
+    if announced:
+        letter = announced.group(1)
+    else:
+        marked = [found for line in lines if not _OPTION_LINE.match(line) for found in _MARKED_LETTER.findall(line)]
+        letter = marked[-1] if marked else "X"
+    return letter.upper() if letter.upper() in all_choices else "X"
+
+
+class _Mention(NamedTuple):
+    """A letter, where it stands, and how much its form tells (higher is more)."""
+
+    letter: str
+    position: int
+    rank: int
+
+
+def _stripped(text: str, marks: Iterable[str]) -> str:
+    """The text without marks around it, taken off one kind after the other, between two spaces."""
+    for mark in marks:
+        text = text.strip(mark)
+    return f" {text} "
+
+
+def _shaped(text: str, letters: Sequence[str], shapes: Iterable[tuple[str, int]]) -> Iterator[_Mention]:
+    """The last mention of each letter in each form; a form is written with ``@`` for the letter."""
+    for shape, rank in shapes:
+        for letter in letters:
+            position = text.rfind(shape.replace("@", letter))
+            if position >= 0:
+                yield _Mention(letter, position, rank)
+
+
+def _after(text: str, letters: Sequence[str], start: int, rank: int) -> Iterator[_Mention]:
+    """The first mention of each letter from a position on, in whatever form."""
+    for letter in letters:
+        position = text.find(letter, start)
+        if position >= 0:
+            yield _Mention(letter, position, rank)
+
+
+def _phrases() -> Iterator[str]:
+    """What announces an answer."""
+    for subject, adjectives in (
+        ("answer", ("", "correct ", "best ")),
+        ("option", ("correct ", "best ")),
+        ("choice", ("", "correct ")),
+    ):
+        for article, adjective in product(("the ", ""), adjectives):
+            yield f"{article}{adjective}{subject} is"
+    yield from ("i choose", "i select", "i pick", "my answer is", "my choice is")
+    yield from ("옵션", "정답은", "답은", "답:", "答案是", "答案为", "选", "答えは")
+
+
+def _mentions(text: str, letters: Sequence[str]) -> Iterator[_Mention]:
+    yield from _shaped(text, letters, _SHAPES)
+    folded = text.lower()
+    for phrase in _PHRASES:
+        place = folded.find(phrase)
+        if place >= 0:
+            yield from _after(text, letters, place + len(phrase), _PHRASE)
+    core = text.strip()
+    for letter in letters:
+        if core.startswith(letter) and not core[1:2].isalpha():
+            yield _Mention(letter, 0, _START)
+        if core.endswith(letter) and not core[-2:-1].isalpha():
+            yield _Mention(letter, len(text) - 1, _END)
+
+
+def _mentions_with_numbers(text: str) -> Iterator[_Mention]:
+    yield from _shaped(text, _LETTERS, _MORE_SHAPES)
+    announced = _PHRASE_BEFORE.search(text.lower())
+    if announced:
+        yield from _after(text, _LETTERS, announced.start(), _PHRASE)
+    core = text.strip()
+    for number, letter in enumerate(_LETTERS, 1):
+        if core.startswith(letter):
+            yield _Mention(letter, 0, _START)
+        if core.endswith(letter):
+            yield _Mention(letter, len(text) - 1, _END)
+        yield from _shaped(text, letter, [(f"{number}. @", _NUMBERED)])
+
+
+def _with(text: str, letters: Sequence[str], shape: str) -> list[str]:
+    return [letter for letter in letters if shape.replace("@", letter) in text]
+
+
+def _last(text: str, found: Sequence[str], shape: str) -> str:
+    """Of several letters the one whose form comes last; the first of those that do not occur in that form."""
+    return max(found, key=lambda letter: text.rfind(shape.replace("@", letter)))
+
+
+def _by_text(text: str, index2ans: Mapping[str, str]) -> str | None:
+    """The letter whose option comes last in a text of more than five words."""
+    if len(text.split()) <= _MANY_WORDS:
+        return None
+    folded = text.lower()
+    found = [letter for letter, option in index2ans.items() if option.lower() in folded]
+    return max(found, key=lambda letter: folded.rfind(index2ans[letter].lower())) if found else None
+
+
+_PHRASES = tuple(_phrases())

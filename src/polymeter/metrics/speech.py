@@ -1,0 +1,224 @@
+"""Word error rates of speech recognition, and transcripts made comparable before their words are counted.
+
+``BasicTextNormalizer`` is for any language (Radford et al. 2022, appendix C). Normalizers of English are Whisper's own:
+their list of spellings is data that comes with the package ``whisper-normalizer`` (or ``openai-whisper``), which is
+looked for when a normalizer is made. ``polymeter.metrics.chinese_speech`` has the one of Chinese.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import unicodedata
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, ClassVar
+
+from polymeter.core.errors import ScoreError
+
+DEFAULT_PUNCS = "!,.?;:"
+Normalizer = Callable[[str], str]
+
+_TOKENIZERS = {
+    "none": ("tokenizer_none", "NoneTokenizer"),
+    "13a": ("tokenizer_13a", "Tokenizer13a"),
+    "intl": ("tokenizer_intl", "TokenizerV14International"),
+    "zh": ("tokenizer_zh", "TokenizerZh"),
+    "ja-mecab": ("tokenizer_ja_mecab", "TokenizerJaMecab"),
+    "char": ("tokenizer_char", "TokenizerChar"),
+}
+
+
+def remove_sp(text: str, language: str, *, puncs: str = DEFAULT_PUNCS, no_space_languages: Collection[str] = ()) -> str:
+    """A transcript without special tokens (``<|…|>``), repeated spaces and spaces before punctuation; without any
+    spaces in languages that write none.
+    """
+    text = re.sub(r"\s+", " ", re.sub(r"<\|.*?\|>", " ", text))
+    text = re.sub(f" ?([{puncs}])", r"\1", text).lstrip(" ")
+    return re.sub(r"\s+", "", text) if language in no_space_languages else text
+
+
+class EvaluationTokenizer:
+    """Splits a text into tokens with a tokenizer of sacreBLEU.
+
+    Args:
+        tokenizer_type: Which one.
+        lowercase: Fold case.
+        punctuation_removal: Drop tokens that are nothing but punctuation.
+        character_tokenization: Every character is a token; spaces become ``▁``.
+    """
+
+    SPACE = " "
+    SPACE_ESCAPE = "▁"
+    _made: ClassVar[dict[str, Any]] = {}
+
+    def __init__(
+        self,
+        tokenizer_type: str = "13a",
+        lowercase: bool = False,
+        punctuation_removal: bool = False,
+        character_tokenization: bool = False,
+    ) -> None:
+        if tokenizer_type not in _TOKENIZERS:
+            raise ValueError(f"There is no tokenizer {tokenizer_type!r}; known: {', '.join(_TOKENIZERS)}")
+        self.lowercase = lowercase
+        self.punctuation_removal = punctuation_removal
+        self.character_tokenization = character_tokenization
+        module, name = _TOKENIZERS[tokenizer_type]
+        self.tokenizer = getattr(importlib.import_module(f"sacrebleu.tokenizers.{module}"), name)
+
+    @classmethod
+    def remove_punctuation(cls, sent: str) -> str:
+        words = sent.split(cls.SPACE)
+        return cls.SPACE.join(word for word in words if not all(unicodedata.category(char)[0] == "P" for char in word))
+
+    def tokenize(self, sent: str) -> str:
+        text = str(self.tokenizer()(sent))
+        if self.punctuation_removal:
+            text = self.remove_punctuation(text)
+        if self.character_tokenization:
+            text = self.SPACE.join(text.replace(self.SPACE, self.SPACE_ESCAPE))
+        return text.lower() if self.lowercase else text
+
+
+def compute_wer(  # noqa: PLR0913  (the signature that tasks are written against)
+    refs: Sequence[str],
+    hyps: Sequence[str],
+    language: str,
+    *,
+    yue_languages: Collection[str] = (),
+    english_languages: Collection[str] = (),
+    chinese_languages: Collection[str] = (),
+    char_languages: Collection[str] = (),
+    yue_converter: Callable[[str, str], str] | None = None,
+    english_normalizer: Normalizer | None = None,
+    chinese_normalizer: Normalizer | None = None,
+    basic_normalizer: Normalizer | None = None,
+) -> float:
+    """Edits per word over all transcripts (per character in ``char_languages``), punctuation and case aside.
+
+    Each collection of languages says where its normalizer is used: first the converter of Cantonese, then the English
+    one, then the Chinese one or, elsewhere, the basic one.
+
+    Raises:
+        ScoreError: The references hold no words.
+    """
+    from rapidfuzz.distance import Levenshtein
+
+    tokenizer = EvaluationTokenizer("none", lowercase=True, punctuation_removal=True)
+
+    def words(text: str) -> list[str]:
+        if language in yue_languages and yue_converter is not None:
+            text = yue_converter(text, "zh-cn")
+        if language in english_languages and english_normalizer is not None:
+            text = english_normalizer(text)
+        if language in chinese_languages and chinese_normalizer is not None:
+            text = chinese_normalizer(text)
+        elif basic_normalizer is not None:
+            text = basic_normalizer(text)
+        found = tokenizer.tokenize(text).split()
+        return list("".join(found)) if language in char_languages else found
+
+    edits = length = 0
+    for ref, hyp in zip(map(words, refs), map(words, hyps), strict=True):
+        edits += Levenshtein.distance(ref, hyp)
+        length += len(ref)
+    if length == 0:
+        raise ScoreError("The word error rate of references without words does not exist.")
+    return edits / length
+
+
+def zhconv_convert(text: str, target: str) -> str:
+    """Chinese in another script, such as ``zh-cn``, by the package ``zhconv``."""
+    return str(importlib.import_module("zhconv").convert(text, target))
+
+
+ADDITIONAL_DIACRITICS = {
+    "œ": "oe",
+    "Œ": "OE",
+    "ø": "o",
+    "Ø": "O",
+    "æ": "ae",
+    "Æ": "AE",
+    "ß": "ss",
+    "ẞ": "SS",
+    "đ": "d",
+    "Đ": "D",
+    "ð": "d",
+    "Ð": "D",
+    "þ": "th",
+    "Þ": "th",
+    "ł": "l",
+    "Ł": "L",
+}
+"""Letters that Unicode does not take apart, and what is read for them."""
+
+
+def remove_symbols_and_diacritics(s: str, keep: str = "") -> str:
+    """Letters without their marks; spaces for symbols and punctuation, except for those to keep."""
+    return "".join(char if char in keep else _plain(char) for char in unicodedata.normalize("NFKD", s))
+
+
+def remove_symbols(s: str) -> str:
+    """Spaces for symbols, punctuation and loose marks."""
+    return "".join(" " if unicodedata.category(char)[0] in "MSP" else char for char in unicodedata.normalize("NFKC", s))
+
+
+class BasicTextNormalizer:
+    """Lower case, nothing in brackets, no symbols, single spaces.
+
+    Args:
+        remove_diacritics: Take marks off letters as well.
+        split_letters: Separate the characters by spaces, for languages without words; needs the package ``regex``.
+    """
+
+    def __init__(self, remove_diacritics: bool = False, split_letters: bool = False) -> None:
+        self.clean = remove_symbols_and_diacritics if remove_diacritics else remove_symbols
+        self.split_letters = split_letters
+
+    def __call__(self, s: str) -> str:
+        text = re.sub(r"[<\[][^>\]]*[>\]]", "", s.lower())
+        text = self.clean(re.sub(r"\(([^)]+?)\)", "", text)).lower()
+        if self.split_letters:
+            text = " ".join(importlib.import_module("regex").findall(r"\X", text))
+        return re.sub(r"\s+", " ", text)
+
+
+def _plain(char: str) -> str:
+    if char in ADDITIONAL_DIACRITICS:
+        return ADDITIONAL_DIACRITICS[char]
+    kind = unicodedata.category(char)
+    return "" if kind == "Mn" else " " if kind[0] in "MSP" else char
+
+
+_PLACES = ("whisper_normalizer.english", "whisper.normalizers.english")
+
+
+def EnglishTextNormalizer() -> Any:
+    """Whisper's normalizer of English: a function of texts.
+
+    Raises:
+        ModuleNotFoundError: Neither package is installed.
+    """
+    return _whispers("EnglishTextNormalizer")
+
+
+def EnglishNumberNormalizer() -> Any:
+    """Whisper's normalizer of English numbers."""
+    return _whispers("EnglishNumberNormalizer")
+
+
+def EnglishSpellingNormalizer() -> Any:
+    """Whisper's normalizer of British spellings."""
+    return _whispers("EnglishSpellingNormalizer")
+
+
+def _whispers(name: str) -> Any:
+    for place in _PLACES:
+        try:
+            return getattr(importlib.import_module(place), name)()
+        except ModuleNotFoundError as error:
+            if not place.startswith(str(error.name)):
+                raise
+    raise ModuleNotFoundError(
+        "Normalizing English needs Whisper's normalizer: pip install whisper-normalizer", name="whisper_normalizer"
+    )
