@@ -173,7 +173,7 @@ def test_sampling_settings_that_exclude_each_other(stub: ProviderStub) -> None:
     def case(thinking: Any = None, sampling: bool | None = None, **settings: Any) -> tuple[set[str], set[str]]:
         ask_for = Generate(**settings)
         model = AnthropicModel("claude-test", stub.url, thinking=thinking, sampling=sampling)
-        body = json.loads(model.prepare(Request((Message("user", (Text("?"),)),), ask_for)).bodies[0])
+        body = json.loads(model.prepare(Request((Message("user", (Text("?"),)),), ask_for)).body)
         return {name for name in ("temperature", "top_p", "top_k") if name in body}, set(model.ignores(ask_for))
 
     assert case(temperature=0.0, top_p=1.0) == ({"temperature"}, set())

@@ -92,8 +92,8 @@ class _BaseModel(ABC):
     @property
     def joins_repeats(self) -> bool:
         """Whether it wants the repeats of one prompt that are still owed together, as one call: a batch model in one
-        ``respond``, next to each other (``core.repeats.group_repeats`` finds them) and counted as one in its batch size;
-        an endpoint in ``respond_repeats``.
+        ``respond``, next to each other (``group_repeats`` finds them) and counted as one in its batch size; an endpoint
+        in ``respond_repeats``.
         """
         return False
 

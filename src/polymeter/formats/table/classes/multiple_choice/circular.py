@@ -48,7 +48,7 @@ def is_original(line: Mapping[str, Any]) -> bool:
     return str(line["index"]) == group_of(line)
 
 
-def group_repeats(data: pd.DataFrame) -> list[tuple[str, bool]]:
+def groups_of(data: pd.DataFrame) -> list[tuple[str, bool]]:
     """Of each row of a table the index of its question, and whether it has the options in their original order."""
     own = data[GROUP] if GROUP in data.columns else [None] * len(data)
     lines = [{"index": index, GROUP: group} for index, group in zip(data["index"], own, strict=True)]

@@ -98,7 +98,7 @@ class MultipleChoice(BuiltIn):
         found = sorted_results(kept, self.data, self.METRICS, context)
         if not self._is_circular:
             return found
-        places = circular.group_repeats(self.data)
+        places = circular.groups_of(self.data)
         found += sorted_results(_questions(kept, places), self.data, {CIRCULAR: True}, context)
         order, planned = [*self.METRICS], _planned(kept, places)
         found = [replace(item, n_planned=None if item.subset else planned.get(item.metric)) for item in found]
@@ -239,7 +239,7 @@ def _circular_table(data: pd.DataFrame) -> pd.DataFrame:
     """Accuracies by both protocols, the circular one first."""
     import pandas as pd
 
-    places = circular.group_repeats(data)
+    places = circular.groups_of(data)
     hits = [(group, hit) for (group, _), hit in zip(places, data[HIT], strict=True) if not math.isnan(hit)]
     verdicts = circular.all_right(hits, Counter(group for group, _ in places))
     plain = data[[is_original for _, is_original in places]]
