@@ -6,34 +6,24 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from polymeter.core.identity import seed_for
 from polymeter.core.request import Loglikelihood, OwnPrompt, Parameters, Request
 
 T = TypeVar("T")
 
 
-def repeats_of(
-    request: Request, n: int, run_seed: int, task: str, sample: str, *within: str | int
-) -> tuple[Request, ...]:
-    """The repeats of one prompt, each with a seed of its own.
+def repeats_of(request: Request, seeds: Iterable[int]) -> tuple[Request, ...]:
+    """The repeats of one prompt. A rollout yields them together, so that a model may answer them in one call.
 
     Args:
         request: The prompt with its settings, but no seed.
-        n: How many.
-        run_seed: The run's seed.
-        task: Name of the task.
-        sample: Id of the sample.
-        *within: Which of the sample's prompts, where it has several.
+        seeds: The seed of each, as a rule ``seed_for(run seed, task, sample, number)``.
     """
     parameters = request.parameters
     assert not isinstance(parameters, Loglikelihood)
     return tuple(
         [
-            replace(
-                request,
-                parameters=replace(parameters, seed=seed_for(run_seed, task, sample, number, *within), repeat=number),
-            )
-            for number in range(n)
+            replace(request, parameters=replace(parameters, seed=seed, repeat=number))
+            for number, seed in enumerate(seeds)
         ]
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -68,12 +68,12 @@ class Asking:
         needs_system = self.system_prompt and not any(message.role == "system" for message in made)
         return (Message("system", (Text(self.system_prompt),)), *made) if needs_system else made
 
-    def rollout(self, line: Series[Any], sample: Sample, run_seed: int, task: str) -> RolloutSteps:
+    def rollout(self, line: Series[Any], sample: Sample, seeds: Iterable[int]) -> RolloutSteps:
         """Ask about one row, in one step; a model that may have its own prompt is asked for it first."""
         own = (yield OwnPrompt(self._origin((), sample))).messages if self.has_own_prompts else None
         messages = self.messages(line) if own is None else self.with_system(own)
         request = Request(messages, self._ask_about(line), self._origin(messages, sample))
-        repeats = repeats_of(request, self.n, run_seed, task, sample.id)
+        repeats = repeats_of(request, seeds)
         yield repeats if len(repeats) > 1 else repeats[0]
 
     def prediction(self, responses: Sequence[Response]) -> Any:

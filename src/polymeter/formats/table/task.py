@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from polymeter.core.identity import seed_for
 from polymeter.core.request import Parameters
 from polymeter.core.task import (
     Needs,
@@ -81,7 +82,8 @@ class TsvTask:
 
     def play(self, sample: Sample) -> RolloutSteps:
         """Ask about one row, in one step."""
-        yield from self.asking.rollout(self._line(sample.index), sample, self.seed, self.spec.name)
+        seeds = [seed_for(self.seed, self.spec.name, sample.id, number) for number in range(self.asking.n)]
+        yield from self.asking.rollout(self._line(sample.index), sample, seeds)
 
     def score(self, sample: Sample, played: Rollout) -> Score:
         """Score one row's answer; without ``evaluate_sample`` a score without values.

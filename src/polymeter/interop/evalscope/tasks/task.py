@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import ScoreError
+from polymeter.core.identity import seed_for
 from polymeter.core.repeats import repeats_of
 from polymeter.core.request import Loglikelihood, Origin, Parameters
 from polymeter.core.samples import SampleView
@@ -140,7 +141,8 @@ class AdapterTask:
         if isinstance(self._asking.ask, Loglikelihood):
             yield requests
             return
-        repeats = repeats_of(requests[0], self._asking.n, self._seed, self.spec.name, sample.id)
+        seeds = [seed_for(self._seed, self.spec.name, sample.id, number) for number in range(self._asking.n)]
+        repeats = repeats_of(requests[0], seeds)
         yield repeats if len(repeats) > 1 else repeats[0]
 
     def score(self, sample: Sample, played: Rollout) -> Score:

@@ -153,10 +153,10 @@ def mcq_circular_eval(
     are; without a ``hit`` where one of them has none. See ``mcq_vanilla_eval``.
     """
     whole = mcq_vanilla_eval(model, data, meta, nproc, result_file, dataset_name)
-    groups = [group for group, _ in circular.group_repeats(whole)]
+    groups = [group for group, _ in circular.groups_of(whole)]
     hits = [(group, hit) for group, hit in zip(groups, whole[HIT], strict=True) if not math.isnan(hit)]
     verdicts = circular.all_right(hits, Counter(groups))
-    originals = [is_original for _, is_original in circular.group_repeats(whole)]
+    originals = [is_original for _, is_original in circular.groups_of(whole)]
     kept = [verdicts.get(group, math.nan) for group, is_one in zip(groups, originals, strict=True) if is_one]
     return whole[originals].assign(**{HIT: kept})
 

@@ -28,7 +28,7 @@ def check_config(config: TaskConfig, where: Callable[[str], str]) -> None:
     """Refuse what makes no sense for a task that asks for images, as far as its configuration tells.
 
     Raises:
-        PlanError: Which field, and what to do.
+        PlanError: if there is such a field; it says which, and what to do.
     """
     given = {
         "filter_list": config.filter_list,
@@ -50,24 +50,26 @@ def check_config(config: TaskConfig, where: Callable[[str], str]) -> None:
     for item in config.metric_list or () if config.doc_to_target is None else ():
         if isinstance(item.metric, str) and item.metric in METRICS:
             metric = METRICS.get(item.metric)
+            # A metric of sets compares whatever process_results does; one of samples only where that is not there.
             if metric.of_sets is not None or config.process_results is None:
                 _refuse_without(metric.reference, item.metric, "has no doc_to_target", config.task, where)
 
 
 def target_form(value: Any, binding: forms.Binding) -> forms.Form:
-    """``doc_to_target`` of such a task: row with media → list of pictures (Pillow images) and texts. A list in the YAML
-    is a list of forms.
+    """``doc_to_target`` of such a task: row with media → list of images (Pillow) and texts. A list in the YAML is a
+    list of forms.
     """
+    # Targets see media columns, which prompts do not: an image is what an image is compared with.
     seen = replace(binding, media=frozenset(), has_choices=False)
-    made = [forms.target_form(item, seen) for item in (value if isinstance(value, list) else [value])]
+    each = [forms.target_form(item, seen) for item in (value if isinstance(value, list) else [value])]
 
     def targets(doc: Any) -> list[Any]:
-        return [item for form in made for item in _items(form(doc), binding)]
+        return [item for form in each for item in _items(form(doc), binding)]
 
     return targets
 
 
-def golds_of(metric: BoundMetric, targets: Iterable[Any]) -> list[Any]:
+def references_of(metric: BoundMetric, targets: Iterable[Any]) -> list[Any]:
     """Those targets that a metric compares with: all of them where it does not say."""
     if metric.reference is None:
         return list(targets)
@@ -77,14 +79,14 @@ def golds_of(metric: BoundMetric, targets: Iterable[Any]) -> list[Any]:
 def check_targets(
     metrics: Sequence[BoundMetric], targets: Sequence[Any], task: str, where: Callable[[str], str]
 ) -> None:
-    """Refuse metrics that find nothing to compare with among the targets of a row.
+    """Refuse metrics that have nothing to compare with among the targets of a row.
 
     Raises:
-        DataError: The row has no target at all; others may have.
-        PlanError: Its targets are of another kind.
+        DataError: if the row has no target at all; others may have.
+        PlanError: if its targets are of another kind.
     """
     for metric in metrics:
-        if metric.reference is None or golds_of(metric, targets):
+        if metric.reference is None or references_of(metric, targets):
             continue
         if not targets:
             raise DataError(f"doc_to_target of task {task!r} gives nothing for a row.", where=where("doc_to_target"))
@@ -117,8 +119,8 @@ def _refuse_without(
     )
 
 
-def _items(found: Any, binding: forms.Binding) -> Iterator[Any]:
-    for item in flat(found):
+def _items(given: Any, binding: forms.Binding) -> Iterator[Any]:
+    for item in flat(given):
         if isinstance(item, str):
             yield item
         elif isinstance(item, (int, float)):

@@ -1,22 +1,21 @@
 """What task classes are made of besides methods: the configuration they read and change, splits that open when asked
-for, and what they find around them.
+for, and what the run tells them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from polymeter.formats.task_yaml.config import TaskConfig
+from polymeter.formats.task_yaml import config
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a task class finds around it when it is made.
+    """What the run tells a task class. An object has it before its constructor runs, because constructors written for
+    lmms-eval have no parameter for it and many open their dataset at once.
 
     Attributes:
         name: The task's name in its YAML.
@@ -33,33 +32,15 @@ class Surroundings:
     cache_dir: Path | None = None
 
 
-_AROUND: ContextVar[Surroundings] = ContextVar("polymeter_task_class", default=Surroundings())  # noqa: B039  (frozen)
-
-
-def surroundings() -> Surroundings:
-    """What a class that is made now finds around it."""
-    return _AROUND.get()
-
-
-@contextmanager
-def surrounded_by(around: Surroundings) -> Iterator[None]:
-    """Make task classes inside this, and they find these surroundings."""
-    token = _AROUND.set(around)
-    try:
-        yield
-    finally:
-        _AROUND.reset(token)
-
-
-class ForeignConfig:
-    """The configuration of a task as foreign code reads and changes it: attributes, keys, ``to_dict``.
+class TaskConfig:
+    """The configuration of a task as its class reads and changes it: attributes, keys, ``to_dict``.
 
     Raises:
-        TypeError: An unknown field.
+        TypeError: if a field is unknown.
     """
 
     def __init__(self, **values: Any) -> None:
-        known = {"class", "group", *TaskConfig.model_fields} - {"class_"}
+        known = {"class", "group", *config.TaskConfig.model_fields} - {"class_"}
         unknown = sorted(set(values) - known)
         if unknown:
             raise TypeError(f"TaskConfig has no field {unknown[0]!r}")
@@ -89,8 +70,8 @@ class ForeignConfig:
 
     def to_dict(self, keep_callable: bool = False) -> dict[str, Any]:
         """The fields that have a value; functions as text unless told otherwise."""
-        found = {name: value for name, value in self._values.items() if value is not None}
-        return found if keep_callable else {k: str(v) if callable(v) else v for k, v in found.items()}
+        given = {name: value for name, value in self._values.items() if value is not None}
+        return given if keep_callable else {k: str(v) if callable(v) else v for k, v in given.items()}
 
 
 class Splits(dict[str, Any]):
@@ -106,8 +87,8 @@ class Splits(dict[str, Any]):
 
 
 def _defaults() -> dict[str, Any]:
-    """What fields hold that nobody sets, as foreign code expects them."""
-    empty = {name: None for name in TaskConfig.model_fields if name != "class_"}
+    """What fields hold that nobody sets, as task code expects them."""
+    empty = {name: None for name in config.TaskConfig.model_fields if name != "class_"}
     return empty | {
         "full_docs": False,
         "process_results_use_image": False,

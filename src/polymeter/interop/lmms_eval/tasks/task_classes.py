@@ -1,7 +1,7 @@
 """Tasks as Python classes: what code written for lmms-eval subclasses.
 
 An object of these classes is a guest: it says what a task is (its rows, prompts, requests, values), and
-``class_parts`` takes the task from it. What a subclass does not override comes from its configuration, by the same
+``class_task`` takes the task from it. What a subclass does not override comes from its configuration, by the same
 functions that serve a YAML task.
 """
 
@@ -14,16 +14,16 @@ from typing import Any
 from polymeter.core.errors import PlanError
 from polymeter.core.request import ChoiceLogprob
 from polymeter.data import Rows, Source, make_rows, open_splits
-from polymeter.formats.task_yaml import blocks, forms
+from polymeter.formats.task_yaml import config as yaml_config
+from polymeter.formats.task_yaml import forms, settings
 from polymeter.formats.task_yaml.choices import choice_values, likelihood_values
-from polymeter.formats.task_yaml.config import TaskConfig, validate
-from polymeter.formats.task_yaml.generation import plan_generation
 from polymeter.formats.task_yaml.metrics import BoundMetric, bind_metrics
+from polymeter.formats.task_yaml.parameters import text_settings
 from polymeter.formats.task_yaml.scoring import default_scorer
 from polymeter.formats.task_yaml.visuals import chat_item
 from polymeter.guests import resolve
 from polymeter.interop.lmms_eval.instance import Instance
-from polymeter.interop.lmms_eval.tasks.guest_config import ForeignConfig, Splits, surroundings
+from polymeter.interop.lmms_eval.tasks.class_config import Splits, Surroundings, TaskConfig
 
 _GENERATING = "generate"
 
@@ -42,6 +42,8 @@ class Task:
     DATASET_PATH: str | None = None
     DATASET_NAME: str | None = None
     OUTPUT_TYPE: str | None = None
+    _surroundings = Surroundings()
+    """What the run tells it; set before its constructor runs."""
 
     def __init__(
         self,
@@ -54,21 +56,19 @@ class Task:
         self.download(data_dir, cache_dir, download_mode)
 
     def _prepare(self, config: Mapping[str, Any] | None, model_name: str) -> None:
-        around = surroundings()
         values = {name: value for name, value in (config or {}).items() if name != "class"}
         if values.get("task") is None:
-            values["task"] = around.name or type(self).__name__
+            values["task"] = self._surroundings.name or type(self).__name__
         values.setdefault("dataset_path", self.DATASET_PATH)
         values.setdefault("dataset_name", self.DATASET_NAME)
         values.setdefault("output_type", self.OUTPUT_TYPE or "generate_until")
-        self._config = ForeignConfig(**values)
-        self._around = around
+        self._config = TaskConfig(**values)
         self.task_name = str(values["task"])
-        self.model_name = model_name or around.model_key
+        self.model_name = model_name or self._surroundings.model_key
         self.dataset: Any = None
 
     @property
-    def config(self) -> ForeignConfig:
+    def config(self) -> TaskConfig:
         """The configuration, which may be changed."""
         return self._config
 
@@ -77,13 +77,14 @@ class Task:
         self.dataset = Splits(self._open_split)
 
     def _open_split(self, split: str) -> Any:
-        config, around = self._config, self._around
+        config, surroundings = self._config, self._surroundings
         path = config.dataset_path or self.DATASET_PATH
         if path is None:
             raise PlanError(f"Task {self.task_name!r} names no dataset_path and does not download its rows itself.")
-        source = Source(str(path), config.dataset_name, config.dataset_kwargs or {}, around.directory)
-        found: Any = open_splits(source, [split], overrides=around.data, cache_dir=around.cache_dir)[split]
-        return resolve(config.process_docs)(found) if config.process_docs is not None else found
+        source = Source(str(path), config.dataset_name, config.dataset_kwargs or {}, surroundings.directory)
+        opened = open_splits(source, [split], overrides=surroundings.data, cache_dir=surroundings.cache_dir)
+        rows: Any = opened[split]
+        return resolve(config.process_docs)(rows) if config.process_docs is not None else rows
 
     def has_training_docs(self) -> bool:
         """Whether there is a training split."""
@@ -114,7 +115,7 @@ class Task:
         """Rows that are measured: of the test split, else of the validation split.
 
         Raises:
-            PlanError: The task has neither.
+            PlanError: if the task has neither.
         """
         if self.has_test_docs():
             return self.test_docs()
@@ -195,8 +196,8 @@ class ConfigurableTask(Task):
         config_view = self._config
         self.OUTPUT_TYPE = config_view.output_type
         self.DATASET_PATH, self.DATASET_NAME = config_view.dataset_path, config_view.dataset_name
-        self.lmms_eval_specific_kwargs = blocks.prompt_kwargs(config_view.lmms_eval_specific_kwargs, self.model_name)
-        self.model_specific_target_kwargs = blocks.target_kwargs(
+        self.lmms_eval_specific_kwargs = settings.prompt_kwargs(config_view.lmms_eval_specific_kwargs, self.model_name)
+        self.model_specific_target_kwargs = settings.target_kwargs(
             config_view.model_specific_target_kwargs, self.model_name
         )
         self._made: dict[str, Any] = {}
@@ -234,7 +235,7 @@ class ConfigurableTask(Task):
         """As ``doc_to_choice`` of the configuration says.
 
         Raises:
-            PlanError: It says nothing.
+            PlanError: if it says nothing.
         """
         form = self._form("doc_to_choice", forms.choice_form)
         if form is None:
@@ -283,10 +284,10 @@ class ConfigurableTask(Task):
 
     def aggregation(self) -> dict[str, Any]:
         """For each metric how its values become one number."""
-        found = {}
-        for metric in self._metrics():
-            found[metric.name] = metric.aggregate or (metric.aggregation.aggregate if metric.aggregation else None)
-        return found
+        return {
+            metric.name: metric.aggregate or (metric.aggregation.aggregate if metric.aggregation else None)
+            for metric in self._metrics()
+        }
 
     def higher_is_better(self) -> dict[str, Any]:
         """For each metric its direction."""
@@ -300,12 +301,12 @@ class ConfigurableTask(Task):
     def _rows(self) -> Rows:
         if "rows" not in self._made:
             what = f"the rows of task {self.task_name!r}"
-            self._made["rows"] = make_rows(self.eval_docs, what=what, cache_dir=self._around.cache_dir)
+            self._made["rows"] = make_rows(self.eval_docs, what=what, cache_dir=self._surroundings.cache_dir)
         return self._made["rows"]  # type: ignore[no-any-return]
 
-    def _typed(self) -> TaskConfig:
-        place = self._around.directory / f"{self.task_name}.yaml"
-        return validate(self._config.to_dict(keep_callable=True), lambda key: str(place), place)
+    def _typed(self) -> yaml_config.TaskConfig:
+        place = self._surroundings.directory / f"{self.task_name}.yaml"
+        return yaml_config.validate(self._config.to_dict(keep_callable=True), lambda key: str(place), place)
 
     def _metrics(self) -> tuple[BoundMetric, ...]:
         if "metrics" not in self._made:
@@ -328,9 +329,9 @@ class ConfigurableTask(Task):
         return self._made[name]
 
     def _generation(self) -> dict[str, Any]:
-        block = blocks.generation_kwargs(self._config.model_specific_generation_kwargs, self.model_name)
-        plan = plan_generation(self._config.generation_kwargs, block, {}, is_completion=False, where=self.task_name)
-        return dict(plan.raw)
+        block = settings.generation_kwargs(self._config.model_specific_generation_kwargs, self.model_name)
+        merged = text_settings(self._config.generation_kwargs, block, {}, is_completion=False, where=self.task_name)
+        return dict(merged.raw)
 
 
 class ConfigurableMessagesTask(ConfigurableTask):
@@ -348,7 +349,7 @@ class ConfigurableMessagesTask(ConfigurableTask):
         """The requests of a row, in the argument layout of chat models.
 
         Raises:
-            PlanError: The output type is not for chat models.
+            PlanError: if the output type is not for chat models.
         """
         kind = str(self._config.output_type)
         if not kind.startswith(_GENERATING) or kind == "generate_visual_cot":

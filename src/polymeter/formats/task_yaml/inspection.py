@@ -1,4 +1,4 @@
-"""Looking at a task without running it: where its values come from, and what is wrong with it."""
+"""Looking at a task without running it: where its values come from, its whole text, and what is wrong with it."""
 
 from __future__ import annotations
 
@@ -9,21 +9,27 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from polymeter.core.catalog import Catalog, Entry, Problem
 from polymeter.core.errors import PlanError, PolymeterError, did_you_mean
 from polymeter.core.registries import AGGREGATIONS, METRICS
-from polymeter.formats.task_yaml import pictures
+from polymeter.core.systems import import_roots
+from polymeter.formats.task_yaml import image_targets
 from polymeter.formats.task_yaml.config import TaskConfig, validate
 from polymeter.formats.task_yaml.filters import FILTERS
-from polymeter.formats.task_yaml.index import function_refs
 from polymeter.formats.task_yaml.load import load
 from polymeter.formats.task_yaml.reader import Reader, Resolved
+from polymeter.formats.task_yaml.task_code import METRICS_FILE, function_refs
 from polymeter.formats.task_yaml.templates import check_syntax
 from polymeter.guests.refs import FunctionRef
 from polymeter.metrics import check_kwargs, check_pair
 
 _REGISTERED = re.compile(
     r"register_(?:metric\([^)]*?\bmetric\s*=\s*['\"]([^'\"]+)|(?:aggregation|filter)\(\s*['\"]([^'\"]+))"
+)
+_FLAT_HEAD = (
+    "# Everything stands in this file; functions and data files beside the original are named by their whole path.\n"
 )
 _TEMPLATES = ("doc_to_text", "doc_to_target", "doc_to_choice", "description")
 
@@ -39,6 +45,19 @@ def describe(entry: Entry) -> list[tuple[str, Any, Path]]:
         (key, _as_written(value), resolved.places.get(key, (entry.file, 1))[0])
         for key, value in resolved.values.items()
     ]
+
+
+def flatten(entry: Entry) -> str:
+    """A task as one YAML text that loads again from any folder of this machine.
+
+    Raises:
+        PlanError: if a file is broken.
+    """
+    values = dict(Reader().read(entry.file).values)
+    kwargs = values.get("dataset_kwargs")
+    if isinstance(kwargs, Mapping) and "data_files" in kwargs:
+        values["dataset_kwargs"] = {**kwargs, "data_files": _whole_paths(kwargs["data_files"], entry.file.parent)}
+    return _FLAT_HEAD + str(yaml.dump(values, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120))
 
 
 def check(entry: Entry, catalog: Catalog) -> list[Problem]:
@@ -58,8 +77,8 @@ def check(entry: Entry, catalog: Catalog) -> list[Problem]:
         config = validate(resolved.values, resolved.where, resolved.file)
     except PlanError as error:
         return [*problems, _problem(error, str(entry.file))]
-    if config.output_type == pictures.IMAGES:
-        problems.extend(_caught(lambda: pictures.check_config(config, resolved.where), str(entry.file)))
+    if config.output_type == image_targets.IMAGES:
+        problems.extend(_caught(lambda: image_targets.check_config(config, resolved.where), str(entry.file)))
     registered = _registered_names(resolved)
     problems.extend(_unknown_names(config, resolved, registered))
     for field in _TEMPLATES:
@@ -93,7 +112,7 @@ def _registered_names(resolved: Resolved) -> set[str]:
     """Names that the task's code registers, by its text: as keyword ``metric`` or as first argument."""
     code = {file.parent for ref in function_refs(resolved.values) if (file := ref.source_file())}
     texts = [file.read_text(encoding="utf-8", errors="replace") for folder in code for file in folder.glob("*.py")]
-    beside = resolved.file.parent / "metrics.py"
+    beside = resolved.file.parent / METRICS_FILE
     if beside.is_file():
         texts.append(beside.read_text(encoding="utf-8", errors="replace"))
     return {name for text in texts for pair in _REGISTERED.findall(text) for name in pair if name}
@@ -142,7 +161,7 @@ def _top_level_names(file: Path) -> set[str] | None:
 
 def _is_importable(ref: FunctionRef) -> bool:
     top = ref.module.partition(".")[0]
-    return "." in ref.module and (top == "lmms_eval" or importlib.util.find_spec(top) is not None)
+    return "." in ref.module and (top in import_roots() or importlib.util.find_spec(top) is not None)
 
 
 def _as_written(value: Any) -> Any:
@@ -163,3 +182,31 @@ def _caught(do: Any, where: str) -> list[Problem]:
 
 def _problem(error: PolymeterError, where: str) -> Problem:
     return Problem(error.where or where, f"{error.what} {error.hint}".strip())
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes function tags with the whole path of their folder."""
+
+
+def _represent_function(dumper: _Dumper, ref: FunctionRef) -> yaml.Node:
+    name = ref.name
+    if ref.source_file() is not None:
+        name = f"{Path(ref.directory).resolve().as_posix()}/{name}"
+    return dumper.represent_scalar("!function", name)
+
+
+def _represent_text(dumper: _Dumper, text: str) -> yaml.Node:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text.strip("\n") else None)
+
+
+_Dumper.add_representer(FunctionRef, _represent_function)
+_Dumper.add_representer(str, _represent_text)
+
+
+def _whole_paths(files: Any, directory: Path) -> Any:
+    if isinstance(files, Mapping):
+        return {name: _whole_paths(item, directory) for name, item in files.items()}
+    if isinstance(files, (list, tuple)):
+        return [_whole_paths(item, directory) for item in files]
+    place = directory / str(files)
+    return str(place.resolve()) if place.exists() else files
