@@ -156,12 +156,6 @@ def _task_trees() -> tuple[str, ...]:
     return tuple(tree.rstrip(".") for tree in trees() if tree.endswith(".tasks."))
 
 
-@lru_cache(maxsize=1)
-def _not_installed() -> frozenset[str]:
-    """Packages that need not be installed, because Polymeter answers for them."""
-    return frozenset({"polymeter", *import_roots()})
-
-
 def _from_tree(file: Path, module: str, names: str) -> set[Path]:
     """Files of other task folders that are named by their place in the task tree."""
     wanted = [module]
