@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from polymeter.core import registry as registries
+from polymeter.core.catalog import Problem
 from polymeter.core.errors import PlanError
-from polymeter.core.registries import AGGREGATIONS, FORMATS, METRICS, MODELS, builtin_table
+from polymeter.core.registries import AGGREGATIONS, DETECTORS, FORMATS, METRICS, MODELS, builtin_table
 from polymeter.core.registry import Registry, Target, place_of
 
 
@@ -119,6 +120,34 @@ def test_installed_packages_add_theirs_through_entry_points(monkeypatch: pytest.
     assert "entry point" in shelf.find("plugged").place
 
 
+def test_a_name_that_a_system_brings_is_not_a_built_in_one_too() -> None:
+    taken = {"mock": Target("quiz:Mock", "quiz")}
+    shelf: Registry[Any] = Registry("model", {"mock": Target("m:Mock", "polymeter")}, more=lambda: taken)
+    for _ in range(2):
+        with pytest.raises(PlanError, match=r"Two models are named 'mock'\. \[polymeter and quiz\]"):
+            shelf.get("mock")
+
+
+def test_a_miss_says_what_could_not_be_read() -> None:
+    problem = Problem("quiz", "Reading the system 'quiz' raised ImportError.")
+    shelf: Registry[Any] = Registry("model", {"mock": Target(1, "x")}, problems=lambda: [problem])
+    with pytest.raises(
+        PlanError, match=r"no model 'quiz'\. Known: mock\. Reading the system 'quiz' raised ImportError"
+    ):
+        shelf.get("quiz")
+
+
+@pytest.mark.parametrize("source", ["raise RuntimeError('no')", "other = 1"], ids=["raises", "lacks it"])
+def test_an_outside_package_that_is_broken_is_named(module_folder: Path, source: str) -> None:
+    name = f"polymeter_broken_{len(source)}"
+    (module_folder / f"{name}.py").write_text(source)
+    shelf: Registry[Any] = Registry("model", {"big": Target(f"{name}:thing", "the package 'big-models'")})
+    with pytest.raises(
+        PlanError, match=r"Importing model 'big' raised .* the package 'big-models'; reinstall or remove"
+    ):
+        shelf.get("big")
+
+
 def test_the_place_of_a_thing_is_where_it_is_written() -> None:
     def function() -> None: ...
 
@@ -128,7 +157,7 @@ def test_the_place_of_a_thing_is_where_it_is_written() -> None:
     assert place_of(3) == "builtins"
 
 
-@pytest.mark.parametrize("shelf", [MODELS, FORMATS, METRICS, AGGREGATIONS], ids=lambda shelf: shelf.kind)
+@pytest.mark.parametrize("shelf", [MODELS, FORMATS, METRICS, AGGREGATIONS, DETECTORS], ids=lambda shelf: shelf.kind)
 def test_every_built_in_target_exists(shelf: Registry[Any]) -> None:
     for name in shelf:
         assert shelf.get(name) is not None

@@ -30,6 +30,7 @@ GUIDES = (
     "models.md",
     "judges.md",
     "settings.md",
+    "extending.md",
     "python.md",
     "../README.md",
 )
@@ -161,6 +162,13 @@ def test_every_task_field_is_explained() -> None:
 def test_every_option_from_python_is_an_option() -> None:
     names = {name for row in table("python.md", "Options") for name in re.findall(r"`(\w+)`", row[0])}
     assert names == set(RunOptions.model_fields)
+
+
+def test_the_system_of_the_guide_is_the_one_that_is_tested() -> None:
+    source = DOCS.parent / "tests" / "toy_system"
+    written = {block.title: block.body for block in blocks("extending.md") if block.section == "A system"}
+    files = [path for path in source.rglob("*") if path.suffix in (".py", ".toml")]
+    assert written == {path.relative_to(source).as_posix(): path.read_text(encoding="utf-8") for path in files}
 
 
 @pytest.mark.parametrize("guide", [*GUIDES, "differences.md"])

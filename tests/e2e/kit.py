@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 COMMAND = [sys.executable, "-m", "polymeter"]
 
@@ -56,6 +59,31 @@ def capitals(folder: Path, n_rows: int = 3) -> Path:
     (folder / "capitals.csv").write_text("country,capital\n" + "\n".join(lines) + "\n")
     (folder / "capitals.yaml").write_text(FIRST_YAML)
     return folder
+
+
+def wait_for_samples(journal: Path, n: int, process: subprocess.Popen[Any]) -> None:
+    """Wait until a run has ended some samples."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        assert process.poll() is None, process.communicate()
+        if journal.exists():
+            try:
+                if len(sealed(journal)) >= n:
+                    return
+            except sqlite3.Error:
+                pass
+        time.sleep(0.02)
+    raise AssertionError("the run did not get going")
+
+
+def sealed(journal: Path) -> dict[int, str]:
+    """Answers of all sealed samples, with their times, so that a second asking would show."""
+    with sqlite3.connect(f"file:{journal}?mode=ro", uri=True) as db:
+        rows = db.execute(
+            "SELECT s.sample, r.body FROM samples s JOIN responses r ON r.task = s.task AND r.sample = s.sample"
+            " WHERE s.seal IS NOT NULL"
+        )
+        return dict(rows.fetchall())
 
 
 def _take_interrupts() -> None:

@@ -6,15 +6,13 @@ import io
 import json
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.kit import capitals, polymeter, start
+from tests.e2e.kit import capitals, polymeter, sealed, start, wait_for_samples
 
 SLOW = ("--model", "mock", "--model-args", "answer=Paris,delay_ms=20,batch_size=4")
 
@@ -145,31 +143,6 @@ def test_the_ocr_model_reads_the_demo(tmp_path: Path) -> None:
     }
     assert all(task["n_scored"] == 2 for task in results["tasks"].values())
     assert results["groups"]["demo"]["results"][0]["value"] > 0.3
-
-
-def wait_for_samples(journal: Path, n: int, process: subprocess.Popen[str]) -> None:
-    """Wait until a run has ended some samples."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        assert process.poll() is None, process.communicate()
-        if journal.exists():
-            try:
-                if len(sealed(journal)) >= n:
-                    return
-            except sqlite3.Error:
-                pass
-        time.sleep(0.02)
-    raise AssertionError("the run did not get going")
-
-
-def sealed(journal: Path) -> dict[int, str]:
-    """Answers of all sealed samples, with their times, so that a second asking would show."""
-    with sqlite3.connect(f"file:{journal}?mode=ro", uri=True) as db:
-        rows = db.execute(
-            "SELECT s.sample, r.body FROM samples s JOIN responses r ON r.task = s.task AND r.sample = s.sample"
-            " WHERE s.seal IS NOT NULL"
-        )
-        return dict(rows.fetchall())
 
 
 def image_task(folder: Path, *, corrupt: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from polymeter.core.detection import Detection, Detector
 from polymeter.core.errors import DataError, PlanError
 from polymeter.core.guest_context import weights_from
+from polymeter.core.registration import register_detector
+from polymeter.core.registries import DETECTORS
 from polymeter.metrics.composition import COLOURS, check_image, read_scene
-from polymeter.metrics.detectors import make_detector
+from polymeter.metrics.detectors import check_detector, make_detector
 from polymeter.metrics.hf_detector import HfDetector
 from tests.helpers.detection import tiny_grounding_dino, tiny_yolos
 from tests.helpers.drawn_scenes import Drawn, draw
@@ -41,7 +45,7 @@ def test_the_shapes_detector_sees_a_scene() -> None:
     assert scores == sorted(scores, reverse=True)
 
 
-def test_a_file_that_is_no_picture_is_an_error(tmp_path: Path) -> None:
+def test_a_file_that_is_no_image_is_an_error(tmp_path: Path) -> None:
     pytest.importorskip("cv2")
     (tmp_path / "no.png").write_text("no")
     with pytest.raises(DataError, match=r"Decoding the image .*no\.png"):
@@ -64,6 +68,36 @@ def test_an_unknown_detector_names_the_known(name: str, message: str) -> None:
 def test_settings_of_the_shapes_detector_are_refused() -> None:
     with pytest.raises(PlanError, match="takes no settings, but threshold was given"):
         make_detector("shapes", threshold=0.5)
+
+
+class Nothing(Detector):
+    """Finds nothing."""
+
+    colours = ("red",)
+
+    def __init__(self, place: str = "", limit: int = 1) -> None:
+        self.place, self.limit = place, limit
+
+    def detect(self, image: Any, labels: Sequence[str] = (), *, is_counting: bool = False) -> list[Detection]:
+        return []
+
+    def check(self) -> None:
+        raise PlanError(f"No network at {self.place}.")
+
+
+def test_detectors_are_registered_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DETECTORS, "_users", {})
+    register_detector("nothing")(Nothing)
+    detector = make_detector("nothing:some/id", limit=3)
+    assert isinstance(detector, Nothing)
+    assert (detector.place, detector.limit) == ("some/id", 3)
+    assert make_detector("nothing").detect(scene_of_two()) == []
+    with pytest.raises(PlanError, match="No network at some/id"):
+        check_detector("nothing:some/id")
+    with pytest.raises(PlanError, match=r"There is no detector 'shapes:there'"):
+        make_detector("shapes:there")
+    with pytest.raises(PlanError, match="Known: shapes, hf:PATH_OR_ID, nothing"):
+        make_detector("yolo")
 
 
 def test_without_opencv_it_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

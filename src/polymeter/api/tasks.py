@@ -10,6 +10,7 @@ from polymeter.api.settings import read_settings
 from polymeter.core.catalog import Catalog, Entry, Problem
 from polymeter.core.errors import PolymeterError
 from polymeter.core.options import RunOptions
+from polymeter.core.systems import broken_systems
 from polymeter.engine import plan
 
 
@@ -22,7 +23,9 @@ def build_catalog(include_paths: Sequence[Path] = (), cache_dir: Path | None = N
     """
     settings = read_settings()
     options = RunOptions(cache_dir=cache_dir or settings.cache_dir)
-    return plan.build_catalog([*settings.include_paths, *include_paths], plan.cache_folder(options))
+    catalog = plan.build_catalog([*settings.include_paths, *include_paths], plan.cache_folder(options))
+    catalog.problems.extend(broken_systems())
+    return catalog
 
 
 def describe_task(name: str, include_paths: Sequence[Path] = ()) -> list[tuple[str, Any, Path]]:

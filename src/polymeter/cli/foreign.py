@@ -1,13 +1,16 @@
-"""What the command lines of other projects share: their words reach a parser of our own as they are."""
+"""What the command lines of other tools share: their words reach commands of our own as they are."""
 
 from __future__ import annotations
 
-import argparse
-import json
-from collections.abc import Iterable, Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
 
+import typer
+
+from polymeter.cli.state import State, state_of
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.systems import Command, load
 
 SETTINGS = {
     "ignore_unknown_options": True,
@@ -15,58 +18,67 @@ SETTINGS = {
     "allow_interspersed_args": False,
     "help_option_names": [],
 }
-"""For registering such a command."""
-_SHOWN_CHARACTERS = 60
+"""For registering a command that reads its words itself."""
+HELP = frozenset({"-h", "--help"})
+RunCommand = Callable[[State, list[str]], int]
+"""What runs a command with the words behind its name, and gives the exit code."""
 
 
-class Parser(argparse.ArgumentParser):
-    """An argument parser that raises our error in place of ending the process."""
+@dataclass(frozen=True, slots=True)
+class Subcommands:
+    """The commands of a tool's command line.
 
-    def error(self, message: str) -> NoReturn:
-        """Raise what is wrong.
-
-        Raises:
-            PlanError: Always.
-        """
-        raise PlanError(f"{message[:1].upper()}{message[1:]}.", where=self.prog, hint=self._see())
-
-    def parse_all(self, words: Sequence[str], known: Iterable[str]) -> argparse.Namespace:
-        """Parse words, every one of which must mean something.
-
-        Args:
-            words: What the user typed.
-            known: All spellings of options, for the hint.
-
-        Raises:
-            PlanError: An unknown option (the nearest known one is named), or a value of the wrong type.
-        """
-        found, rest = self.parse_known_args(words)
-        if rest:
-            option = rest[0].partition("=")[0]
-            what = f"There is no option {option!r}." if option.startswith("-") else f"{option!r} belongs to no option."
-            raise PlanError(what, where=self.prog, hint=did_you_mean(option, known, n=1) or self._see())
-        return found
-
-    def _see(self) -> str:
-        return f"See {self.prog} --help."
-
-
-def spelled(key: str) -> tuple[str, ...]:
-    """How an option is written: with hyphens, and with underscores as in the field's name."""
-    return (f"--{key}",) if "_" not in key else (f"--{key.replace('_', '-')}", f"--{key}")
-
-
-def json_object(text: str, option: str) -> dict[str, Any]:
-    """A JSON object. No text is ever run as code.
-
-    Raises:
-        PlanError: It is none.
+    Attributes:
+        program: What they are words behind.
+        commands: What runs each.
+        elsewhere: Commands of the tool that Polymeter does not have, each with what to do instead.
+        default: The command that is meant where the first word is an option.
+        help: Shown where there are no words, or these ask for help; empty: that of the default command is.
     """
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise PlanError(f"{error}.", where=option, hint="Write a JSON object in single quotes.") from None
-    if not isinstance(found, dict):
-        shown = text[:_SHOWN_CHARACTERS]
-        raise PlanError(f"{shown} is no JSON object.", where=option, hint='Write \'{"name": "value"}\'.')
-    return found
+
+    program: str
+    commands: Mapping[str, RunCommand]
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
+    default: str = ""
+    help: str = ""
+
+    def run(self, state: State, words: Sequence[str]) -> int:
+        """Run the command that some words are.
+
+        Raises:
+            PlanError: if there is no such command, or it cannot run as asked for.
+        """
+        if self.help and (not words or words[0] in HELP):
+            typer.echo(self.help)
+            return 0
+        if self.default and (not words or words[0].startswith("-")):
+            return self.commands[self.default](state, list(words))
+        name, rest = words[0], list(words[1:])
+        if name in self.elsewhere:
+            instead = self.elsewhere[name]
+            hint = f"{instead[:1].upper()}{instead[1:]}."
+            raise PlanError(f"There is no {name!r} here.", where=self.program, hint=hint)
+        if name not in self.commands:
+            known = ", ".join(self.commands)
+            hint = did_you_mean(name, (*self.commands, *self.elsewhere)) or f"Known: {known}."
+            raise PlanError(f"There is no command {name!r}.", where=self.program, hint=hint)
+        return self.commands[name](state, rest)
+
+
+def asks_for_help(words: Sequence[str]) -> bool:
+    """Whether help is asked for among the words of a command."""
+    return not HELP.isdisjoint(words)
+
+
+def run_foreign(command: Command, state: State, words: list[str]) -> int:
+    """Run a system's command line, which is imported now."""
+    return cast(RunCommand, load(command.target))(state, words)
+
+
+def as_typer_command(command: Command) -> Callable[[typer.Context], int]:
+    """What typer calls for a system's command; its code is imported when it is called."""
+
+    def run(context: typer.Context) -> int:
+        return run_foreign(command, state_of(context), list(context.args))
+
+    return run

@@ -17,12 +17,10 @@ import typer
 
 from polymeter import __version__
 from polymeter.cli import agree, check, docs, models, python, resume, run, score, tasks
-from polymeter.cli.foreign import SETTINGS
+from polymeter.cli.foreign import SETTINGS, as_typer_command
 from polymeter.cli.state import State, set_debug
-from polymeter.core.errors import PolymeterError
-from polymeter.interop.evalscope import command as evalscope
-from polymeter.interop.lmms_eval import command as lmms_eval
-from polymeter.interop.ulmeval import command as ulmeval
+from polymeter.core.errors import PlanError, PolymeterError
+from polymeter.core.systems import systems
 
 # Older versions of typer stand on click itself, newer ones bring their own: its classes are reached through typer's.
 _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
@@ -32,7 +30,11 @@ USAGE = 2
 
 
 def build_app() -> typer.Typer:
-    """The app with all commands."""
+    """The app with all commands: Polymeter's own, and those of the systems, whose code is not imported for it.
+
+    Raises:
+        PlanError: if a system calls its command as one of ours is called.
+    """
     app = typer.Typer(
         name="polymeter",
         help="Measure multimodal models: any benchmark, any model, honest numbers.",
@@ -49,10 +51,15 @@ def build_app() -> typer.Typer:
     app.command("models")(models.models)
     app.command("check")(check.check)
     app.command("docs")(docs.docs)
-    app.command("lmms-eval", context_settings=SETTINGS)(lmms_eval.lmms_eval)
-    app.command("evalscope", context_settings=SETTINGS)(evalscope.evalscope)
-    app.command("ulmeval", context_settings=SETTINGS)(ulmeval.ulmeval)
     app.command("python", context_settings=SETTINGS)(python.python)
+    own = {command.name for command in app.registered_commands}
+    for system in systems():
+        command = system.command
+        if command is None:
+            continue
+        if command.name in own:
+            raise PlanError(f"The system {system.name!r} brings a command that Polymeter has: {command.name!r}.")
+        app.command(command.name, help=command.help, context_settings=SETTINGS)(as_typer_command(command))
     return app
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -71,7 +71,8 @@ def _describe(name: str) -> list[str]:
             lines.append(f"      {typer.style(said[parameter.name].replace('``', ''), dim=True)}")
     if len(lines) == n_lines:
         lines.append("  takes no arguments")
-    lines.extend(f"  {known}\n      {typer.style(told, dim=True)}" for known, told in _names_of(name).items())
+    for known, runs_it in _names_of(target).items():
+        lines.append(f"  {name}:{known}\n      {typer.style(runs_it, dim=True)}")
     return [*lines, "", f"Give them as: --model {name} --model-args name=value,…"]
 
 
@@ -86,13 +87,11 @@ def _label(parameter: inspect.Parameter) -> str:
     return parameter.name + (f"={parameter.default!r}" if parameter.default is not parameter.empty else "")
 
 
-def _names_of(name: str) -> dict[str, str]:
+def _names_of(target: Target) -> dict[str, str]:
     """Models that a backend knows by names of its own (``--model BACKEND:NAME``), each with what runs it."""
-    if name != "ulm":
-        return {}
-    from polymeter.interop.ulmeval.models.zoo import told_names
+    from polymeter.core.systems import load
 
-    return {f"{name}:{known}": told for known, told in told_names().items()}
+    return cast("Callable[[], dict[str, str]]", load(target.names))() if target.names else {}
 
 
 def _documented(make: Callable[..., Any]) -> dict[str, str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterable
+from typing import Any, NoReturn, cast
 
 from polymeter.core.errors import PlanError, did_you_mean
 
@@ -45,20 +45,24 @@ def parse_pairs(texts: Iterable[str], option: str) -> dict[str, Any]:
 
 
 def parse_model_args(model: str, texts: Iterable[str], option: str = "--model-args") -> dict[str, Any]:
-    """``--model-args``: as ``parse_pairs``; those of an ``lmms`` wrapper by the rules that its authors know, under
-    which JSON stays text and a negative number is a float.
+    """``--model-args``: as ``parse_pairs``, unless the backend has rules of its own that its authors know (under some
+    JSON stays text, and a negative number is a float).
 
     Raises:
         PlanError: As for ``parse_pairs``.
     """
-    if model.partition(":")[0] != "lmms":
-        return parse_pairs(texts, option)
-    from polymeter.interop.lmms_eval.models.arguments import simple_parse_args_string
+    from polymeter.core.registries import MODELS
+    from polymeter.core.systems import load
 
+    backend = model.partition(":")[0]
+    reader = MODELS.find(backend).read_args if backend in MODELS else ""
+    if not reader:
+        return parse_pairs(texts, option)
+    read = cast(Callable[[str], dict[str, Any]], load(reader))
     found: dict[str, Any] = {}
     for text in texts:
         try:
-            pairs = simple_parse_args_string(text)
+            pairs = read(text)
         except ValueError as error:
             raise PlanError(f"{error}.", where=option, hint="Write name=value,other=value") from None
         for key, value in pairs.items():

@@ -1,9 +1,7 @@
-"""``polymeter python``: a script or module that was written for lmms-eval, EvalScope, ULMEvalKit or VLMEvalKit, run as
-it is.
+"""``polymeter python``: a script or module that was written for another system, run as it is.
 
-What it imports from ``lmms_eval``, ``evalscope``, ``ulmeval`` or ``vlmeval`` is Polymeter's. ``-m lmms_eval`` and
-``-m lm_eval`` are lmms-eval's command line, ``-m evalscope.run`` is EvalScope's, ``-m ulmeval.run`` and
-``-m ulmeval.evaluate`` are ULMEvalKit's ``run.py`` and ``evaluate.py``.
+What it imports from that system's packages is Polymeter's. Some modules are a system's command line; which, and what
+else scripts of a system find, its record says.
 """
 
 from __future__ import annotations
@@ -13,37 +11,28 @@ import os
 import runpy
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import typer
 
+from polymeter.cli.foreign import HELP, run_foreign
 from polymeter.cli.pairs import parse_places
-from polymeter.cli.state import State, state_of
+from polymeter.cli.state import state_of
 from polymeter.core.errors import PlanError, PolymeterError, Raised, attempt, did_you_mean
-from polymeter.interop.evalscope import command as evalscope
-from polymeter.interop.lmms_eval.command import run_words
-from polymeter.interop.ulmeval import command as ulmeval
+from polymeter.core.systems import System, load, systems
 
-_FACADES = ("lmms_eval", "lm_eval")
-_EVALSCOPE = ("evalscope", "evalscope.run", "evalscope.cli.cli")
-_SCRIPTS = ("run.py", "evaluate.py")
-_ULMEVAL = {
-    "ulmeval": "run",
-    "ulmeval.run": "run",
-    "ulmeval.evaluate": "evaluate",
-}
-"""Modules that stand for ULMEvalKit's ``run.py`` and ``evaluate.py``."""
-_OPTIONS = ("--model-path", "--include-path", "--data", "--weights")
+_WHERE = "polymeter python"
+_WRAPPERS, _BENCHMARKS, _DATA, _WEIGHTS = "--model-path", "--include-path", "--data", "--weights"
+_OPTIONS = (_WRAPPERS, _BENCHMARKS, _DATA, _WEIGHTS)
 _HELP = """\
 Usage: polymeter python [OPTIONS]... (SCRIPT | -m MODULE) [ARGUMENTS]...
 
-Run a script that was written for lmms-eval, EvalScope, ULMEvalKit or VLMEvalKit: what it imports from them is
-Polymeter's.
--m lmms_eval and -m lm_eval take lmms-eval's own command line, -m evalscope.run takes EvalScope's, -m ulmeval.run and
--m ulmeval.evaluate take that of ULMEvalKit's run.py and evaluate.py.
+Run a script that was written for another evaluation tool: what it imports from there is Polymeter's.
+Tools: {titles}.
+{modules}
 
   --model-path FILE      a file or package with model wrappers, whose names the script may use
   --include-path FOLDER  a folder of benchmarks
@@ -52,120 +41,145 @@ Polymeter's.
 
 
 def python(context: typer.Context) -> int:
-    """Run a script or module written for lmms-eval, EvalScope or ULMEvalKit, unmodified."""
+    """Run a script or module written for another evaluation tool, unmodified."""
     words = list(context.args)
-    if not words or words[0] in ("-h", "--help"):
-        typer.echo(_HELP)
+    if not words or words[0] in HELP:
+        typer.echo(_help())
         return 0
-    told, rest = _split(words)
+    given, rest = _split(words)
     if rest[:1] == ["-m"]:
         if len(rest) < 2:
-            raise PlanError("Which module?", where="-m", hint="Write -m lmms_eval, or another module.")
-        if rest[1].removesuffix(".__main__") in _FACADES:
-            flags = _as_flags({name: told.pop(name) for name in ("--model-path", "--include-path")})
-            with _places(told):
-                return run_words(state_of(context), [*rest[2:], *flags])
-        if rest[1].removesuffix(".__main__") in _EVALSCOPE:
-            return _run_evalscope(state_of(context), rest, told)
-        if rest[1].removesuffix(".__main__") in _ULMEVAL:
-            return _run_ulmeval(state_of(context), rest, told)
+            modules = [module for system in systems() if system.command for module in system.command.modules]
+            example = f"-m {modules[0]}, or another module" if modules else "its name behind -m"
+            raise PlanError("Which module?", where="-m", hint=f"Write {example}.")
+        module = rest[1].removesuffix(".__main__")
+        for system in systems():
+            if system.command is not None and module in system.command.modules:
+                words = [*system.command.modules[module], *rest[2:], *_passed_on(system, module, given)]
+                with _places(given):
+                    return run_foreign(system.command, state_of(context), words)
     if not rest:
-        raise PlanError("Which script?", where="polymeter python", hint="polymeter python --help explains.")
-    return _run(state_of(context), rest, told)
+        raise PlanError("Which script?", where=_WHERE, hint="polymeter python --help explains.")
+    return _run(rest, given)
+
+
+def _help() -> str:
+    titles = ", ".join(system.title for system in systems())
+    modules = [
+        f"The command line of {system.title}: {', '.join(f'-m {module}' for module in system.command.modules)}."
+        for system in systems()
+        if system.command is not None and system.command.modules
+    ]
+    return _HELP.format(titles=titles or "none here", modules="\n".join(modules))
 
 
 def _split(words: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
     """Our own options, and the script or module with everything behind it."""
-    told: dict[str, list[str]] = {option: [] for option in _OPTIONS}
+    given: dict[str, list[str]] = {option: [] for option in _OPTIONS}
     place = 0
     while place < len(words) and words[place].startswith("--"):
         option, equals, value = words[place].partition("=")
         option = option.replace("_", "-")
-        if option not in told:
+        if option not in given:
             hint = did_you_mean(option, _OPTIONS, n=1) or "Options of the script stand behind it."
-            raise PlanError(f"There is no option {option!r}.", where="polymeter python", hint=hint)
+            raise PlanError(f"There is no option {option!r}.", where=_WHERE, hint=hint)
         if not equals:
             place += 1
             if place == len(words):
-                raise PlanError(f"{option} needs a value.", where="polymeter python")
+                raise PlanError(f"{option} needs a value.", where=_WHERE)
             value = words[place]
-        told[option].append(value)
+        given[option].append(value)
         place += 1
-    return told, list(words[place:])
+    return given, list(words[place:])
 
 
-def _run_evalscope(state: State, rest: list[str], told: dict[str, list[str]]) -> int:
-    if told["--model-path"]:
-        raise PlanError("--model-path is for wrappers of lmms-eval.", where="polymeter python")
-    words = rest[2:] if rest[1].startswith("evalscope.cli") else ["eval", *rest[2:]]
-    with _places(told):
-        return evalscope.run_words(state, words)
+def _passed_on(system: System, module: str, given: dict[str, list[str]]) -> list[str]:
+    """Options of ours that a system's command line has itself, in its spelling; they are taken out of ours.
 
-
-def _run_ulmeval(state: State, rest: list[str], told: dict[str, list[str]]) -> int:
-    paths = told.pop("--model-path")
-    command = _ULMEVAL[rest[1].removesuffix(".__main__")]
-    with _places(told):
-        return ulmeval.run_words(
-            state, [command, *rest[2:], *(word for path in paths for word in ("--model-path", path))]
-        )
-
-
-def _as_flags(told: dict[str, list[str]]) -> list[str]:
-    flags: list[str] = []
-    for option, values in told.items():
+    Raises:
+        PlanError: if one of them is given twice, or wrappers are named that the command line does not take.
+    """
+    passed: list[str] = []
+    for option, spelling in system.command.python_options.items() if system.command else ():
+        values = given.pop(option)
         if len(values) > 1:
-            raise PlanError(f"{option} is given {len(values)} times; lmms-eval takes one.", where="polymeter python")
-        flags.extend([option.replace("-path", "_path"), *values] if values else [])
-    return flags
+            raise PlanError(f"{option} is given {len(values)} times; {system.title} takes one.", where=_WHERE)
+        passed += [spelling, *values] if values else []
+    if given.get(_WRAPPERS):
+        raise PlanError(f"-m {module} takes no {_WRAPPERS}.", where=_WHERE)
+    return passed
 
 
-def _run(state: State, words: list[str], told: dict[str, list[str]]) -> int:
+def _run(words: list[str], given: dict[str, list[str]]) -> int:
     from polymeter.guests.shims import switch_on_shims
 
     is_module = words[0] == "-m"
     target, arguments = (words[1], words[2:]) if is_module else (words[0], words[1:])
     if not is_module and not Path(target).is_file():
-        hint = f"'polymeter ulmeval' takes the options of {target}." if target in _SCRIPTS else ""
-        raise PlanError(f"There is no script {target!r}.", where="polymeter python", hint=hint)
+        raise PlanError(f"There is no script {target!r}.", where=_WHERE, hint=_command_instead_of(target))
     switch_on_shims()
-    with _as_python(target, arguments, is_module=is_module), _places(told), _own_surroundings(), _shown_logs():
-        _load_wrappers(told["--model-path"])
+    with _as_python(target, arguments, is_module=is_module), _places(given), _contexts(), _shown_logs():
+        for path in given[_WRAPPERS]:
+            _load_wrappers(path)
         return _code_of(attempt(lambda: _play(target, is_module=is_module)))
+
+
+def _command_instead_of(script: str) -> str:
+    commands = (system.command for system in systems() if system.command is not None)
+    name = next((command.name for command in commands if script in command.scripts), "")
+    return f"'polymeter {name}' takes the options of {script}." if name else ""
 
 
 def _play(target: str, *, is_module: bool) -> None:
     if is_module:
         runpy.run_module(target, run_name="__main__", alter_sys=True)
     else:
-        runpy.run_path(target, init_globals=_supplied(Path(target)), run_name="__main__")
+        runpy.run_path(target, init_globals=_supplied_names(Path(target)), run_name="__main__")
 
 
-def _supplied(script: Path) -> dict[str, Any] | None:
-    """Names that a script of EvalScope's kind may use without importing them, as a benchmark's file may."""
-    if b"evalscope" not in script.read_bytes():
-        return None
-    from polymeter.interop.evalscope.tasks.guest import supplied_names
+def _supplied_names(script: Path) -> dict[str, Any] | None:
+    """Names that the script may use without importing them, because it was written for a system that supplies them."""
+    source = script.read_bytes()
+    names: dict[str, Any] = {}
+    for system in systems():
+        if system.scripts.names and any(root.encode() in source for root in system.import_roots):
+            names.update(cast(Callable[[], Mapping[str, Any]], load(system.scripts.names))())
+    return names or None
 
-    return supplied_names()
+
+def _load_wrappers(path: str) -> None:
+    """Load wrappers, so that the names that they register are known to the script: each file by the system whose signs
+    it bears; where none does, the whole place by the system that needs no signs.
+
+    Raises:
+        PlanError: if there is no such system.
+    """
+    loaders = [system.scripts for system in systems() if system.scripts.wrappers]
+    place = Path(path)
+    files = sorted(place.glob("*.py")) if place.is_dir() else [place]
+    recognised = [
+        (scripts, str(file))
+        for file in files
+        if file.is_file()
+        for scripts in loaders
+        if scripts.recognise(file.read_bytes())
+    ]
+    loads = recognised or [(scripts, path) for scripts in loaders if not scripts.wrapper_signs][:1]
+    if not loads:
+        raise PlanError(f"Nothing here reads the model wrappers in {path!r}.", where=_WRAPPERS)
+    for scripts, what in loads:
+        cast(Callable[[str], object], load(scripts.wrappers))(what)
 
 
-def _load_wrappers(paths: Sequence[str]) -> None:
-    """Load files of wrappers, so that the names that they register are known to the script."""
-    from polymeter.guests import contained
-    from polymeter.guests.imports import GUEST_LOCK
-    from polymeter.guests.kits import is_kit_file, load_kit_file
-    from polymeter.interop.lmms_eval.models.loading import load_place
-
-    for path in paths:
-        place = Path(path)
-        files = sorted(place.glob("*.py")) if place.is_dir() else [place]
-        ours = [file for file in files if file.is_file() and is_kit_file(file)]
-        for file in ours:
-            load_kit_file(file)
-        if not ours:
-            with GUEST_LOCK, contained():
-                load_place(path)
+@contextmanager
+def _contexts() -> Iterator[None]:
+    """What the systems put around a script."""
+    with ExitStack() as stack:
+        for system in systems():
+            if system.scripts.context:
+                enter = cast(Callable[[], AbstractContextManager[object]], load(system.scripts.context))
+                stack.enter_context(enter())
+        yield
 
 
 @contextmanager
@@ -181,17 +195,17 @@ def _as_python(target: str, arguments: list[str], *, is_module: bool) -> Iterato
 
 
 @contextmanager
-def _places(told: Mapping[str, list[str]]) -> Iterator[None]:
+def _places(given: Mapping[str, list[str]]) -> Iterator[None]:
     """Where benchmarks, data and weights are, for every evaluation that begins inside this."""
     from polymeter.api.settings import DATA_VARIABLE, INCLUDE_VARIABLE
     from polymeter.core.environment import WEIGHTS_VARIABLE
 
-    folders = told.get("--include-path", [])
+    folders = given.get(_BENCHMARKS, [])
     added = {INCLUDE_VARIABLE: os.pathsep.join([*folders, *_set(INCLUDE_VARIABLE)]) if folders else ""}
-    for option, variable in (("--data", DATA_VARIABLE), ("--weights", WEIGHTS_VARIABLE)):
-        parse_places(told.get(option, ()), option)
-        given = told.get(option, [])
-        added[variable] = ";".join([*_set(variable), *given]) if given else ""  # of one id the last place counts
+    for option, variable in ((_DATA, DATA_VARIABLE), (_WEIGHTS, WEIGHTS_VARIABLE)):
+        texts = given.get(option, [])
+        parse_places(texts, option)
+        added[variable] = ";".join([*_set(variable), *texts]) if texts else ""  # of one id the last place counts
     before = {variable: os.environ.get(variable) for variable in added}
     os.environ.update({variable: places for variable, places in added.items() if places})
     try:
@@ -200,20 +214,6 @@ def _places(told: Mapping[str, list[str]]) -> Iterator[None]:
         for variable, value in before.items():
             os.environ.pop(variable, None)
             os.environ.update({variable: value} if value is not None else {})
-
-
-@contextmanager
-def _own_surroundings() -> Iterator[None]:
-    """What a run would give to dataset classes that the script makes itself: the tables that ``--data`` and the user's
-    settings name, and judges, which are the endpoints that the script names.
-    """
-    from polymeter.api.settings import read_settings
-    from polymeter.core.guest_context import answering_through
-    from polymeter.formats.table.roots import data_places
-    from polymeter.interop.ulmeval.shim.ulmeval.api._direct import DirectAsker
-
-    with data_places(read_settings().data), answering_through(DirectAsker()):
-        yield
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Adding models, metrics and aggregations from a user's own code."""
+"""Adding models, metrics, aggregations and detectors from a user's own code."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from polymeter.core.metric import Aggregation, Metric, Uncertainty
-from polymeter.core.registries import AGGREGATIONS, METRICS, MODELS
+from polymeter.core.registries import AGGREGATIONS, DETECTORS, METRICS, MODELS
 from polymeter.core.registry import place_of
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -17,7 +17,7 @@ def register_model(name: str) -> Callable[[F], F]:
     ``--model-args`` may set.
 
     Raises:
-        PlanError: Another definition of the user has that name.
+        PlanError: if another definition of the user has that name.
     """
 
     def add(factory: F) -> F:
@@ -38,7 +38,7 @@ def register_metric(
     """Make a per-sample function a metric: ``fn(references=[…], predictions=[…], **kwargs)`` gives a number.
 
     Raises:
-        PlanError: Another definition of the user has that name.
+        PlanError: if another definition of the user has that name.
     """
 
     def add(function: F) -> F:
@@ -58,11 +58,28 @@ def register_aggregation(name: str, *, uncertainty: Uncertainty = "none") -> Cal
         uncertainty: ``bootstrap`` only if the function is pure and cheap enough to be called many times.
 
     Raises:
-        PlanError: Another definition of the user has that name.
+        PlanError: if another definition of the user has that name.
     """
 
     def add(function: F) -> F:
         AGGREGATIONS.register(name, Aggregation(name, function, uncertainty), place=place_of(function))
         return function
+
+    return add
+
+
+def register_detector(name: str) -> Callable[[F], F]:
+    """Make a ``Detector`` class, or a function that makes a detector, known by a name.
+
+    If it has a parameter ``place``, it is called as ``NAME:PLACE`` and given what follows the colon: the hub id or
+    folder of its weights.
+
+    Raises:
+        PlanError: if another definition of the user has that name.
+    """
+
+    def add(factory: F) -> F:
+        DETECTORS.register(name, factory, place=place_of(factory))
+        return factory
 
     return add

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from polymeter.core.metric import Aggregation, Metric
 from polymeter.core.registry import Registry, Target
-from polymeter.core.systems import systems
+from polymeter.core.systems import broken_systems, offered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from polymeter.core.detection import Detector
     from polymeter.core.format import Format
     from polymeter.core.model import Model
 
@@ -26,7 +27,8 @@ FORMATS: Registry[Format] = Registry(
         "task_yaml": Target("polymeter.formats.task_yaml:FORMAT", "polymeter", summary="YAML tasks of lmms-eval"),
     },
     group="polymeter.formats",
-    more=lambda: {name: target for system in systems() for name, target in system.formats.items()},
+    more=lambda: offered(lambda system: system.formats),
+    problems=broken_systems,
 )
 
 MODELS: Registry[Callable[..., Model]] = Registry(
@@ -106,7 +108,8 @@ MODELS: Registry[Callable[..., Model]] = Registry(
         ),
     },
     group="polymeter.models",
-    more=lambda: {name: target for system in systems() for name, target in system.models.items()},
+    more=lambda: offered(lambda system: system.models),
+    problems=broken_systems,
 )
 
 
@@ -172,6 +175,26 @@ AGGREGATIONS: Registry[Aggregation] = Registry(
         "bits_per_byte": _metric("perplexity:BITS_PER_BYTE_AGGREGATION", "minus the weighted mean, in bits"),
     },
     group="polymeter.aggregations",
+)
+
+DETECTORS: Registry[Callable[..., Detector]] = Registry(
+    "detector",
+    {
+        "shapes": Target(
+            "polymeter.library.shapes.detector:ShapesDetector",
+            "polymeter",
+            "image-metrics",
+            "drawn shapes, found by their pixels",
+        ),
+        "hf": Target(
+            "polymeter.metrics.hf_detector:HfDetector",
+            "polymeter",
+            "hf",
+            "object detection models of Transformers, from a folder or the hub",
+            ("PATH_OR_ID",),
+        ),
+    },
+    group="polymeter.detectors",
 )
 
 

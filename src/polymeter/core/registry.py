@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
 
-from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.catalog import Problem
+from polymeter.core.errors import PlanError, boundary, did_you_mean
 
 T = TypeVar("T")
+
+_OURS = "polymeter"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +31,11 @@ class Target:
         place: File or module, for messages.
         extra: The extra of Polymeter that brings the packages it needs.
         summary: One line for listings.
-        takes: What it takes, for listings: modalities of a model.
+        takes: What it takes, for listings: modalities of a model, what follows the colon of a detector's name.
         gives: What it gives, for listings: asks that a model answers.
+        names: Of a backend that knows models by names of its own: ``() → {name: what runs it}``, for listings.
+        read_args: Of a backend whose ``--model-args`` follow rules of their own: ``(text) → arguments``, which raises
+            ValueError for a text that breaks them.
     """
 
     value: Any
@@ -37,6 +44,8 @@ class Target:
     summary: str = ""
     takes: tuple[str, ...] = ()
     gives: tuple[str, ...] = ()
+    names: str = ""
+    read_args: str = ""
 
 
 class Registry(Generic[T]):
@@ -47,6 +56,7 @@ class Registry(Generic[T]):
         builtins: The built-in targets.
         group: Entry-point group through which installed packages add theirs; empty for none.
         more: Gives further built-in targets; called when a name is first looked up.
+        problems: Gives what could not be read; said when a name is not found, since it may be the reason.
     """
 
     def __init__(
@@ -56,10 +66,12 @@ class Registry(Generic[T]):
         *,
         group: str = "",
         more: Callable[[], Mapping[str, Target]] | None = None,
+        problems: Callable[[], Sequence[Problem]] = tuple,
     ) -> None:
         self.kind = kind
         self._own = dict(builtins)
         self._more = more
+        self._problems = problems
         self._users: dict[str, Target] = {}
         self._group = group
         self._are_plugins_loaded = not group
@@ -67,7 +79,11 @@ class Registry(Generic[T]):
     @property
     def _builtins(self) -> Mapping[str, Target]:
         if self._more is not None:
-            self._own.update(self._more())
+            more = self._more()
+            for name in more.keys() & self._own.keys():
+                where = f"{self._own[name].place} and {more[name].place}"
+                raise PlanError(f"Two {self.kind}s are named {name!r}.", where=where, hint="Remove one of them.")
+            self._own.update(more)
             self._more = None
         return self._own
 
@@ -99,18 +115,22 @@ class Registry(Generic[T]):
         """The thing of that name, imported if need be.
 
         Raises:
-            PlanError: No such name, or a package that it needs is missing.
+            PlanError: if there is no such name, a package that it needs is missing, or the outside package that brings
+                it cannot be imported.
         """
         target = self.find(name)
         if not isinstance(target.value, str):
             return target.value  # type: ignore[no-any-return]
         module, _, attribute = target.value.partition(":")
-        try:
-            return getattr(importlib.import_module(module), attribute)  # type: ignore[no-any-return]
-        except ModuleNotFoundError as error:
-            if (error.name or "").partition(".")[0] == "polymeter":
-                raise
-            raise missing_package(error.name or "?", f"{self.kind} {name!r}", target.extra) from error
+        is_ours = module.partition(".")[0] == _OURS
+        hint = "" if is_ours else f"It comes from {target.place}; reinstall or remove that."
+        with nullcontext() if is_ours else boundary(PlanError, f"Importing {self.kind} {name!r}", hint=hint):
+            try:
+                return getattr(importlib.import_module(module), attribute)  # type: ignore[no-any-return]
+            except ModuleNotFoundError as error:
+                if (error.name or "").partition(".")[0] == _OURS:
+                    raise
+                raise missing_package(error.name or "?", f"{self.kind} {name!r}", target.extra) from error
 
     def find(self, name: str) -> Target:
         """Where the thing of that name is.
@@ -123,6 +143,7 @@ class Registry(Generic[T]):
         if target is None:
             known = list(self)
             hint = did_you_mean(name, known) or f"Known: {', '.join(sorted(known))}."
+            hint = " ".join([hint, *(problem.message for problem in self._problems())])
             raise PlanError(f"There is no {self.kind} {name!r}.", hint=hint)
         return target
 

@@ -2,6 +2,9 @@
 
 Each is one ``System`` record of text in a package of its own: reading it imports nothing else of that package. Nothing
 imports a system; what it offers is reached by name, so one that is not installed is simply not there.
+
+An outside package adds one through the entry point group ``polymeter.interop``. One that cannot be read is a problem
+that listings show, and stops nothing else.
 """
 
 from __future__ import annotations
@@ -9,13 +12,14 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
-from polymeter.core.errors import PlanError
+from polymeter.core.catalog import Problem
+from polymeter.core.errors import PlanError, PolymeterError, boundary
 from polymeter.core.registry import Target
 
 _BUILT_IN = "polymeter.interop"
@@ -40,6 +44,52 @@ class ImportRoot:
 
 
 @dataclass(frozen=True, slots=True)
+class Command:
+    """A system's own command line, as ``polymeter NAME``.
+
+    Attributes:
+        name: How it is called.
+        help: One line for ``polymeter --help``.
+        target: ``(state, words) → exit code``, called with the words behind the name.
+        modules: Modules that ``polymeter python -m`` runs as this command line, each with the words that come before
+            the module's own.
+        python_options: Options of ``polymeter python`` that this command line has itself, each with its spelling here.
+        scripts: Names of scripts of the tool whose options it takes, for a hint where such a script is missing.
+    """
+
+    name: str
+    help: str
+    target: str
+    modules: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    python_options: Mapping[str, str] = field(default_factory=dict)
+    scripts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scripts:
+    """What ``polymeter python`` does for scripts that were written for a system.
+
+    Attributes:
+        names: ``() → mapping``: names that a script may use without importing them, if it mentions an import root of
+            the system.
+        context: ``() → context manager``: entered around every script.
+        wrappers: ``(path) → anything``: loads model wrappers from what ``--model-path`` names, so that the names that
+            they register are known.
+        wrapper_signs: Text by which a file of wrappers is recognised as the system's: one of these is in it. Empty:
+            the system takes what no other recognises, whatever ``--model-path`` may name.
+    """
+
+    names: str = ""
+    context: str = ""
+    wrappers: str = ""
+    wrapper_signs: tuple[str, ...] = ()
+
+    def recognise(self, source: bytes) -> bool:
+        """Whether a file with this content holds wrappers of the system, by its signs."""
+        return any(sign.encode() in source for sign in self.wrapper_signs)
+
+
+@dataclass(frozen=True, slots=True)
 class System:
     """What a system offers, as text: every value that names code is a lazy ``"module:attribute"``.
 
@@ -49,17 +99,16 @@ class System:
         summary: One line for listings.
         formats: Benchmark formats that it brings, by name.
         models: Backends that it brings, by name.
-        import_roots: For each top-level package that its guests import, what answers for it.
-        trees: Dotted packages below whose names guests find their neighbours (``lmms_eval.tasks``), each with the
-            modules of that package that are the system's own and no neighbour's.
-        kits: Of the import roots those whose authors put dataset classes and wrappers straight into its folders, each
-            with these folders.
+        import_roots: For each top-level package that its guests import, what answers for it. A root belongs to one
+            system, because a process has one package of a name: a later version of the same tool is served by the same
+            system.
+        trees: Prefixes of dotted names below which guests find their neighbours (``lmms_eval.tasks.``), each with the
+            modules there that are the tool's own and no neighbour's.
+        checkouts: For import roots whose authors put their files into the tool's own folders: a subfolder by which a
+            copy of the tool is told from any other folder of that name.
         absent: For a dotted prefix below the import roots, a sentence about modules that are not there.
-        command: Its command line; called with the words behind ``polymeter <command_name>``.
-        command_name: How the command is called.
-        command_help: One line for ``polymeter --help``.
-        modules: For each module that ``polymeter python -m`` runs as a command line, what runs it.
-        supplied: Names that a script which mentions this system may use without importing them.
+        command: Its command line, if it has one.
+        scripts: What scripts written for it find.
         extensions: Code for the extension points of formats that this system does not own, by their name.
         library: The package whose folder holds benchmarks that come with it.
     """
@@ -71,30 +120,55 @@ class System:
     models: Mapping[str, Target] = field(default_factory=dict)
     import_roots: Mapping[str, ImportRoot] = field(default_factory=dict)
     trees: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    kits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    checkouts: Mapping[str, str] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)
-    command: str = ""
-    command_name: str = ""
-    command_help: str = ""
-    modules: Mapping[str, str] = field(default_factory=dict)
-    supplied: str = ""
+    command: Command | None = None
+    scripts: Scripts = field(default_factory=Scripts)
     extensions: Mapping[str, str] = field(default_factory=dict)
     library: str = ""
 
 
-@lru_cache(maxsize=1)
 def systems() -> tuple[System, ...]:
-    """Every system there is: those beside Polymeter's own code, then those of installed packages, each by name.
+    """Every system that can be read: those beside Polymeter's own code, then those of installed packages."""
+    return _read()[0]
 
-    Raises:
-        PlanError: Two systems have one name, or an entry point leads to something else.
+
+def broken_systems() -> tuple[Problem, ...]:
+    """What is wrong with the systems of installed packages that cannot be read; each names its package."""
+    return _read()[1]
+
+
+def offered(kind: Callable[[System], Mapping[str, Target]]) -> dict[str, Target]:
+    """What the systems bring of one kind, by name.
+
+    Args:
+        kind: Which kind: takes one field of a system.
     """
-    found: dict[str, tuple[System, str]] = {}
-    for system, place in [*_built_in(), *_installed()]:
-        other = found.setdefault(system.name, (system, place))
-        if other[1] != place:
-            raise PlanError(f"Two systems are named {system.name!r}.", where=f"{other[1]} and {place}")
-    return tuple(system for system, _ in found.values())
+    return {name: target for system in systems() for name, target in kind(system).items()}
+
+
+def shared_claim(system: System, other: System) -> str:
+    """What two systems both claim and only one can have, for messages; empty where there is nothing.
+
+    An import root is among it: a process has one package of a name.
+    """
+    for kind, claims in _CLAIMS.items():
+        for claim in claims(system):
+            if claim in claims(other):
+                return f"the {kind} {claim!r}"
+    return ""
+
+
+_CLAIMS: Mapping[str, Callable[[System], Collection[str]]] = {
+    "name": lambda system: (system.name,),
+    "format": lambda system: system.formats,
+    "model": lambda system: system.models,
+    "import root": lambda system: system.import_roots,
+    "tree of neighbours": lambda system: system.trees,
+    "command": lambda system: () if system.command is None else (system.command.name,),
+    "module": lambda system: () if system.command is None else system.command.modules,
+    "extension point": lambda system: system.extensions,
+}
 
 
 def import_roots() -> dict[str, tuple[System, ImportRoot]]:
@@ -137,18 +211,46 @@ def load(target: str) -> object:
     return getattr(module, attribute) if attribute else module
 
 
-def _built_in() -> list[tuple[System, str]]:
+@lru_cache(maxsize=1)
+def _read() -> tuple[tuple[System, ...], tuple[Problem, ...]]:
+    accepted = {f"Polymeter's {system.name!r}": system for system in _built_in()}
+    problems: list[Problem] = []
+    for point in entry_points(group=_GROUP):
+        package = point.dist.name if point.dist else point.value.partition(".")[0]
+        try:
+            system = _loaded(point, package)
+            _refuse_claims(system, point, accepted, package)
+        except PolymeterError as error:
+            problems.append(Problem(error.where or point.value, f"{error.what} {error.hint}"))
+        else:
+            accepted[f"the package {package!r}"] = system
+    return tuple(accepted.values()), tuple(problems)
+
+
+def _refuse_claims(system: System, point: EntryPoint, accepted: Mapping[str, System], package: str) -> None:
+    """Refuse a system that claims what another one has, the first come being the one that stays."""
+    for owner, other in accepted.items():
+        claim = shared_claim(system, other)
+        if claim:
+            raise PlanError(
+                f"Two systems claim {claim}: {owner} and the package {package!r}.",
+                where=point.value,
+                hint="Remove one of them.",
+            )
+
+
+def _built_in() -> list[System]:
     # Found by their folders and not through installation metadata: a checkout on PYTHONPATH has them too.
     spec = importlib.util.find_spec(_BUILT_IN)
     names = sorted(info.name for info in pkgutil.iter_modules(spec.submodule_search_locations if spec else []))
-    return [(importlib.import_module(f"{_BUILT_IN}.{name}").SYSTEM, f"{_BUILT_IN}.{name}") for name in names]
+    return [importlib.import_module(f"{_BUILT_IN}.{name}").SYSTEM for name in names]
 
 
-def _installed() -> list[tuple[System, str]]:
-    found = []
-    for point in entry_points(group=_GROUP):
+def _loaded(point: EntryPoint, package: str) -> System:
+    hint = "Reinstall or remove that package."
+    # Whatever another package raises while it is imported must not end commands that need nothing of it.
+    with boundary(PlanError, f"Reading the system {point.name!r} of the package {package!r}", hint=hint):
         system = point.load()
-        if not isinstance(system, System):
-            raise PlanError(f"The entry point {point.name!r} of {_GROUP} leads to no System.", where=point.value)
-        found.append((system, point.value))
-    return found
+    if not isinstance(system, System):
+        raise PlanError(f"The entry point {point.name!r} of the package {package!r} is not a System.", hint=hint)
+    return system

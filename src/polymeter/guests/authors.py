@@ -12,11 +12,10 @@ from typing import Any
 
 from polymeter.core.errors import PlanError, PolymeterError, blame, boundary
 from polymeter.core.registry import missing_package
+from polymeter.core.systems import import_roots
 from polymeter.guests.contain import contained
 from polymeter.guests.imports import GUEST_LOCK, PREFIX, load_file
 from polymeter.guests.shims import switch_on_shims
-
-_FOREIGN = ("evalscope", "lmms_eval", "lm_eval", "ulmeval", "vlmeval")
 
 
 @contextmanager
@@ -35,7 +34,7 @@ def authors_code(error_type: type[PolymeterError], doing: str) -> Iterator[None]
             yield
         except ModuleNotFoundError as error:
             missing = error.name or "?"
-            if missing.partition(".")[0] in _FOREIGN or missing.startswith((".", PREFIX)):
+            if missing.partition(".")[0] in import_roots() or missing.startswith((".", PREFIX)):
                 raise
             plain = missing_package(missing, doing[0].lower() + doing[1:])
             raise PlanError(plain.what, where=blame(error), hint=plain.hint) from error

@@ -24,7 +24,7 @@ from types import ModuleType
 from typing import Any
 
 from polymeter.core.sources import digest
-from polymeter.guests.places import TREES, task_place
+from polymeter.guests.places import task_place, trees
 from polymeter.guests.shims import ShimModule
 from polymeter.guests.stand_ins import is_checkout, joined, names_near, parent_places, stand_in
 
@@ -66,7 +66,7 @@ class _Folder:
                     return found
             if level > 1:
                 return self._from_parent(name, fromlist or (), level, globals or {})
-            if level == 0 and name.startswith(TREES):
+            if level == 0 and name.startswith(trees()):
                 found = self._from_task_tree(name, tuple(fromlist or ()))
                 if found is not None:
                     return found

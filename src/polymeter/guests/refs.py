@@ -12,7 +12,7 @@ from polymeter.core.errors import PlanError, blame, boundary, did_you_mean
 from polymeter.core.systems import import_roots
 from polymeter.guests.contain import contained
 from polymeter.guests.imports import GUEST_LOCK, guest_import_module, load_file
-from polymeter.guests.places import TASKS, task_file
+from polymeter.guests.places import task_file, trees
 from polymeter.guests.shims import switch_on_shims
 
 _PIP_NAMES = {
@@ -133,7 +133,7 @@ class _MissingModuleError(PlanError):
 
 def _load(file: Path, ref: FunctionRef) -> Any:
     is_dotted = "." in ref.module and "/" not in ref.module and file.stem != ref.module
-    is_below = is_dotted and not ref.module.startswith(TASKS)
+    is_below = is_dotted and not ref.module.startswith(trees())
     try:
         return guest_import_module(ref.module, ref.directory) if is_below else load_file(file)
     except ModuleNotFoundError as error:

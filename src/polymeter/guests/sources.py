@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from polymeter.core.errors import PlanError
+from polymeter.core.systems import import_roots
 from polymeter.guests.places import task_file
 
 _MOST_LEVELS = 8
-_STOOD_IN_FOR = ("evalscope", "lmms_eval", "lm_eval", "ulmeval", "vlmeval", "polymeter")
 
 
 def files_behind(files: Iterable[Path]) -> tuple[Path, ...]:
@@ -37,6 +37,7 @@ def packages_needed(tree: ast.Module, folder: Path) -> Iterator[tuple[str, int]]
         tree: The file.
         folder: Where it lies.
     """
+    ours = {"polymeter", *import_roots()}
     for node in tree.body:
         names: list[str] = []
         if isinstance(node, ast.Import):
@@ -46,7 +47,7 @@ def packages_needed(tree: ast.Module, folder: Path) -> Iterator[tuple[str, int]]
         for name in names:
             top = name.partition(".")[0]
             is_beside = (folder / f"{top}.py").is_file() or (folder / top).is_dir()
-            if top not in sys.stdlib_module_names and top not in _STOOD_IN_FOR and not is_beside:
+            if top not in sys.stdlib_module_names and top not in ours and not is_beside:
                 yield top, node.lineno
 
 

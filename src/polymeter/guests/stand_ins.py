@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
 
-from polymeter.guests.places import KITS
+from polymeter.core.systems import systems
 
 _MOST_LEVELS = 6
 
@@ -32,7 +32,9 @@ def parent_places(places: Iterable[str], levels: int, below: Sequence[str] = ())
 
 def is_checkout(folder: Path) -> bool:
     """Whether a folder belongs to a copy of one of the packages that we stand in for."""
-    return any(place.name in KITS and (place / "smp").is_dir() for place in [folder, *folder.parents][:_MOST_LEVELS])
+    ancestors = [folder, *folder.parents][:_MOST_LEVELS]
+    checkouts = [checkout for system in systems() for checkout in system.checkouts.items()]
+    return any(place.name == root and (place / inside).is_dir() for place in ancestors for root, inside in checkouts)
 
 
 def names_near(base: Path, name: str, wanted: Sequence[str]) -> frozenset[str]:

@@ -22,6 +22,8 @@ ANCHORS: Mapping[str, tuple[str, ...]] = {
     "white": ("#ffffff", "#f0f0f0", "#e4e4e4"),
 }
 """Shades that have each name: strong, dark and light ones. Between two names the nearest shade decides."""
+COLOUR_NAMES = tuple(ANCHORS)
+"""Every name that ``colour_name`` gives."""
 
 # From sRGB to CIE XYZ under D65 (IEC 61966-2-1), over the white point.
 _TO_XYZ = np.array(
@@ -63,7 +65,7 @@ def colour_names(rgb: NDArray[np.generic] | Sequence[Sequence[float]]) -> NDArra
         rgb: Shape ``(…, 3)``, 0 to 255.
 
     Returns:
-        Shape ``(…)``: keys of ``ANCHORS``.
+        Shape ``(…)``: each one of ``COLOUR_NAMES``.
     """
     places = lab(rgb)
     distances = np.linalg.norm(places[..., None, :] - _SHADES, axis=-1)

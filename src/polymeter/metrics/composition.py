@@ -1,7 +1,7 @@
-"""Whether a picture shows the things a prompt asks for: how many, in which colour, and where.
+"""Whether an image shows the things a prompt asks for: how many, in which colour, and where.
 
 Scenes are written in the schema of GenEval (Ghosh, Hajishirzi and Schmidt 2023, "GenEval: An object-focused framework
-for evaluating text-to-image alignment"), and a picture is right here exactly when it is right there:
+for evaluating text-to-image alignment"), and an image is right here exactly when it is right there:
 
 - ``include``: at least ``count`` things of the class are found. Of these only the ``count`` surest are looked at
   further. All of them have the ``color``, and every one stands in the ``position`` to every one that was looked at for
@@ -11,7 +11,7 @@ for evaluating text-to-image alignment"), and a picture is right here exactly wh
 GenEval's own prompts never have two clauses of one class. Where a scene does, each of these clauses prefers the
 things of its own colour to surer ones of another, and does not take what an earlier clause has taken.
 
-What is found in a picture is the business of ``polymeter.metrics.detectors``.
+What is found in an image is the business of ``polymeter.metrics.detectors``.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ import json
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, get_args
 
+from polymeter.core.detection import Box, Detection, Detector
 from polymeter.core.errors import DataError, PlanError, boundary, did_you_mean
 
-Box = tuple[float, float, float, float]
 Relation = Literal["left of", "right of", "above", "below"]
 
 COLOURS = ("red", "orange", "yellow", "green", "blue", "purple", "pink", "brown", "black", "white")
@@ -37,48 +37,8 @@ _RELATIONS: tuple[Relation, ...] = get_args(Relation)
 
 
 @dataclass(frozen=True, slots=True)
-class Detection:
-    """A thing found in a picture.
-
-    Attributes:
-        label: Its class.
-        colour: Its colour's name; ``None`` where nobody has looked.
-        box: Left, top, right and bottom edge in pixels; y grows downwards.
-        score: How sure the detector is, from 0 to 1.
-    """
-
-    label: str
-    colour: str | None
-    box: Box
-    score: float = 1.0
-
-
-class Detector(Protocol):
-    """Finds things in a picture."""
-
-    @property
-    def colours(self) -> Collection[str]:
-        """The names that it gives to colours."""
-        ...
-
-    def detect(self, image: Any, labels: Sequence[str] = (), *, is_counting: bool = False) -> list[Detection]:
-        """The things it sees.
-
-        Args:
-            image: A Pillow image, or a path, bytes or URL of one.
-            labels: Classes to look for. A detector with classes of its own may give others as well.
-            is_counting: Give only what it is nearly sure of, as GenEval does for prompts about numbers.
-
-        Raises:
-            DataError: The picture cannot be read.
-            PlanError: It cannot know a class that is looked for: not finding it would say nothing.
-        """
-        ...
-
-
-@dataclass(frozen=True, slots=True)
 class Clause:
-    """Things that a picture should show.
+    """Things that an image should show.
 
     Attributes:
         label: Their class.
@@ -95,7 +55,7 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What a picture should show.
+    """What an image should show.
 
     Attributes:
         include: What should be there.
@@ -115,7 +75,7 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class SceneVerdict:
-    """How a picture compares with a scene.
+    """How an image compares with a scene.
 
     Each aspect is looked at by itself, on the things that were found: two circles in place of three are a wrong count
     and may still have the right colour. Where nothing was found, colour and position are wrong too.
@@ -168,7 +128,7 @@ def read_scene(source: str | bytes | Mapping[str, Any]) -> Scene:
 
 
 def check_scene(scene: Scene, detections: Sequence[Detection]) -> SceneVerdict:
-    """Compare what was found in a picture with what should be there, by the rules of this module.
+    """Compare what was found in an image with what should be there, by the rules of this module.
 
     Args:
         scene: What should be there.
@@ -188,15 +148,15 @@ def check_scene(scene: Scene, detections: Sequence[Detection]) -> SceneVerdict:
 
 
 def check_image(scene: Scene, image: Any, detector: Detector) -> SceneVerdict:
-    """Look for a scene's things in a picture, and compare.
+    """Look for a scene's things in an image, and compare.
 
     Raises:
-        DataError: The picture cannot be read.
+        DataError: The image cannot be read.
         PlanError: The scene names a class or colour that the detector cannot know: what is never found would count as
             absent.
     """
     colours = [clause.colour for clause in (*scene.include, *scene.exclude) if clause.colour]
-    others = unknown(colours, detector.colours)
+    others = unknown_names(colours, detector.colours)
     if others:
         raise PlanError(
             f"The detector does not name the colour {others[0]!r}.",
@@ -207,7 +167,7 @@ def check_image(scene: Scene, image: Any, detector: Detector) -> SceneVerdict:
     return check_scene(scene, found)
 
 
-def unknown(names: Iterable[str], known: Collection[str]) -> list[str]:
+def unknown_names(names: Iterable[str], known: Collection[str]) -> list[str]:
     """Those names that are not among the known ones, whatever their case."""
     folded = {_folded(name) for name in known}
     return [name for name in names if _folded(name) not in folded]

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polymeter.core.detection import Box, Detection, Detector
 from polymeter.core.errors import PlanError, ScoreError, boundary, did_you_mean
 from polymeter.core.guest_context import weights_place
 from polymeter.core.registry import missing_package
-from polymeter.metrics.colours import ANCHORS, colour_names
-from polymeter.metrics.composition import COLOURS, Box, Detection, unknown
+from polymeter.metrics.colours import COLOUR_NAMES, colour_names
+from polymeter.metrics.composition import COLOURS, unknown_names
 from polymeter.metrics.image import as_rgb
+from polymeter.metrics.networks import check_network
 
 if TYPE_CHECKING:
     import torch
@@ -32,7 +34,7 @@ _TEMPLATES = ("a photo of a {colour} {label}", "a photo of a {colour}-colored {l
 Colourist = Callable[["PILImage", str], str]
 
 
-class HfDetector:
+class HfDetector(Detector):
     """A detection model, and a way to name colours.
 
     Args:
@@ -55,6 +57,7 @@ class HfDetector:
                 __import__(package)
             except ImportError as error:
                 raise missing_package(package, f"the detector 'hf:{place}'", "hf") from error
+        self._name = place
         self._place = weights_place(place)
         self._thresholds = (threshold, counting_threshold)
         self._colours = weights_place(colours)
@@ -63,34 +66,40 @@ class HfDetector:
     @property
     def colours(self) -> Collection[str]:
         """The names that it gives to colours: GenEval's with CLIP, else also cyan and gray."""
-        return COLOURS if self._colours else tuple(ANCHORS)
+        return COLOURS if self._colours else COLOUR_NAMES
+
+    def check(self) -> None:
+        """Check that there is such a network, by its configuration file alone.
+
+        Raises:
+            PlanError: if torch or Transformers is not installed, or there is no such network.
+        """
+        check_network(self._name, f"the detector {'hf:' + self._name!r}", "hf")
 
     def detect(self, image: Any, labels: Sequence[str] = (), *, is_counting: bool = False) -> list[Detection]:
         """What it sees, the surest first, at most 16 of a class. Colours are named of what is looked for; of everything
         where ``labels`` is empty.
 
         Raises:
-            DataError: The picture cannot be read.
+            DataError: The image cannot be read.
             PlanError: The weights cannot be read, the model has no class that is looked for, or ``labels`` is empty and
                 it has no classes of its own.
             ScoreError: The model failed.
         """
-        picture = as_rgb(image)
+        rgb = as_rgb(image)
         threshold = self._thresholds[is_counting]
         with self._lock:
             network = self._network
             with boundary(ScoreError, f"The detector 'hf:{self._place}'"):
-                found = network(picture, list(labels), threshold)
+                found = network(rgb, list(labels), threshold)
             found.sort(key=lambda item: -item[1])
             kept = [item for place, item in enumerate(found) if _rank(found, place) < _MOST_OF_A_CLASS]
-            return [
-                Detection(label, self._colour(picture, box, label, labels), box, score) for label, score, box in kept
-            ]
+            return [Detection(label, self._colour(rgb, box, label, labels), box, score) for label, score, box in kept]
 
-    def _colour(self, picture: PILImage, box: Box, label: str, labels: Sequence[str]) -> str | None:
-        if labels and unknown([label], labels):
+    def _colour(self, image: PILImage, box: Box, label: str, labels: Sequence[str]) -> str | None:
+        if labels and unknown_names([label], labels):
             return None
-        return self._colourist(_crop(picture, box, 1.0), label)
+        return self._colourist(_crop(image, box, 1.0), label)
 
     @cached_property
     def _network(self) -> _Network:
@@ -131,7 +140,7 @@ class _Network:
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
         self._model = getattr(transformers, kind).from_pretrained(place).eval().to(self._device)
 
-    def __call__(self, picture: PILImage, labels: list[str], threshold: float) -> list[_Found]:
+    def __call__(self, image: PILImage, labels: list[str], threshold: float) -> list[_Found]:
         raise NotImplementedError
 
     def _run(self, inputs: Mapping[str, Any]) -> Any:
@@ -150,15 +159,15 @@ class _OwnClasses(_Network):
         super().__init__(place, "AutoModelForObjectDetection")
         self._processor = AutoImageProcessor.from_pretrained(place)
 
-    def __call__(self, picture: PILImage, labels: list[str], threshold: float) -> list[_Found]:
+    def __call__(self, image: PILImage, labels: list[str], threshold: float) -> list[_Found]:
         names = self._model.config.id2label
-        others = unknown(labels, names.values())
+        others = unknown_names(labels, names.values())
         if others:
             known = sorted(map(str, names.values()))
             hint = did_you_mean(others[0], known) or f"It has {', '.join(known[:8])} and others."
             raise PlanError(f"This detector has no class {others[0]!r}.", where="labels", hint=hint)
-        inputs = self._processor(images=picture, return_tensors="pt").to(self._device)
-        size = [(picture.height, picture.width)]
+        inputs = self._processor(images=image, return_tensors="pt").to(self._device)
+        size = [(image.height, image.width)]
         found = self._processor.post_process_object_detection(self._run(inputs), threshold, target_sizes=size)[0]
         return [
             (str(names[int(label)]), float(score), _box(box))
@@ -175,16 +184,16 @@ class _Told(_Network):
         super().__init__(place, "AutoModelForZeroShotObjectDetection")
         self._processor = AutoProcessor.from_pretrained(place)
 
-    def __call__(self, picture: PILImage, labels: list[str], threshold: float) -> list[_Found]:
+    def __call__(self, image: PILImage, labels: list[str], threshold: float) -> list[_Found]:
         if not labels:
             raise PlanError("This detector has to be told what to look for.", hint="Give labels to detect().")
-        return self._found(picture, labels, threshold)
+        return self._found(image, labels, threshold)
 
-    def _found(self, picture: PILImage, labels: list[str], threshold: float) -> list[_Found]:
+    def _found(self, image: PILImage, labels: list[str], threshold: float) -> list[_Found]:
         texts = [[f"a photo of a {label}" for label in labels]]
-        inputs = self._processor(images=picture, text=texts, return_tensors="pt", padding=True).to(self._device)
+        inputs = self._processor(images=image, text=texts, return_tensors="pt", padding=True).to(self._device)
         found = self._processor.post_process_grounded_object_detection(
-            self._run(inputs), threshold=threshold, target_sizes=[(picture.height, picture.width)], text_labels=[labels]
+            self._run(inputs), threshold=threshold, target_sizes=[(image.height, image.width)], text_labels=[labels]
         )[0]
         named = zip(found["text_labels"], found["scores"], found["boxes"], strict=True)
         return [(str(label), float(score), _box(box)) for label, score, box in named]
@@ -195,17 +204,17 @@ class _Grounding(_Told):
     class whose surest word is the surest of all.
     """
 
-    def _found(self, picture: PILImage, labels: list[str], threshold: float) -> list[_Found]:
+    def _found(self, image: PILImage, labels: list[str], threshold: float) -> list[_Found]:
         import torch
 
-        inputs = self._processor(images=picture, text=". ".join(labels) + ".", return_tensors="pt").to(self._device)
+        inputs = self._processor(images=image, text=". ".join(labels) + ".", return_tensors="pt").to(self._device)
         spans = self._spans(inputs["input_ids"][0].tolist(), labels)
         outputs = self._run(inputs)
         words = outputs.logits[0].sigmoid()
         scores, best = torch.stack([words[:, span].amax(dim=1) for span in spans]).max(dim=0)
         x, y, width, height = outputs.pred_boxes[0].unbind(-1)
-        corners = (x - width / 2) * picture.width, (y - height / 2) * picture.height
-        boxes = zip(*corners, corners[0] + width * picture.width, corners[1] + height * picture.height, strict=True)
+        corners = (x - width / 2) * image.width, (y - height / 2) * image.height
+        boxes = zip(*corners, corners[0] + width * image.width, corners[1] + height * image.height, strict=True)
         found = zip(best.tolist(), scores.tolist(), boxes, strict=True)
         return [(labels[place], score, _box(box)) for place, score, box in found if score > threshold]
 
@@ -238,16 +247,16 @@ def _box(box: Iterable[torch.Tensor]) -> Box:
     return left, top, right, bottom
 
 
-def _crop(picture: PILImage, box: Box, share: float) -> PILImage:
+def _crop(image: PILImage, box: Box, share: float) -> PILImage:
     """The middle of a box, at least one pixel."""
     left, top, right, bottom = box
     x, y = (left + right) / 2, (top + bottom) / 2
     half_width, half_height = share * (right - left) / 2, share * (bottom - top) / 2
-    x0 = min(max(0, round(x - half_width)), picture.width - 1)
-    y0 = min(max(0, round(y - half_height)), picture.height - 1)
-    x1 = min(max(x0 + 1, round(x + half_width)), picture.width)
-    y1 = min(max(y0 + 1, round(y + half_height)), picture.height)
-    return picture.crop((x0, y0, x1, y1))
+    x0 = min(max(0, round(x - half_width)), image.width - 1)
+    y0 = min(max(0, round(y - half_height)), image.height - 1)
+    x1 = min(max(x0 + 1, round(x + half_width)), image.width)
+    y1 = min(max(y0 + 1, round(y + half_height)), image.height)
+    return image.crop((x0, y0, x1, y1))
 
 
 def _commonest_colour(crop: PILImage, label: str) -> str:

@@ -11,8 +11,8 @@ import pytest
 
 from polymeter.core.errors import PlanError
 from polymeter.core.model import ModelSpec
+from polymeter.interop.evalscope import evaluation as terms
 from polymeter.interop.evalscope import model_names as models
-from polymeter.interop.evalscope import terms
 from polymeter.interop.evalscope.config import TaskConfig, parse_task_config
 from polymeter.interop.evalscope.evaluation import evaluate_evalscope
 from polymeter.interop.evalscope.models.custom import CustomBackend

@@ -14,7 +14,7 @@ from PIL import Image
 
 from polymeter.core.errors import DataError
 from polymeter.data.formats import load
-from polymeter.guests.kits import load_kit_file
+from polymeter.interop.ulmeval.kit_files import load_kit_file
 from polymeter.interop.ulmeval.models.base import BaseModel
 from polymeter.interop.ulmeval.models.zoo import supported_ULM
 from polymeter.store.folder import RunFolder

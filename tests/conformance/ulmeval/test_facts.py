@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from polymeter.cli.main import main
-from polymeter.guests.kits import load_kit_file
+from polymeter.interop.ulmeval.kit_files import load_kit_file
 from polymeter.store.folder import RunFolder
 from tests.conformance.ulmeval.kit import messages_of, painter, pictures, polymeter_run, results, samples, written
 from tests.helpers.toy_datasets import png_base64, write_class, write_table

@@ -17,7 +17,7 @@ from PIL import Image
 
 import polymeter
 from polymeter.cli.main import main
-from polymeter.guests.kits import load_kit_file
+from polymeter.interop.ulmeval.kit_files import load_kit_file
 from tests.conformance.kit import GUESTS
 from tests.conformance.ulmeval.kit import pictures, polymeter_run, results, samples
 from tests.helpers.janus import JANUS_SIZE, make_unified

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from polymeter.core.errors import PlanError
-from polymeter.guests.kits import is_kit_file, load_kit_file
 from polymeter.guests.sources import files_behind
+from polymeter.interop.ulmeval.kit_files import is_kit_file, load_kit_file
 from polymeter.interop.ulmeval.models.base import BaseAPI, BaseModel
 from polymeter.interop.ulmeval.models.zoo import supported_ULM
 

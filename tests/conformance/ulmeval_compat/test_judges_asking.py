@@ -16,7 +16,7 @@ from polymeter.core.guest_context import answering_through
 from polymeter.core.parts import Image, Text
 from polymeter.core.request import Error, Output, Request, Response
 from polymeter.data.pickles import read_pickle
-from polymeter.guests.kits import load_kit_file
+from polymeter.interop.ulmeval.kit_files import load_kit_file
 from polymeter.interop.ulmeval.models.base import BaseAPI
 from polymeter.interop.ulmeval.shim.ulmeval.api.gpt import OpenAIWrapper
 from polymeter.interop.ulmeval.shim.ulmeval.judges import build_judge

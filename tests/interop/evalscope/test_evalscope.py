@@ -50,7 +50,7 @@ def run(*words: str) -> int:
 
 
 def test_every_option_of_upstream_is_known() -> None:
-    known = {name for action in flags.make_parser()._actions for name in action.option_strings}
+    known = {name for flag in flags.EVAL.flags for name in flag.names}
     assert set(UPSTREAM.split()) <= known
     assert {name[2:].replace("-", "_") for name in UPSTREAM.split()} | {"outputs"} == set(FIELDS)
 

@@ -56,11 +56,11 @@ def run(*words):
 
 def test_every_option_of_upstream_is_known_and_one_of_ours():
     ours = ["--model_path", "--model-path"]
-    assert sorted(name for flag in flags.FLAGS for name in flag.names) == sorted([*UPSTREAM.split(), *ours])
+    assert sorted(name for flag in flags.EVAL.flags for name in flag.names) == sorted([*UPSTREAM.split(), *ours])
 
 
 def test_every_option_that_is_not_done_says_why():
-    assert all(len(flag.text) > 20 for flag in flags.FLAGS if flag.fate != "done")
+    assert all(len(flag.text) > 20 for flag in flags.EVAL.flags if flag.fate != "done")
 
 
 def test_options_reach_the_command(recorder):
@@ -113,7 +113,7 @@ def test_a_batch_size_that_is_not_given_is_left_to_the_model(recorder):
     assert recorder.commands[0].arguments["batch_size"] == "1"
 
 
-@pytest.mark.parametrize("flag", [flag for flag in flags.FLAGS if flag.fate != "done"], ids=lambda flag: flag.key)
+@pytest.mark.parametrize("flag", [flag for flag in flags.EVAL.flags if flag.fate != "done"], ids=lambda flag: flag.key)
 def test_an_option_that_is_not_done_is_noted_or_refused(flag, recorder, capsys):
     words = [flag.names[0]] if flag.kind == "switch" else [flag.names[0], (flag.choices or ("7",))[-1]]
     code = run(*words)
@@ -156,7 +156,7 @@ def test_an_unknown_command_names_the_nearest(capsys):
 def test_help_shows_every_option(capsys):
     assert main(["lmms-eval", "--help"]) == 0
     said = capsys.readouterr().out
-    assert all(flag.names[0] in said for flag in flags.FLAGS)
+    assert all(flag.names[0] in said for flag in flags.EVAL.flags)
 
 
 def test_a_run_without_tasks_is_refused(capsys):

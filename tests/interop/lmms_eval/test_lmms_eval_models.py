@@ -8,7 +8,6 @@ import pytest
 
 from polymeter.core.errors import PlanError
 from polymeter.interop.lmms_eval import model_names as routes
-from polymeter.interop.lmms_eval import terms
 from polymeter.interop.lmms_eval.evaluation import LmmsEvalCommand, _prompts
 
 
@@ -28,13 +27,13 @@ from polymeter.interop.lmms_eval.evaluation import LmmsEvalCommand, _prompts
     ],
 )
 def test_models_of_transformers_and_of_endpoints_are_run_by_ours(name: str, told: dict[str, Any], found: Any) -> None:
-    model, arguments, note = terms.model_and_arguments(name, told, None)
+    model, arguments, note = routes.model_and_arguments(name, told, None)
     assert (model, arguments) == found
     assert note.startswith(f"Model {name!r} is run by Polymeter's {model.partition(':')[0]!r}.")
 
 
 def test_with_a_path_the_name_is_that_of_a_wrapper() -> None:
-    assert terms.model_and_arguments("qwen2_vl", {"pretrained": "x"}, "cpu", "mine.py") == (
+    assert routes.model_and_arguments("qwen2_vl", {"pretrained": "x"}, "cpu", "mine.py") == (
         "lmms:qwen2_vl",
         {"device": "cpu", "pretrained": "x"},
         "",
@@ -49,7 +48,7 @@ def test_a_server_is_started_apart() -> None:
 
 def test_an_unknown_model_is_refused_with_the_nearest() -> None:
     with pytest.raises(PlanError, match="There is no model 'qwen2_5_vll'") as caught:
-        terms.model_and_arguments("qwen2_5_vll", {}, None)
+        routes.model_and_arguments("qwen2_5_vll", {}, None)
     assert "'qwen2_5_vl'" in caught.value.hint
     assert "--model_path" in caught.value.hint
 

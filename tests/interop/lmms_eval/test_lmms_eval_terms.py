@@ -7,7 +7,7 @@ import re
 import pytest
 
 from polymeter.core.errors import PlanError
-from polymeter.interop.lmms_eval import terms
+from polymeter.interop.lmms_eval import evaluation as terms
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from polymeter.cli.main import main
 from polymeter.core.errors import PlanError
 from polymeter.interop.ulmeval import flags
-from polymeter.interop.ulmeval.outcome import shown
+from polymeter.interop.ulmeval.command import shown
 from tests.helpers.painting import PROMPTS, WORDS, drawn, studio
 
 # Every option of ULMEvalKit's run.py and evaluate.py.
@@ -39,7 +39,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize(("command", "options"), [("run", RUN), ("evaluate", EVALUATE)])
 def test_every_option_of_upstream_is_known(command: str, options: str) -> None:
-    known = {name for action in flags.make_parser(command)._actions for name in action.option_strings}
+    known = {name for flag in flags.TABLES[command].flags for name in flag.names}
     assert set(options.split()) <= known
     assert "--work_dir" in known
 

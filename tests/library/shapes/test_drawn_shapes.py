@@ -15,7 +15,7 @@ from tests.helpers.drawn_scenes import BACKGROUNDS, Drawn, draw, random_things
 
 pytest.importorskip("cv2")
 
-from polymeter.library.shapes.detector import find_shapes
+from polymeter.library.shapes.recognition import find_shapes
 from polymeter.metrics.colours import colour_name, lab
 
 ROUND_AND_ANGULAR = ["circle", "square", "triangle"]

@@ -73,7 +73,7 @@ def test_a_picture_that_is_taken_apart_goes_together_again(finer: int, backgroun
     layers = taken_apart(np.asarray(picture))
     assert layers.background == background
     assert len(layers.shapes) == 3
-    assert psnr(layers.picture(256, 256), picture, 100) > 45
+    assert psnr(layers.image(256, 256), picture, 100) > 45
 
 
 def test_a_change_of_colour_is_the_picture_drawn_in_that_colour() -> None:

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from polymeter.core.errors import PlanError, boundary
 from polymeter.core.systems import import_roots
 from polymeter.core.task import TaskSpec
 from polymeter.guests import contained, load_file, resolve
-from polymeter.guests.places import TASKS, task_file
+from polymeter.guests.places import task_file, trees
 from polymeter.guests.refs import FunctionRef
 from polymeter.guests.shims import switch_on_shims
 
@@ -25,7 +26,6 @@ _STRINGS = re.compile(r'("""|\'\'\')[\s\S]*?\1')
 _IMPORT = re.compile(
     r"^([ \t]*)(?:from[ \t]+(\.*[\w.]*)[ \t]+import[ \t]+([^\n#]*)|import[ \t]+([^\n#;]+))", re.MULTILINE
 )
-_TREE = TASKS.rstrip(".")
 
 
 def function_refs(value: Any) -> Iterator[FunctionRef]:
@@ -137,7 +137,7 @@ def _scan(file: Path, ours: frozenset[str]) -> tuple[frozenset[str], frozenset[P
         modules = [source] if source else [item.split(" as ")[0].strip() for item in plain.split(",")]
         for module in modules:
             top = module.partition(".")[0]
-            if module.startswith(_TREE):
+            if module.startswith(_task_trees()):
                 neighbours |= _from_tree(file, module, names if source else "")
                 continue
             sibling = file.parent / f"{top}.py"
@@ -148,6 +148,12 @@ def _scan(file: Path, ours: frozenset[str]) -> tuple[frozenset[str], frozenset[P
             elif not indent and not (file.parent / top).is_dir():
                 packages.add(top)
     return frozenset(packages), frozenset(neighbours - {file})
+
+
+@lru_cache(maxsize=1)
+def _task_trees() -> tuple[str, ...]:
+    """The packages of task folders. What a task takes from a tree of model wrappers is no part of it."""
+    return tuple(tree.rstrip(".") for tree in trees() if tree.endswith(".tasks."))
 
 
 def _from_tree(file: Path, module: str, names: str) -> set[Path]:

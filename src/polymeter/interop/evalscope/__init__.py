@@ -1,7 +1,7 @@
 """EvalScope 0.17: data adapters, custom models, ``evalscope.…`` imports, ``run_task`` and its command line."""
 
 from polymeter.core.registry import Target
-from polymeter.core.systems import ImportRoot, System
+from polymeter.core.systems import Command, ImportRoot, Scripts, System
 
 _HERE = "polymeter.interop.evalscope"
 _SHIM = f"{_HERE}.shim"
@@ -15,7 +15,12 @@ SYSTEM = System(
         "evalscope": ImportRoot(aliases=f"{_SHIM}.aliases:EVALSCOPE", refused=f"{_SHIM}.refused:EVALSCOPE"),
     },
     trees={"evalscope.benchmarks.": ("benchmark", "data_adapter", "filters", "utils")},
-    command=f"{_HERE}.command:evalscope",
-    command_name="evalscope",
+    command=Command(
+        "evalscope",
+        "Take EvalScope's command line: eval, version.",
+        f"{_HERE}.command:run_command",
+        modules={"evalscope": ("eval",), "evalscope.run": ("eval",), "evalscope.cli.cli": ()},
+    ),
+    scripts=Scripts(names=f"{_HERE}.tasks.guest:supplied_names"),
     library=f"{_HERE}.library",
 )

@@ -1,6 +1,6 @@
 """``TaskConfig``: an evaluation in the terms of EvalScope 0.17, from Python, YAML, JSON or a command line.
 
-It holds what was said, as it was said; ``polymeter.interop.evalscope.terms`` says what it means here.
+It holds what was said, as it was said. ``check`` refuses what cannot be done; ``evaluation`` says what the rest means.
 """
 
 from __future__ import annotations
@@ -17,9 +17,19 @@ from typing import Any
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.registries import MODELS
 from polymeter.core.secrets import HIDDEN, without_secrets
+from polymeter.interop.evalscope.flags import EVAL
 
 NO_KEY = "EMPTY"
 """What ``api_key`` holds when nobody has set it."""
+_CHOICES: Mapping[str, tuple[str, ...]] = {
+    "model_task": ("text_generation", "image_generation"),
+    "eval_type": ("checkpoint", "service", "custom"),
+    "stage": ("all", "infer", "review"),
+    "judge_strategy": ("auto", "rule", "llm", "llm_recall"),
+}
+_HUBS = ("modelscope", "huggingface", "local")
+_BACKENDS = ("Native", "OpenCompass", "VLMEvalKit", "RAGEval", "ThirdParty")
+_COLLECTION = "data_collection"
 _DICTS = ("model_args", "dataset_args", "generation_config", "judge_model_args", "eval_config")
 
 
@@ -202,6 +212,67 @@ def parse_task_config(task_cfg: Any) -> TaskConfig:
         f"A {type(task_cfg).__name__} is no task configuration.",
         hint="Give a TaskConfig, a dict, an argparse.Namespace, or the path of a YAML or JSON file.",
     )
+
+
+def check(config: TaskConfig) -> None:
+    """Refuse what cannot be done.
+
+    Raises:
+        PlanError: A field has a value that it cannot have, or asks for something that Polymeter does not do.
+    """
+    for name, known in _CHOICES.items():
+        value = getattr(config, name)
+        if value not in known:
+            hint = did_you_mean(str(value), known) or f"Known: {', '.join(known)}."
+            raise PlanError(f"There is no {name} {value!r}.", where=f"TaskConfig {name}", hint=hint)
+    notes_on_fields(config)
+    _check_backend(config)
+    if config.model_id in (None, "", ".", "..") or any(sign in str(config.model_id) for sign in "/\\"):
+        raise PlanError(
+            f"The model_id {config.model_id!r} cannot name a folder.",
+            where="TaskConfig model_id",
+            hint="Choose a word.",
+        )
+    if not config.datasets:
+        raise PlanError("No dataset is named.", where="TaskConfig datasets", hint="'polymeter tasks' lists them.")
+    if _COLLECTION in config.datasets:
+        raise PlanError(
+            "A collection of datasets cannot be run as one dataset.",
+            where="TaskConfig datasets",
+            hint="Name the datasets themselves; each has its own report.",
+        )
+    if config.dataset_hub and config.dataset_hub.lower() not in _HUBS:
+        hint = did_you_mean(config.dataset_hub.lower(), _HUBS) or f"Known: {', '.join(_HUBS)}."
+        raise PlanError(f"There is no dataset_hub {config.dataset_hub!r}.", where="TaskConfig dataset_hub", hint=hint)
+    if config.stage == "review" and not config.use_cache:
+        raise PlanError(
+            "The stage 'review' scores answers that are there already, and no folder with answers is named.",
+            where="TaskConfig stage",
+            hint="Name it with use_cache: the folder that the stage 'infer' or 'all' has written.",
+        )
+
+
+def notes_on_fields(config: TaskConfig) -> list[str]:
+    """What to say of fields that are set and have no effect.
+
+    Raises:
+        PlanError: if one is set that is refused.
+    """
+    return EVAL.notes_on({name: getattr(config, name) for name in FIELDS}, configuration="TaskConfig")
+
+
+def _check_backend(config: TaskConfig) -> None:
+    if config.eval_backend not in _BACKENDS:
+        hint = did_you_mean(str(config.eval_backend), _BACKENDS) or f"Known: {', '.join(_BACKENDS)}."
+        raise PlanError(
+            f"There is no eval_backend {config.eval_backend!r}.", where="TaskConfig eval_backend", hint=hint
+        )
+    if config.eval_backend != "Native" or config.eval_config:
+        raise PlanError(
+            "Other evaluation tools are not called from here: eval_backend must be Native, without eval_config.",
+            where="TaskConfig eval_backend",
+            hint="Run that tool itself. Polymeter has benchmarks of lmms-eval and EvalScope as its own tasks.",
+        )
 
 
 def _check_names(told: Mapping[str, Any]) -> None:

@@ -10,30 +10,25 @@ from __future__ import annotations
 
 import json
 import logging
-import shutil
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from polymeter.api.running import RunResult, evaluate
 from polymeter.api.scoring import score
-from polymeter.core.errors import PlanError
+from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.identity import canonical, fingerprint
 from polymeter.core.model import ModelSpec
 from polymeter.core.progress import Progress
 from polymeter.core.secrets import HIDDEN, hide_secrets, with_digests
 from polymeter.interop.evalscope import results as files
-from polymeter.interop.evalscope import terms
-from polymeter.interop.evalscope.config import TaskConfig, parse_task_config
-from polymeter.interop.evalscope.model_names import Chosen, choose_judge, choose_model, keys_set
+from polymeter.interop.evalscope.config import TaskConfig, check, notes_on_fields, parse_task_config
+from polymeter.interop.evalscope.model_names import Chosen, choose_judge, choose_model, judge_prompts, keys_set
 from polymeter.interop.evalscope.tasks.report import Report
 from polymeter.interop.evalscope.tasks.report_tables import gen_table
-from polymeter.store.export import read_samples
-from polymeter.store.files import replacing
 from polymeter.store.folder import RunFolder
 
 _LOGGER = logging.getLogger("polymeter")
@@ -90,7 +85,7 @@ def evaluate_evalscope(
         DataError: A dataset cannot be opened; nothing was spent.
     """
     config = parse_task_config(task_cfg)
-    terms.check(config)
+    check(config)
     chosen, judge = choose_model(config), choose_judge(config)
     root = work_folder(config, stamp)
     job = _Job(config, chosen, judge, root, progress, typed, places)
@@ -98,7 +93,7 @@ def evaluate_evalscope(
     with keys_set(chosen, judge), _logged(root / "logs" / "eval_log.log", secrets, is_debug=config.debug):
         config.dump_yaml(root / "configs")
         run = job.run()
-        reports = _write(run.folder, root, config) if run.results else {}
+        reports = files.write_files(run.folder, root, config) if run.results else {}
         table = gen_table(report_list=_sorted(reports), add_overall_metric=True) if reports else ""
         notes = tuple(_notes(config, run, reports))
         for text in (*notes, table):
@@ -130,6 +125,45 @@ def time_stamp() -> str:
     return time.strftime("%Y%m%d_%H%M%S")
 
 
+def run_options(config: TaskConfig, chosen: Chosen) -> dict[str, Any]:
+    """Options of the run, except where it goes; those that are not said are absent."""
+    told: dict[str, Any] = {
+        "limit": config.limit,
+        "seed": config.seed,
+        "generation": config.generation_config or None,
+        "batch_size": config.eval_batch_size,
+        "concurrency": config.eval_batch_size,
+        "timeout_s": config.timeout,
+        "dialect_options": {"adapter": adapter_options(config, chosen)},
+    }
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def adapter_options(config: TaskConfig, chosen: Chosen) -> dict[str, Any]:
+    """Options of the run for its data adapters; those that are not said are absent."""
+    told = {
+        "dataset_args": {name: config.dataset_args[name] for name in config.datasets if name in config.dataset_args},
+        "judge_strategy": config.judge_strategy,
+        "judge_model_args": judge_prompts(config),
+        "eval_type": chosen.eval_type,
+        "dataset_hub": (config.dataset_hub or "").lower(),
+        "dataset_dir": config.dataset_dir or "",
+        "model_id": config.model_id or "",
+        "analysis_report": config.analysis_report,
+        "predict_only": config.stage == "infer",
+    }
+    return {name: value for name, value in told.items() if value}
+
+
+def notes(config: TaskConfig) -> Iterator[str]:
+    """What to say of fields that have no effect."""
+    for name in config.dataset_args:
+        if name not in config.datasets:
+            hint = did_you_mean(name, config.datasets)
+            yield f"dataset_args of {name!r} have no effect: it is none of the datasets. {hint}".strip()
+    yield from notes_on_fields(config)
+
+
 @dataclass(frozen=True, slots=True)
 class _Job:
     """One evaluation: what is run, and in which run folder."""
@@ -144,7 +178,7 @@ class _Job:
 
     def run(self) -> RunResult:
         """Ask and score; or score answers that are there already, where only the scoring is another one."""
-        options = terms.run_options(self.config, self.chosen)
+        options = run_options(self.config, self.chosen)
         asked, scored = self._asked(options), self._scored(options)
         target = RunFolder(self.root / f"run_{asked}_{scored}")
         source = self._source(target, asked)
@@ -220,47 +254,12 @@ def _is_whole(run: RunFolder) -> bool:
     return manifest["status"] == "complete" and not manifest.get("n_failed")
 
 
-def _write(run: RunFolder, root: Path, config: TaskConfig) -> dict[str, Report]:
-    """EvalScope's files, in place of those of an earlier scoring; gives the reports."""
-    model_id = str(config.model_id)
-    made, reports = run.artifacts / "reports", root / "reports"
-    for name in run.read_results()["tasks"]:
-        subsets = _write_lines(
-            root / "predictions" / model_id, name, files.prediction_records(read_samples(run, name), model_id)
-        )
-        if config.stage != "infer":
-            folder = root / "reviews" / model_id
-            scored = _write_lines(folder, name, files.review_records(read_samples(run, name), model_id))
-            for subset in subsets - scored:
-                (folder / files.file_name(name, subset)).unlink(missing_ok=True)
-            (reports / model_id / f"{name}.json").unlink(missing_ok=True)
-    if made.is_dir():
-        shutil.copytree(made, reports, dirs_exist_ok=True)
-    return {
-        name: Report.as_written(made / model_id / f"{name}.json")
-        for name in config.datasets
-        if (made / model_id / f"{name}.json").is_file()
-    }
-
-
-def _write_lines(folder: Path, dataset: str, records: Iterable[tuple[str, dict[str, Any]]]) -> set[str]:
-    """One file for each subset, whose records follow one another; gives the subsets."""
-    subsets = set()
-    for subset, lines in groupby(records, key=lambda pair: pair[0]):
-        subsets.add(subset)
-        with replacing(folder / files.file_name(dataset, subset)) as file:
-            for _, record in lines:
-                file.write(json.dumps(record, ensure_ascii=False))
-                file.write("\n")
-    return subsets
-
-
 def _sorted(reports: Mapping[str, Report]) -> list[Report]:
     return sorted(reports.values(), key=lambda report: (report.model_name, report.dataset_name))
 
 
 def _notes(config: TaskConfig, run: RunResult, reports: Mapping[str, Report]) -> Iterator[str]:
-    yield from terms.notes(config)
+    yield from notes(config)
     if run.results and config.stage != "infer":
         for name in run.results["tasks"]:
             if name not in reports:

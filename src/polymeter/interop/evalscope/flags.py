@@ -1,89 +1,98 @@
-"""The options of ``polymeter evalscope eval``: EvalScope 0.17's, and ours that say where things are."""
+"""The flags of ``polymeter evalscope eval``: EvalScope 0.17's, each a field of ``TaskConfig``, and ours that say where
+things are. What is noted or refused of a field holds for it wherever a configuration comes from.
+"""
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Mapping
 from typing import Any
 
-from polymeter.cli.foreign import Parser, json_object, spelled
-from polymeter.cli.pairs import parse_pairs
+from polymeter.cli.foreign_flags import Flag, FlagTable, as_paths
+from polymeter.cli.pairs import parse_places
 
-WHERE = "polymeter evalscope eval"
-_TEXT, _INT, _FLOAT, _SWITCH, _NAMES, _MAPPING = "text", "int", "float", "switch", "names", "mapping"
-_FLAGS: Mapping[str, tuple[str, str]] = {
-    "model": (_TEXT, "a checkpoint's id or folder, the model's name at --api-url, or a spec such as mock or hf:ID"),
-    "model_id": (_TEXT, "its name in reports; default: the last part of --model"),
-    "model_args": (_MAPPING, "arguments of the model: key=value,… or a JSON object"),
-    "model_task": (_TEXT, "text_generation or image_generation"),
-    "chat_template": (_TEXT, "a Jinja template, or the file of one"),
-    "datasets": (_NAMES, "benchmarks, parted by blanks"),
-    "dataset_args": (_MAPPING, "by benchmark: what it should do otherwise; a JSON object"),
-    "dataset_dir": (_TEXT, "where a hub's files are kept"),
-    "dataset_hub": (_TEXT, "whose ids dataset ids are: modelscope or huggingface"),
-    "generation_config": (_MAPPING, "generation settings: key=value,… or a JSON object"),
-    "eval_type": (_TEXT, "checkpoint or service"),
-    "eval_backend": (_TEXT, "Native"),
-    "eval_config": (_TEXT, "refused: configurations of other tools"),
-    "stage": (_TEXT, "all, infer (ask and score nothing) or review (score, and ask no model)"),
-    "limit": (_FLOAT, "records of each subset; below 1 a share"),
-    "eval_batch_size": (_INT, "requests in a batch, or in flight at an endpoint; default: found by trying"),
-    "use_cache": (_TEXT, "a work folder to go on in"),
-    "work_dir": (_TEXT, "where work folders go; default ./outputs"),
-    "ignore_errors": (_SWITCH, "end with code 0 although samples failed"),
-    "debug": (_SWITCH, "show tracebacks"),
-    "dry_run": (_SWITCH, "refused: see 'polymeter check --prompts'"),
-    "seed": (_INT, "seed of the run; default 42"),
-    "api_url": (_TEXT, "an OpenAI-compatible endpoint"),
-    "api_key": (_TEXT, "its key, which reaches no file; better: the variable EVALSCOPE_API_KEY"),
-    "timeout": (_FLOAT, "deadline of a request, in seconds"),
-    "stream": (_SWITCH, "accepted, without effect"),
-    "judge_strategy": (_TEXT, "auto, rule, llm or llm_recall"),
-    "judge_model_args": (_MAPPING, "the judge: api_url, api_key, model_id, and its prompts; a JSON object"),
-    "judge_worker_num": (_INT, "accepted, without effect"),
-    "analysis_report": (_SWITCH, "the judge writes an analysis into each report"),
-    "template_type": (_TEXT, "refused: without effect in EvalScope too"),
-    "mem_cache": (_SWITCH, "refused: without effect in EvalScope too"),
-}
-_PLACES: Mapping[str, str] = {
-    "include_path": "a folder of benchmarks (repeatable)",
-    "data": "ID=PATH: local files in place of a dataset (repeatable)",
-    "weights": "ID=PATH: local files in place of a model id (repeatable)",
-}
-_TYPES: Mapping[str, type] = {_TEXT: str, _INT: int, _FLOAT: float, _MAPPING: str}
+_NO_EFFECT_THERE = "it has no effect in EvalScope either"
+
+EVAL = FlagTable(
+    "polymeter evalscope eval",
+    "Measure a model on datasets with the options of EvalScope 0.17, and ours that say where things are.",
+    (
+        Flag("model", "text", "a checkpoint's id or folder, the model's name at --api-url, or a spec such as hf:ID"),
+        Flag("model_id", "text", "its name in reports; default: the last part of --model"),
+        Flag("model_args", "mapping", "arguments of the model: key=value,… or a JSON object"),
+        Flag("model_task", "text", "text_generation or image_generation"),
+        Flag("chat_template", "text", "a Jinja template, or the file of one"),
+        Flag("datasets", "names", "benchmarks, separated by spaces"),
+        Flag("dataset_args", "mapping", "by benchmark: what it should do otherwise; a JSON object"),
+        Flag("dataset_dir", "text", "where a hub's files are kept"),
+        Flag("dataset_hub", "text", "whose ids dataset ids are: modelscope or huggingface"),
+        Flag("generation_config", "mapping", "generation settings: key=value,… or a JSON object"),
+        Flag("eval_type", "text", "checkpoint or service"),
+        Flag("eval_backend", "text", "Native; other evaluation tools are not called from here"),
+        Flag("eval_config", "text", "a configuration of another evaluation tool, which is not called from here"),
+        Flag("stage", "text", "all, infer (ask and score nothing) or review (score, and ask no model)"),
+        Flag("limit", "float", "records of each subset; below 1 a share"),
+        Flag("eval_batch_size", "int", "requests in a batch, or in flight at an endpoint; default: found by trying"),
+        Flag("use_cache", "text", "a work folder to go on in"),
+        Flag("work_dir", "text", "where work folders go; default ./outputs"),
+        Flag("ignore_errors", "switch", "end with code 0 although samples failed"),
+        Flag("debug", "switch", "show tracebacks"),
+        Flag("seed", "int", "seed of the run; default 42"),
+        Flag("api_url", "text", "an OpenAI-compatible endpoint"),
+        Flag("api_key", "text", "its key, which reaches no file; better: the variable EVALSCOPE_API_KEY"),
+        Flag("timeout", "float", "deadline of a request, in seconds"),
+        Flag("judge_strategy", "text", "auto, rule, llm or llm_recall"),
+        Flag("judge_model_args", "mapping", "the judge: api_url, api_key, model_id, and its prompts; a JSON object"),
+        Flag("analysis_report", "switch", "the judge writes an analysis into each report"),
+        Flag("stream", "switch", "answers are the same, and nothing here is measured token by token", "noted", False),
+        Flag(
+            "judge_worker_num",
+            "int",
+            "how many judge calls run at a time is found out, up to eval_batch_size",
+            "noted",
+            1,
+        ),
+        Flag("template_type", "text", f"{_NO_EFFECT_THERE}; chat_template takes a Jinja template", "refused"),
+        Flag("mem_cache", "switch", f"{_NO_EFFECT_THERE}; use_cache names a folder to go on in", "refused", False),
+        Flag("outputs", "text", f"{_NO_EFFECT_THERE}; work_dir says where results go", "refused"),
+        Flag(
+            "dry_run",
+            "switch",
+            "'polymeter check --prompts' shows what a benchmark asks, without a model",
+            "refused",
+            False,
+        ),
+        Flag(
+            "include_path",
+            "repeated",
+            "a folder of benchmarks (repeatable)",
+            sets="include_paths",
+            convert=as_paths,
+            is_ours=True,
+        ),
+        Flag(
+            "data",
+            "repeated",
+            "ID=PATH: local files in place of a dataset (repeatable)",
+            convert=parse_places,
+            is_ours=True,
+        ),
+        Flag(
+            "weights",
+            "repeated",
+            "ID=PATH: local files in place of a model id (repeatable)",
+            convert=parse_places,
+            is_ours=True,
+        ),
+    ),
+)
 
 
-def make_parser() -> Parser:
-    """The parser. Options that are not given are absent from what it parses."""
-    parser = Parser(prog=WHERE, argument_default=argparse.SUPPRESS, allow_abbrev=False, description=__doc__)
-    for key, (kind, text) in _FLAGS.items():
-        if kind == _SWITCH:
-            parser.add_argument(*spelled(key), dest=key, action="store_true", help=text)
-        elif kind == _NAMES:
-            parser.add_argument(*spelled(key), dest=key, nargs="+", help=text)
-        else:
-            parser.add_argument(*spelled(key), dest=key, type=_TYPES[kind], help=text)
-    ours = parser.add_argument_group("Polymeter's own")
-    for key, text in _PLACES.items():
-        ours.add_argument(*spelled(key), dest=key, action="append", metavar="PLACE", help=text)
-    return parser
-
-
-def parse(words: list[str]) -> tuple[dict[str, Any], dict[str, list[str]]]:
-    """The fields of a ``TaskConfig`` that were given, and our own options.
+def parse(words: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The fields of a ``TaskConfig`` that were given, and options of the run that say where things are.
 
     Raises:
-        PlanError: An unknown option (the nearest known one is named), or a value of the wrong form.
+        PlanError: if there is an unknown flag (the nearest known one is named), or a value has the wrong form.
     """
-    known = [name for key in (*_FLAGS, *_PLACES) for name in spelled(key)]
-    given = vars(make_parser().parse_all(words, known))
-    places = {key: given.pop(key) for key in _PLACES if key in given}
-    for key, (kind, _) in _FLAGS.items():
-        if kind == _MAPPING and key in given:
-            given[key] = _mapping(given[key], spelled(key)[0])
-    return given, places
-
-
-def _mapping(text: str, option: str) -> dict[str, Any]:
-    """A JSON object, or ``key=value,…``."""
-    return json_object(text, option) if text.lstrip().startswith("{") else parse_pairs([text], option)
+    given = EVAL.parse(words)
+    ours = {flag.key for flag in EVAL.flags if flag.is_ours}
+    fields = {key: value for key, value in given.items() if key not in ours}
+    return fields, EVAL.options({key: value for key, value in given.items() if key in ours})

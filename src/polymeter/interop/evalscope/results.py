@@ -1,4 +1,5 @@
-"""EvalScope's prediction and review files, made from the samples of a run folder: one line for each sample.
+"""EvalScope's prediction and review files, made from the samples of a run folder: one line for each sample; and its
+reports, copied from there.
 
 A prediction is what the model gave, in the form of an OpenAI response; a review is the same with how each answer was
 scored. A sample without an answer has no line in either, one that could not be scored none among the reviews; the run
@@ -9,11 +10,64 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from pathlib import Path
 from typing import Any
+
+from polymeter.interop.evalscope.config import TaskConfig
+from polymeter.interop.evalscope.tasks.report import Report
+from polymeter.store.export import read_samples
+from polymeter.store.files import replacing
+from polymeter.store.folder import RunFolder
 
 Sample = Mapping[str, Any]
 _ROLE = "model"
+
+
+def write_files(run: RunFolder, root: Path, config: TaskConfig) -> dict[str, Report]:
+    """Write EvalScope's files, in place of those of an earlier scoring.
+
+    Args:
+        run: The run folder.
+        root: The work folder.
+        config: What was evaluated.
+
+    Returns:
+        The report of each dataset that has one.
+    """
+    model_id = str(config.model_id)
+    made, reports = run.artifacts / "reports", root / "reports"
+    for name in run.read_results()["tasks"]:
+        subsets = _write_lines(
+            root / "predictions" / model_id, name, prediction_records(read_samples(run, name), model_id)
+        )
+        if config.stage != "infer":
+            folder = root / "reviews" / model_id
+            scored = _write_lines(folder, name, review_records(read_samples(run, name), model_id))
+            for subset in subsets - scored:
+                (folder / file_name(name, subset)).unlink(missing_ok=True)
+            (reports / model_id / f"{name}.json").unlink(missing_ok=True)
+    if made.is_dir():
+        shutil.copytree(made, reports, dirs_exist_ok=True)
+    return {
+        name: Report.as_written(made / model_id / f"{name}.json")
+        for name in config.datasets
+        if (made / model_id / f"{name}.json").is_file()
+    }
+
+
+def _write_lines(folder: Path, dataset: str, records: Iterable[tuple[str, dict[str, Any]]]) -> set[str]:
+    """One file for each subset, whose records follow one another; gives the subsets."""
+    subsets = set()
+    for subset, lines in groupby(records, key=lambda pair: pair[0]):
+        subsets.add(subset)
+        with replacing(folder / file_name(dataset, subset)) as file:
+            for _, record in lines:
+                file.write(json.dumps(record, ensure_ascii=False))
+                file.write("\n")
+    return subsets
 
 
 def file_name(dataset: str, subset: str) -> str:

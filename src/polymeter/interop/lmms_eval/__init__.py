@@ -4,7 +4,7 @@ Its task YAML is Polymeter's own format (``polymeter.formats.task_yaml``); ``tas
 """
 
 from polymeter.core.registry import Target
-from polymeter.core.systems import ImportRoot, System
+from polymeter.core.systems import Command, ImportRoot, Scripts, System
 
 _HERE = "polymeter.interop.lmms_eval"
 _SHIM = f"{_HERE}.shim"
@@ -21,6 +21,7 @@ SYSTEM = System(
             "A model wrapper written for lmms-eval: a subclass of lmms in a file or package",
             ("text", "image", "audio", "video"),
             ("generate", "loglikelihood"),
+            read_args=f"{_HERE}.models.arguments:simple_parse_args_string",
         ),
     },
     import_roots={
@@ -35,9 +36,14 @@ SYSTEM = System(
         "models.chat.": "Wrappers of lmms-eval itself do not come with Polymeter: put its file in simple/ or chat/, "
         "side by side.",
     },
-    command=f"{_HERE}.command:lmms_eval",
-    command_name="lmms-eval",
-    modules={"lmms_eval": f"{_HERE}.command:run_module", "lm_eval": f"{_HERE}.command:run_module"},
+    command=Command(
+        "lmms-eval",
+        "Take lmms-eval's command line: eval (or options alone), tasks, models, power, version.",
+        f"{_HERE}.command:run_command",
+        modules={"lmms_eval": (), "lm_eval": ()},
+        python_options={"--model-path": "--model_path", "--include-path": "--include_path"},
+    ),
+    scripts=Scripts(wrappers=f"{_HERE}.command:load_wrappers"),
     extensions={
         "task_yaml.class_task": f"{_HERE}.tasks.class_task:class_task",
     },

@@ -1,17 +1,20 @@
-"""``polymeter lmms-eval``: lmms-eval's own command line, as it is."""
+"""``polymeter lmms-eval``: lmms-eval's own command line, as it is.
+
+``flags`` has its flags; here they become an evaluation, a listing or a power analysis.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from polymeter.cli.foreign import Parser
-from polymeter.cli.state import State, state_of
+from polymeter.cli.foreign import Subcommands, asks_for_help
+from polymeter.cli.state import State
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.interop.lmms_eval import flags
 
@@ -21,42 +24,39 @@ if TYPE_CHECKING:
 _INTERRUPTED = 130
 _QUIET = ("WARNING", "ERROR", "CRITICAL")
 _LEVELS = ("TRACE", "DEBUG", "INFO", "SUCCESS", *_QUIET)
-_LISTINGS = ("list", "list_groups", "list_tags", "list_subtasks")
-_MISSING = {
-    "ui": "'polymeter run' writes a page that shows every sample",
-    "tui": "'polymeter run' writes a page that shows every sample",
-    "serve": "call polymeter.evaluate() from your own server",
-    "mcp": "call polymeter.evaluate() from your own server",
-}
 
 
-def lmms_eval(context: typer.Context) -> int:
-    """Take lmms-eval's command line: eval (or options alone), tasks, models, power, version."""
-    return run_words(state_of(context), list(context.args))
-
-
-def run_words(state: State, words: list[str]) -> int:
+def run_command(state: State, words: list[str]) -> int:
     """Run a command of lmms-eval.
 
     Raises:
-        PlanError: There is no such command, or it cannot run as asked for.
+        PlanError: if there is no such command, or it cannot run as asked for.
     """
-    command = words[0] if words and not words[0].startswith("-") else "eval"
-    rest = words[1:] if words[:1] == [command] else words
-    if command in _MISSING:
-        raise PlanError(f"There is no {command!r} here.", where=flags.WHERE, hint=f"{_MISSING[command]}.")
-    commands = {"eval": _eval, "tasks": _tasks, "models": _models, "power": _power, "version": _version}
-    if command not in commands:
-        hint = did_you_mean(command, commands) or f"Known: {', '.join(commands)}."
-        raise PlanError(f"There is no command {command!r}.", where=flags.WHERE, hint=hint)
-    return commands[command](state, rest)
+    return _COMMANDS.run(state, words)
+
+
+def load_wrappers(path: str) -> None:
+    """Load model wrappers, so that the names that they register are known: ``polymeter python --model-path``.
+
+    Args:
+        path: A file, a package folder, a folder of files, or a module's dotted name.
+
+    Raises:
+        PlanError: if there is no such place, or its code fails to load.
+    """
+    from polymeter.guests import contained
+    from polymeter.guests.imports import GUEST_LOCK
+    from polymeter.interop.lmms_eval.models.loading import load_place
+
+    with GUEST_LOCK, contained():
+        load_place(path)
 
 
 def _eval(state: State, words: list[str]) -> int:
-    if not words or {"-h", "--help"} & set(words):
-        flags.make_parser().print_help()
+    if not words or asks_for_help(words):
+        flags.EVAL.print_help()
         return 0
-    given = flags.parse(words)
+    given = flags.EVAL.parse(words)
     codes = []
     for configured, where in _configurations(given):
         with _environment(configured.pop("env", None), where):
@@ -67,9 +67,8 @@ def _eval(state: State, words: list[str]) -> int:
 
 
 def _evaluate(state: State, given: dict[str, Any]) -> int:
-    for note in flags.notes_on(given):
-        typer.echo(note, err=True)
-    options = {**flags.defaults(), **given}
+    _say(flags.EVAL.notes_on(given))
+    options = {**flags.EVAL.defaults, **given}
     if options["verbosity"].upper() not in _LEVELS:
         hint = did_you_mean(options["verbosity"].upper(), _LEVELS) or f"Known: {', '.join(_LEVELS)}."
         raise PlanError(f"There is no verbosity {options['verbosity']!r}.", where="--verbosity", hint=hint)
@@ -78,7 +77,7 @@ def _evaluate(state: State, given: dict[str, Any]) -> int:
         raise PlanError("No task is named.", where="--tasks", hint="'polymeter lmms-eval tasks list' lists them.")
     if options["power_analysis"]:
         return _analyse(options)
-    if options["tasks"] in _LISTINGS:
+    if options["tasks"] in flags.LISTINGS:
         return _list(options["tasks"].removeprefix("list").lstrip("_") or "list", options["include_path"])
     return _measure(state, options, given)
 
@@ -105,8 +104,7 @@ def _measure(state: State, options: dict[str, Any], given: Mapping[str, Any]) ->
 
 
 def _show_files(result: LmmsEvalResult) -> None:
-    for note in result.notes:
-        typer.echo(note, err=True)
+    _say(result.notes)
     for path in result.files:
         typer.echo(f"written  {path}")
 
@@ -139,16 +137,17 @@ def _configurations(given: dict[str, Any]) -> list[tuple[dict[str, Any], str]]:
 def _checked(run: Any, where: str) -> dict[str, Any]:
     if not isinstance(run, Mapping):
         raise PlanError("A configuration must be a mapping of options.", where=where)
-    found: dict[str, Any] = {}
+    by_key = flags.EVAL.by_key
+    options: dict[str, Any] = {}
     for key, value in run.items():
         if key == "env":
-            found[key] = value
-        elif key in flags.BY_KEY and key != "config":
-            found[key] = flags.check_type(key, value, where)
+            options[key] = value
+        elif key in by_key and key != "config":
+            options[key] = by_key[key].configured(value, where)
         else:
-            hint = did_you_mean(str(key), [*flags.BY_KEY, "env"], n=1) or f"Known: {', '.join(sorted(flags.BY_KEY))}."
+            hint = did_you_mean(str(key), [*by_key, "env"], n=1) or f"Known: {', '.join(sorted(by_key))}."
             raise PlanError(f"There is no option {key!r}.", where=where, hint=hint)
-    return found
+    return options
 
 
 def _environment(values: Any, where: str) -> AbstractContextManager[None]:
@@ -161,13 +160,12 @@ def _environment(values: Any, where: str) -> AbstractContextManager[None]:
 
 
 def _tasks(state: State, words: list[str]) -> int:
-    parser = Parser(prog=f"{flags.WHERE} tasks")
-    actions = ["list", "groups", "subtasks", "tags", *_LISTINGS[1:]]
-    parser.add_argument("action", nargs="?", default="list", choices=actions)
-    parser.add_argument("--include-path", "--include_path", dest="include_path")
-    parser.add_argument("--verbosity")
-    told = parser.parse_args(words)
-    return _list(told.action.removeprefix("list_"), told.include_path)
+    if asks_for_help(words):
+        flags.TASKS.print_help()
+        return 0
+    given = flags.TASKS.parse(words)
+    _say(flags.TASKS.notes_on(given))
+    return _list(given["action"].removeprefix("list_"), given.get("include_path"))
 
 
 def _list(what: str, include_path: str | None) -> int:
@@ -186,9 +184,10 @@ def _models(state: State, words: list[str]) -> int:
     from polymeter.cli.models import models
     from polymeter.interop.lmms_eval.models.loading import known_wrappers
 
-    parser = Parser(prog=f"{flags.WHERE} models")
-    parser.add_argument("--aliases", action="store_true")
-    parser.parse_args(words)
+    if asks_for_help(words):
+        flags.MODELS.print_help()
+        return 0
+    _say(flags.MODELS.notes_on(flags.MODELS.parse(words)))
     code = models()
     wrappers = known_wrappers()
     if wrappers:
@@ -203,16 +202,76 @@ def _version(state: State, words: Sequence[str]) -> int:
     return 0
 
 
+def _say(notes: Iterable[str]) -> None:
+    for note in notes:
+        typer.echo(note, err=True)
+
+
 def _power(state: State, words: list[str]) -> int:
-    if {"-h", "--help"} & set(words):
-        flags.make_parser().print_help()
+    if asks_for_help(words):
+        flags.EVAL.print_help()
         return 0
     spelled = [word.replace("--include-path", "--include_path") for word in words]
-    return _analyse({**flags.defaults(), **flags.parse(spelled)})
+    return _analyse({**flags.EVAL.defaults, **flags.EVAL.parse(spelled)})
 
 
 def _analyse(options: Mapping[str, Any]) -> int:
-    from polymeter.interop.lmms_eval.power import report
-
-    typer.echo("\n".join(report(options)))
+    typer.echo("\n".join(_power_report(options)))
     return 0
+
+
+def _power_report(options: Mapping[str, Any]) -> Iterator[str]:
+    """How many samples a difference between two models needs, and whether the tasks have as many.
+
+    Raises:
+        PlanError: if an option is out of its range, or a task cannot be opened.
+    """
+    from polymeter.stats import achieved_power, detectable_effect, needed_samples
+    from polymeter.stats.power import STD
+
+    effect, power = options["effect_size"], options["power"]
+    shape = {
+        "std_a": STD if options["std_a"] is None else options["std_a"],
+        "std_b": STD if options["std_b"] is None else options["std_b"],
+        "correlation": options["correlation"],
+        "alpha": options["alpha"],
+    }
+    try:
+        needed = needed_samples(effect, power=power, **shape)
+    except ValueError as error:
+        raise PlanError(str(error), where="--power-analysis") from None
+    yield f"To show a difference of {effect:.1%} with {power:.0%} power takes {needed:,} samples"
+    yield (
+        f"(paired, two-sided, alpha {shape['alpha']:g}, correlation {shape['correlation']:g}, standard deviations "
+        f"{shape['std_a']:g} and {shape['std_b']:g})."
+    )
+    for name, n_samples in _sizes(options):
+        reached = achieved_power(effect, n_samples, **shape)
+        least = detectable_effect(n_samples, power=power, **shape)
+        enough = "enough" if reached >= power else "too few"
+        yield f"{name}: {n_samples:,} samples, {enough}: {reached:.1%} power, shows {least:.1%} and more"
+
+
+def _sizes(options: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """Names of the tasks, and how many samples each has."""
+    if not options["tasks"]:
+        return
+    from polymeter.api.trying import open_named
+    from polymeter.interop.lmms_eval.evaluation import patterns_and_paths
+
+    patterns, paths = patterns_and_paths(options["tasks"], options["include_path"])
+    for task in open_named(patterns, paths):
+        yield task.spec.name, len(task.samples)
+
+
+_COMMANDS = Subcommands(
+    flags.PROGRAM,
+    {"eval": _eval, "tasks": _tasks, "models": _models, "power": _power, "version": _version},
+    elsewhere={
+        "ui": "'polymeter run' writes a page that shows every sample",
+        "tui": "'polymeter run' writes a page that shows every sample",
+        "serve": "call polymeter.evaluate() from your own server",
+        "mcp": "call polymeter.evaluate() from your own server",
+    },
+    default="eval",
+)

@@ -1,26 +1,35 @@
-"""Evaluating as lmms-eval does: its options in, its result and sample files out, beside our run folder."""
+"""Evaluating as lmms-eval does: its options in, its result and sample files out, beside our run folder.
+
+What its options mean here (argument strings, seeds, tasks, times) is here too; which model a name means is in
+``model_names``.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone, tzinfo
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from polymeter.api.running import RunResult, evaluate
+from polymeter.api.tasks import build_catalog
 from polymeter.core.errors import PlanError
 from polymeter.core.identity import fingerprint
 from polymeter.core.model import Model
 from polymeter.core.progress import Progress
 from polymeter.core.secrets import hide_secrets, without_secrets
-from polymeter.interop.lmms_eval import result_samples as sample_files
 from polymeter.interop.lmms_eval import results as files
-from polymeter.interop.lmms_eval import terms
+from polymeter.interop.lmms_eval.model_names import model_and_arguments
+from polymeter.interop.lmms_eval.models.arguments import simple_parse_args_string
 from polymeter.interop.lmms_eval.results import CommandFacts
-from polymeter.store.export import read_samples
-from polymeter.store.files import replacing, write_json
 from polymeter.store.folder import RunFolder
+
+Seeds = tuple[int | None, int | None, int | None, int | None]
+DEFAULT_SEEDS: Seeds = (0, 1234, 1234, 1234)
+DEFAULT_ZONE = "Asia/Singapore"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +56,7 @@ class LmmsEvalCommand:
     include_path: str | Sequence[str] | None = None
     gen_kwargs: str = ""
     reasoning_tags: str | None = None
-    timezone: str = terms.DEFAULT_ZONE
+    timezone: str = DEFAULT_ZONE
     predict_only: bool = False
     seed: str = "0,1234,1234,1234"
     process_with_media: bool = False
@@ -93,12 +102,12 @@ def evaluate_lmms_eval(
         DataError: A dataset cannot be opened; nothing was spent.
     """
     _check(command)
-    stamp = terms.time_stamp(command.timezone)
-    seeds = terms.parse_seeds(command.seed)
-    patterns, include_paths = terms.patterns_and_paths(command.tasks, command.include_path)
-    arguments = terms.parse_arguments(command.model_args, "--model_args")
+    stamp = time_stamp(command.timezone)
+    seeds = parse_seeds(command.seed)
+    patterns, include_paths = patterns_and_paths(command.tasks, command.include_path)
+    arguments = parse_arguments(command.model_args, "--model_args")
     name, model_args, note = (
-        terms.model_and_arguments(command.model, arguments, command.device, command.model_path or "")
+        model_and_arguments(command.model, arguments, command.device, command.model_path or "")
         if model is None
         else (command.model, {}, "")
     )
@@ -123,9 +132,7 @@ def evaluate_lmms_eval(
     written: tuple[Path, ...] = ()
     if folder is not None and run.results:
         has_samples = command.log_samples or command.predict_only
-        written = write_lmms_eval_files(
-            run.folder, folder, facts, has_samples=has_samples, baseline=command.baseline or ""
-        )
+        written = files.write_files(run.folder, folder, facts, has_samples=has_samples, baseline=command.baseline or "")
     notes = [note, _seed_note(seeds)]
     return LmmsEvalResult(run, written, tuple(text for text in notes if text), facts)
 
@@ -145,44 +152,8 @@ def lmms_eval_document(result: LmmsEvalResult, *, has_samples: bool = True) -> d
     results = run.read_results()
     document = files.results_document(run.read_manifest(), results, result.facts)
     if has_samples:
-        document["samples"] = {
-            name: _with_docs(run, name, _records(run, name, task)) for name, task in results["tasks"].items()
-        }
+        document["samples"] = files.samples_with_docs(run, results)
     return document
-
-
-def write_lmms_eval_files(
-    run: RunFolder, folder: Path, facts: CommandFacts, *, has_samples: bool = False, baseline: str = ""
-) -> tuple[Path, ...]:
-    """Write lmms-eval's files for a finished run.
-
-    Args:
-        run: The run folder.
-        folder: Where the files go.
-        facts: The command.
-        has_samples: Whether samples are written too.
-        baseline: A sample file, or a folder of them, to compare with; empty for none.
-
-    Raises:
-        PlanError: The run is not finished, or the baseline cannot be read.
-    """
-    results = run.read_results()
-    written: list[Path] = []
-    hashes: dict[str, str] = {}
-    for name, task in results["tasks"].items() if has_samples else ():
-        path = sample_files.samples_file(folder, facts.stamp, name)
-        with replacing(path) as file:
-            for record in _records(run, name, task):
-                file.write(json.dumps(record, ensure_ascii=False))
-                file.write("\n")
-        hashes[name] = sample_files.task_hash(lambda name=name: read_samples(run, name))  # type: ignore[misc]
-        written.append(path)
-    document = files.results_document(run.read_manifest(), results, facts, hashes)
-    for name, task in results["tasks"].items() if baseline else ():
-        document["results"][name] |= _paired(run, name, task, Path(baseline))
-    path = files.results_file(folder, facts.stamp)
-    write_json(path, document)
-    return (path, *written)
 
 
 def _check(command: LmmsEvalCommand) -> None:
@@ -203,7 +174,7 @@ def _check(command: LmmsEvalCommand) -> None:
         raise PlanError("The comparison goes into the results file.", where="--baseline", hint="Name an --output_path.")
 
 
-def _options(command: LmmsEvalCommand, seeds: terms.Seeds) -> dict[str, Any]:
+def _options(command: LmmsEvalCommand, seeds: Seeds) -> dict[str, Any]:
     """Our options for a command; those that it does not name keep their defaults."""
     yaml = {
         "repeats": command.repeats if command.repeats > 1 else None,
@@ -217,10 +188,10 @@ def _options(command: LmmsEvalCommand, seeds: terms.Seeds) -> dict[str, Any]:
         "limit": None if command.limit == -1 else command.limit,
         "offset": command.offset or None,
         "seed": next((seed for seed in seeds if seed is not None), 0),
-        "generation": terms.parse_generation(command.gen_kwargs) or None,
+        "generation": parse_generation(command.gen_kwargs) or None,
         "num_fewshot": command.num_fewshot,
-        "system_prompt": terms.read_text(command.system_instruction) or None,
-        "batch_size": terms.parse_batch_size(command.batch_size) if command.batch_size is not None else None,
+        "system_prompt": read_text(command.system_instruction) or None,
+        "batch_size": parse_batch_size(command.batch_size) if command.batch_size is not None else None,
         "dialect_options": {"task_yaml": told_to_yaml} if told_to_yaml else None,
     }
     return {name: value for name, value in told.items() if value is not None}
@@ -261,38 +232,134 @@ def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
     return {**rest, "include_paths": [str(path.resolve()) for path in options["include_paths"]]}
 
 
-def _seed_note(seeds: terms.Seeds) -> str:
+def _seed_note(seeds: Seeds) -> str:
     first = next((seed for seed in seeds if seed is not None), 0)
-    if seeds == terms.DEFAULT_SEEDS or all(seed == first for seed in seeds):
+    if seeds == DEFAULT_SEEDS or all(seed == first for seed in seeds):
         return ""
     return f"A run has one seed, from which all others are derived: {first} is used, the other seeds have no effect."
 
 
-def _records(run: RunFolder, name: str, task: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    return sample_files.sample_records(lambda: read_samples(run, name), sample_files.filters_of(task))
+def parse_arguments(text: str, option: str) -> dict[str, Any]:
+    """``k=v,k=v`` by upstream's rules: commas inside quotes and brackets part nothing; true and false, whole numbers
+    and floats are read as such, everything else is text (a negative number is a float, JSON stays text).
+
+    Raises:
+        PlanError: A part without ``=``.
+    """
+    try:
+        return simple_parse_args_string(text)
+    except ValueError as error:
+        raise PlanError(f"{error}.", where=option, hint="Write name=value,other=value") from None
 
 
-def _with_docs(run: RunFolder, name: str, records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    docs = {sample["index"]: sample["doc"] for sample in read_samples(run, name)}
-    return [{**record, "doc": docs[record["doc_id"]]} for record in records]
+def parse_generation(text: str) -> dict[str, Any]:
+    """``--gen_kwargs``: as ``parse_arguments``, but lists and objects in JSON are read as such (``until=["a","b"]``).
 
-
-def _paired(run: RunFolder, name: str, task: Mapping[str, Any], baseline: Path) -> dict[str, Any]:
-    """The comparison with a baseline; empty where a folder of baselines has no file for this task."""
-    file = baseline
-    if baseline.is_dir():
-        found = sorted(baseline.rglob(f"*_samples_{name}.jsonl"))
-        if not found:
-            return {}
-        file = found[-1]
-    before = sample_files.paired_values(task, _lines(file))
-    return sample_files.paired_row(sample_files.paired_values(task, _records(run, name, task)), before, file.stem[:30])
-
-
-def _lines(path: Path) -> Iterable[dict[str, Any]]:
-    with path.open(encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
+    Raises:
+        PlanError: A part without ``=``, or broken JSON.
+    """
+    found = parse_arguments(text, "--gen_kwargs")
+    for key, value in found.items():
+        if isinstance(value, str) and value[:1] in ("[", "{"):
             try:
-                yield json.loads(line)
-            except ValueError:
-                raise PlanError("A line of the baseline is not JSON.", where=f"{path}:{number}") from None
+                found[key] = json.loads(value)
+            except ValueError as error:
+                raise PlanError(f"{value!r} is not valid JSON: {error}.", where=f"--gen_kwargs {key}") from None
+    return found
+
+
+def parse_seeds(text: str) -> Seeds:
+    """``--seed``: four numbers or ``None`` for Python, NumPy, torch and the few-shot sampler; one number stands for
+    all, and a fourth that is missing is the default.
+
+    Raises:
+        PlanError: Another count, or something that is no number.
+    """
+    items = [item.strip() for item in text.split(",")]
+    try:
+        seeds = [None if item.lower() == "none" else int(item) for item in items]
+    except ValueError:
+        raise PlanError(
+            f"{text!r} holds something that is neither a number nor None.",
+            where="--seed",
+            hint="Write 0,1234,1234,1234",
+        ) from None
+    if len(seeds) == 1:
+        seeds *= 4
+    if len(seeds) == 3:
+        seeds.append(DEFAULT_SEEDS[3])
+    if len(seeds) != 4:
+        raise PlanError(f"{text!r} holds {len(seeds)} seeds.", where="--seed", hint="Write one, or 0,1234,1234,1234")
+    return (seeds[0], seeds[1], seeds[2], seeds[3])
+
+
+def parse_batch_size(text: str) -> int | None:
+    """``--batch_size``: a number; ``auto`` and ``auto:N`` leave it to the engine, which fills batches itself.
+
+    Raises:
+        PlanError: It is something else.
+    """
+    word = text.strip()
+    if word.partition(":")[0] == "auto":
+        return None
+    if not word.isdecimal() or int(word) < 1:
+        raise PlanError(f"{text!r} is not a batch size.", where="--batch_size", hint="Write a number, or auto.")
+    return int(word)
+
+
+def patterns_and_paths(tasks: str, include_path: str | Sequence[str] | None) -> tuple[list[str], tuple[Path, ...]]:
+    """Patterns of tasks, and the folders to look in. A folder among the tasks stands for all tasks in it.
+
+    Raises:
+        PlanError: No task is named, or a folder holds none.
+    """
+    words = [word.strip() for word in tasks.split(",") if word.strip()]
+    if not words:
+        raise PlanError("No task is named.", where="--tasks", hint="'polymeter lmms-eval tasks list' lists them.")
+    told = [include_path] if isinstance(include_path, str) else include_path or []
+    paths = tuple(Path(path) for path in told if path)
+    folders = tuple(Path(word) for word in words if Path(word).is_dir())
+    if not folders:
+        return words, paths
+    catalog = build_catalog((*paths, *folders))
+    names: list[str] = []
+    for word in words:
+        if Path(word) not in folders or word in catalog.entries or word in catalog.tags():
+            names.append(word)
+            continue
+        inside = Path(word).resolve()
+        found = [entry.name for entry in catalog if entry.kind == "task" and entry.file.is_relative_to(inside)]
+        if not found:
+            raise PlanError(f"The folder {word!r} holds no task.", where="--tasks")
+        names.extend(found)
+    return names, (*paths, *folders)
+
+
+def read_text(text_or_path: str | None) -> str:
+    """``--system_instruction``: a text, or the content of the file of that name."""
+    if not text_or_path:
+        return ""
+    is_short = len(text_or_path) < 1024 and "\n" not in text_or_path
+    if is_short and Path(text_or_path).is_file():
+        return Path(text_or_path).read_text(encoding="utf-8")
+    return text_or_path
+
+
+def time_stamp(zone: str) -> str:
+    """The time there, as it stands in file names: ``YYYYMMDD_HHMMSS``.
+
+    Raises:
+        PlanError: There is no such time zone here.
+    """
+    return f"{datetime.now(_zone(zone)):%Y%m%d_%H%M%S}"
+
+
+def _zone(name: str) -> tzinfo:
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError):
+        if name == DEFAULT_ZONE:
+            return timezone(timedelta(hours=8))  # where the system has no time zones; Singapore has no summer time
+        raise PlanError(
+            f"There is no time zone {name!r} here.", where="--timezone", hint="Install tzdata, or write UTC."
+        ) from None

@@ -6,11 +6,14 @@ model. Whoever wants the very wrapper of lmms-eval names its file with ``--model
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.registries import MODELS
+from polymeter.interop.lmms_eval.models.loading import known_wrappers
 
 _HF = (
     "huggingface", "aria", "gemma3", "idefics2", "internvl_hf", "llava_hf", "llava_next_hf", "phi4_multimodal",
@@ -25,7 +28,7 @@ _SERVED = {
     "sglang_runtime": "python -m sglang.launch_server --model-path MODEL",
 }
 _NAMED = {**dict.fromkeys(_HF, "hf"), **dict.fromkeys(_OPENAI, "openai"), "claude": "anthropic", "gemini_api": "gemini"}
-NAME_KEYS = ("pretrained", "model", "model_version", "model_name", "model_id")
+_NAME_KEYS = ("pretrained", "model", "model_version", "model_name", "model_id")
 _RENAMED: Mapping[str, Mapping[str, str]] = {
     "hf": {"peft": "adapter", "max_num_frames": "video_frames", "fps": "video_fps", "model_revision": "revision"},
     "openai": {"max_frames_num": "num_frames", "max_num_frames": "num_frames"},
@@ -50,6 +53,48 @@ class Routed:
     note: str = ""
 
 
+def model_and_arguments(
+    name: str, arguments: dict[str, Any], device: str | None, model_path: str = ""
+) -> tuple[str, dict[str, Any], str]:
+    """A model as Polymeter names it, its arguments, and a note for the user.
+
+    With a path the name is that of a wrapper in it. Else one of our backends goes by its own name, and takes the
+    weights that ``pretrained=`` names; then come wrappers that are registered or that an installed package brings, and
+    last what lmms-eval's own names mean here.
+
+    Raises:
+        PlanError: There is no such model; the nearest are named.
+    """
+    name, arguments, note = _found(name, arguments, model_path)
+    backend, colon, _ = name.partition(":")
+    parameters = inspect.signature(MODELS.get(backend)).parameters
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+    given = dict(arguments)
+    key = next((key for key in _NAME_KEYS if key in given and key not in parameters), None)
+    if not colon and "name" in parameters and "name" not in given and key is not None:
+        name = f"{name}:{given.pop(key)}"
+    if device is None:
+        return name, given, note
+    if "device" in parameters or takes_any:
+        return name, {"device": device, **given}, note
+    return name, given, f"{note} --device {device} has no effect: model {backend!r} takes no device.".strip()
+
+
+def _found(name: str, arguments: dict[str, Any], model_path: str) -> tuple[str, dict[str, Any], str]:
+    backend = name.partition(":")[0]
+    if model_path and backend != "lmms":
+        return f"lmms:{name}", arguments, ""
+    if backend in MODELS:
+        return name, translated(backend, arguments), ""
+    wrappers = known_wrappers()
+    if name in wrappers:
+        return f"lmms:{name}", arguments, ""
+    routed = route(name, arguments)
+    if routed is None:
+        raise unknown(name, [*MODELS, *wrappers])
+    return f"{routed.backend}:{routed.name}".rstrip(":"), routed.arguments, routed.note
+
+
 def known_names() -> list[str]:
     """All names that mean one of our models."""
     return [*_NAMED, *_SERVED]
@@ -72,7 +117,7 @@ def route(name: str, arguments: Mapping[str, Any]) -> Routed | None:
     if backend is None:
         return None
     given = dict(arguments)
-    key = next((key for key in NAME_KEYS if given.get(key)), None)
+    key = next((key for key in _NAME_KEYS if given.get(key)), None)
     weights = str(given.pop(key)) if key is not None else ""
     note = f"Model {name!r} is run by Polymeter's {backend!r}. The wrapper itself can be named with --model-path."
     return Routed(backend, weights, translated(backend, given), note)

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from polymeter.interop.lmms_eval.results import hash_text
 from polymeter.stats import PairedDifference, paired_difference
 
 Sample = Mapping[str, Any]
@@ -54,6 +53,11 @@ def task_hash(read: Callable[[], Iterable[Sample]]) -> str:
 def doc_hash(doc: Any) -> str:
     """Hash of one row without its media."""
     return hash_text(json.dumps(doc, indent=2, ensure_ascii=False))
+
+
+def hash_text(text: str) -> str:
+    """SHA-256 of a text, in hex."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def paired_values(task: Mapping[str, Any], lines: Iterable[Mapping[str, Any]]) -> dict[Any, float]:

@@ -1,18 +1,25 @@
-"""lmms-eval's results file, made from a run folder, so that scripts that read it keep working.
+"""lmms-eval's result files, made from a run folder, so that scripts that read them keep working.
 
 A translation and nothing more: every number stands in ``results.json`` already. What a key means there but cannot be
-had honestly is ``None``, ``"N/A"`` or absent, never made up. ``lmms_eval_samples`` is the other half.
+had honestly is ``None``, ``"N/A"`` or absent, never made up. ``result_samples`` has the lines of the sample files.
 """
 
 from __future__ import annotations
 
-import hashlib
+import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+from polymeter.core.errors import PlanError
+from polymeter.interop.lmms_eval import result_samples as samples
+from polymeter.interop.lmms_eval.result_samples import hash_text
+from polymeter.store.export import read_samples
+from polymeter.store.files import replacing, write_json
+from polymeter.store.folder import RunFolder
 
 _NO_ERROR = "N/A"
 _NO_VERSION = "Yaml"
@@ -58,6 +65,54 @@ def model_folder(name: str) -> str:
 def results_file(folder: Path, stamp: str) -> Path:
     """Where the results go."""
     return folder / f"{stamp}_results.json"
+
+
+def write_files(
+    run: RunFolder, folder: Path, facts: CommandFacts, *, has_samples: bool = False, baseline: str = ""
+) -> tuple[Path, ...]:
+    """Write lmms-eval's files for a finished run.
+
+    Args:
+        run: The run folder.
+        folder: Where the files go.
+        facts: The command.
+        has_samples: Whether samples are written too.
+        baseline: A sample file, or a folder of them, to compare with; empty for none.
+
+    Raises:
+        PlanError: The run is not finished, or the baseline cannot be read.
+    """
+    results = run.read_results()
+    written: list[Path] = []
+    hashes: dict[str, str] = {}
+    for name, task in results["tasks"].items() if has_samples else ():
+        path = samples.samples_file(folder, facts.stamp, name)
+        with replacing(path) as file:
+            for record in _records(run, name, task):
+                file.write(json.dumps(record, ensure_ascii=False))
+                file.write("\n")
+        hashes[name] = samples.task_hash(lambda name=name: read_samples(run, name))  # type: ignore[misc]
+        written.append(path)
+    document = results_document(run.read_manifest(), results, facts, hashes)
+    for name, task in results["tasks"].items() if baseline else ():
+        document["results"][name] |= _paired(run, name, task, Path(baseline))
+    path = results_file(folder, facts.stamp)
+    write_json(path, document)
+    return (path, *written)
+
+
+def samples_with_docs(run: RunFolder, results: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """The lines of the sample files by task, each with its row (``doc``) without media.
+
+    Args:
+        run: The run folder.
+        results: Its ``results.json``.
+    """
+    samples_of: dict[str, list[dict[str, Any]]] = {}
+    for name, task in results["tasks"].items():
+        docs = {sample["index"]: sample["doc"] for sample in read_samples(run, name)}
+        samples_of[name] = [{**record, "doc": docs[record["doc_id"]]} for record in _records(run, name, task)]
+    return samples_of
 
 
 def results_document(
@@ -217,10 +272,30 @@ def _experiment(manifest: Mapping[str, Any], facts: CommandFacts) -> dict[str, A
     }
 
 
-def hash_text(text: str) -> str:
-    """SHA-256 of a text, in hex."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
 def _seconds(moment: str | None) -> float | None:
     return datetime.fromisoformat(moment).timestamp() if moment else None
+
+
+def _records(run: RunFolder, name: str, task: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    return samples.sample_records(lambda: read_samples(run, name), samples.filters_of(task))
+
+
+def _paired(run: RunFolder, name: str, task: Mapping[str, Any], baseline: Path) -> dict[str, Any]:
+    """The comparison with a baseline; empty where a folder of baselines has no file for this task."""
+    file = baseline
+    if baseline.is_dir():
+        found = sorted(baseline.rglob(f"*_samples_{name}.jsonl"))
+        if not found:
+            return {}
+        file = found[-1]
+    before = samples.paired_values(task, _lines(file))
+    return samples.paired_row(samples.paired_values(task, _records(run, name, task)), before, file.stem[:30])
+
+
+def _lines(path: Path) -> Iterable[dict[str, Any]]:
+    with path.open(encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                yield json.loads(line)
+            except ValueError:
+                raise PlanError("A line of the baseline is not JSON.", where=f"{path}:{number}") from None

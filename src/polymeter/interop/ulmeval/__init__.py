@@ -1,10 +1,11 @@
 """ULMEvalKit, with VLMEvalKit where the two agree: dataset classes, model wrappers, imports and command lines."""
 
 from polymeter.core.registry import Target
-from polymeter.core.systems import ImportRoot, System
+from polymeter.core.systems import Command, ImportRoot, Scripts, System
 
 _HERE = "polymeter.interop.ulmeval"
 _SHIM = f"{_HERE}.shim"
+_DATASETS = ("text_base", "image_base", "utils", "utils.judge_util")
 _NOT_OURS = "Benchmarks and wrappers of other people do not come with Polymeter: put their files side by side."
 
 SYSTEM = System(
@@ -24,6 +25,7 @@ SYSTEM = System(
             "A model wrapper written for ULMEvalKit (generate_inner) in a file, or one of that tool's models by name",
             ("text", "image"),
             ("generate", "generate_image"),
+            names=f"{_HERE}.models.zoo:told_names",
         ),
     },
     import_roots={
@@ -35,8 +37,34 @@ SYSTEM = System(
             title="VLMEvalKit",
         ),
     },
-    kits={"ulmeval": ("dataset", "ulm", "api"), "vlmeval": ("dataset", "vlm", "api")},
+    trees={
+        "ulmeval.dataset.": _DATASETS,
+        "ulmeval.ulm.": ("base",),
+        "ulmeval.api.": ("base", "gpt"),
+        "vlmeval.dataset.": _DATASETS,
+        "vlmeval.vlm.": ("base",),
+        "vlmeval.api.": ("base", "gpt"),
+    },
+    checkouts={"ulmeval": "smp", "vlmeval": "smp"},
     absent={"dataset.": _NOT_OURS, "ulm.": _NOT_OURS, "vlm.": _NOT_OURS},
-    command=f"{_HERE}.command:ulmeval",
-    command_name="ulmeval",
+    command=Command(
+        "ulmeval",
+        "Take ULMEvalKit's command line: run, evaluate, dlist, mlist.",
+        f"{_HERE}.command:run_command",
+        modules={"ulmeval": ("run",), "ulmeval.run": ("run",), "ulmeval.evaluate": ("evaluate",)},
+        python_options={"--model-path": "--model-path"},
+        scripts=("run.py", "evaluate.py"),
+    ),
+    scripts=Scripts(
+        context=f"{_HERE}.command:script_context",
+        wrappers=f"{_HERE}.kit_files:load_wrappers",
+        wrapper_signs=(
+            "ulmeval",
+            "vlmeval",
+            "supported_ULM",
+            "supported_VLM",
+            "generate_inner",
+            "batch_generation_inner",
+        ),
+    ),
 )

@@ -1,34 +1,33 @@
 """``polymeter ulmeval``: ULMEvalKit's own command lines, as they are: ``run.py``, ``evaluate.py``, and lists of
-``ulmutil``.
+``ulmutil``. What is printed of each model on each dataset: what ``evaluate`` returned as ULMEvalKit prints it, then our
+own table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from polymeter.cli.state import State, state_of
-from polymeter.core.errors import DataError, PlanError, did_you_mean
-from polymeter.interop.ulmeval import flags
+from polymeter.cli.foreign import Subcommands, asks_for_help
+from polymeter.cli.state import State
+from polymeter.core.errors import DataError, PlanError
+from polymeter.report.words import count
 
 if TYPE_CHECKING:
+    from polymeter.api.running import RunResult
     from polymeter.core.catalog import Catalog
+    from polymeter.interop.ulmeval.evaluation import PairResult, UlmevalResult
 
-_WHERE = "polymeter ulmeval"
-_RUN, _EVALUATE, _DATASETS, _MODELS = "run", "evaluate", "dlist", "mlist"
-_COMMANDS = (_RUN, _EVALUATE, _DATASETS, _MODELS)
-_OTHERS = {
-    "check": "'polymeter check FILE' looks for faults in a benchmark; '--limit 2' tries a model on two samples",
-    "missing": "the same command goes on where it stopped, and says how many samples are scored",
-    "circular": "'polymeter run --dialect-option tsv.circular=true' asks multiple choice in every rotation",
-    "localize": "LOCALIZE of ulmeval.tools writes a table's images beside it; see 'polymeter python'",
-    "eval": "'polymeter ulmeval evaluate --result-file FILE' scores a prediction file",
-    "merge_pkl": "there is one process and one run folder, so nothing has to be merged",
-    "scan": "every run says which samples failed and why, in its report.html and samples/",
-}
+_PROGRAM = "polymeter ulmeval"
+_INTERRUPTED = 130
+_LOCAL_FILES = re.compile(r"--data(?= \S+=)|(?<=name it with )--data")
 _HELP = """\
 Usage: polymeter ulmeval [run] --data NAME… --model NAME… [OPTIONS]
        polymeter ulmeval evaluate --data NAME… --model NAME… --result-file FILE… [OPTIONS]
@@ -38,51 +37,60 @@ Take ULMEvalKit's command lines: run.py and evaluate.py, and two lists of ulmuti
 'polymeter ulmeval run --help' and 'polymeter ulmeval evaluate --help' list the options."""
 
 
-def ulmeval(context: typer.Context) -> int:
-    """Take ULMEvalKit's command line: run, evaluate, dlist, mlist."""
-    return run_words(state_of(context), list(context.args))
-
-
-def run_words(state: State, words: list[str]) -> int:
-    """Run a command of ULMEvalKit; words that begin with an option are for ``run``.
+def run_command(state: State, words: list[str]) -> int:
+    """Run a command of ULMEvalKit, or a script of that name; words that begin with an option are for ``run``.
 
     Raises:
-        PlanError: There is no such command, or it cannot run as asked for.
+        PlanError: if there is no such command, or it cannot run as asked for.
     """
-    if not words or words[0] in ("-h", "--help"):
-        typer.echo(_HELP)
-        return 0
-    command, rest = (_RUN, words) if words[0].startswith("-") else (words[0].removesuffix(".py"), words[1:])
-    if command in _OTHERS:
-        raise PlanError(f"There is no {command!r} here.", where=_WHERE, hint=f"{_upper(_OTHERS[command])}.")
-    if command not in _COMMANDS:
-        hint = did_you_mean(command, (*_COMMANDS, *_OTHERS)) or f"Known: {', '.join(_COMMANDS)}."
-        raise PlanError(f"There is no command {command!r}.", where=_WHERE, hint=hint)
-    if command in (_DATASETS, _MODELS):
-        typer.echo("\n".join(_datasets(rest) if command == _DATASETS else _models(rest)))
-        return 0
-    if {"-h", "--help"} & set(rest):
-        flags.make_parser(command).print_help()
-        return 0
-    return _evaluate(state, command, rest)
+    is_script = bool(words) and not words[0].startswith("-")
+    return _COMMANDS.run(state, [words[0].removesuffix(".py"), *words[1:]] if is_script else words)
 
 
-def _evaluate(state: State, command: str, words: list[str]) -> int:
+@contextmanager
+def script_context() -> Iterator[None]:
+    """What a run would give to dataset classes that a script makes itself: the tables that ``--data`` and the user's
+    settings name, and judges, which are the endpoints that the script names.
+    """
+    from polymeter.api.settings import read_settings
+    from polymeter.core.guest_context import answering_through
+    from polymeter.formats.table.roots import data_places
+    from polymeter.interop.ulmeval.shim.ulmeval.api._direct import DirectAsker
+
+    with data_places(read_settings().data), answering_through(DirectAsker()):
+        yield
+
+
+def _evaluate(command: str, state: State, words: list[str]) -> int:
+    from polymeter.interop.ulmeval import flags
+
+    if asks_for_help(words):
+        flags.TABLES[command].print_help()
+        return 0
     config, notes = flags.parse(command, words)
     for note in notes:
         typer.echo(f"note: {note}", err=True)
     from polymeter.cli.progress import make_progress
     from polymeter.interop.ulmeval.evaluation import evaluate_ulmeval
-    from polymeter.interop.ulmeval.outcome import own_words, show_pair, show_summary
 
     try:
         result = evaluate_ulmeval(
-            config, watch=lambda: make_progress(is_quiet=False), ended=show_pair, command=state.command
+            config, watch=lambda: make_progress(is_quiet=False), ended=_show_pair, command=state.command
         )
     except DataError as error:
-        raise DataError(own_words(error.what), where=error.where, hint=own_words(error.hint)) from error
-    show_summary(result)
+        raise DataError(_own_words(error.what), where=error.where, hint=_own_words(error.hint)) from error
+    _show_summary(result)
     return result.exit_code
+
+
+def _list_datasets(state: State, words: list[str]) -> int:
+    typer.echo("\n".join(_datasets(words)))
+    return 0
+
+
+def _list_models(state: State, words: list[str]) -> int:
+    typer.echo("\n".join(_models(words)))
+    return 0
 
 
 def _datasets(words: list[str]) -> Iterator[str]:
@@ -99,12 +107,107 @@ def _models(words: list[str]) -> Iterator[str]:
     from polymeter.interop.ulmeval.models.zoo import ENTRIES
 
     if words not in ([], ["all"]):
-        raise PlanError(f"mlist takes no {words[0]!r}.", where=_WHERE, hint="Write 'polymeter ulmeval mlist'.")
+        raise PlanError(f"mlist takes no {words[0]!r}.", where=_PROGRAM, hint="Write 'polymeter ulmeval mlist'.")
     width = max(map(len, ENTRIES))
     for name, entry in ENTRIES.items():
         told = f"{entry.backend}:{entry.model_path}" if entry.backend else f"needs {entry.needs}"
         yield f"{name:<{width}}  {told}"
 
 
-def _upper(text: str) -> str:
-    return text[:1].upper() + text[1:]
+def _show_pair(pair: PairResult) -> None:
+    """Print what came of a pair."""
+    for note in pair.notes:
+        typer.echo(f"note: {note}", err=True)
+    typer.echo(f"\n{pair.model} on {pair.dataset}")
+    if pair.error is not None:
+        typer.echo(f"Error: {_own_words(pair.error.what)}", err=True)
+        for said in (f"at {pair.error.where}" if pair.error.where else "", _own_words(pair.error.hint)):
+            if said:
+                typer.echo(f"  {said}", err=True)
+    if pair.run is None:
+        return
+    if pair.returned is not None:
+        typer.echo(shown(pair.returned))
+    if pair.is_scored or pair.run.status != "complete":
+        from polymeter.cli.outcome import show
+
+        show(pair.run)
+    else:
+        _show_answers(pair.run)
+    for file in pair.files:
+        if file.name == f"{pair.model}_{pair.dataset}.pkl":
+            typer.echo(f"file     {file}")
+
+
+def _show_summary(result: UlmevalResult) -> None:
+    """Print one line for each pair, where there are several."""
+    if len(result.pairs) < 2:
+        return
+    typer.echo("")
+    for pair in result.pairs:
+        typer.echo(f"{_state(pair):<12} {pair.model} on {pair.dataset}")
+
+
+def _own_words(text: str) -> str:
+    """A message with the name that the option for local files has here, where ``--data`` names datasets."""
+    return _LOCAL_FILES.sub("--local", text)
+
+
+def _show_answers(run: RunResult) -> None:
+    """What was answered, of a run that scores nothing."""
+    tasks = run.results["tasks"].values()
+    planned = sum(task["n_samples"] for task in tasks)
+    answered = sum(task["statuses"].get("ok", 0) for task in tasks)
+    typer.echo(f"answered {answered:,} of {count(planned, 'sample')}; nothing is scored")
+    typer.echo(f"report   {run.report}")
+
+
+def shown(returned: Any) -> str:
+    """What ``evaluate`` returned: lists of one length as a table, anything else as JSON."""
+    if _is_table(returned):
+        from tabulate import tabulate
+
+        rows = list(zip(*returned.values(), strict=True))
+        if len(rows) < len(returned):
+            return str(tabulate([[name, *values] for name, values in returned.items()]))
+        return str(tabulate(rows, headers=list(returned)))
+    return json.dumps(returned, indent=4, ensure_ascii=False)
+
+
+def _is_table(returned: Any) -> bool:
+    if not isinstance(returned, Mapping) or not returned:
+        return False
+    values = list(returned.values())
+    return all(isinstance(value, list) for value in values) and len({len(value) for value in values}) == 1
+
+
+def _state(pair: PairResult) -> str:
+    if pair.run is None:
+        return "failed"
+    if pair.exit_code == _INTERRUPTED:
+        return "interrupted"
+    if pair.run.status != "complete":
+        return "stopped"
+    return count(pair.run.n_failed, "failure") if pair.run.n_failed else "ok"
+
+
+_COMMANDS = Subcommands(
+    _PROGRAM,
+    {
+        "run": partial(_evaluate, "run"),
+        "evaluate": partial(_evaluate, "evaluate"),
+        "dlist": _list_datasets,
+        "mlist": _list_models,
+    },
+    elsewhere={
+        "check": "'polymeter check FILE' looks for faults in a benchmark; '--limit 2' tries a model on two samples",
+        "missing": "the same command goes on where it stopped, and says how many samples are scored",
+        "circular": "'polymeter run --dialect-option tsv.circular=true' asks multiple choice in every rotation",
+        "localize": "LOCALIZE of ulmeval.tools writes a table's images beside it; see 'polymeter python'",
+        "eval": "'polymeter ulmeval evaluate --result-file FILE' scores a prediction file",
+        "merge_pkl": "there is one process and one run folder, so nothing has to be merged",
+        "scan": "every run says which samples failed and why, in its report.html and samples/",
+    },
+    default="run",
+    help=_HELP,
+)

@@ -24,9 +24,8 @@ from polymeter.core.task import TaskSpec
 from polymeter.engine.model_pool import ModelPool
 from polymeter.interop.ulmeval.config import Named, UlmevalConfig, dataset_of, refuse_world
 from polymeter.interop.ulmeval.model_names import Chosen, choose_judge, choose_model, file_name
-from polymeter.interop.ulmeval.pairs import Pair, RunPair
+from polymeter.interop.ulmeval.pairs import EvalPair, FilePair, Pair, RunPair
 from polymeter.interop.ulmeval.results import INFER, show_files, today
-from polymeter.interop.ulmeval.scoring import EvalPair, FilePair
 from polymeter.interop.ulmeval.tasks.constructors import check_arguments
 from polymeter.interop.ulmeval.tasks.guest import load_class
 from polymeter.interop.ulmeval.tasks.prediction_file import prediction_path

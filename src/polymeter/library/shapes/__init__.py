@@ -1,7 +1,7 @@
-"""The text-to-image model that comes with Polymeter: it draws simple scenes of shapes, and edits such pictures.
+"""The text-to-image model that comes with Polymeter: it draws simple scenes of shapes, and edits such images.
 
 It needs no weights. It reads prompts by a small grammar (``reading``), places and draws shapes (``layout``,
-``drawing``), changes pictures that it is shown (``editing``), and makes mistakes on purpose at a stated rate
+``drawing``), changes images that it is shown (``editing``), and makes mistakes on purpose at a stated rate
 (``slips``). So the whole path of an image benchmark runs on any machine, and its score is known in advance.
 """
 

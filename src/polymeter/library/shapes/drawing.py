@@ -18,13 +18,13 @@ _MOST_PIXELS = 4096
 
 
 def draw(plan: Plan, width: int, height: int) -> PILImage:
-    """The picture of a plan, ``width`` × ``height`` pixels."""
+    """The image of a plan, ``width`` × ``height`` pixels."""
     from PIL import Image as pil
 
-    picture = pil.new("RGB", (width, height), plan.background)
+    image = pil.new("RGB", (width, height), plan.background)
     for thing in plan.things:
-        picture.paste(thing.ink, (0, 0), mask(thing, width, height))
-    return picture
+        image.paste(thing.ink, (0, 0), mask(thing, width, height))
+    return image
 
 
 def mask(thing: Thing, width: int, height: int) -> PILImage:

@@ -1,6 +1,6 @@
-"""Changing a picture of shapes: it is taken apart into layers, the layers are changed, and it is put together again.
+"""Changing an image of shapes: it is taken apart into layers, the layers are changed, and it is put together again.
 
-What is in the picture is found on its pixels, whoever drew it. A layer is a colour and how far it covers each pixel, so
+What is in the image is found by its pixels, whoever drew it. A layer is a colour and how far it covers each pixel, so
 smooth edges stay smooth and what is not changed stays exactly as it was.
 """
 
@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeter.core.errors import ModelError
-from polymeter.core.registry import missing_package
+from polymeter.extend import ModelError, missing_package
 from polymeter.library.shapes.drawing import mask
 from polymeter.library.shapes.layout import Thing
 from polymeter.library.shapes.reading import Edit, EditKind, Group
@@ -31,7 +30,7 @@ _ABOUT_HALF = 0.47
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A shape in a picture.
+    """A shape in an image.
 
     Attributes:
         shape: What it is.
@@ -50,13 +49,13 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """A picture taken apart: the colour behind, and the shapes from the back to the front."""
+    """An image taken apart: the colour behind, and the shapes from the back to the front."""
 
     background: Rgb
     shapes: tuple[Layer, ...]
 
-    def picture(self, height: int, width: int) -> PILImage:
-        """The picture put together."""
+    def image(self, height: int, width: int) -> PILImage:
+        """The image put together."""
         from PIL import Image as pil
 
         pixels = np.tile(np.asarray(self.background, dtype=np.float64), (height, width, 1))
@@ -76,35 +75,35 @@ def layer(shape: str, colour: str, ink: Rgb, cover: NDArray[np.float64]) -> Laye
 
 
 def edited(image: PILImage, edit: Edit) -> PILImage:
-    """The picture with a change made.
+    """The image with a change made.
 
     Raises:
-        ModelError: What should be changed is not in the picture.
-        PlanError: OpenCV, with which pictures are looked at, is not installed.
+        ModelError: if what should be changed is not in the image.
+        PlanError: if OpenCV, with which images are looked at, is not installed.
     """
     pixels = np.asarray(image.convert("RGB"))
-    return changed(taken_apart(pixels), edit, image.height, image.width).picture(image.height, image.width)
+    return changed(taken_apart(pixels), edit, image.height, image.width).image(image.height, image.width)
 
 
 def changed(layers: Layers, edit: Edit, height: int, width: int) -> Layers:
-    """The layers of a picture with a change made.
+    """The layers of an image with a change made.
 
     Raises:
-        ModelError: What should be changed is not among them.
+        ModelError: if what should be changed is not among them.
     """
     return _CHANGES[edit.kind](layers, edit, (height, width))
 
 
 def taken_apart(pixels: NDArray[np.uint8]) -> Layers:
-    """The layers of a picture, RGB of shape ``(height, width, 3)``.
+    """The layers of an image, RGB of shape ``(height, width, 3)``.
 
     Raises:
-        PlanError: OpenCV is not installed.
+        PlanError: if OpenCV is not installed.
     """
     try:
         import cv2
 
-        from polymeter.library.shapes.detector import find_shapes
+        from polymeter.library.shapes.recognition import find_shapes
 
         drawing = find_shapes(pixels)
     except ModuleNotFoundError as error:
@@ -147,7 +146,7 @@ def _added(layers: Layers, edit: Edit, size: _Size) -> Layers:
 
 
 def new_layer(group: Group, place: str, width: int, height: int) -> Layer:
-    """A shape at a named place of a picture; without a word for its size the middle one, without a colour red."""
+    """A shape at a named place of an image; without a word for its size the middle one, without a colour red."""
     x, y = PLACES[place]
     shorter = min(width, height)
     least, most = SIZES[group.size or "medium"]
@@ -195,7 +194,7 @@ def _chosen(layers: Layers, group: Group | None) -> list[int]:
     """The shapes that a prompt means.
 
     Raises:
-        ModelError: There is none.
+        ModelError: if there is none.
     """
     assert group is not None
     found = [
@@ -215,7 +214,7 @@ def _with(layers: Layers, new: Mapping[int, Layer]) -> Layers:
 
 
 def _at(item: Layer, centre: tuple[float, float]) -> Layer:
-    """A layer moved by whole pixels; what leaves the picture is lost."""
+    """A layer moved by whole pixels; what leaves the image is lost."""
     x, y = (math.floor(new - old + 0.5) for new, old in zip(centre, item.centre, strict=True))
     height, width = item.cover.shape
     cover: NDArray[np.float64] = np.zeros_like(item.cover)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from polymeter.core.errors import ModelError
+from polymeter.extend import ModelError
 from polymeter.library.shapes.reading import Group, Order
 from polymeter.library.shapes.words import PALETTE, SIZES, Rgb
 
@@ -20,7 +20,7 @@ _LEAST_CONTRAST = 110
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """A shape to draw: centre and radius as shares of the picture's shorter side."""
+    """A shape to draw: centre and radius as shares of the image's shorter side."""
 
     shape: str
     ink: Rgb
@@ -42,12 +42,12 @@ def placed(order: Order, width: float, height: float, rng: random.Random) -> Pla
 
     Args:
         order: What is to be drawn.
-        width: The picture's width over its shorter side.
+        width: The image's width over its shorter side.
         height: Its height over its shorter side.
         rng: Where chance comes from.
 
     Raises:
-        ModelError: There is no room.
+        ModelError: if there is no room.
     """
     inks = [PALETTE[group.colour or _free_colour(order, rng)] for group in order.groups]
     background = PALETTE[order.background] if order.background else _background(inks, rng)
@@ -89,7 +89,7 @@ def _arranged(
 def _somewhere(
     order: Order, number: int, radius: float, size: tuple[float, float], spread: float, rng: random.Random
 ) -> _Place:
-    """A place in the picture. Where there is a relation: on its own side along the axis, and across it within a band as
+    """A place in the image. Where there is a relation: on its own side along the axis, and across it within a band as
     wide as ``spread``, since things that are far apart across it are beside each other as much as above.
     """
     edge = radius + _GAP

@@ -7,9 +7,20 @@ from collections.abc import Mapping
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from polymeter.core.errors import ModelError, PlanError, PolymeterError
-from polymeter.core.model import ALL_READY, BatchModel, ModelTraits
-from polymeter.core.request import Error, GenerateImage, Output, Parameters, Request, Response
+from polymeter.extend import (
+    ALL_READY,
+    BatchModel,
+    Error,
+    GenerateImage,
+    ModelError,
+    ModelTraits,
+    Output,
+    Parameters,
+    PlanError,
+    PolymeterError,
+    Request,
+    Response,
+)
 from polymeter.library.shapes.drawing import draw
 from polymeter.library.shapes.editing import edited
 from polymeter.library.shapes.layout import placed
@@ -20,7 +31,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
 
 VERSION = "1"
-"""Changes whenever a prompt and seed may give another picture."""
+"""Changes whenever a prompt and seed may give another image."""
 _SIDE = 256
 _SMALLEST = 32
 _LARGEST = 8192
@@ -28,17 +39,17 @@ _IGNORED = "the model 'shapes' draws at once and takes no settings but a size an
 
 
 class ShapesModel(BatchModel):
-    """Draws scenes of shapes from prompts, and edits such pictures, with mistakes on purpose.
+    """Draws scenes of shapes from prompts, and edits such images, with mistakes on purpose.
 
-    A prompt that it does not understand, or an edit of something that is not in the picture, is an error of that sample
-    and no picture. The same prompt and seed give the same picture.
+    A prompt that it does not understand, or an edit of something that is not in the image, is an error of that sample
+    and no image. The same prompt and seed give the same image.
 
     Args:
         error_rate: The probability, from 0 to 1, that an aspect goes wrong: the count, the colour if one is named, the
             relation if there is one, each by itself; of an edit, the change as a whole.
 
     Raises:
-        PlanError: ``error_rate`` is no probability.
+        PlanError: if ``error_rate`` is not a probability.
     """
 
     batch_hint = ALL_READY
@@ -67,25 +78,27 @@ class ShapesModel(BatchModel):
             "opencv": _opencv_version(),
         }
 
-    def ignores(self, ask: Parameters) -> Mapping[str, str]:
+    def ignores(self, parameters: Parameters) -> Mapping[str, str]:
         """Settings of other image models, which change nothing here."""
-        return dict.fromkeys(ask.extra, _IGNORED) if isinstance(ask, GenerateImage) else {}
+        return dict.fromkeys(parameters.extra, _IGNORED) if isinstance(parameters, GenerateImage) else {}
 
     def respond(self, requests: list[Request]) -> list[Response]:
-        """Draw, or change, every request's pictures."""
+        """Draw, or change, every request's images."""
         return [self._respond(request) for request in requests]
 
     def _respond(self, request: Request) -> Response:
-        ask = request.parameters
-        if not isinstance(ask, GenerateImage):
-            return Response(error=Error("permanent", f"The model 'shapes' cannot answer {ask.kind!r}."))
+        parameters = request.parameters
+        if not isinstance(parameters, GenerateImage):
+            return Response(error=Error("permanent", f"The model 'shapes' cannot answer {parameters.kind!r}."))
         try:
-            seeds = [ask.seeds[number] if number < len(ask.seeds) else number for number in range(ask.n)]
-            return Response(tuple(Output(images=(self._picture(request, ask, seed),)) for seed in seeds))
+            seeds = [
+                parameters.seeds[number] if number < len(parameters.seeds) else number for number in range(parameters.n)
+            ]
+            return Response(tuple(Output(images=(self._image(request, parameters, seed),)) for seed in seeds))
         except PolymeterError as error:
             return Response.failed(error)
 
-    def _picture(self, request: Request, ask: GenerateImage, seed: int) -> PILImage:
+    def _image(self, request: Request, parameters: GenerateImage, seed: int) -> PILImage:
         prompt = request.text.strip()
         rng = random.Random(f"{VERSION}\x1f{seed}\x1f{prompt}")
         shown = list(request.images())
@@ -94,7 +107,7 @@ class ShapesModel(BatchModel):
         if shown:
             edit = slipped_edit(read_edit(prompt), self._error_rate, rng)
             return edited(shown[0].open(), edit) if edit else shown[0].open().convert("RGB")
-        width, height = ask.size or (_SIDE, _SIDE)
+        width, height = parameters.size or (_SIDE, _SIDE)
         if min(width, height) < _SMALLEST:
             raise ModelError(f"The model 'shapes' draws no pictures smaller than {_SMALLEST} pixels.")
         if max(width, height) > _LARGEST:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from polymeter.core.errors import ModelError
+from polymeter.extend import ModelError
 from polymeter.library.shapes.words import (
     COLOURS,
     MOST_THINGS,
@@ -110,7 +110,7 @@ def read_order(prompt: str) -> Order:
     """What a prompt asks to be drawn.
 
     Raises:
-        ModelError: The prompt says something that the model does not understand; the words are named.
+        ModelError: if the prompt says something that the model does not understand; the words are named.
     """
     text = _tidy(prompt)
     text = text[_OPENINGS.match(text).end() :] if _OPENINGS.match(text) else text  # type: ignore[union-attr]
@@ -134,7 +134,7 @@ def read_edit(prompt: str) -> Edit:
     """What a prompt asks to be changed.
 
     Raises:
-        ModelError: The prompt says something that the model does not understand; the words are named.
+        ModelError: if the prompt says something that the model does not understand; the words are named.
     """
     text = re.sub(r"\s+corner$", "", _tidy(prompt))
     for kind, pattern in _EDITS:

@@ -27,7 +27,7 @@ SIZES: Mapping[str, tuple[float, float]] = {
     "large": (0.15, 0.19),
     "": (0.07, 0.12),
 }
-"""Radius over the picture's shorter side, from the least to the greatest; without a word for it: the last."""
+"""Radius over the image's shorter side, from the least to the greatest; without a word for it: the last."""
 RELATIONS = ("left of", "right of", "above", "below")
 PLACES: Mapping[str, tuple[float, float]] = {
     "top left": (0.17, 0.17),
@@ -36,7 +36,7 @@ PLACES: Mapping[str, tuple[float, float]] = {
     "bottom right": (0.83, 0.83),
     "center": (0.5, 0.5),
 }
-"""Places in a picture, as shares of its width and height."""
+"""Places in an image, as shares of its width and height."""
 NUMBERS: Mapping[str, int] = {
     "a": 1,
     "an": 1,

@@ -18,10 +18,10 @@ from polymeter.guests import contained
 from polymeter.guests.authors import authors_code
 from polymeter.guests.generators import dispatched
 from polymeter.guests.imports import GUEST_LOCK
-from polymeter.guests.kits import load_kit_file, supplied_names
 from polymeter.guests.shims import switch_on_shims
 from polymeter.guests.sources import files_behind
 from polymeter.guests.wrapper_modules import dotted_modules, names_beside, sources_of
+from polymeter.interop.ulmeval.kit_files import load_kit_file, supplied_names
 from polymeter.interop.ulmeval.models.base import BaseAPI, BaseModel
 from polymeter.interop.ulmeval.models.hooks import HOOKS, is_written
 from polymeter.interop.ulmeval.models.zoo import supported_ULM

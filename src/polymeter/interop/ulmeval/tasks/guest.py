@@ -11,7 +11,7 @@ from polymeter.core.task import TaskSpec
 from polymeter.guests import contained
 from polymeter.guests.authors import authors_code
 from polymeter.guests.imports import GUEST_LOCK
-from polymeter.guests.kits import load_kit_file
+from polymeter.interop.ulmeval.kit_files import load_kit_file
 
 _VLM_KIT = "vlmeval"
 _KIT_IMPORT = re.compile(r"^\s*(?:from|import)\s+(ulmeval|vlmeval)\b", re.MULTILINE)

@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from polymeter.core.detection import Detector
 from polymeter.core.errors import DataError
 from polymeter.formats.table.classes.cells import column, is_empty, list_of, place_of
 from polymeter.judge.rubrics import checklist, scale
 from polymeter.metrics import perceptual
-from polymeter.metrics.composition import Detector, Scene, check_image, read_scene
+from polymeter.metrics.composition import Scene, check_image, read_scene
 from polymeter.metrics.detectors import local_name, make_detector
 from polymeter.metrics.image import CEILING_DB, is_resized, lpips, psnr, ssim
 

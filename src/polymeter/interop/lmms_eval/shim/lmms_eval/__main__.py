@@ -8,15 +8,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from polymeter.cli.main import main
-from polymeter.interop.lmms_eval.flags import BY_KEY, defaults, make_parser
+from polymeter.interop.lmms_eval.flags import EVAL
 
 __all__ = ["cli_evaluate", "parse_eval_args"]
 
 
 def parse_eval_args() -> tuple[argparse.ArgumentParser, argparse.Namespace]:
     """The parser, and the options of this process, those that are not given at their defaults."""
-    parser = make_parser()
-    return parser, argparse.Namespace(**{**defaults(), **vars(parser.parse_args())})
+    parser = EVAL.parser()
+    return parser, argparse.Namespace(**{**EVAL.defaults, **vars(parser.parse_args())})
 
 
 def cli_evaluate(args: argparse.Namespace | None = None) -> None:
@@ -33,8 +33,9 @@ def cli_evaluate(args: argparse.Namespace | None = None) -> None:
 def _words(options: Mapping[str, Any]) -> list[str]:
     """Options as they would be typed; those at their defaults are left out."""
     words: list[str] = []
+    by_key = EVAL.by_key
     for key, value in options.items():
-        flag = BY_KEY.get(key)
+        flag = by_key.get(key)
         if flag is None or value == flag.default or value is None:
             continue
         words.extend([flag.names[0]] if flag.kind == "switch" else [flag.names[0], str(value)])

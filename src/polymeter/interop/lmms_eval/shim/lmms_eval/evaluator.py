@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import ModelError, PlanError
-from polymeter.interop.lmms_eval.flags import notes_on
+from polymeter.interop.lmms_eval.flags import EVAL
 from polymeter.interop.lmms_eval.models.base import lmms
 from polymeter.interop.lmms_eval.shim.lmms_eval.figures import (
     reset_logged_metrics,
@@ -102,7 +102,7 @@ def simple_evaluate(
         "fewshot_as_multiturn": fewshot_as_multiturn,
         "max_tokens": max_tokens,
     }
-    for note in notes_on(told):
+    for note in EVAL.notes_on(told):
         eval_logger.info(note)
     seeds = (random_seed, numpy_random_seed, torch_random_seed, fewshot_random_seed)
     options: dict[str, Any] = {

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from polymeter.guests.imports import PREFIX
-from polymeter.guests.places import KITS
 from polymeter.guests.shims import switch_on_shims
+from polymeter.interop.ulmeval.kit_files import KITS
 from polymeter.interop.ulmeval.shim.ulmeval.api.gpt import OpenAIWrapper
 
 __all__ = ["DEBUG_MESSAGE", "INTERNAL", "build_judge"]

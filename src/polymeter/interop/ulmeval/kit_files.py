@@ -11,8 +11,8 @@ from types import ModuleType
 from typing import Any
 
 from polymeter.guests.authors import load_authors_file
-from polymeter.guests.places import KITS
 from polymeter.guests.shims import switch_on_shims
+from polymeter.interop.ulmeval import SYSTEM
 
 _SUPPLIED = {
     "ulmeval.dataset": (
@@ -32,7 +32,18 @@ _SUPPLIED = {
     "abc": ("abstractmethod",),
 }
 _ALL_OF = "ulmeval.smp"
-_SIGNS = (b"ulmeval", b"vlmeval", b"supported_ULM", b"supported_VLM", b"generate_inner", b"batch_generation_inner")
+KITS = tuple(SYSTEM.checkouts)
+"""The two packages, by which of them is looked into first."""
+_TREES = tuple(tree.rstrip(".") for tree in SYSTEM.trees)
+
+
+def load_wrappers(path: str) -> ModuleType:
+    """The module of a file with model wrappers, for ``polymeter python --model-path``.
+
+    Raises:
+        PlanError: if it fails to load, or needs a package that is not installed.
+    """
+    return load_kit_file(Path(path))
 
 
 def load_kit_file(file: Path, supplied: Mapping[str, Any] | None = None) -> ModuleType:
@@ -53,8 +64,7 @@ def load_kit_file(file: Path, supplied: Mapping[str, Any] | None = None) -> Modu
 
 def is_kit_file(file: Path) -> bool:
     """Whether a file was written for one of these packages, told by the words in it."""
-    source = file.read_bytes()
-    return any(sign in source for sign in _SIGNS)
+    return SYSTEM.scripts.recognise(file.read_bytes())
 
 
 def supplied_names() -> dict[str, Any]:
@@ -74,6 +84,6 @@ def _places(file: Path) -> tuple[str, ...]:
     """
     folder, source = file.parent, file.read_bytes()
     kits = sorted(KITS, key=lambda kit: (kit not in folder.parts, kit.encode() not in source, kit))
-    trees = [f"{kit}.{part}" for kit in kits for part in KITS[kit]]
+    trees = sorted(_TREES, key=lambda tree: kits.index(tree.partition(".")[0]))
     trees.sort(key=lambda tree: tree.rpartition(".")[2] != folder.name)
     return (*trees, *(f"{tree}.{folder.name}" for tree in trees))

@@ -1,17 +1,25 @@
-"""Scores of one sample and numbers from many, under the names that adapters import.
+"""Scores of one sample and numbers from many, under the names that adapters import, and those that they list in
+``metric_list``.
 
-Where a benchmark's number hangs on an odd rule, the rule is EvalScope's: ``exact_match`` takes text only, ``pass_at_k``
-is no unbiased estimate. What is computed lies in ``polymeter.metrics``; here are the names and the shapes.
+Where a published number depends on an odd rule, the rule is EvalScope's: ``exact_match`` takes text only, ``pass_at_k``
+is not an unbiased estimate. What is computed lies in ``polymeter.metrics``; here are the names and the shapes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import comb
 from typing import Any
 
+from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.metrics.image_text import SCORERS, image_scorer
 from polymeter.metrics.overlap import Rouge, bleu_of_order, distinct_rouge, rouge, segmented
 
-_ORDERS = (1, 2, 3, 4)
+_BLEU_ORDERS = (1, 2, 3, 4)
+_ROUGE_PARTS = ("recall", "precision", "f1")
+_MOST_TRIES = 16
 
 
 def exact_match(gold: str, pred: str) -> int:
@@ -31,7 +39,7 @@ def weighted_mean(items: Sequence[tuple[float, float]]) -> float:
     """``Σ a / Σ b`` over pairs ``(a, b)``.
 
     Raises:
-        ValueError: There are no pairs.
+        ValueError: if there are no pairs.
     """
     if not items:
         raise ValueError("There is no weighted mean of no pairs.")
@@ -42,7 +50,7 @@ def weighted_mean(items: Sequence[tuple[float, float]]) -> float:
 def pass_at_k(arr: Sequence[Any], k: int = 1) -> float:
     """The share of samples of which one of the first k answers is right.
 
-    This is no unbiased estimate from more than k answers: ``calculate_pass_at_k`` is.
+    This is not an unbiased estimate from more than k answers: ``calculate_pass_at_k`` is.
 
     Args:
         arr: For each sample the list of its answers' scores; or one score for each sample, of which the mean is taken.
@@ -67,7 +75,7 @@ def calculate_pass_at_k(num_samples: int | Sequence[int], num_correct: Sequence[
         A NumPy array, one value for each problem.
 
     Raises:
-        ValueError: The two sequences differ in length.
+        ValueError: if the two sequences differ in length.
     """
     import numpy as np
 
@@ -84,7 +92,7 @@ def simple_f1_score(scores: tuple[Sequence[float], Sequence[float]]) -> float:
 def micro_mean(items: Sequence[Any]) -> float:
     """The mean of ``.score`` weighted by ``.num``, over those that have a score; 0 where nothing was counted.
 
-    A score of NaN is no score: it is left out and not zero. Where no item has one, neither has the mean.
+    A score of NaN is none: it is left out and not zero. Where no item has one, neither has the mean.
     """
     return _mean_of_scores(items, [item.num for item in items])
 
@@ -96,22 +104,22 @@ def macro_mean(items: Sequence[Any]) -> float:
 
 def bleu_ngram_one_sample(predict: str, reference: str) -> dict[str, float]:
     """BLEU of each n-gram order alone, not accumulated: ``bleu-1`` to ``bleu-4``."""
-    words, gold = segmented(predict), segmented(reference)
-    return {f"bleu-{n}": bleu_of_order(gold, words, n) for n in _ORDERS}
+    predicted, expected = segmented(predict), segmented(reference)
+    return {f"bleu-{n}": bleu_of_order(expected, predicted, n) for n in _BLEU_ORDERS}
 
 
 def compute_rouge_score_one_sample(predict: Sequence[str], reference: Sequence[str]) -> dict[str, float]:
-    """ROUGE-1, -2 and -L of words parted by white space: ``rouge-1-r``, ``rouge-1-p``, ``rouge-1-f``, ….
+    """ROUGE-1, -2 and -L of words separated by white space: ``rouge-1-r``, ``rouge-1-p``, ``rouge-1-f``, ….
 
     Args:
         predict: Predictions; of several the last counts.
         reference: As many references.
     """
-    found: dict[str, float] = {}
-    for answer, gold in zip(predict, reference, strict=False):
-        for kind, value in rouge(gold.split(), answer.split()).items():
-            found.update(_parts(f"rouge-{kind}", value, "rpf"))
-    return found
+    scores: dict[str, float] = {}
+    for answer, expected in zip(predict, reference, strict=False):
+        for kind, value in rouge(expected.split(), answer.split()).items():
+            scores.update(_parts(f"rouge-{kind}", value, "rpf"))
+    return scores
 
 
 def compute_rouge_score_one_sample_zh(predict: Sequence[str], reference: Sequence[str]) -> dict[str, float]:
@@ -124,13 +132,13 @@ def compute_rouge_score_one_sample_zh(predict: Sequence[str], reference: Sequenc
         reference: As many references.
 
     Raises:
-        PlanError: A text is Chinese and ``jieba`` is not installed.
+        PlanError: if a text is Chinese and ``jieba`` is not installed.
     """
-    found: dict[str, float] = {}
-    for answer, gold in zip(predict, reference, strict=False):
-        for kind, value in distinct_rouge(gold, answer).items():
-            found.update(_parts(f"Rouge-{kind.upper()}", value, "RPF"))
-    return found
+    scores: dict[str, float] = {}
+    for answer, expected in zip(predict, reference, strict=False):
+        for kind, value in distinct_rouge(expected, answer).items():
+            scores.update(_parts(f"Rouge-{kind.upper()}", value, "RPF"))
+    return scores
 
 
 def compute_rouge_score(predict_l: Sequence[Any], reference_l: Sequence[Any]) -> dict[str, float]:
@@ -141,16 +149,68 @@ def compute_rouge_score(predict_l: Sequence[Any], reference_l: Sequence[Any]) ->
         reference_l: For each sample its list of references.
 
     Raises:
-        ValueError: The lists differ in length.
+        ValueError: if the lists differ in length.
     """
     rows = [compute_rouge_score_one_sample(p, r) for p, r in zip(predict_l, reference_l, strict=True)]
     names = [f"rouge-{kind}-{part}" for kind in ("1", "2", "l") for part in "rpf"]
     return {name: 100 * mean([row[name] for row in rows]) for name in names}
 
 
-def _one_pass_at_k(n: int, c: int, k: int) -> float:
-    from math import comb
+@dataclass
+class Metric:
+    """An aggregation by name: the scores of a subset's samples in, one number out. The nine image scorers are the
+    exception: their ``object`` makes a scorer, which an adapter calls in ``match``.
 
+    Attributes:
+        name: Under which benchmarks list it.
+        object: From a list of scores to a number; for an image scorer, a maker of one.
+    """
+
+    name: str = "default_metric"
+    object: Callable[..., Any] = mean
+
+
+class MetricRegistry:
+    """Metrics by the names that benchmarks list. Adapters may add theirs; the last one of a name counts."""
+
+    def __init__(self) -> None:
+        self.metrics: dict[str, Metric] = {}
+
+    def register(self, metric: Metric) -> None:
+        """Add a metric under its name."""
+        self.metrics[metric.name] = metric
+
+    def get(self, name: str) -> Metric:
+        """The metric of that name.
+
+        Raises:
+            PlanError: if there is none; the nearest ones are named.
+        """
+        metric = self.metrics.get(name)
+        if metric is None:
+            hint = did_you_mean(name, self.metrics) or f"Known: {', '.join(self.metrics)}."
+            raise PlanError(f"There is no metric {name!r}.", where="metric_list", hint=hint)
+        return metric
+
+    def list_metrics(self) -> list[str]:
+        """All names, in the order in which they were added."""
+        return list(self.metrics)
+
+
+def _built_in() -> MetricRegistry:
+    registry = MetricRegistry()
+    for name in ("AverageAccuracy", "AverageBLEU", "AverageRouge", "AveragePass@1"):
+        registry.register(Metric(name, mean))
+    for name in ("WeightedAverageAccuracy", "WeightedAverageBLEU"):
+        registry.register(Metric(name, weighted_mean))
+    for k in range(1, _MOST_TRIES + 1):
+        registry.register(Metric(f"Pass@{k}", partial(pass_at_k, k=k)))
+    for name in SCORERS:
+        registry.register(Metric(name, partial(image_scorer, name)))
+    return registry
+
+
+def _one_pass_at_k(n: int, c: int, k: int) -> float:
     return 1.0 if n - c < k else 1.0 - comb(n - c, k) / comb(n, k)
 
 
@@ -163,7 +223,7 @@ def _mean_of_scores(items: Sequence[Any], weights: Sequence[float]) -> float:
 
 
 def _parts(name: str, value: Rouge, letters: str) -> dict[str, float]:
-    return {f"{name}-{letter}": getattr(value, part) for letter, part in zip(letters, _PARTS, strict=True)}
+    return {f"{name}-{letter}": getattr(value, part) for letter, part in zip(letters, _ROUGE_PARTS, strict=True)}
 
 
-_PARTS = ("recall", "precision", "f1")
+metric_registry = _built_in()

@@ -8,8 +8,9 @@ import pytest
 from polymeter.core.errors import PlanError
 from polymeter.interop.evalscope.tasks import constants
 from polymeter.interop.evalscope.tasks.filters import Filter
-from polymeter.interop.evalscope.tasks.named_metrics import Metric, MetricRegistry, metric_registry
-from polymeter.interop.evalscope.tasks.scores import (
+from polymeter.interop.evalscope.tasks.metrics import (
+    Metric,
+    MetricRegistry,
     bleu_ngram_one_sample,
     calculate_pass_at_k,
     compute_rouge_score,
@@ -18,6 +19,7 @@ from polymeter.interop.evalscope.tasks.scores import (
     exact_match,
     macro_mean,
     mean,
+    metric_registry,
     micro_mean,
     pass_at_k,
     simple_f1_score,

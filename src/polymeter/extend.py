@@ -1,0 +1,340 @@
+"""The public extension API: what code that adds to Polymeter is written against.
+
+Benchmark formats, systems, models, metrics and detectors of other packages import their names from here, and so does
+everything in ``polymeter.library``. These names stay; the modules behind them may move. A name is imported when it is
+first used, so importing this module costs nothing.
+
+Errors
+    ``PolymeterError`` and its kinds ``PlanError``, ``DataError``, ``ModelError`` (with ``ErrorKind``), ``ScoreError``
+    and ``UnscoredError``; ``boundary``, which turns the exceptions of an author's code into one of them;
+    ``did_you_mean`` and ``missing_package`` for helpful messages.
+Messages
+    The parts ``Text``, ``Image``, ``Audio`` and ``Video`` (together ``Part``, without text ``Media``; ``Modality``
+    names their kinds), and ``Message``.
+Requests
+    ``Request`` with one of ``Generate``, ``Loglikelihood`` and ``GenerateImage`` (together ``Parameters``;
+    ``RequestKind`` names them), its ``Origin``; ``Response`` with ``Output``, ``ChoiceLogprob`` and ``Usage``, or an
+    ``Error``. ``text_parameters`` and ``image_parameters`` make parameters of the settings that people write.
+Models
+    ``BatchModel`` with its hint ``ALL_READY``, ``AsyncModel``, either of them as ``Model``; ``ModelTraits``,
+    ``ModelSpec``; ``weights_place``, the local folder that a run puts in place of a model id.
+Tasks
+    ``Task``, ``TaskSpec``, ``GroupSpec``, ``Needs``; ``Sample``, ``Samples`` and the base ``SampleView``;
+    ``RolloutSteps``, ``Rollout``, ``RowFunctions``; ``Score`` with ``MetricKey``; ``ScoredRow`` with ``SampleStatus``,
+    ``ReduceContext``, ``Result``; ``MetricPlan`` and ``reduce_rows``, the default reduction.
+Judges
+    ``RoleClient`` asks the model of a role: ``current_role_client`` is that of the sample that is being scored,
+    ``has_role`` says whether there is such a model, and ``refuse_verdict`` that its answer is no verdict.
+Formats
+    ``Format``, ``Loaded``, ``OpenContext``; ``Catalog``, ``Entry``, ``Problem``, ``Root``.
+Systems
+    ``System`` and ``Target``. A package names its ``System`` in the entry point group ``polymeter.interop``.
+Metrics
+    ``Metric``, ``Aggregation`` with ``Uncertainty``; the registries ``METRICS`` and ``AGGREGATIONS``, whose method
+    ``.get(name)`` finds one by name.
+Detectors
+    ``Detector``, ``Detection``, ``Box``; ``as_rgb`` reads an image, ``unknown_names`` compares names of classes;
+    ``COLOUR_NAMES``, ``colour_name`` and ``lab`` for colours.
+Registration
+    ``register_model``, ``register_metric``, ``register_aggregation``, ``register_detector``.
+Identity
+    ``fingerprint`` of plain data, ``source_hash`` of files, ``seed_for`` a sample.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from polymeter.core.catalog import Catalog, Entry, Problem, Root
+    from polymeter.core.detection import Box, Detection, Detector
+    from polymeter.core.errors import (
+        DataError,
+        ErrorKind,
+        ModelError,
+        PlanError,
+        PolymeterError,
+        ScoreError,
+        UnscoredError,
+        boundary,
+        did_you_mean,
+    )
+    from polymeter.core.format import Format, Loaded, OpenContext
+    from polymeter.core.generation import image_parameters, text_parameters
+    from polymeter.core.guest_context import current_role_client, has_role, refuse_verdict, weights_place
+    from polymeter.core.identity import fingerprint, seed_for, source_hash
+    from polymeter.core.metric import Aggregation, Metric, Uncertainty
+    from polymeter.core.model import ALL_READY, AsyncModel, BatchModel, Model, ModelSpec, ModelTraits
+    from polymeter.core.parts import Audio, Image, Media, Modality, Part, Text, Video
+    from polymeter.core.registration import register_aggregation, register_detector, register_metric, register_model
+    from polymeter.core.registries import AGGREGATIONS, METRICS
+    from polymeter.core.registry import Target, missing_package
+    from polymeter.core.request import (
+        ChoiceLogprob,
+        Error,
+        Generate,
+        GenerateImage,
+        Loglikelihood,
+        Message,
+        Origin,
+        Output,
+        Parameters,
+        Request,
+        RequestKind,
+        Response,
+        Usage,
+    )
+    from polymeter.core.role_client import RoleClient
+    from polymeter.core.samples import SampleView
+    from polymeter.core.status import SampleStatus
+    from polymeter.core.systems import System
+    from polymeter.core.task import (
+        GroupSpec,
+        MetricKey,
+        Needs,
+        ReduceContext,
+        Result,
+        Rollout,
+        RolloutSteps,
+        RowFunctions,
+        Sample,
+        Samples,
+        Score,
+        ScoredRow,
+        Task,
+        TaskSpec,
+    )
+    from polymeter.metrics.colours import COLOUR_NAMES, colour_name, lab
+    from polymeter.metrics.composition import unknown_names
+    from polymeter.metrics.image import as_rgb
+    from polymeter.stats.reduction import MetricPlan, reduce_rows
+
+_HOMES = {
+    "polymeter.core.catalog": (
+        "Catalog",
+        "Entry",
+        "Problem",
+        "Root",
+    ),
+    "polymeter.core.detection": (
+        "Box",
+        "Detection",
+        "Detector",
+    ),
+    "polymeter.core.errors": (
+        "DataError",
+        "ErrorKind",
+        "ModelError",
+        "PlanError",
+        "PolymeterError",
+        "ScoreError",
+        "UnscoredError",
+        "boundary",
+        "did_you_mean",
+    ),
+    "polymeter.core.format": (
+        "Format",
+        "Loaded",
+        "OpenContext",
+    ),
+    "polymeter.core.generation": (
+        "image_parameters",
+        "text_parameters",
+    ),
+    "polymeter.core.guest_context": ("current_role_client", "has_role", "refuse_verdict", "weights_place"),
+    "polymeter.core.identity": (
+        "fingerprint",
+        "seed_for",
+        "source_hash",
+    ),
+    "polymeter.core.metric": (
+        "Aggregation",
+        "Metric",
+        "Uncertainty",
+    ),
+    "polymeter.core.model": (
+        "ALL_READY",
+        "AsyncModel",
+        "BatchModel",
+        "Model",
+        "ModelSpec",
+        "ModelTraits",
+    ),
+    "polymeter.core.parts": (
+        "Audio",
+        "Image",
+        "Media",
+        "Modality",
+        "Part",
+        "Text",
+        "Video",
+    ),
+    "polymeter.core.registration": (
+        "register_aggregation",
+        "register_detector",
+        "register_metric",
+        "register_model",
+    ),
+    "polymeter.core.registries": (
+        "AGGREGATIONS",
+        "METRICS",
+    ),
+    "polymeter.core.registry": (
+        "Target",
+        "missing_package",
+    ),
+    "polymeter.core.request": (
+        "ChoiceLogprob",
+        "Error",
+        "Generate",
+        "GenerateImage",
+        "Loglikelihood",
+        "Message",
+        "Origin",
+        "Output",
+        "Parameters",
+        "Request",
+        "RequestKind",
+        "Response",
+        "Usage",
+    ),
+    "polymeter.core.role_client": ("RoleClient",),
+    "polymeter.core.samples": ("SampleView",),
+    "polymeter.core.status": ("SampleStatus",),
+    "polymeter.core.systems": ("System",),
+    "polymeter.core.task": (
+        "GroupSpec",
+        "MetricKey",
+        "Needs",
+        "ReduceContext",
+        "Result",
+        "Rollout",
+        "RolloutSteps",
+        "RowFunctions",
+        "Sample",
+        "Samples",
+        "Score",
+        "ScoredRow",
+        "Task",
+        "TaskSpec",
+    ),
+    "polymeter.metrics.colours": (
+        "COLOUR_NAMES",
+        "colour_name",
+        "lab",
+    ),
+    "polymeter.metrics.composition": ("unknown_names",),
+    "polymeter.metrics.image": ("as_rgb",),
+    "polymeter.stats.reduction": (
+        "MetricPlan",
+        "reduce_rows",
+    ),
+}
+
+__all__ = [
+    "AGGREGATIONS",
+    "ALL_READY",
+    "COLOUR_NAMES",
+    "METRICS",
+    "Aggregation",
+    "AsyncModel",
+    "Audio",
+    "BatchModel",
+    "Box",
+    "Catalog",
+    "ChoiceLogprob",
+    "DataError",
+    "Detection",
+    "Detector",
+    "Entry",
+    "Error",
+    "ErrorKind",
+    "Format",
+    "Generate",
+    "GenerateImage",
+    "GroupSpec",
+    "Image",
+    "Loaded",
+    "Loglikelihood",
+    "Media",
+    "Message",
+    "Metric",
+    "MetricKey",
+    "MetricPlan",
+    "Modality",
+    "Model",
+    "ModelError",
+    "ModelSpec",
+    "ModelTraits",
+    "Needs",
+    "OpenContext",
+    "Origin",
+    "Output",
+    "Parameters",
+    "Part",
+    "PlanError",
+    "PolymeterError",
+    "Problem",
+    "ReduceContext",
+    "Request",
+    "RequestKind",
+    "Response",
+    "Result",
+    "RoleClient",
+    "Rollout",
+    "RolloutSteps",
+    "Root",
+    "RowFunctions",
+    "Sample",
+    "SampleStatus",
+    "SampleView",
+    "Samples",
+    "Score",
+    "ScoreError",
+    "ScoredRow",
+    "System",
+    "Target",
+    "Task",
+    "TaskSpec",
+    "Text",
+    "Uncertainty",
+    "UnscoredError",
+    "Usage",
+    "Video",
+    "as_rgb",
+    "boundary",
+    "colour_name",
+    "current_role_client",
+    "did_you_mean",
+    "fingerprint",
+    "has_role",
+    "image_parameters",
+    "lab",
+    "missing_package",
+    "reduce_rows",
+    "refuse_verdict",
+    "register_aggregation",
+    "register_detector",
+    "register_metric",
+    "register_model",
+    "seed_for",
+    "source_hash",
+    "text_parameters",
+    "unknown_names",
+    "weights_place",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name when it is first used."""
+    import importlib
+
+    for home, names in _HOMES.items():
+        if name in names:
+            globals()[name] = value = getattr(importlib.import_module(home), name)
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,98 @@
+"""Systems: found by folder and by entry point; one that is broken is named and stops nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from polymeter.core import systems as module
+from polymeter.core.systems import broken_systems, offered, systems
+
+Install = Callable[[str, str], None]
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+    """Puts a package with one module on the path, with an entry point to its ``SYSTEM``."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    names = []
+
+    def make(name: str, source: str) -> None:
+        names.append(name)
+        (tmp_path / f"{name}.py").write_text(source)
+        metadata = tmp_path / f"{name}-1.0.dist-info"
+        metadata.mkdir()
+        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (metadata / "entry_points.txt").write_text(f"[polymeter.interop]\n{name} = {name}:SYSTEM\n")
+        module._read.cache_clear()
+
+    yield make
+    module._read.cache_clear()
+    for name in names:
+        sys.modules.pop(name, None)
+
+
+RECORD = "from polymeter.extend import System, Target\n\nSYSTEM = System({name!r}, 'Quiz', 'quizzes'{more})\n"
+
+
+def test_the_built_in_systems_are_found_by_folder() -> None:
+    folders = {path.parent.name for path in Path(module.__file__).parents[1].glob("interop/*/__init__.py")}
+    assert folders <= {system.name for system in systems()}
+
+
+def test_an_installed_package_adds_a_system(install: Install) -> None:
+    install("toy_one", RECORD.format(name="toy_one", more=", formats={'toy': Target('toy_one.nowhere:F', 'toy_one')}"))
+    assert systems()[-1].title == "Quiz"
+    assert offered(lambda system: system.formats)["toy"].value == "toy_one.nowhere:F"
+    assert broken_systems() == ()
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (
+            "raise RuntimeError('no luck')",
+            "Reading the system 'toy_two' of the package 'toy_two' raised RuntimeError: no",
+        ),
+        ("import no_such_package", "'toy_two' raised ModuleNotFoundError: No module named 'no_such_package'"),
+        ("OTHER = 1", "of the package 'toy_two' raised AttributeError"),
+        ("SYSTEM = 3", "The entry point 'toy_two' of the package 'toy_two' is not a System."),
+        (
+            RECORD.format(name="evalscope", more=""),
+            "claim the name 'evalscope': Polymeter's 'evalscope' and the package 'toy_two'",
+        ),
+    ],
+)
+def test_a_broken_system_is_named_and_the_others_stay(install: Install, source: str, message: str) -> None:
+    before = [system.name for system in systems()]
+    install("toy_two", source)
+    assert [system.name for system in systems()] == before
+    (problem,) = broken_systems()
+    assert message in problem.message
+    assert "remove" in problem.message.lower()
+
+
+def test_a_system_that_brings_a_name_another_has_is_left_out(install: Install) -> None:
+    install("toy_four", RECORD.format(name="toy_four", more=", import_roots={'evalscope': ()}"))
+    assert "toy_four" not in [system.name for system in systems()]
+    (problem,) = broken_systems()
+    assert "claim the import root 'evalscope': Polymeter's 'evalscope' and the package 'toy_four'" in problem.message
+
+
+def test_a_broken_system_stops_no_command(install: Install, tmp_path: Path) -> None:
+    install("toy_three", "raise RuntimeError('no luck')")
+    source = Path(module.__file__).parents[2]
+    for words in (["--help"], ["models"], ["tasks", "demo_*"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "polymeter", *words],
+            env={"PATH": "", "HOME": str(tmp_path), "PYTHONPATH": f"{tmp_path}:{source}"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert ("of the package 'toy_three' raised RuntimeError: no luck" in done.stderr) == (words[0] == "tasks")
