@@ -15,17 +15,5 @@ def door_probe(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DoorProbe]:
     probe = DoorProbe(tmp_path_factory.getbasetemp())
     with probe.watching():
         yield probe
-    import os
-
-    if os.environ.get("PROBE_LOG") and probe.outside:
-        import traceback
-
-        with open(os.environ["PROBE_LOG"], "a") as file:
-            file.write(
-                f"### {os.environ.get('PYTEST_CURRENT_TEST')}\n"
-                + "\n".join(f"{a}\n{b}" for a, b in probe.outside.items())
-                + "\n"
-            )
-        return
     outside = [f"{function}\n{callers}" for function, callers in probe.outside.items()]
     assert not outside, "Called from outside the door:\n" + "\n".join(outside)

@@ -90,6 +90,11 @@ class PooledModel(BatchModel):
         return self._model.identity
 
     @property
+    def joins_repeats(self) -> bool:
+        """Whether the model does."""
+        return self._model.joins_repeats
+
+    @property
     def is_free(self) -> bool:
         """Whether a run can have it: no other one still computes with it, and it did not fail to load."""
         with self._lock:

@@ -14,13 +14,10 @@ from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.format import Format, Loaded, OpenContext
 from polymeter.core.model import Model, ModelSpec, ModelTraits
 from polymeter.core.options import RunOptions
-from polymeter.core.registries import FORMATS
-from polymeter.core.systems import libraries, package_folder
+from polymeter.core.registries import FORMATS, stored_format
+from polymeter.core.systems import broken_systems, libraries, package_folder
 from polymeter.core.task import GroupSpec, Task, TaskSpec, check_needs, ignored_settings
 from polymeter.guests.door import in_mode
-
-FILE_ENDINGS = (".yaml", ".yml", ".py", ".tsv")
-"""Endings of files that may be named in place of the benchmarks in them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +92,13 @@ def named_place(path: Path) -> Path:
     return path.parent.resolve() / path.name if path.suffix == ".tsv" else path.resolve()
 
 
+def file_endings() -> tuple[str, ...]:
+    """Endings of files that may be named in place of the benchmarks in them."""
+    return tuple({ending: None for name in FORMATS for ending in FORMATS.get(name).endings})
+
+
 def build_catalog(include_paths: Iterable[Path], cache_dir: Path | None) -> Catalog:
-    """Every benchmark of every dialect, built in and the user's.
+    """Every benchmark of every format, built in and the user's.
 
     Raises:
         PlanError: An include path does not exist.
@@ -107,8 +109,13 @@ def build_catalog(include_paths: Iterable[Path], cache_dir: Path | None) -> Cata
             raise PlanError(f"The include path {str(path)!r} does not exist.", where="--include-path")
         roots.append(Root(named_place(path)))
     catalog = Catalog()
-    for name in FORMATS:
-        catalog.update(FORMATS.get(name).index(roots, cache_dir))
+    formats = [FORMATS.get(name) for name in FORMATS]
+    for each in formats:
+        catalog.update(each.index(roots, cache_dir))
+    for each in formats:
+        if each.index_data is not None:
+            catalog.update(each.index_data(roots, catalog.claims))
+    catalog.problems.extend(broken_systems())
     return catalog
 
 
@@ -178,7 +185,7 @@ def open_tasks(plan: Plan, cache_dir: Path | None) -> None:
     )
     opened = []
     for spec in plan.selection.tasks:
-        context = replace(shared, options=options.dialect_options.get(spec.format, {}))
+        context = replace(shared, options=options.dialect_options.get(stored_format(spec.format), {}))
         with in_mode("load"):
             task = format_of(spec).compile(spec, plan.model.traits, context)
         check_needs(task.needs, plan.model.traits, task=spec.name, model=model_name(plan), roles=plan.roles)
@@ -241,7 +248,7 @@ def _match(pattern: str, catalog: Catalog, tags: Mapping[str, list[str]]) -> lis
         return [pattern]
     if pattern in tags:
         return tags[pattern]
-    if Path(pattern).suffix in FILE_ENDINGS:
+    if Path(pattern).suffix in file_endings():
         return _in_file(Path(pattern), catalog)
     if any(sign in pattern for sign in "*?["):
         found = [name for name in catalog.entries if fnmatch.fnmatchcase(name, pattern)]

@@ -274,20 +274,21 @@ class RolloutWorker:
         task.learn(n_advanced, time.perf_counter() - started)
         return progressed
 
-    def replay(self, play: RunningSample, recall: Callable[[PendingRequest], Response | None]) -> Ended:
+    def replay(self, play: RunningSample, recall: Callable[[Sequence[PendingRequest]], None]) -> Ended:
         """Play and score a sample over answers that are all there.
 
         Args:
             play: The sample, fresh.
-            recall: Gives the stored answer of a request; ``None``: there is none, and the sample fails.
+            recall: Sets the stored answers of what is asked together; where there is none the sample fails.
         """
         progressed = Progressed()
         play.generator = play.task.task.rollout(play.sample)
         self._advance(play, progressed)
         while not progressed.ended:
+            recall(play.waiting)
             for asked in play.waiting:
                 missing = Error("score", "The journal does not hold an answer that this sample's score rests on.")
-                asked.response = recall(asked) or Response(error=missing)
+                asked.response = asked.response or Response(error=missing)
             self._advance(play, progressed)
         return progressed.ended[0]
 

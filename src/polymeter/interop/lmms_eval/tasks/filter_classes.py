@@ -76,7 +76,7 @@ class UppercaseFilter(_StepFilter):
 
 
 class WhitespaceFilter(_StepFilter):
-    """Each answer without one leading blank."""
+    """Each answer without one leading space."""
 
     def __init__(self, **_: Any) -> None:
         super().__init__()
@@ -167,8 +167,8 @@ class ExtendedRegexFilter(RegexFilter):
 
     def find_match(self, regex: re.Pattern[str], resp: str, convert_dict: Mapping[str, str] | None = None) -> str:
         """The match of any pattern, converted if the table has it; empty where nothing matches."""
-        found = filters.match(regex, resp, self.group_select)
-        return (convert_dict or {}).get(found, found)
+        match = filters.match(regex, resp, self.group_select)
+        return (convert_dict or {}).get(match, match)
 
 
 class MultiChoiceRegexFilter(ExtendedRegexFilter):

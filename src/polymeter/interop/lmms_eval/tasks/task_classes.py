@@ -250,20 +250,20 @@ class ConfigurableTask(Task):
     def construct_requests(self, doc_id: Any, ctx: Any, **kwargs: Any) -> Any:
         """The requests of a row, in the argument layouts of simple models."""
         kind, split = str(self._config.output_type), self._split
-        place = (self.doc_to_visual, doc_id, self.task_name, split)
+        row = (self.doc_to_visual, doc_id, self.task_name, split)
         if kind == "loglikelihood":
-            return Instance(kind, (ctx, self.doc_to_target, *place), 0, **kwargs)
+            return Instance(kind, (ctx, self.doc_to_target, *row), 0, **kwargs)
         if kind == "multiple_choice":
-            row = self._rows.doc(doc_id)
-            delimiter, choices = self._config.target_delimiter, self.doc_to_choice(row)
+            doc = self._rows.doc(doc_id)
+            delimiter, choices = self._config.target_delimiter, self.doc_to_choice(doc)
             pairs = [(ctx, f"{delimiter}{choice}") for choice in choices]
-            if isinstance(self.doc_to_text(row), int):
-                pairs = [(choice, f"{delimiter}{self.doc_to_target(row)}") for choice in choices]
-            return [Instance("loglikelihood", (*pair, *place), idx, **kwargs) for idx, pair in enumerate(pairs)]
+            if isinstance(self.doc_to_text(doc), int):
+                pairs = [(choice, f"{delimiter}{self.doc_to_target(doc)}") for choice in choices]
+            return [Instance("loglikelihood", (*pair, *row), idx, **kwargs) for idx, pair in enumerate(pairs)]
         if kind in ("generate_until_multi_round", "generate_until_agentic"):
             rounds = partial(self._config.doc_to_text, lmms_eval_specific_kwargs=self.lmms_eval_specific_kwargs)
-            return Instance(kind, (ctx, self._generation(), self.doc_to_visual, rounds, *place[1:]), 0, **kwargs)
-        return Instance(kind, (ctx, self._generation(), *place), 0, **kwargs)
+            return Instance(kind, (ctx, self._generation(), self.doc_to_visual, rounds, *row[1:]), 0, **kwargs)
+        return Instance(kind, (ctx, self._generation(), *row), 0, **kwargs)
 
     def process_results(self, doc: Any, results: Any, full_docs: Any = None) -> Any:
         """As ``process_results`` of the configuration says, else by its metrics."""
@@ -305,8 +305,8 @@ class ConfigurableTask(Task):
         return self._made["rows"]  # type: ignore[no-any-return]
 
     def _typed(self) -> yaml_config.TaskConfig:
-        place = self._surroundings.directory / f"{self.task_name}.yaml"
-        return yaml_config.validate(self._config.to_dict(keep_callable=True), lambda key: str(place), place)
+        file = self._surroundings.directory / f"{self.task_name}.yaml"
+        return yaml_config.validate(self._config.to_dict(keep_callable=True), lambda key: str(file), file)
 
     def _metrics(self) -> tuple[BoundMetric, ...]:
         if "metrics" not in self._made:

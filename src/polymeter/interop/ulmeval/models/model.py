@@ -23,6 +23,7 @@ from polymeter.core.identity import source_hash
 from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.parts import Modality
 from polymeter.core.registry import missing_package
+from polymeter.core.repeats import group_repeats
 from polymeter.core.request import Message, Origin, Parameters, Request, Response
 from polymeter.core.sources import is_pil
 from polymeter.formats.table.items import as_items, as_messages
@@ -97,6 +98,11 @@ class UlmModel(BatchModel):
         """The wrapper's sources, name and arguments."""
         return self._identity
 
+    @property
+    def joins_repeats(self) -> bool:
+        """Batch hooks make several at once: ``num_generations``."""
+        return True
+
     def ignores(self, ask: Parameters) -> Mapping[str, str]:
         """Settings that the wrapper's hooks do not name: ULMEvalKit hands over the message and the benchmark's name.
         What a function makes has no known hooks before it is made.
@@ -118,12 +124,13 @@ class UlmModel(BatchModel):
         wrong with one is that one's error.
         """
         wrapper, folder = self._ready(), self._media()
-        if not getattr(wrapper, "is_api", False) or len(requests) == 1:
-            return [self._answer(wrapper, request, folder) for request in requests]
-        size = min(len(requests), self.planned_batch_size or self.batch_hint or _USUAL_CONCURRENCY)
+        groups = group_repeats(requests)
+        if not getattr(wrapper, "is_api", False) or len(groups) == 1:
+            return [response for group in groups for response in self._answer(wrapper, group, folder)]
+        size = min(len(groups), self.planned_batch_size or self.batch_hint or _USUAL_CONCURRENCY)
         with ThreadPoolExecutor(int(size), thread_name_prefix="polymeter-ulm") as pool:
-            asked = [pool.submit(copy_context().run, self._answer, wrapper, one, folder) for one in requests]
-            return [one.result() for one in asked]
+            asked = [pool.submit(copy_context().run, self._answer, wrapper, group, folder) for group in groups]
+            return [response for one in asked for response in one.result()]
 
     def relieve(self) -> None:
         """Free what torch holds without need, if torch is in use."""
@@ -137,19 +144,25 @@ class UlmModel(BatchModel):
             self._sweep()
         self._folder = self._sweep = None
 
-    def _answer(self, wrapper: Any, request: Request, folder: Path) -> Response:
+    def _answer(self, wrapper: Any, repeats: list[Request], folder: Path) -> list[Response]:
         started = perf_counter()
         try:
+<<<<<<< HEAD
             # Wrappers of endpoints are called on threads of our own.
             with in_mode("model"), boundary(ModelError, f"The wrapper {type(wrapper).__name__}"), without_chatter():
                 found = outputs(request.parameters, results(wrapper, request, folder))
+=======
+            with boundary(ModelError, f"The wrapper {type(wrapper).__name__}"), without_chatter():
+                found = outputs(repeats[0].parameters, results(wrapper, repeats, folder))
+>>>>>>> main
         except PolymeterError as error:
             is_full = is_out_of_memory(error)
             if is_full:
                 self.relieve()
             own = ModelError(error.what, kind="out_of_memory", where=error.where, hint=error.hint) if is_full else error
-            return Response.failed(own, "data" if isinstance(error, DataError) else "permanent")
-        return Response(found, latency_ms=(perf_counter() - started) * 1000)
+            return [Response.failed(own, "data" if isinstance(error, DataError) else "permanent")] * len(repeats)
+        took_ms = (perf_counter() - started) * 1000 / len(repeats)
+        return [Response((output,), latency_ms=took_ms) for output in found]
 
     def _ready(self) -> Any:
         """The wrapper, constructed when it is first needed."""

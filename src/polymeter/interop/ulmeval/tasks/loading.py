@@ -8,6 +8,7 @@ from typing import Any
 
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.task import TaskSpec
+from polymeter.formats.table.classes import class_for
 from polymeter.guests import contained
 from polymeter.guests.authors import authors_code
 from polymeter.guests.imports import GUEST_LOCK
@@ -18,30 +19,26 @@ _KIT_IMPORT = re.compile(r"^\s*(?:from|import)\s+(ulmeval|vlmeval)\b", re.MULTIL
 
 
 def load_class(spec: TaskSpec) -> type:
-    """The class of a benchmark: that of its file, or for a TSV without code the one that fits its columns. Runs the
+    """The class of a benchmark: that of its file, or for a table without code the one that fits its columns. Runs the
     file.
 
     Raises:
-        PlanError: The file fails to load, needs a package that is not installed, or has no such class.
+        PlanError: if the file fails to load, needs a package that is not installed, or has no such class.
     """
     name = spec.config.get("class")
-    if name is not None:
-        return _class_in(spec.file, str(name))
-    from polymeter.formats.table import classes as native
-
-    return native.class_for(tuple(spec.config["columns"]))
+    return class_for(tuple(spec.config["columns"])) if name is None else _class_in(spec.file, str(name))
 
 
 def dataset_names(file: Path, class_name: str) -> list[str]:
     """The datasets that a class says it supports. Runs the file.
 
     Raises:
-        PlanError: The file or the class's method fails, or it gives no list of names.
+        PlanError: if the file or the class's method fails, or gives no list of names.
     """
-    found: Any = _class_in(file, class_name)
+    cls: Any = _class_in(file, class_name)
     with GUEST_LOCK, contained(), authors_code(PlanError, f"Asking {class_name} for its datasets"):
-        tell = getattr(found, "supported_datasets", None)
-        names = tell() if callable(tell) else list(getattr(found, "DATASET_URL", None) or ())
+        supported = getattr(cls, "supported_datasets", None)
+        names = supported() if callable(supported) else list(getattr(cls, "DATASET_URL", None) or ())
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
         raise PlanError(
             f"supported_datasets of {class_name} gave {str(names)[:80]!r}.",
@@ -61,10 +58,10 @@ def is_of_vlm_kit(file: Path) -> bool:
 
 def _class_in(file: Path, name: str) -> type:
     module = load_kit_file(file)
-    found = getattr(module, name, None)
-    if not isinstance(found, type):
+    cls = getattr(module, name, None)
+    if not isinstance(cls, type):
         known = [key for key, value in vars(module).items() if isinstance(value, type)]
         raise PlanError(
             f"{file.name} has no class {name!r} once it is loaded.", where=str(file), hint=did_you_mean(name, known)
         )
-    return found
+    return cls

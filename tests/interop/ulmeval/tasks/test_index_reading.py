@@ -7,13 +7,20 @@ import pytest
 import polymeter
 from polymeter.api.running import resume
 from polymeter.api.trying import tasks_in
-from polymeter.core.catalog import Root
+from polymeter.core.catalog import Catalog, Root
 from polymeter.core.errors import PlanError
 from polymeter.engine.plan import build_catalog
-from polymeter.formats.table import FORMAT
-from polymeter.formats.table.index import index
+from polymeter.formats.table.index import index_data
+from polymeter.interop.ulmeval.tasks import FORMAT
 from polymeter.interop.ulmeval.tasks.reading import read_file
 from tests.helpers.toy_datasets import write_table
+
+
+def index(roots: list[Root]) -> Catalog:
+    """The classes under the roots, and the tables that none of them claims."""
+    catalog = FORMAT.index(roots, None)
+    catalog.update(index_data(roots, catalog.claims))
+    return catalog
 
 
 def read(tmp_path: Path, text: str, **how: bool):
@@ -169,20 +176,6 @@ def test_a_named_file_whose_class_names_nothing_is_told(tmp_path: Path) -> None:
     assert "B names no dataset" in problem.message
 
 
-def test_tables_are_benchmarks_by_their_columns(tmp_path: Path) -> None:
-    (tmp_path / "draw.tsv").write_text("index\tprompt\n0\ta cat\n")
-    (tmp_path / "ask.tsv").write_text("index\tquestion\tanswer\n0\tWhat?\tThis\n")
-    (tmp_path / "odd.tsv").write_text("index\tcolour\n0\tred\n")
-    (tmp_path / "bare.tsv").write_text("prompt\na cat\n")
-    (tmp_path / "empty.tsv").write_text("")
-    catalog = index([Root(tmp_path)])
-    assert {name: entry.tags for name, entry in catalog.entries.items()} == {"ask": ("VQA",), "draw": ("T2I",)}
-    said = {Path(problem.where.split(":")[0]).name: problem.message for problem in catalog.problems}
-    assert "no column 'index'" in said["bare.tsv"]
-    assert "colour" in said["odd.tsv"]
-    assert "empty.tsv" not in catalog.entries
-
-
 def test_the_data_folder_is_listed_and_what_is_odd_there_is_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -245,17 +238,6 @@ def test_checks_find_missing_scoring_packages_and_sums(tmp_path: Path) -> None:
     assert any("defines neither evaluate nor evaluate_sample" in message for message in messages)
     assert any("plain http" in message for message in messages)
     assert any("'no_such_package'" in message for message in messages)
-
-
-def test_checks_of_tables_name_row_and_column(tmp_path: Path) -> None:
-    (tmp_path / "edit.tsv").write_text("index\timage\tprompt\n0\tnot base64!\tmake it red\n1\t99\tblue\n")
-    (tmp_path / "twice.tsv").write_text("index\tprompt\n7\ta\n7\tb\n")
-    catalog = index([Root(tmp_path)])
-    first, second = (problem.message for problem in FORMAT.check(catalog.entries["edit"], catalog))
-    assert "row '0', column 'image'" in first
-    assert "refers to row '99'" in second
-    (problem,) = FORMAT.check(catalog.entries["twice"], catalog)
-    assert "'7' in rows 1, 2" in problem.message
 
 
 def test_the_data_of_a_broken_file_is_not_taken_for_something_else(

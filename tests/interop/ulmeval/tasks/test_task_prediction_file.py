@@ -1,4 +1,4 @@
-"""The prediction file: its name, its place, and that it holds no pixels."""
+"""The prediction file holds no pixels, and ``evaluate`` reads it in a world of one process."""
 
 import os
 import shutil
@@ -9,31 +9,8 @@ import pytest
 from polymeter.core.errors import DataError
 from polymeter.core.stored_image import StoredImage
 from polymeter.data.formats import load
-from polymeter.formats.table.rows import holds_image
-from polymeter.interop.ulmeval.tasks.prediction_file import model_name, prediction_path, single_process
-from tests.helpers.toy_datasets import png_base64, run_toy, write_class
-
-
-@pytest.mark.parametrize(
-    ("display", "name"),
-    [
-        ("mock", "mock"),
-        ("ulm:Janus-Pro-1B", "Janus-Pro-1B"),
-        ("hf:Qwen/Qwen2.5-VL-3B", "Qwen2.5-VL-3B"),
-        ("diffusers:/models/sd-tiny/", "sd-tiny"),
-        ("openai:llama3:8b", "llama3:8b"),
-    ],
-)
-def test_a_models_name_is_the_last_part_of_its_own(display: str, name: str) -> None:
-    assert model_name(display) == name
-
-
-def test_the_file_is_called_after_model_and_dataset(tmp_path: Path) -> None:
-    assert prediction_path(tmp_path, "m", "D") == tmp_path / "D" / "m_D.pkl"
-    odd = prediction_path(tmp_path, "llama3:8b", "a/b")
-    assert (odd.name, odd.parent.parent) == ("llama3_8b_a_b.pkl", tmp_path)
-    assert odd.parent != prediction_path(tmp_path, "llama3:8b", "a_b").parent
-    assert prediction_path(tmp_path, "m", "..").parent.resolve().parent == tmp_path.resolve()
+from polymeter.interop.ulmeval.tasks.evaluate import single_process
+from tests.helpers.toy_datasets import run_toy, write_class
 
 
 def test_a_world_of_one_is_left_as_it_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,24 +35,6 @@ def test_images_are_references_to_the_runs_own_files(tmp_path: Path, monkeypatch
     assert len(pictures) == 6
     assert all(isinstance(picture, StoredImage) and picture.size == (640, 480) for picture in pictures)
     assert len({picture.getpixel((0, 0)) for picture in pictures}) == 6
-
-
-@pytest.mark.parametrize(
-    ("cell", "is_image"),
-    [
-        (png_base64("red"), True),
-        (f"['{png_base64('red')}', '{png_base64('blue')}']", True),
-        ([png_base64("red")], True),
-        (f"data:image/png;base64,{png_base64('red')}", True),
-        ("a red circle " * 20, False),
-        ("7", False),
-        (7, False),
-        (None, False),
-        ([], False),
-    ],
-)
-def test_which_cells_hold_images(cell: object, is_image: bool) -> None:
-    assert holds_image(cell) is is_image
 
 
 def test_a_run_that_was_moved_keeps_its_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 from polymeter.core.errors import PlanError
 from polymeter.data.formats import load
 from polymeter.formats.table.base import ImageBaseDataset, TextBaseDataset
-from polymeter.interop.ulmeval.tasks.constructors import check_arguments
+from polymeter.formats.table.instances import check_arguments
 from tests.helpers.toy_datasets import run_toy, write_class
 
 WITH_ARGUMENT = """
