@@ -110,56 +110,33 @@ class BatchDispatcher:
 
     def add(self, asked: Sequence[PendingRequest]) -> None:
         """Take requests."""
-<<<<<<< HEAD
-        with in_mode("model"):  # it is asked by which key each is grouped
-            for one in asked:
-                self._add(one)
+        with in_mode("model"):  # it is asked which requests share a call, and which a batch
+            for group in calls_of(self._model, asked):
+                self._queue(group)
 
-    def _add(self, one: PendingRequest) -> None:
-        if isinstance(one.request, OwnPrompt):
+    def _queue(self, group: Joined) -> None:
+        first = group[0]
+        if isinstance(first.request, OwnPrompt):
             with self._lock:
-                one.batch_key = _PROMPTS
-                self._ready.add(one, _PROMPTS, 0)
+                first.batch_key = _PROMPTS
+                self._ready.add(group, _PROMPTS, 0)
             return
-        own = None if self._is_told else _own_batch_size(one) or self._most_drawn(one)
+        own = None if self._is_told else _own_batch_size(first) or self._most_drawn(group)
         try:
             with boundary(ModelError, "The model's group_key"):
-                key = (settings_key(one.request), self._model.group_key(one.request), own)
+                key = (settings_key(first.request), self._model.group_key(first.request), own)
                 hash(key)
         except PolymeterError as error:
-            one.response = Response.failed(error)
-            self._listener.done([one])
+            for one in group:
+                one.response = Response.failed(error)
+            self._listener.done(group)
             return
         with self._lock:
-            one.batch_key = key
+            for one in group:
+                one.batch_key = key
             if own is not None:
                 self._sizes.set_own(key, own)
-            self._ready.add(one, key, estimated_length(one.request))
-=======
-        for group in calls_of(self._model, asked):
-            first = group[0]
-            if isinstance(first.request, OwnPrompt):
-                with self._lock:
-                    first.batch_key = _PROMPTS
-                    self._ready.add(group, _PROMPTS, 0)
-                continue
-            own = None if self._is_told else _own_batch_size(first) or self._most_drawn(group)
-            try:
-                with boundary(ModelError, "The model's group_key"):
-                    key = (settings_key(first.request), self._model.group_key(first.request), own)
-                    hash(key)
-            except PolymeterError as error:
-                for one in group:
-                    one.response = Response.failed(error)
-                self._listener.done(group)
-                continue
-            with self._lock:
-                for one in group:
-                    one.batch_key = key
-                if own is not None:
-                    self._sizes.set_own(key, own)
-                self._ready.add(group, key, estimated_length(first.request))
->>>>>>> main
+            self._ready.add(group, key, estimated_length(first.request))
 
     def poke(self, *, is_quiet: bool) -> None:
         """Choose the next batch if it is time, and start the model if it is free."""
@@ -361,15 +338,9 @@ class BatchDispatcher:
     def _halve(self, groups: list[Joined]) -> list[Response | None]:
         longest = max(estimated_length(group[0].request) for group in groups if isinstance(group[0].request, Request))
         with self._lock:
-<<<<<<< HEAD
-            smaller = self._sizes.did_not_fit(asked[0].batch_key, len(asked), longest)
-        self._listener.note(f"A batch of {len(asked)} did not fit into memory: going on with {smaller}.")
-        with in_mode("model"), boundary(ModelError, "Freeing the model's memory"):
-=======
             smaller = self._sizes.did_not_fit(groups[0][0].batch_key, len(groups), longest)
         self._listener.note(f"A batch of {len(groups)} did not fit into memory: going on with {smaller}.")
-        with boundary(ModelError, "Freeing the model's memory"):
->>>>>>> main
+        with in_mode("model"), boundary(ModelError, "Freeing the model's memory"):
             self._model.relieve()
         return [None] * sum(len(group) for group in groups)
 

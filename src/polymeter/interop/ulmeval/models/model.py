@@ -147,14 +147,9 @@ class UlmModel(BatchModel):
     def _answer(self, wrapper: Any, repeats: list[Request], folder: Path) -> list[Response]:
         started = perf_counter()
         try:
-<<<<<<< HEAD
             # Wrappers of endpoints are called on threads of our own.
             with in_mode("model"), boundary(ModelError, f"The wrapper {type(wrapper).__name__}"), without_chatter():
-                found = outputs(request.parameters, results(wrapper, request, folder))
-=======
-            with boundary(ModelError, f"The wrapper {type(wrapper).__name__}"), without_chatter():
                 found = outputs(repeats[0].parameters, results(wrapper, repeats, folder))
->>>>>>> main
         except PolymeterError as error:
             is_full = is_out_of_memory(error)
             if is_full:
