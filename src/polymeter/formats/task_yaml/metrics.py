@@ -26,7 +26,7 @@ class BoundMetric:
         name: Its name.
         kwargs: What its function gets besides answer and reference.
         score: ``(references, predictions, **kwargs)``; ``None``: its value is made elsewhere and passes through.
-        is_guest_score: Whether ``score`` is task code.
+        is_guest_score: Whether somebody else wrote ``score``.
         aggregation: A registered aggregation; ``None`` when ``aggregate`` is task code.
         aggregate: The task's own aggregation.
         wants_args: Whether it takes the command line's arguments.
