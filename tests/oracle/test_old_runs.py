@@ -12,6 +12,8 @@ import pytest
 
 from tests.oracle.old_runs import INPUTS, KINDS, STEPS, answers, carry_out, command, differences, digest, unpack
 
+pytestmark = pytest.mark.needs_system("evalscope", "lmms_eval", "ulmeval")
+
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
