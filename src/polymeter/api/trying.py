@@ -18,6 +18,7 @@ from polymeter.api.tasks import build_catalog
 from polymeter.core.errors import PlanError, PolymeterError, ScoreError, boundary
 from polymeter.core.format import OpenContext
 from polymeter.core.options import RunOptions
+from polymeter.core.repeats import group_repeats
 from polymeter.core.request import Loglikelihood, OwnPrompt, Request
 from polymeter.core.task import Sample, Task, TaskSpec
 from polymeter.engine import plan
@@ -143,7 +144,7 @@ def first_prompts(
 
 
 def first_prompt(task: Task, sample: Sample) -> ShownPrompt:
-    """What an open task asks first about one of its samples.
+    """What an open task asks first about one of its samples; repeats of a prompt are shown once.
 
     Raises:
         DataError: The row cannot be read.
@@ -153,11 +154,8 @@ def first_prompt(task: Task, sample: Sample) -> ShownPrompt:
     with boundary(ScoreError, f"The first prompt of sample {sample.id} of task {task.spec.name!r}"):
         asked = next(play, ())  # a model without traits has no prompts of its own
     play.close()
-    return ShownPrompt(
-        task.spec.name,
-        sample.id,
-        (asked,) if isinstance(asked, Request) else () if isinstance(asked, OwnPrompt) else tuple(asked),
-    )
+    together = (asked,) if isinstance(asked, Request) else () if isinstance(asked, OwnPrompt) else tuple(asked)
+    return ShownPrompt(task.spec.name, sample.id, tuple(repeats[0] for repeats in group_repeats(together)))
 
 
 def ask_in_words(request: Request) -> str:
