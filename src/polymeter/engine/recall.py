@@ -10,7 +10,7 @@ from polymeter.core.identity import joint_fingerprint
 from polymeter.core.repeats import joined
 from polymeter.core.request import Response
 from polymeter.engine.rollouts import PendingRequest
-from polymeter.store.journal import AnswerKey
+from polymeter.store.journal import STALE, AnswerKey
 from polymeter.store.media import MediaStore
 from polymeter.store.wire import read_response
 
@@ -32,7 +32,8 @@ class Recall:
     def __call__(self, asked: Sequence[PendingRequest]) -> None:
         """Set the responses of those requests that have an answer; what a sample asks together is here together."""
         for one in asked:
-            one.response = self._stored(one, one.fingerprint, one.occurrence) if one.play.known else None
+            key = AnswerKey(one.role, self._models[one.role], one.fingerprint, one.occurrence)
+            one.response = self._stored(one, key) if one.play.known else None
         owed = [one for one in asked if one.response is None and one.play.known]
         for group in joined(owed, lambda one: one.request):
             self._recall_jointly(group)
@@ -55,8 +56,12 @@ class Recall:
         mark = joint_fingerprint([one.to_model for one in repeats])
         with first.play.lock:
             occurrence = first.play.occurrences.get((first.role, mark), 0)
-        joint = self._stored(first, mark, occurrence)
+        key = AnswerKey(first.role, self._models[first.role], mark, occurrence)
+        joint = self._stored(first, key)
         if joint is None or len(joint.outputs) != len(repeats):
+            if key in first.play.used:
+                # The answers that take its place have keys of their own: the row must not count beside them.
+                first.play.used[key] = STALE
             return
         with first.play.lock:
             first.play.occurrences[first.role, mark] = occurrence + 1
@@ -64,8 +69,7 @@ class Recall:
             # What the call took is told once: by the first answer, as it tells what all of them used.
             one.response = replace(joint, outputs=(output,), latency_ms=None if number else joint.latency_ms)
 
-    def _stored(self, one: PendingRequest, mark: str, occurrence: int) -> Response | None:
-        key = AnswerKey(one.role, self._models[one.role], mark, occurrence)
+    def _stored(self, one: PendingRequest, key: AnswerKey) -> Response | None:
         body = one.play.known.get(key)
         if body is None:
             return None
