@@ -17,7 +17,7 @@ DEFAULT_METRICS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "generate_image": (),
     }
 )
-"""Metrics of a task that names none. What a picture is compared with cannot be guessed, so such tasks name them."""
+"""Metrics of a task that names none. What an image is compared with cannot be guessed, so such tasks name them."""
 
 _FAMILIES: Mapping[str, str] = MappingProxyType(
     {
@@ -29,12 +29,12 @@ _FAMILIES: Mapping[str, str] = MappingProxyType(
 
 _COMPARED = frozenset({"references", "predictions", "images"})
 _PAIR = "reference and prediction"
-_CHOICE_PAIR = "gold index and predicted index"
+_CHOICE_PAIR = "reference index and predicted index"
 
 VALUES: Mapping[tuple[str, str], str] = MappingProxyType(
     {
         ("acc", "generate_until"): "1 if the prediction equals a reference",
-        ("exact_match", "generate_until"): "1 if the prediction equals a reference, after what is ignored is taken out",
+        ("exact_match", "generate_until"): "1 if the prediction equals a reference, ignoring what the arguments say",
         ("anls", "generate_until"): "similarity to the nearest reference, 0 below the threshold",
         ("cer", "generate_until"): "character edits over characters of the reference",
         ("wer", "generate_until"): "word edits over words of the reference",
@@ -50,24 +50,24 @@ VALUES: Mapping[tuple[str, str], str] = MappingProxyType(
         ("byte_perplexity", "loglikelihood"): "log-likelihood of the target and its number of UTF-8 bytes",
         ("bits_per_byte", "loglikelihood"): "log-likelihood of the target and its number of UTF-8 bytes",
         ("bypass", "loglikelihood"): "log-likelihood of the target and whether it is greedy",
-        ("acc", "multiple_choice"): "1 if the choice of highest log-likelihood is a gold",
-        ("acc_norm", "multiple_choice"): "1 if the choice of highest log-likelihood per character is a gold",
+        ("acc", "multiple_choice"): "1 if the choice of highest log-likelihood is a reference",
+        ("acc_norm", "multiple_choice"): "1 if the choice of highest log-likelihood per character is a reference",
         (
             "acc_mutual_info",
             "multiple_choice",
-        ): "1 if the choice whose log-likelihood the context raises most is a gold",
+        ): "1 if the choice whose log-likelihood the context raises most is a reference",
         ("acc_all", "multiple_choice"): "predicted index and the doc",
-        ("exact_match", "multiple_choice"): "1 if the gold choice is the greedy continuation",
+        ("exact_match", "multiple_choice"): "1 if the reference is the greedy continuation",
         ("f1", "multiple_choice"): _CHOICE_PAIR,
         ("mcc", "multiple_choice"): _CHOICE_PAIR,
-        ("brier_score", "multiple_choice"): "gold index and the softmax over the choices' log-likelihoods",
+        ("brier_score", "multiple_choice"): "reference index and the softmax over the choices' log-likelihoods",
         ("bypass", "multiple_choice"): "log-likelihood of each choice and whether it is greedy",
         ("psnr", "generate_image"): "decibels over the error to the nearest reference, at most 100",
         ("ssim", "generate_image"): "structural similarity to the nearest reference",
         ("lpips", "generate_image"): "perceptual distance to the nearest reference",
         ("clip_score", "generate_image"): "cosine to the nearest text",
-        ("frechet_distance", "generate_image"): "none: a distance of all pictures from all references",
-        ("bypass", "generate_image"): "number of pictures",
+        ("frechet_distance", "generate_image"): "none: a distance of all images from all references",
+        ("bypass", "generate_image"): "number of images",
     }
 )
 """What the value of one sample is, by metric and output type, where the task says nothing else. A pair that is
