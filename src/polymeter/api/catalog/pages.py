@@ -12,7 +12,7 @@ from polymeter.api.catalog.samples import ShownSample
 from polymeter.api.catalog.words import CHROME, Words
 from polymeter.core.catalog import Problem
 from polymeter.data.source import BUILDERS
-from polymeter.report.words import DASH
+from polymeter.report.formatting import DASH
 
 INDEX = "index.md"
 SAMPLE = "sample"
