@@ -26,7 +26,8 @@ def test_parts_of_a_run_are_added_up() -> None:
     first = record(rate_limits=2, timeouts=1, paused_s=3.0)
     second = record(most_in_flight=40, rate_limits=3, failures=1)
     assert endpoints(manifest({"model": first}, {"model": second}))["model"] == (
-        "at most 40 requests in flight, 5 rate limits, 1 transient failure, 1 timeout, paused for 3.0 s at the endpoint's request"
+        "at most 40 requests in flight, 5 rate limits, 1 transient failure, 1 timeout, "
+        "paused for 3.0 s at the endpoint's request"
     )
 
 
