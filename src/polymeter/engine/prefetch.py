@@ -174,9 +174,7 @@ class Previews:
             video.annotate(note)
             return
         found = strip(video)
-        self._media.keep_strip(
-            video, found.picture, width=found.width, height=found.height, duration_s=found.duration_s
-        )
+        self._media.keep_strip(video, found.image, width=found.width, height=found.height, duration_s=found.duration_s)
         if key and video.note is not None:
             if len(self._notes) >= _REMEMBERED:
                 self._notes.clear()

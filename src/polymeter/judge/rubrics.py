@@ -278,8 +278,8 @@ def _check_criteria(criteria: Sequence[Criterion]) -> None:
             or not 0 <= item.weight < math.inf
         ):
             raise PlanError(
-                f"The criterion {item.name!r} needs a one-word name, a best level of at least 1 and a weight of at least"
-                " 0.",
+                f"The criterion {item.name!r} needs a one-word name, a best level of at least 1 and a weight of at"
+                " least 0.",
                 where="criteria",
             )
     if not sum(item.weight for item in criteria):
