@@ -14,7 +14,7 @@ from polymeter.formats.task_yaml import FORMAT
 from tests.conformance.kit import evaluate, gold, likelihoods, model
 from tests.formats.task_yaml.kit import catalog, logprobs, open_in, opened, score, task_text, write, write_rows
 
-HEAD = "from polymeter.interop.lmms_eval.tasks.foreign import ConfigurableTask, Instance, Task\n"
+HEAD = "from polymeter.interop.lmms_eval.tasks import ConfigurableTask, Instance, Task\n"
 
 
 def class_task(folder, code, extra="", *, head=HEAD, base=True):

@@ -57,6 +57,25 @@ class Problem:
 
 
 @dataclass(slots=True)
+class Claims:
+    """Data files that belong to benchmarks, so that none of them is taken for a benchmark of its own.
+
+    Attributes:
+        names: Names, without ending, of files that benchmarks name as their data.
+        unread: Files of benchmarks that cannot be read. What they mention may be their data, and must not be measured
+            as something else.
+    """
+
+    names: set[str] = field(default_factory=set)
+    unread: list[Path] = field(default_factory=list)
+
+    def update(self, other: Claims) -> None:
+        """Take in the claims of another catalog."""
+        self.names |= other.names
+        self.unread.extend(other.unread)
+
+
+@dataclass(slots=True)
 class Catalog:
     """All tasks and groups that a run can name.
 
@@ -65,12 +84,14 @@ class Catalog:
         shadowed: Built-in entries that a user's entry hides, by name.
         clashes: Names that two files of one root kind define; naming one of them is an error.
         problems: Files that could not be read.
+        claims: Data files that are no benchmarks because entries here claim them.
     """
 
     entries: dict[str, Entry] = field(default_factory=dict)
     shadowed: dict[str, Entry] = field(default_factory=dict)
     clashes: dict[str, tuple[Path, ...]] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    claims: Claims = field(default_factory=Claims)
 
     def add(self, entry: Entry) -> None:
         """Add an entry: a user's wins over a built-in one, and two of one kind clash."""
@@ -154,6 +175,7 @@ class Catalog:
             if self.entries[name].is_user == other.entries[name].is_user:
                 self.clashes[name] = tuple(dict.fromkeys((*self.clashes.get(name, ()), *files)))
         self.problems.extend(other.problems)
+        self.claims.update(other.claims)
 
     def by_kind(self, kind: str) -> Mapping[str, Entry]:
         """The entries of one kind, by name."""

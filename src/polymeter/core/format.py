@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.catalog import Catalog, Entry, Problem, Root
+from polymeter.core.catalog import Catalog, Claims, Entry, Problem, Root
 from polymeter.core.model import ModelTraits
 from polymeter.core.task import GroupSpec, Task, TaskSpec
 
@@ -56,7 +56,7 @@ class Format:
     that needs it.
 
     Attributes:
-        name: Its name, as specs, settings and run folders have it.
+        name: Its name, as entries and specs have it.
         index: ``(roots, cache_dir) → catalog``: all benchmarks under the roots. Executes none of their code; reports
             what it cannot read.
         load: ``(entry, catalog) → Loaded``: the specs behind an entry. Executes none of their code, unless the names
@@ -69,6 +69,10 @@ class Format:
         compile: ``(spec, traits, context) → Task``: the task for a model with these traits, its dataset open. Runs its
             authors' code. Raises PlanError if that cannot be loaded or lacks a package, DataError if the dataset is
             missing, empty or lacks a column.
+        index_data: ``(roots, claims) → catalog``: the benchmarks that are nothing but a data file. Called once every
+            format has indexed its own: a data file that one of them claims is no benchmark. ``None``: there are none.
+        stored_name: The name under which its tasks and settings stand in run folders, settings and flags, where that is
+            another one; formats that were one once share it. See ``core.registries.stored_format``.
     """
 
     name: str
@@ -78,3 +82,5 @@ class Format:
     flatten: Callable[[Entry, Catalog], str]
     check: Callable[[Entry, Catalog], list[Problem]]
     compile: Callable[[TaskSpec, ModelTraits, OpenContext], Task]
+    index_data: Callable[[Sequence[Root], Claims], Catalog] | None = None
+    stored_name: str = ""

@@ -28,6 +28,7 @@ class GuestContext:
         weights: Local files in place of model ids.
         is_offline: Whether nothing may be fetched.
         cache_dir: Where prepared data is kept; ``None``: nowhere.
+        folder: The folder of the guest's file, where its data may lie too; ``None``: not known.
     """
 
     role_client: RoleClient = no_role_client
@@ -35,6 +36,7 @@ class GuestContext:
     weights: Mapping[str, str] = field(default_factory=dict)
     is_offline: bool = False
     cache_dir: Path | None = None
+    folder: Path | None = None
 
 
 _CURRENT: ContextVar[GuestContext] = ContextVar("polymeter_guest_context", default=GuestContext())  # noqa: B039  (frozen)

@@ -25,11 +25,23 @@ FORMATS: Registry[Format] = Registry(
     "format",
     {
         "task_yaml": Target("polymeter.formats.task_yaml:FORMAT", "polymeter", summary="YAML tasks of lmms-eval"),
+        "table": Target("polymeter.formats.table:FORMAT", "polymeter", summary="TSV files that need no code"),
     },
     group="polymeter.formats",
     more=lambda: offered(lambda system: system.formats),
     problems=broken_systems,
 )
+
+
+def stored_format(name: str) -> str:
+    """The name of a format in run folders, settings and flags; see ``core.stable_names.TASK_FORMAT``."""
+    return (FORMATS.get(name).stored_name if name in FORMATS else "") or name
+
+
+def stored_formats() -> list[str]:
+    """The names under which formats' settings stand, sorted."""
+    return sorted({stored_format(name) for name in FORMATS})
+
 
 MODELS: Registry[Callable[..., Model]] = Registry(
     "model",

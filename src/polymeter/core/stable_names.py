@@ -14,7 +14,8 @@ TRAITS = {"requests": "asks"}
 
 TASK_FORMAT = "dialect"
 """The key in ``run.json`` under which a task's format stands; also in ``RunOptions.dialect_options`` and in the flag
-``--dialect-option``.
+``--dialect-option``. The format stands there by its ``stored_name``: ``table`` and ``dataset_class``, which were one
+format once, are both ``tsv``.
 """
 
 SESSION_DISPATCHERS = "lanes"

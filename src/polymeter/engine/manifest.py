@@ -13,6 +13,7 @@ from polymeter.core.errors import PlanError
 from polymeter.core.identity import canonical, fingerprint, source_hash
 from polymeter.core.model import ModelSpec
 from polymeter.core.options import RunOptions
+from polymeter.core.registries import stored_format
 from polymeter.core.secrets import HIDDEN, with_digests, without_secrets
 from polymeter.core.stable_names import OWN_PROMPT_ROLE, TASK_FORMAT
 from polymeter.engine.plan import FILE_ENDINGS, Plan, describe_selection, model_name, named_place, played_samples
@@ -168,7 +169,7 @@ def _task(plan: Plan, number: int) -> dict[str, Any]:
     return {
         "name": spec.name,
         "alias": spec.alias,
-        TASK_FORMAT: spec.format,
+        TASK_FORMAT: stored_format(spec.format),
         "version": spec.version,
         "file": str(spec.file),
         "config": jsonable(dict(spec.config)),

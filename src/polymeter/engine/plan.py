@@ -14,7 +14,7 @@ from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.format import Format, Loaded, OpenContext
 from polymeter.core.model import Model, ModelSpec, ModelTraits
 from polymeter.core.options import RunOptions
-from polymeter.core.registries import FORMATS
+from polymeter.core.registries import FORMATS, stored_format
 from polymeter.core.systems import libraries, package_folder
 from polymeter.core.task import GroupSpec, Task, TaskSpec, check_needs, ignored_settings
 from polymeter.guests.door import in_mode
@@ -107,8 +107,12 @@ def build_catalog(include_paths: Iterable[Path], cache_dir: Path | None) -> Cata
             raise PlanError(f"The include path {str(path)!r} does not exist.", where="--include-path")
         roots.append(Root(named_place(path)))
     catalog = Catalog()
-    for name in FORMATS:
-        catalog.update(FORMATS.get(name).index(roots, cache_dir))
+    formats = [FORMATS.get(name) for name in FORMATS]
+    for each in formats:
+        catalog.update(each.index(roots, cache_dir))
+    for each in formats:
+        if each.index_data is not None:
+            catalog.update(each.index_data(roots, catalog.claims))
     return catalog
 
 
@@ -178,7 +182,7 @@ def open_tasks(plan: Plan, cache_dir: Path | None) -> None:
     )
     opened = []
     for spec in plan.selection.tasks:
-        context = replace(shared, options=options.dialect_options.get(spec.format, {}))
+        context = replace(shared, options=options.dialect_options.get(stored_format(spec.format), {}))
         with in_mode("load"):
             task = format_of(spec).compile(spec, plan.model.traits, context)
         check_needs(task.needs, plan.model.traits, task=spec.name, model=model_name(plan), roles=plan.roles)

@@ -31,7 +31,7 @@ from polymeter.interop.lmms_eval.shim.lmms_eval.groups import ConfigurableGroup,
 from polymeter.interop.lmms_eval.shim.lmms_eval.loggers import GeneralConfigTracker
 from polymeter.interop.lmms_eval.shim.lmms_eval.logs import StandardLogger
 from polymeter.interop.lmms_eval.shim.lmms_eval.protocol import ChatMessages
-from polymeter.interop.lmms_eval.tasks.foreign import Instance
+from polymeter.interop.lmms_eval.tasks import Instance
 
 
 class Wrapper(lmms):

@@ -19,7 +19,7 @@ from polymeter.interop.lmms_eval.shim.lmms_eval.figures import log_metrics
 from polymeter.interop.lmms_eval.shim.lmms_eval.loggers import EvaluationTracker, WandbLogger
 from polymeter.interop.lmms_eval.shim.lmms_eval.tasks import TaskManager, get_task_dict
 from polymeter.interop.lmms_eval.shim.lmms_eval.wrappers import ChatMixin
-from polymeter.interop.lmms_eval.tasks.foreign import Instance
+from polymeter.interop.lmms_eval.tasks import Instance
 from tests.conformance.compat.kit import folder_of
 
 SCORING = """

@@ -7,7 +7,6 @@ import pytest
 from polymeter.core.catalog import Root
 from polymeter.core.errors import PlanError
 from polymeter.formats.task_yaml import FORMAT
-from polymeter.formats.task_yaml.flatten import flatten
 from polymeter.formats.task_yaml.load import provenance
 from tests.formats.task_yaml.kit import catalog, spec, task_text, write, write_rows
 
@@ -214,9 +213,11 @@ def test_a_flattened_task_loads_again_from_elsewhere(tmp_path):
     )
     two = tmp_path / "two"
     two.mkdir()
-    (two / "t.yaml").write_text(flatten(spec(one).config, two))
+    found = catalog(one)
+    (two / "t.yaml").write_text(FORMAT.flatten(found.get("t"), found))
     again = spec(two).config
-    assert {**again, "process_results": 0} == {**spec(one).config, "process_results": 0}
+    changed = {"process_results": 0, "dataset_kwargs": 0}
+    assert {**again, **changed} == {**spec(one).config, **changed}
     assert again["process_results"].source_file().resolve() == one / "utils.py"
 
 

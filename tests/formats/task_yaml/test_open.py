@@ -11,7 +11,7 @@ from polymeter.core.errors import DataError, PlanError
 from polymeter.core.identity import seed_for
 from polymeter.core.model import ModelTraits
 from polymeter.core.parts import Image, Text, Video
-from polymeter.formats.task_yaml.blocks import prompt_kwargs
+from polymeter.formats.task_yaml.settings import prompt_kwargs
 from polymeter.formats.task_yaml.templates import compile_template
 from tests.formats.task_yaml.kit import ROWS, ask, opened, spec, task_text, text_of, write, write_rows
 

@@ -21,6 +21,7 @@ from polymeter.formats.table.finding import table_file, table_here
 from polymeter.formats.table.image_files import is_empty, listed, write_images
 from polymeter.formats.table.localising import UNREADABLE, is_to_be_localised, localised
 from polymeter.formats.table.roots import image_root, is_offline_here
+from polymeter.guests.own_classes import own_class
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,6 +34,7 @@ TEXT_COLUMNS = ("question", "prompt", "text")
 _DEFAULT = "MMBench"
 
 
+@own_class
 class _TableDataset:
     """What both base classes share: a table with a column ``index``, found, verified and read."""
 
@@ -65,7 +67,7 @@ class _TableDataset:
         """The table of a dataset; may be overridden.
 
         Raises:
-            DataError: There is none, or it is not the one that was published.
+            DataError: if there is none, or it is not the one that was published.
         """
         url = self.DATASET_URL.get(dataset) or ""
         if url and dataset not in self.DATASET_MD5:
@@ -86,8 +88,8 @@ class _TableDataset:
             file_md5: Hex MD5 that it must have; ``None``: any.
 
         Raises:
-            DataError: There is no such table, its MD5 is wrong, it cannot be read, has no column ``index``, or an index
-                twice.
+            DataError: if there is no such table, its MD5 is wrong, it cannot be read, has no column ``index``, or an
+                index twice.
         """
         path = table_file(self.dataset_name, url or "", file_md5, type(self).__name__)
         self.data_path = str(path)
@@ -101,7 +103,7 @@ class _TableDataset:
         """The table in a file; may be overridden.
 
         Raises:
-            DataError: There is no such file, or it is no table.
+            DataError: if there is no such file, or it is no table.
         """
         return read_tsv(path)
 
@@ -127,7 +129,7 @@ class _TableDataset:
             **judge_kwargs: What the run says about judging.
 
         Raises:
-            ScoreError: The class does not override it.
+            ScoreError: if the class does not override it.
         """
         raise ScoreError(
             f"The dataset class {type(self).__name__} says nothing about scoring {eval_file}.",
@@ -161,6 +163,7 @@ class _TableDataset:
         return data
 
 
+@own_class
 class TextBaseDataset(_TableDataset):
     """A benchmark whose prompts are text.
 
@@ -190,11 +193,12 @@ class TextBaseDataset(_TableDataset):
             One text: the row's ``question``, else ``prompt``, else ``text``.
 
         Raises:
-            DataError: The row has none.
+            DataError: if the row has none.
         """
         return [{"type": "text", "value": self._text_of(self._row(line))}]
 
 
+@own_class
 class ImageBaseDataset(_TableDataset):
     """A benchmark whose prompts hold images.
 
@@ -229,7 +233,7 @@ class ImageBaseDataset(_TableDataset):
     def dump_image(self, line: Any) -> list[str]:
         """The files of a row's images, below ``img_root``. They are written when they are asked for.
 
-        Bytes are written exactly as they are encoded in the table: no picture is decoded and saved again, so a PNG
+        Bytes are written exactly as they are encoded in the table: no image is decoded and saved again, so a PNG
         loses nothing. Files are called ``<index>`` (several: ``<index>_<i>``) with the suffix of their real format, or
         as ``image_path`` says where that names a place below ``img_root``. A file that holds the same bytes is left as
         it is, and one that holds others is left as it is, too: the name then ends in a digest.
@@ -241,7 +245,7 @@ class ImageBaseDataset(_TableDataset):
             Paths in order; none for a row without an image.
 
         Raises:
-            DataError: A cell is no image, or a file or address that it names cannot be read; names row and column.
+            DataError: if a cell is no image, or a file or address that it names cannot be read; names row and column.
         """
         row = self._row(line)
         images = row.get("image")
@@ -268,7 +272,7 @@ class ImageBaseDataset(_TableDataset):
             The row's images as local files, then its ``question``, else ``prompt``, else ``text``.
 
         Raises:
-            DataError: An image cannot be read, or there is no text.
+            DataError: if an image cannot be read, or there is no text.
         """
         row = self._row(line)
         images = [{"type": "image", "value": path} for path in self.dump_image(row)]
@@ -282,15 +286,15 @@ class ImageBaseDataset(_TableDataset):
             raise DataError(path.removeprefix(UNREADABLE), where=self.data_path)
         beside = Path(self.data_path).parent if self.data_path else Path(self.img_root)
         tried = [Path(path).expanduser(), Path(self.img_root, path), beside / path]
-        found = next((candidate for candidate in tried if candidate.is_file()), None)
-        if found is None:
+        file = next((candidate for candidate in tried if candidate.is_file()), None)
+        if file is None:
             where = place(_index_of(row), "image_path")
             raise DataError(
                 f"The image {path!r} in {where} does not exist.",
                 where=self.data_path,
                 hint=f"Looked for it there, in {self.img_root} and in {beside}.",
             )
-        return str(found.absolute())
+        return str(file.absolute())
 
     def _fetched(self, url: str, row: Any, column: str) -> str:
         try:
@@ -302,6 +306,10 @@ class ImageBaseDataset(_TableDataset):
                 where=error.where or self.data_path,
                 hint=error.hint,
             ) from error
+
+
+BASES = (_TableDataset, TextBaseDataset, ImageBaseDataset)
+"""Classes whose ``evaluate`` only reminds authors to write one."""
 
 
 def _with_images(data: pd.DataFrame, dataset: str, *, needed: str | None) -> pd.DataFrame:

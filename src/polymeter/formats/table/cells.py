@@ -27,7 +27,7 @@ def toliststr(value: Any) -> list[str]:
     """A cell as a list of texts: a printed list, a list, or one text.
 
     Raises:
-        DataError: A text in brackets is no printed list, or the value is neither a text nor a list.
+        DataError: if a text in brackets is no printed list, or the value is neither a text nor a list.
     """
     if isinstance(value, str):
         if value[:1] != "[" or value[-1:] != "]":
@@ -99,7 +99,7 @@ def image_in(cell: str, index: Any, column: str = "image") -> tuple[bytes, str]:
         column: Its column, for messages.
 
     Raises:
-        DataError: The cell holds no base64, or it does not begin an image.
+        DataError: if the cell holds no base64, or it does not begin an image.
     """
     where = place(index, column)
     data = _decoded(cell, where)
@@ -135,8 +135,8 @@ def _format_of(data: bytes) -> str | None:
     from PIL import UnidentifiedImageError
 
     try:
-        with pil.open(io.BytesIO(data)) as picture:
-            return picture.format or "PNG"
+        with pil.open(io.BytesIO(data)) as image:
+            return image.format or "PNG"
     except UnidentifiedImageError:
         return None
 

@@ -1,21 +1,27 @@
-"""Finding a dataset's table: what the run puts in its place, the folder of tables, or a verified download."""
+"""Finding a dataset's table: what the run puts in its place, the folder of tables, or a verified download.
+
+Beside a table that is fetched for a dataset class stands which one: it has columns that make a benchmark without code
+as well, but by its class it measures something else.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from polymeter.core.errors import DataError
+from polymeter.core.files import replacing
 from polymeter.core.secrets import hide_secrets
 from polymeter.data.fetch import download, md5_of
-from polymeter.formats.table.origin import note_origin
 from polymeter.formats.table.roots import LMUDataRoot, is_offline_here, placed, table_folders, table_names
 
 log = logging.getLogger(__name__)
+_ORIGIN = ".origin.json"
 
 
 def table_file(name: str, url: str, md5: str | None, owner: str = "") -> Path:
@@ -33,12 +39,12 @@ def table_file(name: str, url: str, md5: str | None, owner: str = "") -> Path:
         owner: The class that asks; noted beside a table that is fetched for it.
 
     Raises:
-        DataError: There is no such table, or its MD5 is wrong.
+        DataError: if there is no such table, or its MD5 is wrong.
     """
-    told = placed(name)
-    if told is not None:
-        _note_difference(name, told, md5)
-        return told
+    named = placed(name)
+    if named is not None:
+        _note_difference(name, named, md5)
+        return named
     if url and "://" not in url and os.path.isfile(url):
         return _verified(Path(url).absolute(), md5)
     places = _places(name, url)
@@ -65,15 +71,35 @@ def table_here(name: str, url: str, md5: str | None) -> Path | None:
     tables or beside the class. ``None`` where there is none.
 
     Raises:
-        DataError: The run names a file that is not there.
+        DataError: if the run names a file that is not there.
     """
-    told = placed(name)
-    if told is not None:
-        _note_difference(name, told, md5)
-        return told
+    named = placed(name)
+    if named is not None:
+        _note_difference(name, named, md5)
+        return named
     return next(
         (path for path in _places(name, url) if path.is_file() and (not md5 or md5_of(path) == md5.lower())), None
     )
+
+
+def note_origin(table: Path, class_name: str, url: str) -> None:
+    """Write down beside a table for which class it was fetched, and from where."""
+    origin = {"class": class_name, "url": hide_secrets(url), "bytes": table.stat().st_size}
+    with suppress(OSError), replacing(_origin_file(table)) as file:
+        json.dump(origin, file, ensure_ascii=False)
+
+
+def origin_of(table: Path) -> str | None:
+    """The class that a table was fetched for; ``None`` where it was not, or another has taken its place since."""
+    try:
+        origin = json.loads(_origin_file(table).read_text(encoding="utf-8"))
+        return str(origin["class"]) if origin["bytes"] == table.stat().st_size else None
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def _origin_file(table: Path) -> Path:
+    return table.with_name(f"{table.name}{_ORIGIN}")
 
 
 def _places(name: str, url: str) -> list[Path]:

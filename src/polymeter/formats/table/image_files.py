@@ -15,7 +15,7 @@ from polymeter.data.tables import is_nothing
 from polymeter.formats.table.cells import image_in, place, toliststr
 from polymeter.formats.table.roots import file_stem
 
-_WRITING = threading.Lock()  # two rows may be told the same name, and be asked for at the same time
+_WRITING = threading.Lock()  # two rows may have the same name, and be asked for at the same time
 
 
 def write_images(index: Any, images: Any, paths: Any, root: Path) -> list[str]:
@@ -31,18 +31,18 @@ def write_images(index: Any, images: Any, paths: Any, root: Path) -> list[str]:
         Absolute paths in order; the URL itself for an image that lies at one.
 
     Raises:
-        DataError: A cell is no image, or there are more paths than images or fewer.
+        DataError: if a cell is no image, or there are more paths than images or fewer.
     """
     cells = listed(images, index, "image")
-    told = _told(paths, len(cells), index)
-    return [_write(cell, number, told, index, root) for number, cell in enumerate(cells)]
+    names = _names(paths, len(cells), index)
+    return [_write(cell, number, names, index, root) for number, cell in enumerate(cells)]
 
 
 def listed(cell: Any, index: Any, column: str) -> list[str]:
     """A cell as a list of texts; an empty one has none.
 
     Raises:
-        DataError: It is no list and no text; names row and column.
+        DataError: if it is no list and no text; names row and column.
     """
     if is_empty(cell):
         return []
@@ -57,18 +57,18 @@ def is_empty(value: Any) -> bool:
     return is_nothing(value) or (isinstance(value, (str, list, tuple)) and not value)
 
 
-def _write(cell: str, number: int, told: Sequence[str], index: Any, root: Path) -> str:
+def _write(cell: str, number: int, names: Sequence[str], index: Any, root: Path) -> str:
     if is_elsewhere(cell):
         return cell
     data, suffix = image_in(cell, index)
-    if told and _is_below(root, told[number]):
-        name = told[number]
+    if names and _is_below(root, names[number]):
+        name = names[number]
     else:
-        name = file_stem(index) + (f"_{number}" if told[1:] else "") + suffix
+        name = file_stem(index) + (f"_{number}" if names[1:] else "") + suffix
     return str(_keep((root / name).absolute(), data))
 
 
-def _told(paths: Any, count: int, index: Any) -> list[str]:
+def _names(paths: Any, count: int, index: Any) -> list[str]:
     """File names for ``count`` images. One name for several images is numbered; without any, the names are empty."""
     names = listed(paths, index, "image_path") or [""] * count
     if len(names) == 1 and count > 1:

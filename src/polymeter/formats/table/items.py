@@ -43,7 +43,7 @@ def as_items(message: Any, *, folder: Path | None = None) -> list[Item]:
             then. ``None``: they stay what they are.
 
     Raises:
-        DataError: The message has another form, an item another type or value, or an image cannot be had.
+        DataError: if the message has another form, an item another type or value, or an image cannot be had.
     """
     if isinstance(message, str):
         return [{"type": "text", "value": message}]
@@ -68,7 +68,7 @@ def as_parts(items: Iterable[Mapping[str, Any]]) -> tuple[Part, ...]:
         items: As ``as_items`` gives them.
 
     Raises:
-        DataError: A data URL holds no base64.
+        DataError: if a data URL holds no base64.
     """
     return tuple(_part(item["type"], item["value"]) for item in items)
 
@@ -77,7 +77,7 @@ def as_messages(items: Iterable[Mapping[str, Any]]) -> tuple[Message, ...]:
     """The messages that items stand for: neighbours of one ``role`` make one message; without a role it is the user's.
 
     Raises:
-        DataError: A role is unknown, or a data URL holds no base64.
+        DataError: if a role is unknown, or a data URL holds no base64.
     """
     grouped: list[tuple[Role, list[Mapping[str, Any]]]] = []
     for item in items:
@@ -99,7 +99,7 @@ def items_of(request: Request, folder: Path) -> list[Item]:
     user's have their ``role``.
 
     Raises:
-        DataError: A medium cannot be read or fetched.
+        DataError: if a medium cannot be read or fetched.
     """
     found: list[Item] = []
     for message in request.messages:
@@ -109,8 +109,8 @@ def items_of(request: Request, folder: Path) -> list[Item]:
 
 
 def _guessed(text: str) -> Item:
-    is_picture = text.startswith("data:image/") or (_is_image_name(text) and (is_elsewhere(text) or _is_file(text)))
-    return {"type": "image" if is_picture else "text", "value": text}
+    is_image = text.startswith("data:image/") or (_is_image_name(text) and (is_elsewhere(text) or _is_file(text)))
+    return {"type": "image" if is_image else "text", "value": text}
 
 
 def _is_image_name(text: str) -> bool:

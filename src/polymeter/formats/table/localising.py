@@ -53,7 +53,7 @@ def localised(path: Path, images: Path) -> Path:
         The copy, in the folder ``local`` beside the tables.
 
     Raises:
-        DataError: The table cannot be read.
+        DataError: if the table cannot be read.
     """
     stat = path.stat()
     state = digest(f"{path.absolute()}:{stat.st_size}:{stat.st_mtime_ns}".encode())[:12]
@@ -79,7 +79,7 @@ def _without_images(path: Path, images: Path) -> pd.DataFrame:
     import pandas as pd
 
     pieces: list[pd.DataFrame] = []
-    found: dict[str, _Files] = {}
+    files_of_rows: dict[str, _Files] = {}
     # As texts: a number that is read and written again may come out as another text.
     with (
         each_cell_under_its_name() as settings,
@@ -87,11 +87,11 @@ def _without_images(path: Path, images: Path) -> pd.DataFrame:
     ):
         for piece in reader:
             require_index(piece, str(path))
-            found |= {str(row["index"]): _files_of(row, images) for row in piece.to_dict("records")}
+            files_of_rows |= {str(row["index"]): _files_of(row, images) for row in piece.to_dict("records")}
             pieces.append(piece.drop(columns=["image"]))
     table = pd.concat(pieces, ignore_index=True)
     require_index(table, str(path))
-    table["image_path"] = [_as_cell(_files_in_place(str(index), found, images)) for index in table["index"]]
+    table["image_path"] = [_as_cell(_files_in_place(str(index), files_of_rows, images)) for index in table["index"]]
     return table
 
 
@@ -104,40 +104,40 @@ def _files_of(row: Mapping[str, Any], images: Path) -> _Files:
         return [_reason(error)]
     if not any(map(_may_be_reference, cells)):
         return [*_written(index, cells, row.get("image_path"), images)]
-    found: _Files = []
+    files: _Files = []
     for place, cell in enumerate(cells):
         is_named = _may_be_reference(cell)
-        found += [_Reference(cell)] if is_named else _written(f"{index}_{place}", [cell], None, images)
-    return found
+        files += [_Reference(cell)] if is_named else _written(f"{index}_{place}", [cell], None, images)
+    return files
 
 
 def _may_be_reference(cell: str) -> bool:
     return len(cell) <= LONGEST_REFERENCE and not is_elsewhere(cell)
 
 
-def _files_in_place(index: str, found: Mapping[str, _Files], images: Path) -> list[str]:
+def _files_in_place(index: str, files_of_rows: Mapping[str, _Files], images: Path) -> list[str]:
     """The files of a row, also in place of references. What refers to nothing may be a very small image."""
     files: list[str] = []
-    for item in _followed(found[index], found):
+    for item in _followed(files_of_rows[index], files_of_rows):
         if isinstance(item, str):
             files.append(item)
             continue
-        others = _followed([item], found)
+        others = _followed([item], files_of_rows)
         plain = [other for other in others if isinstance(other, str)]
         last = others[0] if len(others) == 1 and isinstance(others[0], _Reference) else item
         files += plain if len(plain) == len(others) else _written(index, [last.cell], None, images)
     return files
 
 
-def _followed(items: _Files, found: Mapping[str, _Files]) -> _Files:
+def _followed(items: _Files, files_of_rows: Mapping[str, _Files]) -> _Files:
     """What a reference leads to, also over several rows; the reference itself where it leads nowhere."""
     start, seen = items, set[str]()
-    while len(items) == 1 and isinstance(items[0], _Reference) and items[0].cell in found:
+    while len(items) == 1 and isinstance(items[0], _Reference) and items[0].cell in files_of_rows:
         cell = items[0].cell
         if cell in seen:
             return start
         seen.add(cell)
-        items = found[cell]
+        items = files_of_rows[cell]
     return items or start
 
 

@@ -1,4 +1,4 @@
-"""What a run may say to all of its dataset classes and TSV files, beyond the options that every dialect knows
+"""What a run may say to all of its dataset classes and tables, beyond the options that every format knows
 (``RunOptions.dialect_options["tsv"]``).
 """
 
@@ -10,8 +10,8 @@ from typing import Any
 from polymeter.core.options import Options, identity, runtime
 
 
-class TsvRunOptions(Options):
-    """Settings of one run for its dataset classes."""
+class TableRunOptions(Options):
+    """Settings of one run for its dataset classes and tables, which share them."""
 
     judge_args: dict[str, Any] = identity(dict, "What evaluate is given besides the judge: nproc, retry, and others.")
     failed_as_text: bool = identity(
@@ -28,10 +28,10 @@ class TsvRunOptions(Options):
     model_id: str = runtime("", "The model's name in the prediction file; default: the last part of its own.")
 
 
-def read_run_options(options: Mapping[str, Any]) -> TsvRunOptions:
+def read_run_options(options: Mapping[str, Any]) -> TableRunOptions:
     """The settings.
 
     Raises:
-        PlanError: An unknown setting, or a value that it cannot have; the nearest ones are named.
+        PlanError: if a setting is not known (the nearest ones are named), or has a value that it cannot have.
     """
-    return TsvRunOptions.make(options, where="dialect_options tsv")
+    return TableRunOptions.make(options, where="dialect_options tsv")

@@ -1,7 +1,13 @@
-"""The task YAML dialect: benchmarks written as YAML files with ``!function`` hooks.
+"""The task YAML format: benchmarks written as YAML files with ``!function`` hooks.
 
-Three layers: ``reader`` gives pure data, ``index`` and ``load`` know names and specs without running code, ``open``
-binds a spec to a model and a dataset.
+Three layers, the first two of which run no task code:
+
+- ``reader`` gives pure data; ``config`` knows the fields.
+- ``index`` lists names, ``load`` makes specs of them, ``inspection`` shows and checks them; ``task_code`` knows a
+  task's files.
+- ``compile`` makes a Task of a spec: ``parts`` says what it is made of (``rows``, ``forms``, ``metrics``), ``prompt``
+  builds its messages, and an output type (``generation``, ``likelihoods``, ``rounds``, ``visual_cot``, ``images``) gives
+  its rollout and score. What a YAML alone cannot say is attached through ``extensions``.
 """
 
 from __future__ import annotations
@@ -36,29 +42,28 @@ def _load(entry: Entry, catalog: Catalog) -> Loaded:
 
 def _describe(entry: Entry, catalog: Catalog) -> list[tuple[str, Any, Path]]:
     """The resolved configuration behind an entry: key, value as people write it, and the file it came from."""
-    from polymeter.formats.task_yaml.checks import describe
+    from polymeter.formats.task_yaml.inspection import describe
 
     return describe(entry)
 
 
 def _flatten(entry: Entry, catalog: Catalog) -> str:
     """A task as one YAML text that loads again from any folder of this machine."""
-    from polymeter.formats.task_yaml.flatten import flatten_anywhere
-    from polymeter.formats.task_yaml.reader import Reader
+    from polymeter.formats.task_yaml.inspection import flatten
 
-    return flatten_anywhere(Reader().read(entry.file).values, entry.file.parent)
+    return flatten(entry)
 
 
 def _check(entry: Entry, catalog: Catalog) -> list[Problem]:
     """What is wrong with an entry, found without running its code."""
-    from polymeter.formats.task_yaml.checks import check
+    from polymeter.formats.task_yaml.inspection import check
 
     return check(entry, catalog)
 
 
 def _compile(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
     """The task for a model, with its dataset open."""
-    from polymeter.formats.task_yaml.open import compile_task
+    from polymeter.formats.task_yaml.compile import compile_task
 
     return compile_task(spec, traits, context)
 

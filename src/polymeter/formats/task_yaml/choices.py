@@ -1,6 +1,6 @@
-"""Scoring by log-probabilities: multiple choice, and the likelihood of a target.
+"""Values of log-probabilities: of choices, or of one text. A log-probability is a sum over tokens; higher is likelier.
 
-A log-probability is a sum over tokens; higher is likelier.
+Apart from ``likelihoods``, which asks for them, because task classes need the values alone.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from polymeter.core.errors import ScoreError
 from polymeter.core.request import ChoiceLogprob
 from polymeter.formats.task_yaml.metrics import BoundMetric
 
-_NO_GOLD = -100
-_BLANKS = re.compile(r"\s+")
+_NO_REFERENCE = -100
+_SPACES = re.compile(r"\s+")
 
 
-def gold_indices(target: Any, choices: Sequence[str]) -> list[int]:
+def reference_indices(target: Any, choices: Sequence[str]) -> list[int]:
     """Indices of the right choices. A text is looked up among the choices; what is not among them is right for no
     answer.
     """
@@ -26,9 +26,9 @@ def gold_indices(target: Any, choices: Sequence[str]) -> list[int]:
     indices = []
     for item in items:
         if isinstance(item, str):
-            indices.append(choices.index(item) if item in choices else _NO_GOLD)
+            indices.append(choices.index(item) if item in choices else _NO_REFERENCE)
         elif isinstance(item, int):
-            indices.append(int(item) if 0 <= item < len(choices) else _NO_GOLD)
+            indices.append(int(item) if 0 <= item < len(choices) else _NO_REFERENCE)
         else:
             raise ScoreError(f"The target of a choice must be an index or a choice, not {item!r}.")
     return indices
@@ -51,14 +51,17 @@ def choice_values(
         given: For each choice, its log-probability after the prompt.
         unconditional: The same without the prompt, for ``acc_mutual_info``.
         doc: The row, for ``acc_all``.
+
+    Raises:
+        ScoreError: if the target is neither an index nor a choice, or ``unconditional`` is missing.
     """
-    golds = gold_indices(target, choices)
+    indices = reference_indices(target, choices)
     logprobs = [item.logprob for item in given]
     prediction = argmax(logprobs)
-    gold = golds[0] if len(golds) == 1 else golds
+    reference = indices[0] if len(indices) == 1 else indices
 
     def is_right(index: int) -> float:
-        return float(index in golds)
+        return float(index in indices)
 
     makers: dict[str, Callable[[], Any]] = {
         "acc": lambda: is_right(prediction),
@@ -66,13 +69,14 @@ def choice_values(
             argmax([value / max(len(text), 1) for value, text in zip(logprobs, choices, strict=True)])
         ),
         "acc_mutual_info": lambda: is_right(argmax(_mutual(logprobs, unconditional))),
-        "exact_match": lambda: float(any(given[index].is_greedy for index in golds if index >= 0)),
-        "brier_score": lambda: (gold, softmax(logprobs)),
+        "exact_match": lambda: float(any(given[index].is_greedy for index in indices if index >= 0)),
+        "brier_score": lambda: (reference, softmax(logprobs)),
         "acc_all": lambda: (prediction, dict(doc or {})),
         "bypass": lambda: _pairs(given),
         "by_pass": lambda: _pairs(given),
     }
-    return {metric.name: makers.get(metric.name, lambda: (gold, prediction))() for metric in metrics}, prediction
+    # Any other metric is a name whose aggregation decides: it gets the reference and the choice that was taken.
+    return {metric.name: makers.get(metric.name, lambda: (reference, prediction))() for metric in metrics}, prediction
 
 
 def likelihood_values(
@@ -81,7 +85,7 @@ def likelihood_values(
     """Values of the metrics for the likelihood of one text: per token, or with its number of words or bytes."""
     makers: Mapping[str, Callable[[], Any]] = {
         "acc": lambda: float(given.is_greedy),
-        "word_perplexity": lambda: (given.logprob, len(_BLANKS.split(text))),
+        "word_perplexity": lambda: (given.logprob, len(_SPACES.split(text))),
         "byte_perplexity": lambda: (given.logprob, len(text.encode())),
         "bits_per_byte": lambda: (given.logprob, len(text.encode())),
         "acc_all": lambda: (given.is_greedy, dict(doc or {})),

@@ -1,132 +1,96 @@
-"""Generation settings: from what a task's author wrote to what a model is asked."""
+"""``generate_until``: a question, and a text for an answer."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from polymeter.core.errors import PlanError
-from polymeter.core.generation import image_parameters
-from polymeter.core.request import Generate, GenerateImage
-
-_ALIASES = {
-    "max_gen_toks": "max_new_tokens",
-    "max_tokens": "max_new_tokens",
-    "stop": "until",
-    "stop_sequences": "until",
-}
-_FOR_THE_TASK = ("max_agentic_steps", "visual_cot")  # say how the task is played, not how a model generates
-INJECTED_STOP = ("\n\n",)
+from polymeter.core.request import Request
+from polymeter.core.task import Rollout, RolloutSteps, Sample, Score
+from polymeter.formats.task_yaml.output_types import Provenance, Setup, TaskFunctions
+from polymeter.formats.task_yaml.parameters import TextSettings, text_settings
+from polymeter.formats.task_yaml.prompt import Prompt
+from polymeter.formats.task_yaml.reduction import reduction
+from polymeter.formats.task_yaml.scoring import TextScoring, score_answers, text_scoring
+from polymeter.formats.task_yaml.settings import generation_kwargs
 
 
 @dataclass(frozen=True, slots=True)
-class GenerationPlan:
-    """The settings of one task for one model.
+class TextQuestions:
+    """How a task asks for text.
 
     Attributes:
-        raw: The arguments as the author wrote them, with the dialect's injected defaults: what foreign models see.
-        ask: The ask that they mean, without seeds.
+        task: Its name, for messages.
+        prompt: Builds its messages.
+        provenance: Where its requests come from.
+        settings: Its generation settings.
+        repeats: How often each question is asked.
     """
 
-    raw: Mapping[str, Any]
-    ask: Generate
-
-    def with_seeds(self, *seeds: int) -> Generate:
-        """The ask of one sample."""
-        ask = self.ask
-        return Generate(ask.max_new_tokens, ask.temperature, ask.top_p, ask.stop, 1, seeds, ask.extra)
+    task: str
+    prompt: Prompt
+    provenance: Provenance
+    settings: TextSettings
+    repeats: int
 
 
-@dataclass(frozen=True, slots=True)
-class ImagePlan:
-    """The settings of one task that asks for images.
-
-    Attributes:
-        raw: The arguments as they were written.
-        ask: The ask that they mean, without seeds.
-    """
-
-    raw: Mapping[str, Any]
-    ask: GenerateImage
-
-    def with_seeds(self, *seeds: int) -> GenerateImage:
-        """The ask of one sample, with a seed for each image."""
-        return replace(self.ask, seeds=seeds)
-
-
-def plan_images(
-    written: Mapping[str, Any] | None, model_block: Mapping[str, Any], plan: Mapping[str, Any], where: str
-) -> ImagePlan:
-    """Merge the settings of a task that asks for images: the task's, those for the model, those of the plan, later
-    ones winning. ``core.asks`` knows their names.
+def compile_generation(setup: Setup) -> TaskFunctions:
+    """The functions of a task that asks each question once, or as often as it has repeats.
 
     Raises:
-        PlanError: A setting is not of its type.
+        PlanError: if its settings or filters make no sense.
     """
-    own = {**(written or {}), **model_block}
-    try:
-        image_parameters(own)
-    except PlanError as error:
-        raise PlanError(error.what, where=where, hint=error.hint) from None
-    return ImagePlan({**own, **plan}, image_parameters(plan, defaults=own))
+    questions = text_questions(setup)
+    scoring = text_scoring(setup)
+    return text_functions(setup, questions, scoring, partial(_ask, questions), partial(_score, scoring))
 
 
-def plan_generation(
-    written: Mapping[str, Any] | None,
-    model_block: Mapping[str, Any],
-    plan: Mapping[str, Any],
-    *,
-    is_completion: bool,
-    where: str,
-) -> GenerationPlan:
-    """Merge a task's settings with those for the model and those of the plan, later ones winning.
-
-    Stop strings count as the author's only where somebody wrote them. The blank line that the dialect adds otherwise
-    is seen by foreign models and asked of completion models, which would run on.
+def text_questions(setup: Setup) -> TextQuestions:
+    """How a task asks for text.
 
     Raises:
-        PlanError: A setting is not of its type.
+        PlanError: if its generation settings make no sense.
     """
-    raw: dict[str, Any] = {"do_sample": False} if written is None else dict(written)
-    raw.update(model_block)
-    raw.update(plan)
-    settings: dict[str, Any] = {}
-    for key, value in raw.items():
-        name = _ALIASES.get(key, key)
-        if name == key or name not in raw:
-            settings[name] = value
-    stop = _stops(settings.pop("until", None), where)
-    if stop is None and is_completion:
-        stop = INJECTED_STOP
-    max_new_tokens = _number(settings.pop("max_new_tokens", None), int, "max_new_tokens", where)
-    temperature = _number(settings.pop("temperature", None), float, "temperature", where)
-    top_p = _number(settings.pop("top_p", None), float, "top_p", where)
-    if plan.get("temperature") and "do_sample" not in plan:
-        settings.pop("do_sample", None)  # whoever asks for a temperature on the command line asks for sampling
-    if temperature is None and settings.get("do_sample") is False:
-        temperature = 0.0
-    if raw.get("temperature") is not None:
-        raw["temperature"] = temperature
-    if not any(key in raw for key in ("until", "stop", "stop_sequences")):
-        raw["until"] = list(INJECTED_STOP)
-    extra = {key: value for key, value in settings.items() if value is not None and key not in _FOR_THE_TASK}
-    return GenerationPlan(raw, Generate(max_new_tokens, temperature, top_p, stop or (), 1, (), extra))
+    config = setup.parts.config
+    block = generation_kwargs(config.model_specific_generation_kwargs, setup.prompt_key)
+    merged = text_settings(
+        config.generation_kwargs,
+        block,
+        setup.plan_settings,
+        is_completion=setup.traits.is_completion,
+        where=setup.parts.binding.where("generation_kwargs"),
+    )
+    return TextQuestions(setup.spec.name, setup.prompt, setup.provenance, merged, config.repeats)
 
 
-def _stops(value: Any, where: str) -> tuple[str, ...] | None:
-    if value is None:
-        return None
-    items = [value] if isinstance(value, str) else value
-    if not isinstance(items, (list, tuple)) or not all(isinstance(item, str) for item in items):
-        raise PlanError(f"generation_kwargs 'until' must be a text or a list of texts, not {value!r}.", where=where)
-    return tuple(item for item in items if item)
+def text_functions(
+    setup: Setup,
+    questions: TextQuestions,
+    scoring: TextScoring,
+    rollout: Callable[[Sample], RolloutSteps],
+    score: Callable[[Sample, Rollout], Score],
+) -> TaskFunctions:
+    """The functions of a task whose answers are texts."""
+    filters = tuple(name for name, _ in scoring.readings)
+    return TaskFunctions(rollout, score, reduction(setup, filters), (questions.settings.parameters,))
 
 
-def _number(value: Any, kind: type, name: str, where: str) -> Any:
-    if value is None:
-        return None
-    try:
-        return kind(value)
-    except (TypeError, ValueError):
-        raise PlanError(f"generation_kwargs {name!r} must be a number, not {value!r}.", where=where) from None
+def texts_of(rollout: Rollout) -> list[Any]:
+    """The raw answers of a sample, one for each repeat."""
+    return [output.text or "" for response in rollout.responses for output in response.outputs]
+
+
+def _ask(questions: TextQuestions, sample: Sample) -> RolloutSteps:
+    settings, provenance = questions.settings, questions.provenance
+    origin = provenance.origin(sample, settings.raw)
+    messages = yield from questions.prompt.asked(sample, origin)
+    seeds = [provenance.seed(sample, number) for number in range(questions.repeats)]
+    requests = [Request(messages, settings.with_seed(seed), origin) for seed in seeds]
+    # Repeats are asked together, so that a model can answer them together.
+    yield requests[0] if len(requests) == 1 else tuple(requests)
+
+
+def _score(scoring: TextScoring, sample: Sample, rollout: Rollout) -> Score:
+    return score_answers(scoring, sample, texts_of(rollout))

@@ -15,9 +15,8 @@ from typing import Any
 from polymeter.core.catalog import Catalog, Entry, Problem, Root
 from polymeter.core.errors import PlanError
 from polymeter.core.sources import digest
-from polymeter.formats.task_yaml.packages import PackageScanner
 from polymeter.formats.task_yaml.reader import Reader, Resolved
-from polymeter.guests.refs import FunctionRef
+from polymeter.formats.task_yaml.task_code import PackageScanner, function_refs
 
 NAME = "task_yaml"
 _VERSION = 1
@@ -90,18 +89,6 @@ def member_name(item: Any) -> str:
         task = item.get("task")
         return str(task if isinstance(task, (str, int)) else item.get("group") or "")
     return str(item)
-
-
-def function_refs(value: Any) -> Iterator[FunctionRef]:
-    """All function tags in a value."""
-    if isinstance(value, FunctionRef):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from function_refs(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from function_refs(item)
 
 
 def _names(value: Any, resolved: Resolved, key: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Layer two and a half: from an entry of the index to specs, still without running any task code.
+"""From an entry of the index to specs, still without running any task code.
 
 Resolves groups, tags as members, members written as mappings, and what a group overrides in its members.
 """
@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import lru_cache
 from typing import Any
 
 from polymeter.core.catalog import Catalog, Entry
@@ -19,9 +19,9 @@ from polymeter.core.identity import source_hash
 from polymeter.core.registries import FORMATS
 from polymeter.core.task import GroupSpec, TaskSpec
 from polymeter.formats.task_yaml.config import TaskConfig, validate
-from polymeter.formats.task_yaml.index import NAME, function_refs
-from polymeter.formats.task_yaml.packages import PackageScanner
+from polymeter.formats.task_yaml.index import NAME
 from polymeter.formats.task_yaml.reader import Reader, Resolved
+from polymeter.formats.task_yaml.task_code import PackageScanner, source_files
 from polymeter.guests.refs import FunctionRef
 
 log = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ def make_spec(resolved: Resolved, overrides: Mapping[str, Any], name: str | None
     config = validate(values, resolved.where, resolved.file)
     for key, (file, line) in resolved.duplicates:
         log.warning("%s:%d: the key %r is written twice; this one counts.", file, line, key)
-    sources = _sources(resolved, values)
+    sources = set(resolved.files) | source_files(resolved.file, values, PackageScanner())
     return TaskSpec(
         name=config.task,
         format=NAME,
@@ -83,6 +83,16 @@ def provenance(spec: TaskSpec) -> dict[str, str]:
     return {key: resolved.where(key) if key in resolved.places else "overridden by a group" for key in spec.config}
 
 
+def field_locator(spec: TaskSpec) -> Callable[[str], str]:
+    """From a field of a task to its ``file:line``, looked up only when a message needs it."""
+
+    @lru_cache(maxsize=1)
+    def places() -> dict[str, str]:
+        return provenance(spec) if spec.file.is_file() else {}
+
+    return lambda key: places().get(key, str(spec.file))
+
+
 @dataclass(slots=True)
 class _Loading:
     """One walk down from an entry."""
@@ -99,7 +109,7 @@ class _Loading:
         if entry is None:
             tagged = self.catalog.tags().get(name) if name not in self.catalog.entries else None
             if tagged is not None:
-                return [found for task in tagged for found in self.member(task, None, overrides, (*chain, name))]
+                return [member for task in tagged for member in self.member(task, None, overrides, (*chain, name))]
             entry = self.catalog.get(name)
         if entry.format != NAME:
             return self.foreign(entry, overrides)
@@ -109,7 +119,7 @@ class _Loading:
         return [self.group(resolved.values, resolved, overrides, chain)]
 
     def foreign(self, entry: Entry, overrides: Mapping[str, Any]) -> list[str]:
-        """A member that another dialect reads."""
+        """A member that another format reads."""
         if overrides:
             raise PlanError(
                 f"{entry.name!r} is not a task YAML, so a group cannot override its fields.", where=str(entry.file)
@@ -211,21 +221,6 @@ def _aggregates(items: Any, resolved: Resolved) -> tuple[Mapping[str, Any], ...]
 
 def _is_same(one: TaskSpec, other: TaskSpec) -> bool:
     return one.file == other.file and {**one.config, "task": ""} == {**other.config, "task": ""}
-
-
-def _sources(resolved: Resolved, values: Mapping[str, Any]) -> set[Path]:
-    """The YAML files, and all code beside the functions, with what that imports from other folders."""
-    sources = set(resolved.files)
-    code: set[Path] = set()
-    for ref in function_refs(dict(values)):
-        sources.add(ref.file)
-        file = ref.source_file()
-        if file is not None:
-            code.update(file.parent.glob("*.py"))
-    beside = resolved.file.parent / "metrics.py"
-    if beside.is_file():
-        code.add(beside)
-    return sources | PackageScanner().files(code)
 
 
 def _portable(value: Any) -> Any:

@@ -1,16 +1,34 @@
-"""The prompt of a sample: messages for the model at hand, put together from the task's forms."""
+"""The prompt of a sample: messages for the model at hand, put together from the task's forms and its examples.
+
+Examples stand before the question, as text. ``fewshot_config`` may hold ``sampler`` (``default``: drawn anew for each
+sample; ``first_n``), ``samples`` (rows, or a function that gives them), and forms of its own for examples:
+``doc_to_text``, ``doc_to_target``, ``doc_to_choice``, ``fewshot_delimiter``, ``target_delimiter``.
+"""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
+from polymeter.core.errors import PlanError
+from polymeter.core.identity import seed_for
+from polymeter.core.model import ModelTraits
 from polymeter.core.parts import Modality, Part, Text
 from polymeter.core.request import Message, Origin, OwnPrompt, Response
-from polymeter.core.task import RowFunctions, Sample, Samples
+from polymeter.core.task import RowFunctions, Sample, Samples, TaskSpec
+from polymeter.formats.task_yaml import forms
 from polymeter.formats.task_yaml.forms import Form
-from polymeter.formats.task_yaml.visuals import from_chat, from_hook, keyed, modalities_of
+from polymeter.formats.task_yaml.rows import full_row
+from polymeter.formats.task_yaml.visuals import column_visuals, from_chat, from_hook, keyed, modalities_of
+
+if TYPE_CHECKING:
+    from polymeter.core.format import OpenContext
+    from polymeter.data.rows import Rows
+    from polymeter.formats.task_yaml.parts import Parts
+
+SAMPLERS = ("default", "first_n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +100,12 @@ class Prompt:
     def text(self, sample: Sample) -> str:
         """Description, examples and question."""
         row = self.row(sample)
-        found = self.text_form(row)
-        if type(found) is not str:
-            found = self._as_text(found, row)
+        question = self.text_form(row)
+        if type(question) is not str:
+            question = self._as_text(question, row)
         if self.description is None and self.fewshot is None:
-            return found
-        return self.before(sample) + found
+            return question
+        return self.before(sample) + question
 
     def before(self, sample: Sample) -> str:
         """What stands before the question: description and examples."""
@@ -120,15 +138,91 @@ class Prompt:
             return modalities_of(part for message in self.messages(sample) for part in message.parts)
         return modalities_of(self.visuals(sample))
 
-    def _as_text(self, found: Any, row: Mapping[str, Any]) -> str:
-        if isinstance(found, int) and not isinstance(found, bool) and self.choice_form is not None:
-            return str(self.choice_form(row)[found])
-        return "" if found is None else str(found)
+    def _as_text(self, question: Any, row: Mapping[str, Any]) -> str:
+        if isinstance(question, int) and not isinstance(question, bool) and self.choice_form is not None:
+            return str(self.choice_form(row)[question])
+        return "" if question is None else str(question)
 
 
-def full_row(sample: Sample) -> dict[str, Any]:
-    """The row with media, and with what hooks have put into it so far."""
-    row = sample.full_doc()
-    if row is not sample.doc:
-        row.update(sample.doc)
-    return row
+def make_prompt(parts: Parts, spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Prompt:
+    """What builds the messages of a task for one model.
+
+    Raises:
+        PlanError: if the template of the description or the settings of its examples make no sense.
+    """
+    config, rows, column = parts.config, parts.rows.measured, parts.visual_column
+    # A task whose doc_to_messages is its whole prompt gives it to simple models too: they get its text and media.
+    is_whole = config.class_ is None and config.doc_to_text is None
+    takes_messages = parts.messages is not None and (traits.kind == "chat" or is_whole)
+
+    return Prompt(
+        fingerprint=f"{rows.fingerprint}:{spec.source_hash[:12]}",
+        text_form=parts.text,
+        choice_form=parts.choices,
+        description=forms.description_form(config.description, parts.binding),
+        column_visuals=column_visuals(rows, column) if column is not None else None,
+        visual_form=None if column is not None else parts.visual,
+        messages_form=parts.messages if takes_messages else None,
+        target_form=parts.target,
+        next_round=parts.rounds.text or (lambda doc, **_: parts.text(doc)),
+        next_messages=parts.messages,
+        system=(Message("system", (Text(context.system_prompt),)),) if context.system_prompt else (),
+        sees_media=config.process_results_use_image or config.output_type == "generate_until_multi_round",
+        fewshot=_examples(parts, context.seed) if parts.n_fewshot else None,
+        has_own=traits.has_own_prompts,
+    )
+
+
+def _examples(parts: Parts, seed: int) -> Callable[[Sample], str]:
+    """A function from a sample to the examples before its question; which ones it gets depends on the run's seed and
+    on the sample, on nothing else. A sample that is among the examples is never its own.
+    """
+    config, rows, n = parts.config, parts.rows.examples, parts.n_fewshot
+    assert rows is not None
+    options = config.fewshot_config or {}
+    sampler = options.get("sampler", "default")
+    if sampler not in SAMPLERS:
+        raise PlanError(f"There is no few-shot sampler {sampler!r}.", hint=f"Known: {', '.join(SAMPLERS)}.")
+    is_same_split = parts.rows.has_own_examples
+    total = len(rows)
+    if n + is_same_split > total:
+        raise PlanError(f"Task {config.task!r} wants {n} examples, but there are only {total} rows to draw from.")
+    delimiter = str(options.get("fewshot_delimiter", config.fewshot_delimiter))
+    example = _example(parts, options, rows)
+
+    def prefix(sample: Sample) -> str:
+        own = sample.index if is_same_split else -1
+        if sampler == "first_n":
+            chosen = [i for i in range(n + 1) if i != own][:n]
+        else:
+            # One more than needed is drawn, in case the sample itself is among them.
+            drawn = random.Random(seed_for(seed, sample.task, sample.id, "fewshot")).sample(
+                range(total), min(n + 1, total)
+            )
+            chosen = [i for i in drawn if i != own][:n]
+        return "".join(example(rows.doc(i)) + delimiter for i in chosen)
+
+    return prefix
+
+
+def _example(parts: Parts, options: Mapping[str, Any], rows: Rows) -> Callable[[Mapping[str, Any]], str]:
+    """Question, delimiter and answer of a row."""
+    binding = replace(
+        parts.binding,
+        columns=rows.columns,
+        media=frozenset(rows.media) & parts.binding.media,
+        has_choices=parts.binding.has_choices or "doc_to_choice" in options,
+    )
+    choices = forms.choice_form(options["doc_to_choice"], binding) if "doc_to_choice" in options else parts.choices
+    text = forms.text_form(options["doc_to_text"], binding) if "doc_to_text" in options else parts.text
+    target = forms.target_form(options["doc_to_target"], binding) if "doc_to_target" in options else parts.target
+    delimiter = str(options.get("target_delimiter", parts.config.target_delimiter))
+
+    def shown(value: Any, row: Mapping[str, Any]) -> str:
+        if isinstance(value, list):
+            value = value[0] if value else ""
+        if choices is not None and type(value) is int:
+            value = choices(row)[value]
+        return "" if value is None else str(value)
+
+    return lambda row: shown(text(row), row) + delimiter + shown(target(row), row)

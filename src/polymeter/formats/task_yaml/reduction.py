@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from polymeter.core.codec import jsonable
 from polymeter.core.errors import ScoreError, boundary
@@ -15,33 +15,53 @@ from polymeter.core.task import ReduceContext, Result, ScoredRow
 from polymeter.formats.task_yaml.metrics import BoundMetric
 from polymeter.stats.reduction import MetricPlan, reduce_rows
 
+if TYPE_CHECKING:
+    from polymeter.formats.task_yaml.output_types import Setup
+
 T = TypeVar("T")
+NO_FILTER = "none"
+"""The name under which values stand that no filter has read."""
+Reduce = Callable[[Iterable[ScoredRow], ReduceContext], list[Result]]
+
+
+def reduction(setup: Setup, filters: Sequence[str] = (NO_FILTER,)) -> Reduce:
+    """The ``reduce`` of a task with these readings, by its metrics."""
+    parts = setup.parts
+    return partial(
+        reduce_task,
+        task=setup.spec.name,
+        metrics=parts.metrics,
+        filters=filters,
+        score_key=parts.config.score_key,
+    )
 
 
 def reduce_task(
-    task: str,
     rows: Iterable[ScoredRow],
+    context: ReduceContext,
+    *,
+    task: str,
     metrics: Sequence[BoundMetric],
     filters: Sequence[str],
-    context: ReduceContext,
-    score_key: str = "score",
+    score_key: str,
 ) -> list[Result]:
     """Results of a task, metrics in the author's order within each filter.
 
-    An aggregation that fails takes no other metric with it: its result has no value, and the failure is told to
-    ``context.failed``; where nobody listens it is raised.
+    An aggregation that fails takes no other metric with it: its result has no value, and the failure goes to
+    ``context.failed``; where nobody takes it, it is raised.
 
     Args:
-        task: Name of the task, for messages.
         rows: In sample order; read once, or twice if the task has aggregations of its own.
+        context: What a reduction may use.
+        task: Name of the task, for messages.
         metrics: The task's metrics.
         filters: Names of its readings.
-        context: What a reduction may use.
         score_key: Under which key values that are dictionaries hold their number, for its uncertainty.
 
     Raises:
-        ScoreError: An aggregation raised.
+        ScoreError: if an aggregation raised.
     """
+    # Of an author's aggregation nothing is known but its result, so it gets all values at once and is called once.
     own = {(metric.name, name): metric for name in filters for metric in metrics if metric.aggregate is not None}
     results: dict[tuple[str, str], Result] = {}
     plans = []
@@ -68,7 +88,7 @@ def reduce_task(
 
 
 def _reduced(rows: Iterable[ScoredRow], plans: Sequence[MetricPlan], context: ReduceContext) -> list[Result]:
-    """All together in one pass; one by one where that fails, so that a failure is told of its own metric only."""
+    """All together in one pass; one by one where that fails, so that a failure stays with its own metric."""
     if not plans:
         return []
     try:
@@ -78,8 +98,8 @@ def _reduced(rows: Iterable[ScoredRow], plans: Sequence[MetricPlan], context: Re
             raise
     results: list[Result] = []
     for plan in plans:
-        found = _guarded(partial(reduce_rows, rows, [plan], context), context)
-        results += found or [Result(plan.name, plan.filter, None, 0, higher_is_better=plan.higher_is_better)]
+        reduced = _guarded(partial(reduce_rows, rows, [plan], context), context)
+        results += reduced or [Result(plan.name, plan.filter, None, 0, higher_is_better=plan.higher_is_better)]
     return results
 
 
@@ -114,10 +134,10 @@ def _gather(rows: Iterable[ScoredRow], own: dict[tuple[str, str], BoundMetric]) 
     values: dict[tuple[str, str], list[Any]] = {key: [] for key in own}
     for row in rows:
         if row.score is not None:
-            found = row.score.values
+            scored = row.score.values
             for key, items in values.items():
-                if key in found:
-                    items.append(found[key])
+                if key in scored:
+                    items.append(scored[key])
     return values
 
 

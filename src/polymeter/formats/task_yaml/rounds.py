@@ -1,4 +1,4 @@
-"""Tasks that ask again: several rounds in which the task's own function says what comes next.
+"""``generate_until_multi_round`` and ``generate_until_agentic``: the task's own function says what comes next.
 
 After a round the function gets the row, all answers so far, the number of the coming round and what it gave as
 ``info`` last time. When it says that it is done, nothing more is asked, and the answers *it* hands back are the
@@ -8,29 +8,42 @@ sample's.
 from __future__ import annotations
 
 import json
-from abc import abstractmethod
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from polymeter.core.codec import jsonable
-from polymeter.core.errors import ScoreError
-from polymeter.core.identity import seed_for
+from polymeter.core.errors import PlanError, ScoreError
 from polymeter.core.parts import Part
-from polymeter.core.request import Message, Request
-from polymeter.core.task import Rollout, RolloutSteps, Sample
+from polymeter.core.request import Message, OwnPrompt, Request, Response
+from polymeter.core.task import Rollout, RolloutSteps, Sample, Score
+from polymeter.formats.task_yaml.config import TaskConfig
+from polymeter.formats.task_yaml.filters import Reading
 from polymeter.formats.task_yaml.forms import RoundHooks
-from polymeter.formats.task_yaml.prompt import full_row
-from polymeter.formats.task_yaml.task import GenerationTask
+from polymeter.formats.task_yaml.generation import TextQuestions, text_functions, text_questions, texts_of
+from polymeter.formats.task_yaml.output_types import Setup, TaskFunctions
+from polymeter.formats.task_yaml.parts import Parts
+from polymeter.formats.task_yaml.rows import full_row
+from polymeter.formats.task_yaml.scoring import (
+    TextScoring,
+    refuse_no_answer,
+    score_answers,
+    score_readings,
+    scored_rows,
+    text_scoring,
+)
 from polymeter.formats.task_yaml.visuals import from_chat, from_hook
 
-MOST_ROUNDS = 64
-MOST_STEPS = 12
-Asking = Generator[Any, Any, Any]
+MULTI_ROUND = "generate_until_multi_round"
+AGENTIC = "generate_until_agentic"
+_MOST_ROUNDS = 64
+_MOST_STEPS = 12
+OneAnswer = Generator[Request | OwnPrompt, Response, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class _Turn:
     """What a task wants after a round.
 
     Attributes:
@@ -46,140 +59,185 @@ class Turn:
     info: Any
 
 
-class SteppedTask(GenerationTask):
-    """A task whose samples take several requests, one after the other. What ``play`` returns is its answers, one for
-    each repeat.
+def check_rounds(parts: Parts) -> None:
+    """Refuse a task of several rounds that has no function for what comes after the first.
+
+    Raises:
+        PlanError: if it has none.
     """
-
-    def play(self, sample: Sample) -> RolloutSteps:
-        """Ask until the sample is done; repeats follow each other."""
-        answers = []
-        for repeat in range(self.config.repeats):
-            answers.append((yield from self._one(sample, repeat)))
-        return answers
-
-    @abstractmethod
-    def _one(self, sample: Sample, repeat: int) -> Asking:
-        """One answer to a sample."""
-
-    def _answers(self, played: Rollout) -> list[Any]:
-        return played.returned if isinstance(played.returned, list) else super()._answers(played)
-
-    def _seed(self, sample: Sample, repeat: int, step: int) -> int:
-        """The seed of one request; the first one's is that of a task with a single request."""
-        seed = self._run_seed
-        if step == 0:
-            return seed_for(seed, self.spec.name, sample.id, repeat)
-        return seed_for(seed, self.spec.name, sample.id, repeat, f"round:{step}")
-
-
-class MultiRoundTask(SteppedTask):
-    """``generate_until_multi_round``: an answer is the list of the rounds' texts."""
-
-    def bind_rounds(self, hooks: RoundHooks, *, is_driven_by_model: bool) -> MultiRoundTask:
-        """Say who asks again; called once, by ``compile_task``."""
-        self._hooks = hooks
-        self._is_driven_by_model = is_driven_by_model
-        self._most = int(self.config.metadata.get("max_rounds", MOST_ROUNDS))
-        return self
-
-    def _one(self, sample: Sample, repeat: int) -> Asking:
-        plan = self._generation
-        messages = yield from self.prompt.asked(sample, self._origin(sample, plan.raw))
-        if self._is_driven_by_model:
-            origin = self._origin(sample, plan.raw, "multi_round")
-            response = yield Request(messages, plan.with_seeds(self._seed(sample, repeat, 0)), origin)
-            return [output.text or "" for output in response.outputs]
-        origin = self._origin(sample, plan.raw)
-        outputs: list[Any] = []
-        info = None
-        for number in range(1, self._most + 1):
-            response = yield Request(messages, plan.with_seeds(self._seed(sample, repeat, number - 1)), origin)
-            turn = self._next(sample, [*outputs, response.text], number, info)
-            if turn.is_last:
-                return turn.outputs
-            messages, outputs, info = turn.messages, turn.outputs, turn.info
-        raise ScoreError(
-            f"Sample {sample.id} of task {self.spec.name!r} was not done after {self._most} rounds.",
-            hint="Let doc_to_text say that it is done, or allow more rounds with metadata: {max_rounds: N}.",
+    output_type, rounds = parts.config.output_type, parts.rounds
+    has_rounds = rounds.text is not None or (output_type == MULTI_ROUND and rounds.messages is not None)
+    if output_type in (MULTI_ROUND, AGENTIC) and parts.compile_output is None and not has_rounds:
+        raise PlanError(
+            f"Task {parts.config.task!r} is {output_type}, but its doc_to_text takes no rounds.",
+            where=parts.binding.where("doc_to_text"),
+            hint="Give it the parameters previous_output, round_idx and previous_round_info.",
         )
 
-    def _next(self, sample: Sample, outputs: list[Any], number: int, info: Any) -> Turn:
-        rounds = {"previous_output": list(outputs), "round_idx": number, "previous_round_info": info}
-        if self.prompt.messages_form is not None and self._hooks.messages is not None:
-            found = self._hooks.messages(full_row(sample), **rounds)
-            messages, is_last, told, info = self._unpacked(found, "doc_to_messages", 4)
-            chat = () if is_last else self.prompt.system + from_chat(messages, None)
-            return Turn(chat, bool(is_last), _as_list(told), info)
-        assert self._hooks.text is not None
-        found = self._hooks.text(full_row(sample), **rounds)
-        visuals, text, is_last, told, info = self._unpacked(found, "doc_to_text", 5)
-        if is_last:
-            return Turn((), True, _as_list(told), info)
-        parts = from_hook(visuals, None)
-        return Turn(self.prompt.of_parts(parts, _text(text)), False, _as_list(told), info)
 
-    def _unpacked(self, found: Any, field: str, n: int) -> tuple[Any, ...]:
-        if isinstance(found, (tuple, list)) and len(found) == n:
-            return tuple(found)
-        parts = "visuals, text, is_terminal, outputs_so_far, info" if n == 5 else "messages, is_terminal, outputs, info"
-        raise ScoreError(f"After a round, {field} of task {self.spec.name!r} must give ({parts}), not {found!r:.80}.")
+def compile_multi_round(setup: Setup) -> TaskFunctions:
+    """The functions of a task of several rounds: an answer is the list of the rounds' texts.
 
-    def _answers(self, played: Rollout) -> list[Any]:
-        if isinstance(played.returned, list):
-            return played.returned
-        texts = super()._answers(played)
-        size = max(1, len(texts) // self.config.repeats)
-        return [texts[start : start + size] for start in range(0, len(texts), size)]
+    Raises:
+        PlanError: if its settings or filters make no sense.
+    """
+    questions, scoring = text_questions(setup), text_scoring(setup)
+    if setup.traits.drives_rounds:
+        one_answer = partial(_rounds_of_model, questions)
+    else:
+        one_answer = partial(_rounds, questions, setup.parts.rounds, _most_rounds(setup.parts.config))
+    rollout = one_after_another(one_answer, questions.repeats)
+    return text_functions(setup, questions, scoring, rollout, partial(_score_rounds, scoring, questions.repeats))
 
-    def _as_results(self, filtered: Any) -> list[Any]:
+
+def compile_agentic(setup: Setup) -> TaskFunctions:
+    """The functions of a task of steps until it is done: an answer is one text, the last that it hands back.
+
+    Raises:
+        PlanError: if its settings or filters make no sense.
+    """
+    questions, scoring = text_questions(setup), text_scoring(setup)
+    most = int(questions.settings.raw.get("max_agentic_steps", _MOST_STEPS))
+    rollout = one_after_another(partial(_steps, questions, setup.parts.rounds, most), questions.repeats)
+    return text_functions(setup, questions, scoring, rollout, partial(_score_steps, scoring))
+
+
+def one_after_another(one_answer: Callable[[Sample, int], OneAnswer], repeats: int) -> Callable[[Sample], RolloutSteps]:
+    """A rollout that asks for one answer after the other, each by a generator of its own, and returns them."""
+
+    def rollout(sample: Sample) -> RolloutSteps:
+        answers = []
+        for repeat in range(repeats):
+            answers.append((yield from one_answer(sample, repeat)))
+        return answers
+
+    return rollout
+
+
+def returned_answers(rollout: Rollout) -> list[Any]:
+    """The answers of a sample; its responses where the rollout returned nothing, as one that was scored from stored
+    responses alone.
+    """
+    return rollout.returned if isinstance(rollout.returned, list) else texts_of(rollout)
+
+
+def step_label(step: int) -> str:
+    """What tells the seeds of one answer's requests apart, by their number from 0."""
+    return f"round:{step}" if step else ""
+
+
+def _most_rounds(config: TaskConfig) -> int:
+    return int(config.metadata.get("max_rounds", _MOST_ROUNDS))
+
+
+def _rounds_of_model(questions: TextQuestions, sample: Sample, repeat: int) -> OneAnswer:
+    """A model that drives the rounds itself is asked once, and gives the texts of all rounds."""
+    origin = questions.provenance.origin(sample, questions.settings.raw)
+    messages = yield from questions.prompt.asked(sample, origin)
+    origin = questions.provenance.origin(sample, questions.settings.raw, "multi_round")
+    seed = questions.provenance.seed(sample, repeat)
+    response = yield Request(messages, questions.settings.with_seed(seed), origin)
+    return [output.text or "" for output in response.outputs]
+
+
+def _rounds(questions: TextQuestions, hooks: RoundHooks, most: int, sample: Sample, repeat: int) -> OneAnswer:
+    settings, provenance = questions.settings, questions.provenance
+    origin = provenance.origin(sample, settings.raw)
+    messages = yield from questions.prompt.asked(sample, origin)
+    outputs: list[Any] = []
+    info = None
+    for number in range(1, most + 1):
+        seed = provenance.seed(sample, repeat, step_label(number - 1))
+        response = yield Request(messages, settings.with_seed(seed), origin)
+        turn = _next_round(questions, hooks, sample, [*outputs, response.text], number, info)
+        if turn.is_last:
+            return turn.outputs
+        messages, outputs, info = turn.messages, turn.outputs, turn.info
+    raise ScoreError(
+        f"Sample {sample.id} of task {questions.task!r} was not done after {most} rounds.",
+        hint="Let doc_to_text say that it is done, or allow more rounds with metadata: {max_rounds: N}.",
+    )
+
+
+def _next_round(
+    questions: TextQuestions, hooks: RoundHooks, sample: Sample, outputs: list[Any], number: int, info: Any
+) -> _Turn:
+    prompt = questions.prompt
+    rounds = {"previous_output": list(outputs), "round_idx": number, "previous_round_info": info}
+    # Media of a later round were made from answers, so their content is their identity and not the row.
+    if prompt.messages_form is not None and hooks.messages is not None:
+        given = hooks.messages(full_row(sample), **rounds)
+        messages, is_last, outputs_so_far, info = _unpacked(given, "doc_to_messages", 4, questions.task)
+        chat = () if is_last else prompt.system + from_chat(messages, None)
+        return _Turn(chat, bool(is_last), _as_list(outputs_so_far), info)
+    assert hooks.text is not None
+    given = hooks.text(full_row(sample), **rounds)
+    visuals, text, is_last, outputs_so_far, info = _unpacked(given, "doc_to_text", 5, questions.task)
+    if is_last:
+        return _Turn((), True, _as_list(outputs_so_far), info)
+    return _Turn(prompt.of_parts(from_hook(visuals, None), _text(text)), False, _as_list(outputs_so_far), info)
+
+
+def _unpacked(given: Any, field: str, n: int, task: str) -> tuple[Any, ...]:
+    if isinstance(given, (tuple, list)) and len(given) == n:
+        return tuple(given)
+    parts = "visuals, text, is_terminal, outputs_so_far, info" if n == 5 else "messages, is_terminal, outputs, info"
+    raise ScoreError(f"After a round, {field} of task {task!r} must give ({parts}), not {given!r:.80}.")
+
+
+def _score_rounds(scoring: TextScoring, repeats: int, sample: Sample, rollout: Rollout) -> Score:
+    answers = returned_answers(rollout)
+    if not isinstance(rollout.returned, list):
+        size = max(1, len(answers) // repeats)
+        answers = [answers[start : start + size] for start in range(0, len(answers), size)]
+    refuse_no_answer(scoring, sample, answers)
+
+    def results_of(read: Reading) -> list[Any]:
         """An answer is itself a list: it stays whole as ``results[0]``."""
+        filtered = scoring.strip_reasoning(read(answers, sample.doc))
         is_several = isinstance(filtered, list) and bool(filtered) and isinstance(filtered[0], list)
         return filtered if is_several else [filtered]
 
+    return score_readings(scoring, sample, results_of, scored_rows(scoring, sample))
 
-class AgenticTask(SteppedTask):
-    """``generate_until_agentic``: steps until the task is done; an answer is one text, the last that it hands back."""
 
-    def bind_steps(self, hooks: RoundHooks) -> AgenticTask:
-        """Say who asks again; called once, by ``compile_task``."""
-        self._hooks = hooks
-        self._most = int(self._generation.raw.get("max_agentic_steps", MOST_STEPS))
-        return self
+def _steps(questions: TextQuestions, hooks: RoundHooks, most: int, sample: Sample, repeat: int) -> OneAnswer:
+    prompt, settings, provenance = questions.prompt, questions.settings, questions.provenance
+    origin = provenance.origin(sample, settings.raw, "agentic")
+    messages = yield from prompt.asked(sample, origin)
+    outputs: list[Any] = []
+    info = None
+    assert hooks.text is not None
+    for number in range(1, most + 1):
+        seed = provenance.seed(sample, repeat, step_label(number - 1))
+        response = yield Request(messages, settings.with_seed(seed), origin)
+        outputs = [*outputs, response.text]
+        given = hooks.text(full_row(sample), previous_output=list(outputs), round_idx=number, previous_round_info=info)
+        if isinstance(given, str):
+            messages = prompt.of_text(sample, given)
+            continue
+        turn = _next_step(questions, sample, given)
+        if turn.is_last:
+            return _last(turn.outputs)
+        messages, outputs, info = turn.messages, turn.outputs, turn.info
+    return _unfinished(most, outputs, info)
 
-    def _one(self, sample: Sample, repeat: int) -> Asking:
-        plan = self._generation
-        origin = self._origin(sample, plan.raw, "agentic")
-        messages = yield from self.prompt.asked(sample, origin)
-        outputs: list[Any] = []
-        info = None
-        assert self._hooks.text is not None
-        for number in range(1, self._most + 1):
-            response = yield Request(messages, plan.with_seeds(self._seed(sample, repeat, number - 1)), origin)
-            outputs = [*outputs, response.text]
-            found = self._hooks.text(
-                full_row(sample), previous_output=list(outputs), round_idx=number, previous_round_info=info
-            )
-            if isinstance(found, str):
-                messages = self.prompt.of_text(sample, found)
-                continue
-            turn = self._turn(sample, found)
-            if turn.is_last:
-                return _last(turn.outputs)
-            messages, outputs, info = turn.messages, turn.outputs, turn.info
-        return _unfinished(self._most, outputs, info)
 
-    def _turn(self, sample: Sample, found: Any) -> Turn:
-        if not isinstance(found, (tuple, list)) or len(found) != 5:
-            raise ScoreError(
-                f"After a step, doc_to_text of task {self.spec.name!r} must give a text or "
-                f"(visuals, text, is_terminal, outputs_so_far, info), not {found!r:.80}."
-            )
-        visuals, text, is_last, told, info = found
-        parts: tuple[Part, ...] = ()
-        if not is_last:
-            parts = self.prompt.visuals(sample) if visuals is None else from_hook(visuals, None)
-        return Turn(self.prompt.of_parts(parts, _text(text)), bool(is_last), _as_list(told), info)
+def _next_step(questions: TextQuestions, sample: Sample, given: Any) -> _Turn:
+    if not isinstance(given, (tuple, list)) or len(given) != 5:
+        raise ScoreError(
+            f"After a step, doc_to_text of task {questions.task!r} must give a text or "
+            f"(visuals, text, is_terminal, outputs_so_far, info), not {given!r:.80}."
+        )
+    visuals, text, is_last, outputs_so_far, info = given
+    parts: tuple[Part, ...] = ()
+    if not is_last:
+        parts = questions.prompt.visuals(sample) if visuals is None else from_hook(visuals, None)
+    return _Turn(questions.prompt.of_parts(parts, _text(text)), bool(is_last), _as_list(outputs_so_far), info)
+
+
+def _score_steps(scoring: TextScoring, sample: Sample, rollout: Rollout) -> Score:
+    return score_answers(scoring, sample, returned_answers(rollout))
 
 
 def _as_list(outputs: Any) -> list[Any]:

@@ -1,81 +1,199 @@
-"""Scoring of generated answers: the task's own ``process_results``, or the registered metrics."""
+"""Scoring of text answers: the task's own ``process_results``, or its metrics, on every reading of the answers."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from polymeter.core.errors import ScoreError
-from polymeter.core.task import MetricKey, Score
-from polymeter.formats.task_yaml.filters import Reading
-from polymeter.formats.task_yaml.forms import Form
+from polymeter.core.errors import PolymeterError, ScoreError
+from polymeter.core.task import MetricKey, Sample, Score
+from polymeter.data import Rows
+from polymeter.formats.task_yaml.config import TaskConfig
+from polymeter.formats.task_yaml.filters import Reading, readings
+from polymeter.formats.task_yaml.forms import Form, guest
 from polymeter.formats.task_yaml.metrics import BoundMetric, call_score
+from polymeter.formats.task_yaml.reasoning import make_stripper, parse_tags
+from polymeter.formats.task_yaml.registration import code_files
+from polymeter.formats.task_yaml.rows import AllDocs, full_row
+from polymeter.guests import resolve
+
+if TYPE_CHECKING:
+    from polymeter.formats.task_yaml.output_types import Setup
 
 Doc = Mapping[str, Any]
 Scorer = Callable[[Doc, Sequence[Any]], Mapping[str, Any]]
+"""``(row, results) → {metric: value}``."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextScoring:
+    """How a task scores text.
+
+    Attributes:
+        task: Its name, for messages.
+        readings: Its filters.
+        strip_reasoning: Takes reasoning out of what a filter gave.
+        scorer: Gives the values of one reading.
+        metrics: Names of the metrics that count; other values go to the log.
+        target: The row's target, for people.
+        needs_media: Whether the scorer gets the row with its media.
+    """
+
+    task: str
+    readings: tuple[tuple[str, Reading], ...]
+    strip_reasoning: Callable[[Any], Any]
+    scorer: Scorer
+    metrics: frozenset[str]
+    target: Form
+    needs_media: bool
+
+
+def text_scoring(setup: Setup) -> TextScoring:
+    """How a task scores text, by its configuration.
+
+    Raises:
+        PlanError: if its filters or reasoning tags make no sense.
+    """
+    parts = setup.parts
+    config, locate = parts.config, parts.binding.where
+    strip = make_stripper(parse_tags(config.reasoning_tags, locate("reasoning_tags")))
+    made = readings(
+        config.filter_list,
+        task=config.task,
+        where=locate("filter_list"),
+        strips_thinking=config.auto_strip_thinking,
+        sources=code_files(setup.spec),
+    )
+    return TextScoring(
+        task=setup.spec.name,
+        readings=made,
+        strip_reasoning=strip,
+        scorer=setup.scorer or default_scorer(parts.metrics, parts.target, parts.choices),
+        metrics=frozenset(metric.name for metric in parts.metrics),
+        target=parts.target if setup.scorer is None else _shown_target(parts.target),
+        needs_media=config.process_results_use_image,
+    )
+
+
+def score_answers(scoring: TextScoring, sample: Sample, answers: Sequence[Any]) -> Score:
+    """Score the answers of one sample, each of them a text.
+
+    Raises:
+        ScoreError: if there is no answer, or the task's code raised.
+    """
+    refuse_no_answer(scoring, sample, answers)
+
+    def results_of(read: Reading) -> list[Any]:
+        results = bare(scoring.strip_reasoning(read(answers, sample.doc)))
+        return results if isinstance(results, list) else [results]
+
+    return score_readings(scoring, sample, results_of, scored_rows(scoring, sample))
+
+
+def refuse_no_answer(scoring: TextScoring, sample: Sample, answers: Sequence[Any]) -> None:
+    """Refuse to score nothing.
+
+    Raises:
+        ScoreError: if there is no answer.
+    """
+    if not answers:
+        raise ScoreError(f"Sample {sample.id} of task {scoring.task!r} has no answer to score.")
 
 
 def score_readings(
-    doc: Doc,
-    score_doc: Doc,
-    answers: Sequence[Any],
-    readings: Sequence[tuple[str, Reading]],
-    prepare: Callable[[Any], list[Any]],
-    scorer: Scorer,
-    names: frozenset[str],
-    target: Form,
+    scoring: TextScoring,
+    sample: Sample,
+    results_of: Callable[[Reading], list[Any]],
+    rows: Iterable[Doc],
 ) -> Score:
     """The score of one sample: every reading of its answers through one scorer.
 
     Args:
-        doc: The row, as filters and targets see it.
-        score_doc: The row as the scorer sees it.
-        answers: Raw answers.
-        readings: The task's filters.
-        prepare: Takes reasoning out of what a filter gave, and makes it the list that the scorer gets.
-        scorer: ``(row, results) → {metric: value}``.
-        names: Metrics that count; other values go to the log.
-        target: The row's target.
+        scoring: How the task scores.
+        sample: The sample.
+        results_of: Gives the list that the scorer gets for a reading.
+        rows: For each reading the row that the scorer gets.
+
+    Raises:
+        ScoreError: if the task's code raised.
     """
     values: dict[MetricKey, Any] = {}
     log: dict[str, Any] = {}
     answer: str | None = None
-    # Scoring code may change the row it is given: every reading after the first gets it as it was.
-    docs = [score_doc, *(copy.deepcopy(score_doc) for _ in readings[1:])]
-    for (name, read), row in zip(readings, docs, strict=True):
-        results = prepare(read(answers, doc))
+    for (name, read), row in zip(scoring.readings, rows, strict=False):
+        results = results_of(read)
         if answer is None:
             answer = as_text(results[0] if len(results) == 1 else results)
-        for metric, value in scorer(row, results).items():
-            if metric in names:
-                values[(metric, name)] = value
+        for metric, value in scoring.scorer(row, results).items():
+            if metric in scoring.metrics:
+                values[metric, name] = value
             else:
                 log[metric] = value
-    return Score(values, as_text(target(doc)), answer, None, log)
+    return Score(values, as_text(scoring.target(sample.doc)), answer, None, log)
+
+
+def scored_rows(scoring: TextScoring, sample: Sample) -> list[Doc]:
+    """The row of a sample as the scorer gets it, for each reading."""
+    row = full_row(sample) if scoring.needs_media else sample.doc
+    # Scoring code may change the row it is given: every reading after the first gets it as it was.
+    return [row, *(copy.deepcopy(row) for _ in scoring.readings[1:])]
 
 
 def default_scorer(metrics: Sequence[BoundMetric], target: Form, choices: Form | None) -> Scorer:
     """Scoring by registered metrics: an answer against the target, or against each of several.
 
-    Our own metrics take several targets at once; with a metric of somebody else's a sample scores 1 if any target does.
+    Our own metrics take several references at once; with a metric of somebody else's a sample scores 1 if any of them
+    does.
     """
 
     def scorer(doc: Doc, results: Sequence[Any]) -> dict[str, Any]:
-        golds = gold_texts(target(doc), choices(doc) if choices else None)
+        references = reference_texts(target(doc), choices(doc) if choices else None)
         answer = results[0] if results else ""
-        return {metric.name: _value(metric, golds, answer) for metric in metrics}
+        return {metric.name: _value(metric, references, answer) for metric in metrics}
 
     return scorer
 
 
-def gold_texts(target: Any, choices: Sequence[str] | None) -> list[Any]:
+def own_scorer(config: TaskConfig, task: str, rows: Rows) -> Scorer | None:
+    """``process_results`` as a scorer; with ``full_docs`` it gets all rows too, if it names a parameter for them."""
+    if config.process_results is None:
+        return None
+    parameters = inspect.signature(resolve(config.process_results)).parameters
+    more = {"full_docs": AllDocs(rows)} if config.full_docs and "full_docs" in parameters else {}
+    return checked_scorer(guest(config.process_results, "process_results", task, ScoreError), task, more)
+
+
+def checked_scorer(call: Callable[..., Any], task: str, more: Mapping[str, Any]) -> Scorer:
+    """Task code as a scorer: what it gives must be a mapping of metrics."""
+
+    def scorer(doc: Any, results: Any) -> Mapping[str, Any]:
+        values = call(doc, results, **more)
+        if not isinstance(values, Mapping):
+            raise ScoreError(f"process_results of task {task!r} must return a dict of metrics, not {values!r:.80}.")
+        return values
+
+    return scorer
+
+
+def bare(value: Any) -> Any:
+    """Answers without space around them; no answer is an empty one."""
+    if type(value) is str:
+        return value.strip()
+    if value is None:
+        return ""
+    return [bare(item) for item in value] if isinstance(value, list) else value
+
+
+def reference_texts(target: Any, choices: Sequence[str] | None) -> list[Any]:
     """What counts as right: the target, or each of a list of targets; an index stands for its choice.
 
     Numbers become text: a model answers in text, and a column of numbers in a CSV means what it shows.
     """
     targets = list(target) if isinstance(target, (list, tuple)) else [target]
-    return [_gold_text(item, choices) for item in targets]
+    return [_reference_text(item, choices) for item in targets]
 
 
 def as_text(value: Any) -> str | None:
@@ -87,7 +205,19 @@ def as_text(value: Any) -> str | None:
     return str(value)
 
 
-def _gold_text(item: Any, choices: Sequence[str] | None) -> Any:
+def _shown_target(target: Form) -> Form:
+    """The target for people only: a task that scores by itself is right whatever its ``doc_to_target`` does."""
+
+    def shown(doc: Any) -> Any:
+        try:
+            return target(doc)
+        except PolymeterError as error:
+            return f"doc_to_target failed: {error}"
+
+    return shown
+
+
+def _reference_text(item: Any, choices: Sequence[str] | None) -> Any:
     if choices is not None and isinstance(item, int) and not isinstance(item, bool):
         if not -len(choices) <= item < len(choices):
             raise ScoreError(f"The target is choice {item}, but there are {len(choices)} choices.")
@@ -95,9 +225,9 @@ def _gold_text(item: Any, choices: Sequence[str] | None) -> Any:
     return str(item) if isinstance(item, (int, float)) else item
 
 
-def _value(metric: BoundMetric, golds: list[Any], answer: Any) -> Any:
+def _value(metric: BoundMetric, references: list[Any], answer: Any) -> Any:
     if metric.score is None:
-        return (golds[0] if len(golds) == 1 else golds, answer)
-    if len(golds) == 1 or not metric.is_guest_score:
-        return call_score(metric, golds, answer)
-    return float(any(call_score(metric, [gold], answer) for gold in golds))
+        return (references[0] if len(references) == 1 else references, answer)
+    if len(references) == 1 or not metric.is_guest_score:
+        return call_score(metric, references, answer)
+    return float(any(call_score(metric, [reference], answer) for reference in references))

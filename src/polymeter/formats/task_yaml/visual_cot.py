@@ -8,14 +8,19 @@ model gets the question alone, with the sample's own media: it could not follow 
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from polymeter.core.errors import ScoreError
 from polymeter.core.model import ModelTraits
 from polymeter.core.parts import Image
 from polymeter.core.request import GenerateImage, Request
-from polymeter.core.task import Rollout, Sample
-from polymeter.formats.task_yaml.rounds import Asking, SteppedTask
+from polymeter.core.task import Rollout, Sample, Score
+from polymeter.formats.task_yaml.generation import TextQuestions, text_functions, text_questions
+from polymeter.formats.task_yaml.output_types import Setup, TaskFunctions
+from polymeter.formats.task_yaml.rounds import OneAnswer, one_after_another, returned_answers, step_label
+from polymeter.formats.task_yaml.scoring import TextScoring, score_answers, text_scoring
 
+VISUAL_COT = "generate_visual_cot"
 _DRAW = re.compile(r"\[GEN_PROMPT\](.*?)\[/GEN_PROMPT\]", re.DOTALL)
 _ANSWER = re.compile(r"\[QUESTION\](.*?)\[/QUESTION\]", re.DOTALL)
 
@@ -31,35 +36,59 @@ def can_draw(traits: ModelTraits) -> bool:
     return traits.requests.get("generate_image") is True and not traits.drives_stages
 
 
-class VisualCotTask(SteppedTask):
-    """A drawing, then an answer."""
+def compile_visual_cot(setup: Setup) -> TaskFunctions:
+    """The functions of a task that has a drawing made before the answer.
 
-    def bind_stages(self, traits: ModelTraits) -> VisualCotTask:
-        """Say who asks for what; called once, by ``compile_task``."""
-        self._draws = can_draw(traits)
-        self._is_whole = traits.drives_stages
-        return self
+    Raises:
+        PlanError: if its settings or filters make no sense.
+    """
+    questions, scoring = text_questions(setup), text_scoring(setup)
+    draws = can_draw(setup.traits)
+    if setup.traits.drives_stages:
+        one_answer = partial(_whole_prompt, questions)
+    else:
+        one_answer = partial(_stages, questions, draws)
+    rollout = one_after_another(one_answer, questions.repeats)
+    return text_functions(setup, questions, scoring, rollout, partial(_score, scoring, draws))
 
-    def _one(self, sample: Sample, repeat: int) -> Asking:
-        plan, text = self._generation, self.prompt.text(sample)
-        origin = self._origin(sample, plan.raw, "visual_cot")
-        ask = plan.with_seeds(self._seed(sample, repeat, 1 if self._draws else 0))
-        stages = None if self._is_whole else split_stages(text)
-        if stages is None:
-            response = yield Request(self.prompt.of_text(sample, text), ask, origin)
-            return response.text
-        draw, question = stages
-        visuals = self.prompt.visuals(sample)
-        if self._draws:
-            drawing = GenerateImage(seeds=(self._seed(sample, repeat, 0),))
-            response = yield Request(self.prompt.of_parts(visuals, draw), drawing, origin)
-            images = [image for output in response.outputs for image in output.images]
-            if not images:
-                raise ScoreError(f"The model drew nothing for sample {sample.id} of task {self.spec.name!r}.")
-            visuals = (*visuals, Image(images[0]))
-        response = yield Request(self.prompt.of_parts(visuals, question), ask, origin)
-        return response.text
 
-    def _answers(self, played: Rollout) -> list[str]:
-        texts = super()._answers(played)
-        return [text for text in texts if text or not self._draws]
+def _whole_prompt(questions: TextQuestions, sample: Sample, repeat: int) -> OneAnswer:
+    return (yield from _one_question(questions, sample, questions.prompt.text(sample), repeat, 0))
+
+
+def _stages(questions: TextQuestions, draws: bool, sample: Sample, repeat: int) -> OneAnswer:
+    prompt, provenance = questions.prompt, questions.provenance
+    # The answer has the seed of a second step wherever there may be a drawing, so that prompts of both kinds in one
+    # task draw alike.
+    answer_step = 1 if draws else 0
+    text = prompt.text(sample)
+    stages = split_stages(text)
+    if stages is None:
+        return (yield from _one_question(questions, sample, text, repeat, answer_step))
+    to_draw, question = stages
+    visuals = prompt.visuals(sample)
+    origin = provenance.origin(sample, questions.settings.raw, "visual_cot")
+    if draws:
+        drawing = GenerateImage(seeds=(provenance.seed(sample, repeat),))
+        response = yield Request(prompt.of_parts(visuals, to_draw), drawing, origin)
+        images = [image for output in response.outputs for image in output.images]
+        if not images:
+            raise ScoreError(f"The model drew nothing for sample {sample.id} of task {questions.task!r}.")
+        visuals = (*visuals, Image(images[0]))
+    seed = provenance.seed(sample, repeat, step_label(answer_step))
+    response = yield Request(prompt.of_parts(visuals, question), questions.settings.with_seed(seed), origin)
+    return response.text
+
+
+def _one_question(questions: TextQuestions, sample: Sample, text: str, repeat: int, step: int) -> OneAnswer:
+    settings, provenance = questions.settings, questions.provenance
+    origin = provenance.origin(sample, settings.raw, "visual_cot")
+    seed = provenance.seed(sample, repeat, step_label(step))
+    response = yield Request(questions.prompt.of_text(sample, text), settings.with_seed(seed), origin)
+    return response.text
+
+
+def _score(scoring: TextScoring, draws: bool, sample: Sample, rollout: Rollout) -> Score:
+    answers = returned_answers(rollout)
+    # A drawing among the stored responses has no text and is no answer.
+    return score_answers(scoring, sample, [text for text in answers if text or not draws])

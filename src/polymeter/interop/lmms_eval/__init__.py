@@ -45,7 +45,6 @@ SYSTEM = System(
     ),
     scripts=Scripts(wrappers=f"{_HERE}.command:load_wrappers"),
     extensions={
-        "task_yaml.class_task": f"{_HERE}.tasks.class_parts:class_task",
-        "task_yaml.constructed_requests": f"{_HERE}.tasks.instances:ConstructedTask",
+        "task_yaml.class_task": f"{_HERE}.tasks.class_task:class_task",
     },
 )

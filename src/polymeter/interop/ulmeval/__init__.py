@@ -12,11 +12,7 @@ SYSTEM = System(
     name="ulmeval",
     title="ULMEvalKit",
     summary="dataset classes, model wrappers and the command lines of ULMEvalKit",
-    formats={
-        "tsv": Target(
-            "polymeter.formats.table:FORMAT", "polymeter", summary="dataset classes of ULMEvalKit, and TSV files"
-        )
-    },
+    formats={"dataset_class": Target(f"{_HERE}.tasks:FORMAT", "polymeter", summary="dataset classes of ULMEvalKit")},
     models={
         "ulm": Target(
             f"{_HERE}.models:ulm_model",

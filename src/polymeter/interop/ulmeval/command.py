@@ -53,11 +53,10 @@ def script_context() -> Iterator[None]:
     settings name, and judges, which are the endpoints that the script names.
     """
     from polymeter.api.settings import read_settings
-    from polymeter.core.guest_context import answering_through
-    from polymeter.formats.table.roots import data_places
+    from polymeter.core.guest_context import answering_through, guest_context_with
     from polymeter.interop.ulmeval.shim.ulmeval.api._direct import DirectAsker
 
-    with data_places(read_settings().data), answering_through(DirectAsker()):
+    with guest_context_with(data=read_settings().data), answering_through(DirectAsker()):
         yield
 
 
@@ -96,9 +95,11 @@ def _list_models(state: State, words: list[str]) -> int:
 def _datasets(words: list[str]) -> Iterator[str]:
     """Names of dataset classes and tables; of those under the folders that are named too."""
     from polymeter.api import build_catalog
+    from polymeter.core.registries import stored_format
+    from polymeter.interop.ulmeval.pairs import TSV
 
     catalog: Catalog = build_catalog(tuple(map(Path, words)))
-    names = sorted(entry.name for entry in catalog if entry.format == "tsv" and entry.kind == "task")
+    names = sorted(entry.name for entry in catalog if stored_format(entry.format) == TSV and entry.kind == "task")
     yield from names or ["No dataset is here: name folders of dataset classes behind dlist, or set LMUData."]
 
 

@@ -22,17 +22,16 @@ from polymeter.core.errors import PlanError, PolymeterError, did_you_mean
 from polymeter.core.progress import Progress, Silence
 from polymeter.core.task import TaskSpec
 from polymeter.engine.model_pool import ModelPool
+from polymeter.formats.table.instances import check_arguments
+from polymeter.formats.table.predictions import prediction_path
 from polymeter.interop.ulmeval.config import Named, UlmevalConfig, dataset_of, refuse_world
 from polymeter.interop.ulmeval.model_names import Chosen, choose_judge, choose_model, file_name
-from polymeter.interop.ulmeval.pairs import EvalPair, FilePair, Pair, RunPair
+from polymeter.interop.ulmeval.pairs import EvalPair, FilePair, Pair, RunPair, is_of_table
 from polymeter.interop.ulmeval.results import INFER, show_files, today
-from polymeter.interop.ulmeval.tasks.constructors import check_arguments
-from polymeter.interop.ulmeval.tasks.guest import load_class
-from polymeter.interop.ulmeval.tasks.prediction_file import prediction_path
+from polymeter.interop.ulmeval.tasks.evaluate import RETURNED
+from polymeter.interop.ulmeval.tasks.loading import load_class
 
 _INTERRUPTED, _FAILED = 130, 1
-_RETURNED = "evaluate.json"
-_TSV = "tsv"
 _OPTION = "--data"
 Watch = Callable[[], AbstractContextManager[Progress]]
 
@@ -230,7 +229,7 @@ def _check(named: Named, spec: TaskSpec, arguments: Mapping[str, Any]) -> None:
         raise PlanError(f"{spec.name!r} is no dataset of the class {named.class_name!r}.", where=where, hint=hint)
     if not arguments:
         return
-    if spec.format != _TSV:
+    if not is_of_table(spec):
         raise PlanError(f"Benchmark {spec.name!r} is no dataset class and takes no arguments.", where=where)
     try:
         check_arguments(load_class(spec), arguments)
@@ -274,7 +273,7 @@ def _shown(pair: Pair, run: RunResult) -> PairResult:
     if run.status == "complete":
         files, unlinked = show_files(run.folder, pair.place.folder, pair.model, pair.spec.name, pair.label)
         pair.notes.extend(unlinked)
-        path = prediction_path(run.folder.artifacts, pair.model, pair.spec.name).with_name(_RETURNED)
+        path = prediction_path(run.folder.artifacts, pair.model, pair.spec.name).with_name(RETURNED)
         returned = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
     notes = list(dict.fromkeys(pair.notes))
     is_scored = pair.config.mode != INFER

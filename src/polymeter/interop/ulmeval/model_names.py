@@ -44,7 +44,7 @@ class Chosen:
 
 def file_name(name: str) -> str:
     """A model's name in names of files: itself, or the last part of a spec of Polymeter."""
-    from polymeter.interop.ulmeval.tasks.prediction_file import model_name
+    from polymeter.formats.table.predictions import model_name
 
     backend, colon, rest = name.partition(":")
     is_spec = bool(colon) and backend in MODELS

@@ -21,6 +21,7 @@ from polymeter.core.errors import PlanError
 from polymeter.core.identity import canonical, fingerprint
 from polymeter.core.model import Model, ModelSpec
 from polymeter.core.progress import Progress
+from polymeter.core.registries import stored_format
 from polymeter.core.secrets import with_digests
 from polymeter.core.task import TaskSpec
 from polymeter.engine.model_pool import ModelPool
@@ -124,7 +125,7 @@ class Pair(ABC):
             "max_retries": config.retry,
             "concurrency": config.api_nproc,
             "journal_dir": config.journal_dir,
-            "dialect_options": {TSV: self.tsv_options()} if self.spec.format == TSV else {},
+            "dialect_options": {TSV: self.tsv_options()} if is_of_table(self.spec) else {},
         }
         return {name: value for name, value in told.items() if value not in (None, {}, ())}
 
@@ -278,7 +279,7 @@ class EvalPair(Pair):
         if not is_whole(source):
             self.notes.append("That run did not end, or samples of it failed: they have no score.")
         options: dict[str, Any] = {"include_paths": (*self._included(), *self.include_paths())}
-        if self.spec.format == TSV:
+        if is_of_table(self.spec):
             judge_args = judge_arguments(self.config)
             told = {"predict_only": False, "judge_args": judge_args, "keep_predictions": True, "model_id": self.model}
             options["dialect_options"] = {TSV: told}
@@ -365,7 +366,12 @@ class FilePair(Pair):
         )
 
 
+def is_of_table(spec: TaskSpec) -> bool:
+    """Whether a benchmark is a dataset class or a table, which share their settings."""
+    return stored_format(spec.format) == TSV
+
+
 def _draws(spec: TaskSpec) -> bool:
     """Whether a benchmark asks for images, as far as that is known before it is opened."""
     kind = str(spec.config.get("TYPE") or "")
-    return spec.format != TSV or not kind or kind == "?" or _DRAWS in kind.upper()
+    return not is_of_table(spec) or not kind or kind == "?" or _DRAWS in kind.upper()

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from polymeter.interop.ulmeval.tasks.prediction_file import prediction_path
+from polymeter.formats.table.predictions import prediction_path
 from polymeter.store.folder import RunFolder, open_folder
 
 INFER = "infer"

@@ -6,14 +6,8 @@ from pathlib import Path
 import pytest
 
 from polymeter.core.errors import DataError, PlanError
-from polymeter.interop.evalscope.tasks.datasets import (
-    Shelf,
-    fingerprint_of,
-    loading_from,
-    local_place,
-    open_disk,
-    open_hub,
-)
+from polymeter.core.guest_context import guest_context_with
+from polymeter.interop.evalscope.tasks.datasets import fingerprint_of, local_place, open_disk, open_hub
 
 ROWS = [{"q": "a", "n": 1}, {"q": "b", "n": 2}]
 
@@ -31,7 +25,7 @@ def test_files_of_a_subset_and_a_split(tmp_path: Path, name: str) -> None:
         (tmp_path / name).write_text("q,n\na,1\nb,2\n")
     else:
         jsonl(tmp_path / name)
-    with loading_from(Shelf(cache_dir=tmp_path / "cache")):
+    with guest_context_with(cache_dir=tmp_path / "cache"):
         assert open_disk(str(tmp_path), ["cats"], ["test"]) == {"cats": {"test": ROWS}}
 
 
@@ -43,16 +37,16 @@ def test_a_file_of_the_split_is_not_taken_for_each_of_several_subsets(tmp_path: 
 
 def test_split_as_subset(tmp_path: Path) -> None:
     jsonl(tmp_path / "cats.jsonl")
-    with loading_from(Shelf(cache_dir=tmp_path / "cache")):
+    with guest_context_with(cache_dir=tmp_path / "cache"):
         found = open_disk(str(tmp_path), ["cats"], ["test"], split_as_subset=True)
     assert found == {"cats": {"test": ROWS}}
 
 
 def test_an_id_of_hugging_face_by_local_files_of_a_subset(tmp_path: Path) -> None:
     jsonl(tmp_path / "test.jsonl")
-    shelf = Shelf({"org/set:cats": str(tmp_path)}, tmp_path / "cache", "huggingface")
-    with loading_from(shelf):
-        assert open_hub("org/set", ["cats"], ["test"], None) == {"cats": {"test": ROWS}}
+    with guest_context_with(data={"org/set:cats": str(tmp_path)}, cache_dir=tmp_path / "cache"):
+        opened = open_hub("org/set", ["cats"], ["test"], None, datasets_hub="huggingface")
+    assert opened == {"cats": {"test": ROWS}}
 
 
 def test_hubs_that_are_none(tmp_path: Path) -> None:
@@ -63,7 +57,7 @@ def test_hubs_that_are_none(tmp_path: Path) -> None:
 
 
 def test_local_files_in_place_of_an_id(tmp_path: Path) -> None:
-    with loading_from(Shelf({"org/set": str(tmp_path), "org/gone": str(tmp_path / "gone")})):
+    with guest_context_with(data={"org/set": str(tmp_path), "org/gone": str(tmp_path / "gone")}):
         assert local_place("org/set") == str(tmp_path)
         assert local_place("org/other") == "org/other"
         with pytest.raises(DataError, match="--data org/gone="):

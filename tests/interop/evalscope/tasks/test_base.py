@@ -1,6 +1,8 @@
 """What a data adapter does where its author overrides nothing."""
 
 import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -75,6 +77,30 @@ def test_filters_are_applied_once_however_deep_the_class(kind) -> None:
         assert counting.parse_pred_result(result="x").startswith("<x+>")
     finally:
         Filter._registry.pop("count")
+
+
+def test_filters_are_applied_to_answers_that_are_parsed_side_by_side() -> None:
+    meeting = threading.Barrier(2, timeout=10)
+
+    class Waiting(Plain):
+        def parse_pred_result(self, result, raw_input_d=None, eval_type="checkpoint"):
+            meeting.wait()
+            return super().parse_pred_result(result, raw_input_d, eval_type)
+
+    adapter = make(Waiting, filters={"remove_until": ":"})
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(adapter.parse_pred_result, ["a:b:c", "d:e:f"])) == ["c", "f"]
+    assert adapter._parsing_threads == set()
+
+
+def test_the_runs_hub_wins_over_the_one_that_an_authors_load_asks_for() -> None:
+    adapter = make(eval_split="te")
+    adapter.run_dataset_hub = "local"
+    for load in (adapter.load, lambda: adapter.load_from_hub("d", ["x"], None, datasets_hub="modelscope")):
+        with pytest.raises(DataError, match="no local file or folder 'd'"):
+            load()
+    with pytest.raises(DataError, match="no local file or folder 'd'"):
+        adapter.load_with_snapshot({"x": ["a.json"]}, datasets_hub="huggingface")
 
 
 def test_no_answer_is_an_empty_one_and_inherited_parsing_is_filtered() -> None:

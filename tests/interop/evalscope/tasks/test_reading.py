@@ -8,8 +8,7 @@ from polymeter.core.catalog import Root
 from polymeter.core.errors import PlanError
 from polymeter.guests.places import task_file
 from polymeter.guests.sources import files_behind
-from polymeter.interop.evalscope.tasks.index import index
-from polymeter.interop.evalscope.tasks.load import load
+from polymeter.interop.evalscope.tasks.index import index, load
 from polymeter.interop.evalscope.tasks.reading import UNKNOWN, read_file
 
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from polymeter.data.tables import read_texts, read_words
 from polymeter.formats.table.base import ImageBaseDataset
+from polymeter.guests.own_classes import is_own_class, own_class
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_HERE = __name__.rpartition(".")[0] + "."
 
-
+@own_class
 class BuiltIn:
     """A mix-in of the base classes of dataset classes."""
 
@@ -41,20 +41,21 @@ class BuiltIn:
         class of somebody else that derives from this one has numbers where it expects them.
 
         Raises:
-            DataError: There is no such file, or it is not a table of text in UTF-8.
+            DataError: if there is no such file, or it is not a table of text in UTF-8.
         """
         return read_texts(path) if self._is_own else read_words(path)
 
     @property
     def _is_own(self) -> bool:
         """Whether no code but Polymeter's looks at the table."""
-        return type(self).__module__.startswith(_HERE)
+        return is_own_class(type(self))
 
     def images_of(self, row: Any) -> list[dict[str, str]]:
         """The images of a row as the beginning of a message."""
         return [{"type": "image", "value": str(path)} for path in self.dump_image(row)]
 
 
+@own_class
 class EveryRow(ImageBaseDataset):
     """Images, where rows without one stay in the table: they are asked without one.
 

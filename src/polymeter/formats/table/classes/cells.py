@@ -59,7 +59,7 @@ def number_of(line: Mapping[str, Any], name: str) -> float | None:
     """The number in a cell; ``None`` where it is empty.
 
     Raises:
-        DataError: It holds something else.
+        DataError: if it holds something else.
     """
     text = column(line, name)
     if not text:
@@ -77,7 +77,7 @@ def count_of(line: Mapping[str, Any], name: str) -> int | None:
     """The whole number above zero in a cell; ``None`` where it is empty.
 
     Raises:
-        DataError: It holds something else.
+        DataError: if it holds something else.
     """
     number = number_of(line, name)
     if number is None:
@@ -91,7 +91,7 @@ def required(line: Mapping[str, Any], name: str) -> str:
     """The text in a column of a row.
 
     Raises:
-        DataError: There is none.
+        DataError: if there is none.
     """
     text = column(line, name)
     if not text:

@@ -47,7 +47,7 @@ def class_for(columns: Sequence[str], *, where: str = "") -> type[Any]:
         where: The file, for the message.
 
     Raises:
-        DataError: No rule fits: what is missing, or what the rules are.
+        DataError: if no rule fits: what is missing, or what the rules are.
     """
     kind = type_of(columns)
     if kind is None:

@@ -36,7 +36,7 @@ def scored(eval_file: str | Path, score: ScoreRow, nproc: int | None = None) -> 
         nproc: How many rows are scored at a time; 4 unless given.
 
     Raises:
-        DataError: The file holds no predictions.
+        DataError: if the file holds no predictions.
     """
     import pandas as pd
 

@@ -34,23 +34,23 @@ def sorted_results(
     """
     light = [replace(row, subset=(), load_responses=None) for row in rows]
     plans = [MetricPlan(name, label, MEAN, metrics.get(name)) for name, label in _keys(light, metrics)]
-    found = reduce_rows(light, plans, context)
+    results = reduce_rows(light, plans, context)
     for column in GROUP_COLUMNS:
         if column in data.columns:
             names = [text_of(cell) for cell in data[column]]
             named = [replace(row, subset=(column, names[row.index])) for row in light if names[row.index]]
-            told = [plan for plan in plans if plan.name not in {UNPARSED, ROTATION}]
-            found += [result for result in reduce_rows(named, told, context) if result.subset]
+            by_subset = [plan for plan in plans if plan.name not in {UNPARSED, ROTATION}]
+            results += [result for result in reduce_rows(named, by_subset, context) if result.subset]
     order = {(plan.name, plan.filter): place for place, plan in enumerate(plans)}
-    return sorted(found, key=lambda result: order[result.metric, result.filter])
+    return sorted(results, key=lambda result: order[result.metric, result.filter])
 
 
 def _keys(rows: Sequence[ScoredRow], metrics: Mapping[str, bool]) -> list[MetricKey]:
     """The metrics that rows have, in the order in which the class names them, then as they appear."""
-    found: dict[MetricKey, None] = {}
+    keys: dict[MetricKey, None] = {}
     for row in rows:
         if row.score is not None:
-            found.update(dict.fromkeys(row.score.values))
-    known = [*metrics]
-    fallback = [(known[0], _NO_FILTER)] if known else []
-    return sorted(found, key=lambda key: known.index(key[0]) if key[0] in known else len(known)) or fallback
+            keys.update(dict.fromkeys(row.score.values))
+    names = [*metrics]
+    fallback = [(names[0], _NO_FILTER)] if names else []
+    return sorted(keys, key=lambda key: names.index(key[0]) if key[0] in names else len(names)) or fallback

@@ -22,8 +22,8 @@ from polymeter.core.secrets import without_secrets
 from polymeter.guests import contained
 
 _PLACEHOLDER = "*PlaceHolder*"
-_ASKS: Mapping[RequestKind, bool] = {"generate": True, "loglikelihood": False, "generate_image": False}
-_TAKES: Mapping[Modality, bool] = {"text": True, "image": False, "audio": False, "video": False}
+_REQUESTS: Mapping[RequestKind, bool] = {"generate": True, "loglikelihood": False, "generate_image": False}
+_MODALITIES: Mapping[Modality, bool] = {"text": True, "image": False, "audio": False, "video": False}
 
 
 class CustomModel(ABC):
@@ -61,6 +61,14 @@ class DummyCustomModel(CustomModel):
         return [{"choices": [{"index": 0, "message": message}], "object": "chat.completion"} for _ in prompts]
 
 
+# The place and the source hash of DummyCustomModel when journals began to hold them. What it answers has not changed
+# since, so neither has its identity: moving or editing this file must not make stored answers those of another model.
+_DUMMY_IDENTITY = {
+    "class": "polymeter.models.custom.DummyCustomModel",
+    "sources": "321489a0889820274f20d2b112f09588",
+}
+
+
 class CustomBackend(BatchModel):
     """A ``CustomModel`` as the engine asks it.
 
@@ -72,16 +80,14 @@ class CustomBackend(BatchModel):
 
     def __init__(self, custom: CustomModel) -> None:
         self._custom = custom
-        self.traits = ModelTraits(family="custom", requests=_ASKS, modalities=_TAKES, is_foreign=True)
+        self.traits = ModelTraits(family="custom", requests=_REQUESTS, modalities=_MODALITIES, is_foreign=True)
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The class, its source and its settings, keys apart. Two objects that differ in nothing else are one model."""
-        kind = type(self._custom)
+        """Class, source and settings without secrets. Two objects that differ in nothing else are one model."""
         return {
             "backend": "custom",
-            "class": f"{kind.__module__}.{kind.__qualname__}",
-            "sources": _source(kind),
+            **_identity_of_class(type(self._custom)),
             "config": fingerprint(without_secrets(jsonable(dict(self._custom.config)))),
         }
 
@@ -93,7 +99,7 @@ class CustomBackend(BatchModel):
         """Call ``predict`` once.
 
         Raises:
-            ModelError: It raised, or gave another number of answers than it was asked for.
+            ModelError: if it raised, or gave another number of answers than it was asked for.
         """
         inputs = [origin_input(request, self.rows) for request in requests]
         prompts = [_text(request) for request in requests]
@@ -102,8 +108,8 @@ class CustomBackend(BatchModel):
         with contained(), boundary(ModelError, doing):
             given = self._custom.predict(prompts=prompts, origin_inputs=inputs, infer_cfg=infer_config(requests[0]))
         if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != len(requests):
-            found = f"{len(given)} answers" if isinstance(given, Sequence) else f"a {type(given).__name__}"
-            raise ModelError(f"{doing} gave {found} for {len(requests)} prompts.", hint="Return a list, one for each.")
+            wrong = f"{len(given)} answers" if isinstance(given, Sequence) else f"a {type(given).__name__}"
+            raise ModelError(f"{doing} gave {wrong} for {len(requests)} prompts.", hint="Return a list, one for each.")
         return [_response(answer, doing) for answer in given]
 
 
@@ -116,38 +122,38 @@ def origin_input(request: Request, rows: RowAccess | None = None) -> dict[str, A
         return dict(origin.prompt)
     turns = [message for message in request.messages if message.role != "system"]
     systems = [message.text for message in request.messages if message.role == "system"]
-    found: dict[str, Any] = {"data": [_text(request)], "index": 0}
+    prompt: dict[str, Any] = {"data": [_text(request)], "index": 0}
     if systems:
-        found["system_prompt"] = "\n".join(systems)
+        prompt["system_prompt"] = "\n".join(systems)
     if len(turns) > 1:
-        found["messages"] = [{"role": message.role, "content": message.text} for message in request.messages]
+        prompt["messages"] = [{"role": message.role, "content": message.text} for message in request.messages]
     if origin is not None:
-        place = origin.sample.rpartition("/")[2]
-        found["index"] = int(place) if place.isdecimal() else origin.index
+        number = origin.sample.rpartition("/")[2]
+        prompt["index"] = int(number) if number.isdecimal() else origin.index
         row = rows(origin) if rows is not None else None
         if row is not None:
-            found["raw_input"] = row.full_doc()
-    return found
+            prompt["raw_input"] = row.full_doc()
+    return prompt
 
 
 def _text(request: Request) -> str:
-    """What is asked, without what stands before it."""
+    """The text of a request without its system prompt."""
     return "\n".join(message.text for message in request.messages if message.role != "system")
 
 
 def infer_config(request: Request) -> dict[str, Any]:
     """The generation settings of a request by their usual names; what is not set is absent."""
-    ask = request.parameters
-    if not isinstance(ask, Generate):
+    parameters = request.parameters
+    if not isinstance(parameters, Generate):
         return {}
     named = {
-        "max_new_tokens": ask.max_new_tokens,
-        "temperature": ask.temperature,
-        "top_p": ask.top_p,
-        "stop": list(ask.stop) or None,
-        "num_return_sequences": ask.n if ask.n > 1 else None,
+        "max_new_tokens": parameters.max_new_tokens,
+        "temperature": parameters.temperature,
+        "top_p": parameters.top_p,
+        "stop": list(parameters.stop) or None,
+        "num_return_sequences": parameters.n if parameters.n > 1 else None,
     }
-    return {**{name: value for name, value in named.items() if value is not None}, **ask.extra}
+    return {**{name: value for name, value in named.items() if value is not None}, **parameters.extra}
 
 
 def _response(answer: Any, doing: str) -> Response:
@@ -169,10 +175,15 @@ def _output(choice: Any) -> Output:
     return Output(text=str(choice["message"]["content"] or ""), finish_reason="stop")
 
 
-def _source(kind: type) -> str:
-    """A hash of the file that a class stands in; of its name where it was written in no file."""
+def _identity_of_class(kind: type) -> Mapping[str, str]:
+    """The full name of a class and a hash of the file that defines it; its name again where it was written in no file
+    (in a prompt).
+    """
+    if kind is DummyCustomModel:
+        return _DUMMY_IDENTITY
     try:
         file = inspect.getsourcefile(kind)
     except TypeError:
         file = None
-    return source_hash([Path(file)]) if file and Path(file).is_file() else kind.__qualname__
+    sources = source_hash([Path(file)]) if file and Path(file).is_file() else kind.__qualname__
+    return {"class": f"{kind.__module__}.{kind.__qualname__}", "sources": sources}

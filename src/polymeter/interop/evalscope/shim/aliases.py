@@ -11,16 +11,16 @@ _TASKS = f"{_HERE}.tasks"
 _SHIM = f"{_HERE}.shim.evalscope"
 
 _ROUGE = same_names(
-    f"{_TASKS}.scores", "compute_rouge_score compute_rouge_score_one_sample compute_rouge_score_one_sample_zh"
+    f"{_TASKS}.metrics", "compute_rouge_score compute_rouge_score_one_sample compute_rouge_score_one_sample_zh"
 )
 _SCORES = same_names(
-    f"{_TASKS}.scores",
+    f"{_TASKS}.metrics",
     "bleu_ngram_one_sample calculate_pass_at_k exact_match macro_mean mean micro_mean pass_at_k simple_f1_score "
     "weighted_mean",
 )
 _PARSERS = same_names(f"{_TASKS}.parsers", "ResponseParser lmsys_parser ranking_parser")
 _MATHS = same_names("polymeter.metrics.maths", "extract_answer math_equal strip_answer_string")
-_METRICS = same_names(f"{_TASKS}.named_metrics", "Metric metric_registry")
+_METRICS = same_names(f"{_TASKS}.metrics", "Metric metric_registry")
 _REPORT = same_names(f"{_TASKS}.report", "Category Report ReportKey Subset")
 _TABLES = same_names(f"{_TASKS}.report_tables", "gen_table get_data_frame get_report_list")
 _BENCHMARK = same_names(f"{_TASKS}.registration", "Benchmark BenchmarkMeta")
@@ -49,9 +49,11 @@ EVALSCOPE: Mapping[str, str | Mapping[str, str]] = {
     "evalscope.benchmarks.benchmark": {**_BENCHMARK, **same_names(f"{_TASKS}.registration", "BENCHMARK_MAPPINGS")},
     "evalscope.benchmarks.data_adapter": _ADAPTER,
     "evalscope.benchmarks.filters": same_names(f"{_TASKS}.filters", "Filter"),
-    "evalscope.benchmarks.utils": same_names(
-        f"{_TASKS}.preparing", "PromptData load_file_with_extension preprocess_decorator"
-    ),
+    "evalscope.benchmarks.utils": {
+        **same_names(f"{_TASKS}.prompts", "PromptData"),
+        **same_names(f"{_TASKS}.datasets", "load_file_with_extension"),
+        **same_names(f"{_TASKS}.filters", "preprocess_decorator"),
+    },
     "evalscope.collections": {
         **_COLLECTIONS,
         **same_names("evalscope.collections.sampler", "StratifiedSampler UniformSampler WeightedSampler"),
@@ -71,7 +73,7 @@ EVALSCOPE: Mapping[str, str | Mapping[str, str]] = {
     "evalscope.metrics.llm_judge": same_names("polymeter.judge", "LLMJudge"),
     "evalscope.metrics.math_parser": _MATHS,
     "evalscope.metrics.metrics": _SCORES,
-    "evalscope.metrics.named_metrics": {**_METRICS, **same_names(f"{_TASKS}.named_metrics", "MetricRegistry")},
+    "evalscope.metrics.named_metrics": {**_METRICS, **same_names(f"{_TASKS}.metrics", "MetricRegistry")},
     "evalscope.metrics.rouge_metric": _ROUGE,
     "evalscope.models": {
         **_CUSTOM,

@@ -1,8 +1,9 @@
-"""The data-adapter dialect: benchmarks written as Python classes that ``@Benchmark.register(...)`` makes known.
+"""The format of data adapters: benchmarks written as Python classes that ``@Benchmark.register(...)`` makes known.
 
-``reading`` and ``index`` know names without running code; ``guest`` loads a benchmark's file; ``open`` binds what it
-registers to a model and a dataset. What authors subclass and call is in ``base``, ``registration`` and the modules for
-metrics, parsers and reports.
+``reading`` and ``index`` list and describe them without running their code, ``checks`` finds faults in it. ``guest``
+runs it, up to the prompts; ``compile`` makes the Task, whose parts stand in ``settings``, ``prompts``, ``scoring`` and
+``reduction``. What authors subclass, call and import is in ``base``, ``registration``, ``filters``, ``datasets``,
+``metrics``, ``parsers``, ``constants`` and the modules for reports.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ def _index(roots: Sequence[Root], cache_dir: Path | None) -> Catalog:
 
 def _load(entry: Entry, catalog: Catalog) -> Loaded:
     """The spec behind an entry."""
-    from polymeter.interop.evalscope.tasks.load import load
+    from polymeter.interop.evalscope.tasks.index import load
 
     return load(entry)
 
 
 def _describe(entry: Entry, catalog: Catalog) -> list[tuple[str, Any, Path]]:
     """What the registration says: key, value as far as it is known without running it, and the file."""
-    from polymeter.interop.evalscope.tasks.load import describe
+    from polymeter.interop.evalscope.tasks.index import describe
 
     return describe(entry)
 
@@ -45,7 +46,7 @@ def _flatten(entry: Entry, catalog: Catalog) -> str:
     """A benchmark in Python is its files; there is no one text of it.
 
     Raises:
-        PlanError: Always; it names the files.
+        PlanError: always; it names the files.
     """
     from polymeter.guests.sources import files_behind
 
@@ -66,7 +67,7 @@ def _check(entry: Entry, catalog: Catalog) -> list[Problem]:
 
 def _compile(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
     """The benchmark for a model, with its data open."""
-    from polymeter.interop.evalscope.tasks.open import compile_task
+    from polymeter.interop.evalscope.tasks.compile import compile_task
 
     return compile_task(spec, traits, context)
 

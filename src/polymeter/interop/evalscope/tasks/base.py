@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 from polymeter.core.errors import DataError
 from polymeter.interop.evalscope.tasks import constants
 from polymeter.interop.evalscope.tasks.constants import AnswerKeys, EvalType
-from polymeter.interop.evalscope.tasks.named_metrics import metric_registry
-from polymeter.interop.evalscope.tasks.preparing import PromptData, load_file_with_extension, preprocess_decorator
+from polymeter.interop.evalscope.tasks.filters import preprocess_decorator
+from polymeter.interop.evalscope.tasks.metrics import metric_registry
+from polymeter.interop.evalscope.tasks.prompts import PromptData
 
 if TYPE_CHECKING:
     from polymeter.interop.evalscope.tasks.report import Report
@@ -58,6 +59,9 @@ class DataAdapter(ABC):
         tags: Labels.
         **kwargs: Kept as ``config_kwargs``; ``category_map`` and ``choices`` become attributes as well.
     """
+
+    run_dataset_hub = ""
+    """The hub that the run names. It wins over what an author's ``load`` asks for, so it is no argument of it."""
 
     def __init__(  # noqa: PLR0913, PLR0917  (its authors call it so)
         self,
@@ -117,20 +121,20 @@ class DataAdapter(ABC):
         """All records. A path that exists is loaded from disk, everything else from a hub.
 
         Raises:
-            DataError: There is nothing.
+            DataError: if there is nothing.
         """
         from polymeter.interop.evalscope.tasks.datasets import local_place
 
-        place = local_place(os.path.expanduser(dataset_name_or_path or self.dataset_id))
+        dataset = local_place(os.path.expanduser(dataset_name_or_path or self.dataset_id))
         subsets = subset_list or self.subset_list
-        is_here = os.path.exists(place)
-        trust = kwargs.pop("trust_remote_code", not is_here)
-        loader = self.load_from_disk if is_here else self.load_from_hub
+        is_local = os.path.exists(dataset)
+        trust = kwargs.pop("trust_remote_code", not is_local)
+        loader = self.load_from_disk if is_local else self.load_from_hub
         folder = work_dir or constants.DEFAULT_DATASET_CACHE_DIR
-        found = loader(place, subsets, folder, trust_remote_code=trust, **kwargs)
-        if not found:
-            raise DataError(f"The dataset {place!r} of benchmark {self.name!r} is empty.")
-        return found
+        records = loader(dataset, subsets, folder, trust_remote_code=trust, **kwargs)
+        if not records:
+            raise DataError(f"The dataset {dataset!r} of benchmark {self.name!r} is empty.")
+        return records
 
     def load_from_hub(
         self, dataset_name_or_path: str, subset_list: list[str], work_dir: str | None, **kwargs: Any
@@ -138,11 +142,12 @@ class DataAdapter(ABC):
         """Records of a hub's dataset: each subset is a configuration, or with ``split_as_subset=True`` a split.
 
         Raises:
-            DataError: The dataset, a subset or a split is missing.
-            PlanError: The hub's package is not installed.
+            DataError: if the dataset, a subset or a split is missing.
+            PlanError: if the hub is unknown, or its package is not installed.
         """
         from polymeter.interop.evalscope.tasks.datasets import open_hub
 
+        kwargs["datasets_hub"] = self.run_dataset_hub or kwargs.get("datasets_hub")
         return open_hub(dataset_name_or_path, subset_list, self._splits(), work_dir, **kwargs)
 
     def load_from_disk(
@@ -152,7 +157,7 @@ class DataAdapter(ABC):
         parquet or Arrow, and folders written by ``save_to_disk``.
 
         Raises:
-            DataError: A file is missing; all places where it was looked for are named.
+            DataError: if a file is missing; all places where it was looked for are named.
         """
         from polymeter.interop.evalscope.tasks.datasets import open_disk
 
@@ -177,21 +182,21 @@ class DataAdapter(ABC):
             **kwargs: ``datasets_hub``; others are not used.
 
         Raises:
-            DataError: A file is missing.
-            PlanError: The hub's package is not installed.
+            DataError: if a file is missing.
+            PlanError: if the hub is unknown, or its package is not installed.
         """
-        from polymeter.interop.evalscope.tasks.datasets import local_place, snapshot
+        from polymeter.interop.evalscope.tasks.datasets import load_file_with_extension, local_place, snapshot
 
-        place = local_place(os.path.expanduser(dataset_name_or_path or self.dataset_id))
-        if not os.path.exists(place):
+        dataset = local_place(os.path.expanduser(dataset_name_or_path or self.dataset_id))
+        if not os.path.exists(dataset):
             files = [file for group in file_structure.values() for file in group]
             folder = work_dir or constants.DEFAULT_DATASET_CACHE_DIR
-            place = snapshot(place, files, folder, str(kwargs.get("datasets_hub") or ""))
-        found: dict[str, Any] = defaultdict(dict)
+            dataset = snapshot(dataset, files, folder, self.run_dataset_hub or kwargs.get("datasets_hub") or "")
+        records: dict[str, Any] = defaultdict(dict)
         for subset in subset_list or self.subset_list:
-            paths = [os.path.join(place, file) for file in file_structure[subset]]
-            found[subset][self.eval_split] = load_file_with_extension(paths)
-        return found
+            paths = [os.path.join(dataset, file) for file in file_structure[subset]]
+            records[subset][self.eval_split] = load_file_with_extension(paths)
+        return records
 
     def reformat_subset(self, data_dict: DataDict, subset_key: str, format: str = "{}") -> DataDict:
         """Records regrouped by a value of their own, in the order of ``subset_list``; other values are left out.
@@ -202,25 +207,25 @@ class DataAdapter(ABC):
             format: How the name is made of it.
 
         Raises:
-            KeyError: A subset lacks a split (it is a ``DataError`` as well), or a record the value.
+            KeyError: if a subset lacks a split (it is a ``DataError`` as well), or a record the value.
         """
-        found: dict[str, Any] = {subset: defaultdict(list) for subset in self.subset_list}
+        regrouped: dict[str, Any] = {subset: defaultdict(list) for subset in self.subset_list}
         for name, splits in data_dict.items():
             for split in self._splits():
                 for record in self._of_split(splits, split, name):
                     own = format.format(record[subset_key])
-                    if own in found:
-                        found[own][split].append(record)
-        return found
+                    if own in regrouped:
+                        regrouped[own][split].append(record)
+        return regrouped
 
     def _of_split(self, splits: Mapping[Any, Any], split: str | None, subset: str) -> Iterable[Any]:
         try:
-            found: Iterable[Any] = splits[split]  # which gives an empty one, where the author said so
+            records: Iterable[Any] = splits[split]  # an author's defaultdict gives an empty one
         except KeyError:
             from polymeter.interop.evalscope.tasks.datasets import NoSplitError
 
             raise NoSplitError(self.name, self.dataset_id, str(subset), str(split), splits) from None
-        return found
+        return records
 
     def _splits(self) -> list[str]:
         return [split for split in (self.train_split, self.eval_split) if split is not None]
@@ -231,8 +236,8 @@ class DataAdapter(ABC):
         """The prompts of all records by subset. Examples are drawn once for each subset.
 
         Raises:
-            ValueError: ``few_shot_num`` is negative.
-            KeyError: A subset lacks a split; it is a ``DataError`` as well.
+            ValueError: if ``few_shot_num`` is negative.
+            KeyError: if a subset lacks a split; it is a ``DataError`` as well.
         """
         if self.few_shot_num and self.few_shot_num < 0:
             raise ValueError(f"few_shot_num must not be negative, and it is {self.few_shot_num}.")
@@ -282,15 +287,14 @@ class DataAdapter(ABC):
             messages: A whole conversation in place of the prompt.
             **kwargs: Not used.
         """
-        made = PromptData(
+        return PromptData(
             data=prompt if isinstance(prompt, list) else [prompt],
             multi_choices=choices or self.choices,
             system_prompt=system_prompt or self.system_prompt,
             index=index or 0,
             id=id,
             messages=messages,
-        )
-        return made.to_dict()
+        ).to_dict()
 
     # --- answers
 
@@ -312,10 +316,10 @@ class DataAdapter(ABC):
         """How good an answer is: a number, or numbers by name."""
 
     def llm_match(self, gold: Any, pred: Any, judge: Any = None, **kwargs: Any) -> Any:
-        """How good an answer is, by a judge who is shown question, gold and answer.
+        """How good an answer is, by a judge who is shown question, reference and answer.
 
         Args:
-            gold: What is expected.
+            gold: The reference.
             pred: What ``llm_parse_pred_result`` gave.
             judge: A ``LLMJudge``.
             **kwargs: ``raw_input``, the record, where the question is looked for.
@@ -340,16 +344,16 @@ class DataAdapter(ABC):
             ``[{"metric_name", "score", "num"}]``.
 
         Raises:
-            ValueError: The adapter names no metrics.
+            ValueError: if the adapter names no metrics.
         """
         if not self.metric_list:
             raise ValueError(f"Benchmark {self.name!r} has an empty metric_list.")
-        found = []
+        scores = []
         for name in self.metric_list:
             metric = metric_registry.get(name)
             values = review_res_list.get(metric.name, []) if isinstance(review_res_list, Mapping) else review_res_list
-            found.append({"metric_name": metric.name, "score": metric.object(values), "num": len(values)})
-        return found
+            scores.append({"metric_name": metric.name, "score": metric.object(values), "num": len(values)})
+        return scores
 
     def compute_dict_metric(self, review_res_list: Sequence[Any], **kwargs: Any) -> dict[str, list[Any]]:
         """Results that are mappings, turned into lists of values by name; other results count as

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 from polymeter.core.catalog import Entry, Problem
 from polymeter.core.errors import did_you_mean
-from polymeter.interop.evalscope.tasks.load import registration_of
+from polymeter.interop.evalscope.tasks.index import registration_of
 from polymeter.interop.evalscope.tasks.reading import UNKNOWN, Registration, read_file
 from polymeter.interop.evalscope.tasks.registration import SETTABLE
 
@@ -20,7 +20,7 @@ def check(entry: Entry) -> list[Problem]:
     """Everything that can be found without running code: names of arguments, metrics, splits, and missing methods.
 
     Raises:
-        PlanError: The file is broken beyond reading.
+        PlanError: if the file is broken beyond reading.
     """
     registration = registration_of(entry)
     where = f"{entry.file}:{registration.line}"
@@ -28,8 +28,8 @@ def check(entry: Entry) -> list[Problem]:
     messages = [*_arguments(registration), *_metrics(registration, methods), *_splits(registration, methods)]
     problems = [Problem(where, message) for message in messages]
     if registration.adapter is not None:
-        place = f"{entry.file}:{registration.adapter.lineno}"
-        problems.extend(Problem(place, message) for message in _missing_methods(registration.adapter, methods))
+        where = f"{entry.file}:{registration.adapter.lineno}"
+        problems.extend(Problem(where, message) for message in _missing_methods(registration.adapter, methods))
     problems.extend(
         Problem(f"{entry.file}:{line}", f"Its code needs the package {package!r}, which is not installed.")
         for package, line in read_file(entry.file).packages.items()
@@ -39,16 +39,16 @@ def check(entry: Entry) -> list[Problem]:
 
 
 def _arguments(registration: Registration) -> Iterator[str]:
-    known = ("name", "dataset_id", *SETTABLE)
+    arguments = ("name", "dataset_id", *SETTABLE)
     for key in registration.keywords:
-        if key not in known:
-            yield f"Benchmark.register does not take {key!r}. {did_you_mean(key, known)}".strip()
+        if key not in arguments:
+            yield f"Benchmark.register does not take {key!r}. {did_you_mean(key, arguments)}".strip()
     if "dataset_id" not in registration.values and not registration.has_more:
         yield "The registration names no dataset_id."
 
 
 def _metrics(registration: Registration, methods: set[str]) -> Iterator[str]:
-    from polymeter.interop.evalscope.tasks.named_metrics import metric_registry
+    from polymeter.interop.evalscope.tasks.metrics import metric_registry
 
     metrics = registration.value("metric_list", [])
     if metrics == UNKNOWN or "compute_metric" in methods or registration.has_more:
@@ -56,10 +56,10 @@ def _metrics(registration: Registration, methods: set[str]) -> Iterator[str]:
     if not metrics:
         yield "The registration has an empty metric_list."
     registers_own = "__init__" in methods  # where adapters add metrics of their own
-    known = metric_registry.list_metrics()
+    built_in = metric_registry.list_metrics()
     for name in metrics:
-        if name != UNKNOWN and name not in known and not registers_own:
-            yield f"There is no metric {name!r}. {did_you_mean(str(name), known)}".strip()
+        if name != UNKNOWN and name not in built_in and not registers_own:
+            yield f"There is no metric {name!r}. {did_you_mean(str(name), built_in)}".strip()
 
 
 def _splits(registration: Registration, methods: set[str]) -> Iterator[str]:

@@ -1,22 +1,20 @@
 """Where an adapter's records come from: files on this machine, a dataset of Hugging Face, or one of ModelScope.
 
-Records are plain dictionaries; media in them is opened when it is looked at. What a run says about data (local files in
-place of ids, the hub, where copies are kept) is said once, around the adapter's ``load``, because its authors' own
-signatures leave no room for it.
+Records are plain dictionaries; media in them is opened when it is looked at. Local files in place of ids and the folder
+of prepared copies come from the guest context, because the signatures of authors' own ``load`` leave no room for them.
 """
 
 from __future__ import annotations
 
 import importlib
+import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import DataError, PlanError, boundary, did_you_mean
+from polymeter.core.guest_context import guest_context
 from polymeter.core.registry import missing_package
 from polymeter.data import Source, make_rows, open_splits
 from polymeter.data.local import is_saved
@@ -26,24 +24,6 @@ Records = list[dict[str, Any]]
 _ENDINGS = (".jsonl", ".json", ".csv", ".tsv", ".parquet", ".arrow")
 _HUBS = (HubType.MODELSCOPE, HubType.HUGGINGFACE, HubType.LOCAL)
 _MOST_NAMED = 12
-
-
-@dataclass(frozen=True, slots=True)
-class Shelf:
-    """What a run says about data.
-
-    Attributes:
-        data: Local files in place of ids.
-        cache_dir: Where prepared copies are kept.
-        hub: The hub that ids belong to; empty: what the adapter asks for, else ModelScope.
-    """
-
-    data: Mapping[str, str] = field(default_factory=dict)
-    cache_dir: Path | None = None
-    hub: str = ""
-
-
-_SHELF: ContextVar[Shelf] = ContextVar("polymeter_adapter_shelf", default=Shelf())  # noqa: B039  (it is frozen)
 
 
 class NoSplitError(DataError, KeyError):
@@ -58,33 +38,27 @@ class NoSplitError(DataError, KeyError):
     """
 
     def __init__(self, benchmark: str, dataset: str, subset: str, split: str, splits: Iterable[Any]) -> None:
-        held = f" {dataset} holds: {_held(Path(dataset))}." if Path(dataset).is_dir() else ""
-        there = ", ".join(map(str, splits)) or "none"
+        content = f" {dataset} holds: {_first_names(Path(dataset))}." if Path(dataset).is_dir() else ""
+        loaded = ", ".join(map(str, splits)) or "none"
         super().__init__(
             f"Benchmark {benchmark!r} has loaded no split {split!r} of subset {subset!r}.",
             where=dataset,
-            hint=f"Splits that were loaded: {there}.{held}",
+            hint=f"Splits that were loaded: {loaded}.{content}",
         )
 
 
-@contextmanager
-def loading_from(shelf: Shelf) -> Iterator[None]:
-    """Adapters that load data inside this use the shelf."""
-    token = _SHELF.set(shelf)
-    try:
-        yield
-    finally:
-        _SHELF.reset(token)
+def local_place(dataset: str) -> str:
+    """The local files that the run puts in the place of an id; else the id or path itself.
 
-
-def local_place(place: str) -> str:
-    """The local files that the run puts in the place of an id; else the id or path itself."""
-    told = _SHELF.get().data.get(place)
-    if told is None:
-        return place
-    path = Path(told).expanduser()
+    Raises:
+        DataError: if there are no such files.
+    """
+    replacement = guest_context().data.get(dataset)
+    if replacement is None:
+        return dataset
+    path = Path(replacement).expanduser()
     if not path.exists():
-        raise DataError(f"--data {place}={told}: there is no such file or folder.")
+        raise DataError(f"--data {dataset}={replacement}: there is no such file or folder.")
     return str(path)
 
 
@@ -105,15 +79,15 @@ def open_hub(
         subsets: Configurations, or splits.
         splits: Splits of each.
         work_dir: Where ModelScope keeps copies.
-        datasets_hub: ``modelscope`` or ``huggingface``.
+        datasets_hub: ``modelscope`` or ``huggingface``; empty: ModelScope.
         split_as_subset: A subset is a split, and every split of the adapter holds the same.
         **kwargs: For the hub's own loader.
 
     Raises:
-        DataError: The dataset, a subset or a split is missing.
-        PlanError: The hub is unknown, or its package is not installed.
+        DataError: if the dataset, a subset or a split is missing.
+        PlanError: if the hub is unknown, or its package is not installed.
     """
-    hub = _hub(name, datasets_hub)
+    hub = _checked_hub(name, datasets_hub)
 
     def read(subset: str, split: str) -> Records:
         config, part = (None, subset) if split_as_subset else (subset, split)
@@ -125,14 +99,14 @@ def open_hub(
 
 
 def open_disk(
-    place: str, subsets: Sequence[str], splits: Sequence[str], *, split_as_subset: bool = False
+    path: str, subsets: Sequence[str], splits: Sequence[str], *, split_as_subset: bool = False
 ) -> dict[str, dict[str, Records]]:
     """Records of local files by subset and split.
 
     Raises:
-        DataError: A file is missing; all places where it was looked for are named.
+        DataError: if a file is missing; all places where it was looked for are named.
     """
-    root = Path(place).resolve()
+    root = Path(path).resolve()
 
     def read(subset: str, split: str) -> Records:
         if split_as_subset:
@@ -146,11 +120,11 @@ def snapshot(name: str, files: Sequence[str], work_dir: str | None, datasets_hub
     """The folder of single files of a hub's dataset.
 
     Raises:
-        DataError: They cannot be fetched.
-        PlanError: The hub is unknown, or its package is not installed.
+        DataError: if they cannot be fetched.
+        PlanError: if the hub is unknown, or its package is not installed.
     """
-    hub = _hub(name, datasets_hub)
-    with boundary(DataError, f"Fetching files of dataset {name}", hint=_instead(name)):
+    hub = _checked_hub(name, datasets_hub)
+    with boundary(DataError, f"Fetching files of dataset {name}", hint=_local_instead(name)):
         if hub == HubType.HUGGINGFACE:
             from huggingface_hub import snapshot_download
 
@@ -159,6 +133,27 @@ def snapshot(name: str, files: Sequence[str], work_dir: str | None, datasets_hub
         from modelscope import dataset_snapshot_download
 
         return str(dataset_snapshot_download(name, cache_dir=work_dir, allow_file_pattern=list(files)))
+
+
+def load_file_with_extension(file_path: str | list[str]) -> Records:
+    """Records of ``.json`` (a list), ``.jsonl`` and ``.txt`` files (one record ``{"text": …}``), one after another.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+    """
+    records: Records = []
+    for path in [file_path] if isinstance(file_path, str) else file_path:
+        file = Path(path)
+        if not file.is_file():
+            raise FileNotFoundError(f"There is no file {path}.")
+        text = file.read_text(encoding="utf-8")
+        if file.suffix == ".json":
+            records.extend(json.loads(text))
+        elif file.suffix == ".jsonl":
+            records.extend(json.loads(line) for line in text.split("\n") if line.strip())
+        elif file.suffix == ".txt":
+            records.append({"text": text})
+    return records
 
 
 def fingerprint_of(records: Sequence[Any]) -> str:
@@ -176,46 +171,46 @@ def _find_and_read(root: Path, subset: str, split: str, *, is_only: bool) -> Rec
     looked_for = [f"{subset}/{split}", f"{subset}_{split}"]
     if (root / subset).is_dir():
         return _read(root, split, subset)
-    own = _named(root, f"{subset}_{split}")
-    if own is not None:
-        return _read(own, split, None)
+    own_file = _file_named(root, f"{subset}_{split}")
+    if own_file is not None:
+        return _read(own_file, split, None)
     if is_only or is_saved(root) or (root / "README.md").is_file():
         looked_for.append(split)
-        if any(_named(base, split, or_shards=True) for base in (root, root / "data")):
+        if any(_file_named(folder, split, or_shards=True) for folder in (root, root / "data")):
             return _read(root, split, None)
         if is_saved(root) or (root / "README.md").is_file():
             return _read(root, split, subset)
     endings = "|".join(ending[1:] for ending in _ENDINGS)
     raise DataError(
         f"The folder {root} has no records of subset {subset!r}, split {split!r}.",
-        hint=f"Looked for {' and '.join(looked_for)} with the ending {endings}. It holds: {_held(root)}.",
+        hint=f"Looked for {' and '.join(looked_for)} with the ending {endings}. It holds: {_first_names(root)}.",
     )
 
 
-def _held(folder: Path) -> str:
-    """The first names in a folder."""
-    there = sorted(entry.name for entry in folder.iterdir() if not entry.name.startswith("."))
-    return ", ".join(there[:_MOST_NAMED]) + (", …" if len(there) > _MOST_NAMED else "") or "nothing"
+def _first_names(folder: Path) -> str:
+    """The first names in a folder, for messages."""
+    names = sorted(entry.name for entry in folder.iterdir() if not entry.name.startswith("."))
+    return ", ".join(names[:_MOST_NAMED]) + (", …" if len(names) > _MOST_NAMED else "") or "nothing"
 
 
-def _named(folder: Path, stem: str, *, or_shards: bool = False) -> Path | None:
+def _file_named(folder: Path, stem: str, *, or_shards: bool = False) -> Path | None:
     if not folder.is_dir():
         return None
     exact = (folder / f"{stem}{ending}" for ending in _ENDINGS)
-    found = next((file for file in exact if file.is_file()), None)
-    if found is None and or_shards:
-        found = next((file for file in sorted(folder.glob(f"{stem}-*")) if file.suffix in _ENDINGS), None)
-    return found
+    file = next((file for file in exact if file.is_file()), None)
+    if file is None and or_shards:
+        file = next((file for file in sorted(folder.glob(f"{stem}-*")) if file.suffix in _ENDINGS), None)
+    return file
 
 
-def _read(place: Path, split: str, config: str | None) -> Records:
-    opened = open_splits(Source(str(place), config), [split], cache_dir=_SHELF.get().cache_dir)
-    return _records(opened[split], f"split {split!r} of {place}")
+def _read(path: Path, split: str, config: str | None) -> Records:
+    opened = open_splits(Source(str(path), config), [split], cache_dir=guest_context().cache_dir)
+    return _records(opened[split], f"split {split!r} of {path}")
 
 
 def _from_hugging_face(name: str, config: str | None, split: str) -> Records:
-    shelf = _SHELF.get()
-    opened = open_splits(Source(name, config), [split], overrides=shelf.data, cache_dir=shelf.cache_dir)
+    context = guest_context()
+    opened = open_splits(Source(name, config), [split], overrides=context.data, cache_dir=context.cache_dir)
     return _records(opened[split], f"split {split!r} of {name}")
 
 
@@ -223,29 +218,30 @@ def _from_modelscope(
     name: str, config: str | None, split: str, work_dir: str | None, kwargs: Mapping[str, Any]
 ) -> Records:
     _require_modelscope(name)
-    with boundary(DataError, f"Loading dataset {name} from ModelScope", hint=_instead(name)):
+    with boundary(DataError, f"Loading dataset {name} from ModelScope", hint=_local_instead(name)):
         from modelscope.msdatasets import MsDataset
 
         named = {} if config is None else {"subset_name": config}
-        found = MsDataset.load(
+        loaded = MsDataset.load(
             dataset_name=name, split=split, cache_dir=work_dir, hub=HubType.MODELSCOPE, **named, **kwargs
         )
-        dataset = getattr(found, "_hf_ds", found)
-        return _records(dataset, f"split {split!r} of {name}")
+        # ModelScope wraps a dataset of the package ``datasets``, which is what reads fastest.
+        return _records(getattr(loaded, "_hf_ds", loaded), f"split {split!r} of {name}")
 
 
 def _records(dataset: Any, what: str) -> Records:
-    rows = make_rows(dataset, what=what, cache_dir=_SHELF.get().cache_dir)
+    rows = make_rows(dataset, what=what, cache_dir=guest_context().cache_dir)
     return [rows.full_doc(i) for i in range(len(rows))] if rows.media else rows.docs(0, len(rows))
 
 
-def _hub(name: str, asked: str) -> str:
-    hub = str(_SHELF.get().hub or asked or HubType.MODELSCOPE).lower()
+def _checked_hub(name: str, datasets_hub: str) -> str:
+    hub = str(datasets_hub or HubType.MODELSCOPE).lower()
     if hub not in _HUBS:
         hint = did_you_mean(hub, _HUBS) or f"Known: {', '.join(_HUBS)}."
         raise PlanError(f"There is no dataset hub {hub!r}.", where="dataset_hub", hint=hint)
     if hub == HubType.LOCAL:
-        raise DataError(f"There is no local file or folder {name!r}.", where="dataset_hub local", hint=_instead(name))
+        hint = _local_instead(name)
+        raise DataError(f"There is no local file or folder {name!r}.", where="dataset_hub local", hint=hint)
     return hub
 
 
@@ -254,8 +250,9 @@ def _require_modelscope(name: str) -> None:
         importlib.import_module("modelscope")
     except ModuleNotFoundError as error:
         missing = missing_package("modelscope", f"dataset {name!r}", "modelscope")
-        raise PlanError(missing.what, hint=f"{missing.hint}, or name another dataset_hub. {_instead(name)}") from error
+        hint = f"{missing.hint}, or name another dataset_hub. {_local_instead(name)}"
+        raise PlanError(missing.what, hint=hint) from error
 
 
-def _instead(name: str) -> str:
+def _local_instead(name: str) -> str:
     return f"Local files take its place with --data {name}={os.curdir}/FOLDER."

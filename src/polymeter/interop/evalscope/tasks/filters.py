@@ -1,17 +1,21 @@
 """Filters: what is done to a model's text before an adapter parses it.
 
-A benchmark lists them as an ordered mapping from name to value: ``{"remove_until": "</think>"}``.
+A benchmark lists them as an ordered mapping from name to setting: ``{"remove_until": "</think>"}``.
 """
 
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, ClassVar
 
 from polymeter.core.errors import PlanError, did_you_mean
 
 FilterFunction = Callable[..., str]
+Parse = Callable[..., Any]
+_PARSING_THREADS = "_parsing_threads"
 
 
 class Filter:
@@ -21,7 +25,7 @@ class Filter:
 
     @classmethod
     def register(cls, name: str) -> Callable[[FilterFunction], FilterFunction]:
-        """A decorator that adds a function ``(text, value) -> text``; the last one of a name counts."""
+        """A decorator that adds a function ``(text, setting) -> text``; the last one of a name counts."""
 
         def add(function: FilterFunction) -> FilterFunction:
             cls._registry[name] = function
@@ -39,7 +43,7 @@ class Filter:
         """The text after the filter of that name.
 
         Raises:
-            PlanError: There is no such filter.
+            PlanError: if there is no such filter.
         """
         cls.check([name])
         return cls._registry[name](value, *args, **kwargs)
@@ -49,7 +53,7 @@ class Filter:
         """Refuse names that no filter has.
 
         Raises:
-            PlanError: There is no such filter; the nearest ones are named.
+            PlanError: if there is no such filter; the nearest ones are named.
         """
         for name in names:
             if name not in cls._registry:
@@ -68,3 +72,40 @@ def extract(value: str, pattern: str) -> str:
     """The first match of a pattern, whole whatever groups it has; the empty text where there is none."""
     match = re.search(pattern, value)
     return match.group(0) if match else ""
+
+
+def apply_filters(adapter: Any, answer: Any) -> Any:
+    """An answer after the filters of an adapter, in their order. Answers that are not text stay as they are."""
+    for name, setting in (adapter.config_kwargs.get("filters") or {}).items():
+        if isinstance(answer, str):
+            answer = Filter.apply(name, answer, setting)
+    return answer
+
+
+def preprocess_decorator(parse: Parse) -> Parse:
+    """Decorates a method that parses answers: they pass through the adapter's ``filters`` first; ``None`` becomes the
+    empty text.
+
+    Filters are applied once to an answer, however many methods of an adapter and its ancestors parse it in turn.
+    """
+    if getattr(parse, "applies_filters", False):
+        return parse
+
+    @wraps(parse)
+    def parse_filtered(self: Any, result: Any, raw_input_d: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if result is None:
+            result = ""
+        # The adapter itself remembers on which threads one of its methods is at work, since an author's super() call
+        # passes nothing on. Threads, because hooks that wait run side by side.
+        parsing_threads = vars(self).setdefault(_PARSING_THREADS, set())
+        thread = threading.get_ident()
+        if thread in parsing_threads:
+            return parse(self, result, raw_input_d, *args, **kwargs)
+        parsing_threads.add(thread)
+        try:
+            return parse(self, apply_filters(self, result), raw_input_d, *args, **kwargs)
+        finally:
+            parsing_threads.discard(thread)
+
+    parse_filtered.applies_filters = True  # type: ignore[attr-defined]
+    return parse_filtered

@@ -1,40 +1,97 @@
-"""Loading the file of a benchmark: what its code finds without importing it, and what it registers."""
+"""A benchmark's code as a guest: its file is loaded, its adapter is made with this run's settings, its data is read,
+and all its prompts are made.
+"""
 
 from __future__ import annotations
 
 import logging
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from polymeter.core.errors import PlanError
+from polymeter.core.errors import DataError, PlanError, PolymeterError, did_you_mean
+from polymeter.core.format import OpenContext
+from polymeter.core.guest_context import guest_context_with
+from polymeter.core.model import ModelTraits
 from polymeter.core.task import TaskSpec
-from polymeter.guests.authors import load_authors_file
+from polymeter.guests import contained, seeded
+from polymeter.guests.authors import authors_code, load_authors_file
+from polymeter.guests.imports import GUEST_LOCK
+from polymeter.interop.evalscope.tasks import constants
+from polymeter.interop.evalscope.tasks.base import DataAdapter
+from polymeter.interop.evalscope.tasks.constants import HubType, OutputType
+from polymeter.interop.evalscope.tasks.filters import Filter
+from polymeter.interop.evalscope.tasks.metrics import metric_registry
+from polymeter.interop.evalscope.tasks.prompts import Prompt, prompt_problem
 from polymeter.interop.evalscope.tasks.registration import BENCHMARK_MAPPINGS, Benchmark, BenchmarkMeta
+from polymeter.interop.evalscope.tasks.settings import AdapterRunOptions, Mode, choose_mode
+
+_ANY_SUBSET = ["default"]
+
+
+@dataclass(frozen=True, slots=True)
+class PromptedRecord:
+    """One record of a dataset with its prompt.
+
+    Attributes:
+        subset: Its subset.
+        index: Its position within the subset.
+        prompt: What ``gen_prompt`` gave.
+        record: The record itself, the object that ``gen_prompt`` was given.
+    """
+
+    subset: str
+    index: int
+    prompt: Prompt
+    record: Any
+
+
+@dataclass(frozen=True, slots=True)
+class OpenBenchmark:
+    """A benchmark that is ready to be asked.
+
+    Attributes:
+        name: Its name.
+        adapter: Its author's object.
+        changes: What this run wants otherwise than the registration says.
+        mode: How it is asked.
+        records: Its records with their prompts, subset after subset, limited.
+        image_folder: Where images are put that its adapter wants the path of.
+    """
+
+    name: str
+    adapter: DataAdapter
+    changes: Mapping[str, Any]
+    mode: Mode
+    records: Sequence[PromptedRecord]
+    image_folder: Path
 
 
 def supplied_names() -> dict[str, Any]:
     """Names that a benchmark's file may use without importing them, because published listings do."""
     import typing
 
-    from polymeter.interop.evalscope.tasks import constants, filters, named_metrics, parsers, report, scores
-    from polymeter.interop.evalscope.tasks.base import DataAdapter
+    from polymeter.interop.evalscope.tasks import metrics, parsers, report
     from polymeter.judge import LLMJudge
 
     names: dict[str, Any] = {
         "Benchmark": Benchmark,
         "BenchmarkMeta": BenchmarkMeta,
         "DataAdapter": DataAdapter,
-        "Filter": filters.Filter,
+        "Filter": Filter,
         "LLMJudge": LLMJudge,
-        "Metric": named_metrics.Metric,
+        "Metric": metrics.Metric,
         "Report": report.Report,
         "ReportKey": report.ReportKey,
         "ResponseParser": parsers.ResponseParser,
-        "exact_match": scores.exact_match,
+        "exact_match": metrics.exact_match,
         "get_logger": get_logger,
         "logger": get_logger(),
-        "mean": scores.mean,
-        "metric_registry": named_metrics.metric_registry,
-        "weighted_mean": scores.weighted_mean,
+        "mean": metrics.mean,
+        "metric_registry": metric_registry,
+        "weighted_mean": metrics.weighted_mean,
     }
     for name in ("AnswerKeys", "EvalType", "HubType", "JudgeStrategy", "OutputType", "DEFAULT_DATASET_CACHE_DIR"):
         names[name] = getattr(constants, name)
@@ -48,14 +105,39 @@ def get_logger(*args: Any, **kwargs: Any) -> logging.Logger:
     return logging.getLogger("polymeter.benchmarks")
 
 
-def load_meta(spec: TaskSpec) -> BenchmarkMeta:
+def open_benchmark(
+    spec: TaskSpec, traits: ModelTraits, options: AdapterRunOptions, context: OpenContext
+) -> OpenBenchmark:
+    """Run a benchmark's code up to the point where its prompts can be asked.
+
+    Raises:
+        PlanError: if its code cannot be loaded, a package is missing, or its settings make no sense.
+        DataError: if its dataset is missing or empty.
+    """
+    meta = _load_meta(spec)
+    changes = _changes(meta, options, context)
+    adapter, mode = _make_adapter(meta, changes, traits, options)
+    records = list(_limited(_make_prompts(meta, adapter, options, context), context.limit))
+    if not records:
+        raise DataError(
+            f"Benchmark {spec.name!r} has no records in its subsets.",
+            where=str(spec.file),
+            hint="Check subset_list, eval_split and the limit.",
+        )
+    problem = prompt_problem(records[0].prompt, mode.output_type)
+    if problem:
+        raise PlanError(problem, where=f"{spec.name} {records[0].subset}/0")
+    image_folder = (context.cache_dir or Path(tempfile.gettempdir()) / "polymeter") / "generated_images"
+    return OpenBenchmark(spec.name, adapter, changes, mode, records, image_folder)
+
+
+def _load_meta(spec: TaskSpec) -> BenchmarkMeta:
     """What the file of a benchmark registers under its name. Runs the file, unless the user has run it himself.
 
     Raises:
-        PlanError: The file fails to load, needs a package that is not installed, or registers no such name.
+        PlanError: if the file fails to load, needs a package that is not installed, or registers no such name.
     """
-    known = BENCHMARK_MAPPINGS.by_users().get(spec.name)
-    if known is None or known != spec.file:
+    if BENCHMARK_MAPPINGS.by_users().get(spec.name) != spec.file:
         load_authors_file(spec.file, supplied_names)
     meta = BENCHMARK_MAPPINGS.in_file(spec.name, spec.file)
     if meta is None:
@@ -65,3 +147,102 @@ def load_meta(spec: TaskSpec) -> BenchmarkMeta:
             hint="Its Benchmark.register(...) is not reached when the file is loaded.",
         )
     return meta
+
+
+def _changes(meta: BenchmarkMeta, options: AdapterRunOptions, context: OpenContext) -> dict[str, Any]:
+    """What this run wants otherwise than the registration says; settings for this benchmark win over general ones."""
+    changes: dict[str, Any] = {}
+    if context.num_fewshot is not None:
+        changes["few_shot_num"] = context.num_fewshot
+    if context.system_prompt:
+        changes["system_prompt"] = context.system_prompt
+    changes |= options.dataset_args.get(meta.name, {})
+    local_files = context.data.get(str(changes.get("dataset_id", meta.dataset_id)))
+    if local_files is not None and not changes.get("local_path"):
+        if not Path(local_files).expanduser().exists():
+            raise DataError(f"--data {meta.dataset_id}={local_files}: there is no such file or folder.")
+        changes["local_path"] = local_files
+    return changes
+
+
+def _make_adapter(
+    meta: BenchmarkMeta, changes: Mapping[str, Any], traits: ModelTraits, options: AdapterRunOptions
+) -> tuple[DataAdapter, Mode]:
+    """The adapter, which is told how it is really asked."""
+    with GUEST_LOCK, contained(), authors_code(PlanError, f"Making the adapter of benchmark {meta.name!r}"):
+        adapter = meta.get_data_adapter(changes)
+    mode = choose_mode(
+        meta.name,
+        str(adapter.model_adapter or OutputType.GENERATION),
+        adapter.output_types,
+        traits,
+        options.eval_type,
+        is_wanted_by_run="model_adapter" in changes,
+    )
+    adapter.model_adapter = mode.output_type
+    adapter.run_dataset_hub = options.dataset_hub
+    Filter.check(list(adapter.config_kwargs.get("filters") or {}))
+    if type(adapter).compute_metric is DataAdapter.compute_metric:
+        for name in adapter.metric_list:
+            metric_registry.get(name)
+    return adapter, mode
+
+
+def _make_prompts(
+    meta: BenchmarkMeta, adapter: DataAdapter, options: AdapterRunOptions, context: OpenContext
+) -> Mapping[str, list[Any]]:
+    """The prompts of all records by subset. Every record is prompted before a limit takes the first ones, so that what
+    an author draws at random does not depend on the limit.
+    """
+    unknown = _unknown_subsets(meta, options.dataset_args.get(meta.name, {}).get("subset_list"))
+    hub = options.dataset_hub or HubType.MODELSCOPE
+    with (
+        GUEST_LOCK,
+        contained(),
+        seeded(context.seed),
+        guest_context_with(data=context.data, cache_dir=context.cache_dir),
+    ):
+        try:
+            with authors_code(DataError, f"Loading the data of benchmark {meta.name!r}"):
+                data = adapter.load(work_dir=_work_dir(options, context), datasets_hub=hub)
+        except PolymeterError as error:
+            if unknown:
+                raise _no_subset(meta, unknown) from error
+            raise
+        with authors_code(PlanError, f"Making the prompts of benchmark {meta.name!r}"):
+            prompts: Mapping[str, list[Any]] = adapter.gen_prompts(data_dict=data)
+    missing = [name for name in unknown if not prompts.get(name)]
+    if missing:
+        raise _no_subset(meta, missing, [name for name, of_subset in prompts.items() if of_subset])
+    return prompts
+
+
+def _limited(prompts: Mapping[str, list[Any]], limit: float | None) -> Iterator[PromptedRecord]:
+    """The first records of each subset: a count, or below 1 a share that is rounded down."""
+    for subset, of_subset in prompts.items():
+        n = len(of_subset) if limit is None else int(limit) if limit >= 1 else int(len(of_subset) * limit)
+        for index, prompt in enumerate(of_subset[:n]):
+            record = prompt.get("raw_input") if isinstance(prompt, dict) else None
+            if isinstance(prompt, dict):
+                prompt["index"] = index
+            yield PromptedRecord(str(subset), index, prompt, record)
+
+
+def _unknown_subsets(meta: BenchmarkMeta, wanted: Any) -> list[str]:
+    """Subsets that the run wants and the registration does not name. An author who names none may have any."""
+    if not isinstance(wanted, (list, tuple)) or meta.subset_list == _ANY_SUBSET:
+        return []
+    return [str(name) for name in wanted if name not in meta.subset_list]
+
+
+def _no_subset(meta: BenchmarkMeta, names: Sequence[str], loaded: Sequence[str] = ()) -> PlanError:
+    subsets = list(dict.fromkeys([*meta.subset_list, *loaded]))
+    hint = did_you_mean(names[0], subsets) or f"It has: {', '.join(map(str, subsets[:20]))}."
+    return PlanError(f"Benchmark {meta.name!r} has no subset {names[0]!r}.", where="subset_list", hint=hint)
+
+
+def _work_dir(options: AdapterRunOptions, context: OpenContext) -> str:
+    """Where a hub's files are kept."""
+    if options.dataset_dir:
+        return str(Path(options.dataset_dir).expanduser())
+    return str(context.cache_dir / "modelscope") if context.cache_dir else constants.DEFAULT_DATASET_CACHE_DIR

@@ -1,20 +1,49 @@
-"""What benchmarks there are: ``*_adapter.py`` files below the roots, read without running them, and what the user's own
-code has registered.
+"""Which benchmarks there are, and what their registrations say: ``*_adapter.py`` files below the roots, read without
+running them, and what the user's own code has registered.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from polymeter.core.catalog import Catalog, Entry, Problem, Root
+from polymeter.core.codec import jsonable
 from polymeter.core.errors import PlanError
+from polymeter.core.format import Loaded
+from polymeter.core.identity import source_hash
+from polymeter.core.sources import digest
+from polymeter.core.task import TaskSpec
+from polymeter.guests.sources import files_behind
 from polymeter.interop.evalscope.tasks.reading import UNKNOWN, BenchmarkFile, Registration, read_file
-from polymeter.interop.evalscope.tasks.registration import BENCHMARK_MAPPINGS, BenchmarkMeta
+from polymeter.interop.evalscope.tasks.registration import BENCHMARK_MAPPINGS, BenchmarkMeta, source_text
 
 NAME = "adapter"
 _ENDING = "_adapter.py"
+
+# The order in which people read a registration.
+_KEY_ORDER = (
+    "name",
+    "pretty_name",
+    "tags",
+    "description",
+    "dataset_id",
+    "model_adapter",
+    "output_types",
+    "subset_list",
+    "metric_list",
+    "few_shot_num",
+    "few_shot_random",
+    "train_split",
+    "eval_split",
+    "prompt_template",
+    "system_prompt",
+    "query_template",
+    "filters",
+    "extra_params",
+)
 
 
 def index(roots: Sequence[Root]) -> Catalog:
@@ -26,11 +55,11 @@ def index(roots: Sequence[Root]) -> Catalog:
     for root in roots:
         for path in _files(root.path):
             try:
-                found = read_file(path)
+                file = read_file(path)
             except PlanError as error:
                 catalog.problems.append(Problem(error.where or str(path), error.what))
                 continue
-            _add(catalog, found, root)
+            _add(catalog, file, root)
     for name, path in BENCHMARK_MAPPINGS.by_users().items():
         meta = BENCHMARK_MAPPINGS.in_file(name, path)
         if meta is not None:
@@ -38,30 +67,72 @@ def index(roots: Sequence[Root]) -> Catalog:
     return catalog
 
 
-def _add(catalog: Catalog, found: BenchmarkFile, root: Root) -> None:
-    for registration in found.registrations:
+def load(entry: Entry) -> Loaded:
+    """The spec behind an entry.
+
+    Raises:
+        PlanError: if the file is broken, or does not register the name any more.
+    """
+    config = dict(_values_of(entry))
+    sources = files_behind([entry.file]) if entry.file.is_file() else ()
+    # A notebook's cell is no file; its text is still to be had.
+    hashed = source_hash(sources) if sources else digest(source_text(entry.file).encode())
+    spec = TaskSpec(
+        name=entry.name,
+        format=NAME,
+        file=entry.file,
+        config=config,
+        source_hash=hashed,
+        sources=sources,
+        alias=entry.alias,
+    )
+    return Loaded((spec,))
+
+
+def describe(entry: Entry) -> list[tuple[str, Any, Path]]:
+    """What the registration says: key, value (its source text where only running it would tell), and the file."""
+    written = {} if _is_registered(entry) else registration_of(entry).written
+    return [
+        (key, written.get(key, value) if value == UNKNOWN else value, entry.file) for key, value in _values_of(entry)
+    ]
+
+
+def registration_of(entry: Entry) -> Registration:
+    """The registration of an entry, as it is written.
+
+    Raises:
+        PlanError: if the file is broken, or does not register the name any more.
+    """
+    for registration in read_file(entry.file).registrations:
+        if registration.name == entry.name:
+            return registration
+    raise PlanError(f"{entry.file.name} does not register {entry.name!r} any more.", where=str(entry.file))
+
+
+def _add(catalog: Catalog, file: BenchmarkFile, root: Root) -> None:
+    for registration in file.registrations:
         if registration.name == UNKNOWN:
             catalog.problems.append(
                 Problem(
-                    f"{found.path}:{registration.line}",
+                    f"{file.path}:{registration.line}",
                     "The name of this benchmark is not written as a text, so it cannot be listed.",
                 )
             )
         else:
-            catalog.add(_entry(registration, found, root))
+            catalog.add(_entry(registration, file, root))
 
 
-def _entry(registration: Registration, found: BenchmarkFile, root: Root) -> Entry:
+def _entry(registration: Registration, file: BenchmarkFile, root: Root) -> Entry:
     alias = registration.value("pretty_name")
     return Entry(
         registration.name,
         "task",
         NAME,
-        found.path,
+        file.path,
         root.is_user,
         alias if isinstance(alias, str) and alias != UNKNOWN else "",
         _tags(registration.value("tags")),
-        packages=tuple(sorted(found.packages)),
+        packages=tuple(sorted(file.packages)),
     )
 
 
@@ -85,3 +156,20 @@ def _files(root: Path) -> Iterator[Path]:
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith((".", "__pycache__")))
         yield from (Path(folder, name) for name in sorted(names) if name.endswith(_ENDING))
+
+
+def _values_of(entry: Entry) -> Iterator[tuple[str, Any]]:
+    """What a registration says, in the order in which people read it."""
+    values: Mapping[str, Any]
+    if _is_registered(entry):
+        meta = BENCHMARK_MAPPINGS.in_file(entry.name, entry.file)
+        assert meta is not None
+        values = {key: jsonable(value) for key, value in meta.to_dict().items() if key != "data_adapter"}
+    else:
+        values = registration_of(entry).values
+    yield from ((key, values[key]) for key in _KEY_ORDER if values.get(key) not in (None, [], {}))
+    yield from ((key, value) for key, value in values.items() if key not in _KEY_ORDER)
+
+
+def _is_registered(entry: Entry) -> bool:
+    return BENCHMARK_MAPPINGS.by_users().get(entry.name) == entry.file

@@ -1,7 +1,7 @@
 """Finding the chosen option in a model's text, and the winner in a judge's.
 
-The patterns and their order are EvalScope's, because the numbers hang on them: among patterns the first that occurs
-wins, wherever in the text it does, and of several answers in one text the first. ``docs/differences.md`` says more.
+The patterns and their order are EvalScope's, because scores depend on them: the first pattern that occurs in a text
+wins, wherever it does, and of several answers in one text the first. ``docs/differences.md`` says more.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from functools import lru_cache
 from typing import Any
 
 from polymeter.interop.evalscope.tasks.constants import ArenaWinner
-from polymeter.interop.evalscope.tasks.option_patterns import AMONG_CHOICES, ANSWER_IS
 
 _LOG = logging.getLogger("polymeter")
 _NOTHING = "No valid option found"
@@ -23,6 +22,72 @@ _LETTERS = tuple(string.ascii_uppercase)
 _RATING = re.compile(r"\[\[(\d+\.?\d*)\]\]")
 _LOOSE_RATING = re.compile(r"\[(\d+\.?\d*)\]")
 _MARKED_WINNERS = {"[[A]]": ArenaWinner.MODEL_A, "[[B]]": ArenaWinner.MODEL_B, "[[C]]": ArenaWinner.TIE}
+
+# Sentences in which a model names the option it chooses. ``{X}`` stands for the options, separated by ``|``. Order is
+# meaning: the first pattern that occurs in a text decides.
+#
+# English, with the option as the first group.
+_ANSWER_IS: tuple[str, ...] = (
+    r"[Aa]nswer:\s*({X})",
+    r"ANSWER:\s*({X})",
+    r"answer is \(?({X})\)?",
+    r"[Tt]he correct answer is:\s*({X})",
+    r"[Tt]he correct answer is:\n\s*({X})",
+    r"[Tt]he correct answer is:\n\n-\s*({X})",
+    r"[Tt]he answer might be:\n\n-\s*({X})",
+    r"[Tt]he answer is \s*({X})",
+)
+
+# "The answer is", "so choose", "only ... is right", "therefore", in Chinese; the options are a class of characters.
+_CHINESE: tuple[str, ...] = (
+    r"答案是?\s?([{X}])",
+    r"答案是?\s?：([{X}])",
+    r"答案是?\s?:([{X}])",
+    r"答案应该?是\s?([{X}])",
+    r"答案应该?选\s?([{X}])",
+    r"答案为\s?([{X}])",
+    r"答案选\s?([{X}])",
+    r"选择?\s?([{X}])",
+    # One pattern, not two: "so choose X" counts only right before "only X is right".
+    r"故选?\s?([{X}])只有选?项?\s?([{X}])\s?是?对",
+    r"只有选?项?\s?([{X}])\s?是?错",
+    r"只有选?项?\s?([{X}])\s?不?正确",
+    r"只有选?项?\s?([{X}])\s?错误",
+    r"说法不?对选?项?的?是\s?([{X}])",
+    r"说法不?正确选?项?的?是\s?([{X}])",
+    r"说法错误选?项?的?是\s?([{X}])",
+    r"([{X}])\s?是正确的",
+    r"([{X}])\s?是正确答案",
+    r"选项\s?([{X}])\s?正确",
+    r"所以答\s?([{X}])",
+    r"所以\s?([{X}][.。$]?$)",
+    r"所有\s?([{X}][.。$]?$)",
+    r"[\s，：:,]([{X}])[。，,\.]?$",
+    r"[\s，,：:][故即]([{X}])[。\.]?$",
+    r"[\s，,：:]因此([{X}])[。\.]?$",
+    r"[是为。]\s?([{X}])[。\.]?$",
+    r"因此\s?([{X}])[。\.]?$",
+    r"显然\s?([{X}])[。\.]?$",
+    r"答案是\s?(\S+)(?:。|$)",
+    r"答案应该是\s?(\S+)(?:。|$)",
+    r"答案为\s?(\S+)(?:。|$)",
+    r"答案是(.*?)[{X}]",
+    r"答案为(.*?)[{X}]",
+    r"固选(.*?)[{X}]",
+    r"答案应该是(.*?)[{X}]",
+)
+_ENGLISH_AND_BARE: tuple[str, ...] = (
+    r"[Tt]he answer is \(?[{X}]\)?",
+    r"[Tt]he correct answer is [{X}]",
+    r"[Tt]he correct answer is:\n[{X}]",
+    r"(\s|^)[{X}][\s。，,\.$]",
+    r"^选项\s?([{X}])",
+    r"^([{X}])\s?选?项",
+    r"(\s|^)[{X}][\s。，,：:\.$]",
+    r"(\s|^)[{X}](\s|$)",
+    r"[{X}]",
+)
+_AMONG_CHOICES: tuple[str, ...] = _CHINESE + _ENGLISH_AND_BARE
 
 
 class ResponseParser:
@@ -50,7 +115,7 @@ class ResponseParser:
             The option; else the last capital that is one; else ``"No valid option found"``.
         """
         options = _LETTERS if options is None else options
-        for pattern in _compiled(ANSWER_IS, ResponseParser.process_options(options)):
+        for pattern in _compiled(_ANSWER_IS, ResponseParser.process_options(options)):
             match = pattern.search(text)
             if match:
                 return match.group(1)
@@ -66,11 +131,11 @@ class ResponseParser:
             The option; else the last capital that is one; else ``"No valid option found"``.
         """
         options = _LETTERS if options is None else options
-        for pattern in _compiled(AMONG_CHOICES, ResponseParser.process_options(options)):
+        for pattern in _compiled(_AMONG_CHOICES, ResponseParser.process_options(options)):
             match = pattern.search(text)
-            found = match and next((option for option in options if option in match.group(0)), None)
-            if found:
-                return found
+            chosen = match and next((option for option in options if option in match.group(0)), None)
+            if chosen:
+                return chosen
         return ResponseParser.parse_last_capital(text, options) or _NOTHING
 
     @staticmethod
@@ -125,8 +190,8 @@ def ranking_parser(completion: Any, **_: Any) -> str:
 
 
 def _first_capital(text: str, options: Sequence[str] | None) -> str:
-    known = _LETTERS if options is None else options
-    return next((letter for letter in text if letter.isupper() and letter in known), "")
+    options = _LETTERS if options is None else options
+    return next((letter for letter in text if letter.isupper() and letter in options), "")
 
 
 @lru_cache(maxsize=64)

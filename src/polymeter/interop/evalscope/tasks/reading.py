@@ -11,12 +11,12 @@ from typing import Any, Final
 from polymeter.guests.sources import bytes_of, packages_needed, tree_of
 
 UNKNOWN: Final = "?"
-"""What stands for a value that only running the file would tell."""
-_MARK = b"Benchmark"
+"""Stands for a value that only running the file would give."""
 _OWNER = "Benchmark"
 _METHOD = "register"
 _POSITIONAL = ("name", "dataset_id")
 _ENUMS = ("OutputType", "EvalType", "HubType", "JudgeStrategy")
+_NOT_LITERAL: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Registration:
     """One registration, as it is written.
 
     Attributes:
-        name: The benchmark's name; ``?`` when it is not written as a text.
+        name: The benchmark's name; ``?`` when it is not a literal.
         line: Where it stands.
         values: Its arguments: plain values, or ``?``.
         written: The source text of each argument.
@@ -48,7 +48,7 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkFile:
-    """A file as its syntax tree tells it.
+    """What the syntax tree of a file says.
 
     Attributes:
         path: The file.
@@ -65,10 +65,10 @@ def read_file(path: Path) -> BenchmarkFile:
     """What a file registers. A file that does not mention ``Benchmark`` is not even parsed.
 
     Raises:
-        PlanError: It is not valid Python.
+        PlanError: if it is not valid Python.
     """
     content = bytes_of(path)
-    if _MARK not in content:
+    if _OWNER.encode() not in content:
         return BenchmarkFile(path)
     tree = tree_of(path, content)
     reader = _Reader(tree)
@@ -89,9 +89,9 @@ class _Reader:
         self._constants: dict[str, Any] = {}
         for node in tree.body:
             for name, value in _assigned(node):
-                found = self._literal(value)
-                if found is not _NOT_KNOWN:
-                    self._constants[name] = found
+                constant = self._literal(value)
+                if constant is not _NOT_LITERAL:
+                    self._constants[name] = constant
 
     def registrations(self) -> Iterator[Registration]:
         """In the order of the file."""
@@ -129,42 +129,35 @@ class _Reader:
         )
 
     def _value(self, node: ast.expr) -> Any:
-        found = self._literal(node)
-        return UNKNOWN if found is _NOT_KNOWN else found
+        value = self._literal(node)
+        return UNKNOWN if value is _NOT_LITERAL else value
 
     def _literal(self, node: ast.expr) -> Any:
-        """The value of an expression, if it is a literal, a name bound to one, or a word of ours."""
+        """The value of an expression, if it is a literal, a name bound to one, or one of EvalScope's constants."""
         if isinstance(node, ast.Name):
-            return self._constants.get(node.id, _NOT_KNOWN)
+            return self._constants.get(node.id, _NOT_LITERAL)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in _ENUMS:
             from polymeter.interop.evalscope.tasks import constants
 
-            return getattr(getattr(constants, node.value.id), node.attr, _NOT_KNOWN)
+            return getattr(getattr(constants, node.value.id), node.attr, _NOT_LITERAL)
         if isinstance(node, (ast.List, ast.Tuple)):
             items = [self._literal(item) for item in node.elts]
-            return _NOT_KNOWN if any(item is _NOT_KNOWN for item in items) else items
+            return _NOT_LITERAL if any(item is _NOT_LITERAL for item in items) else items
         if isinstance(node, ast.Dict):
             return self._mapping(node)
         try:
             return ast.literal_eval(node)
         except (ValueError, TypeError, SyntaxError):
-            return _NOT_KNOWN
+            return _NOT_LITERAL
 
     def _mapping(self, node: ast.Dict) -> Any:
-        found = {}
+        mapping = {}
         for key, value in zip(node.keys, node.values, strict=True):
-            pair = (_NOT_KNOWN if key is None else self._literal(key), self._literal(value))
-            if _NOT_KNOWN in pair or isinstance(pair[0], (list, dict)):
-                return _NOT_KNOWN
-            found[pair[0]] = pair[1]
-        return found
-
-
-class _NotKnown:
-    """Marks a value that cannot be told."""
-
-
-_NOT_KNOWN = _NotKnown()
+            pair = (_NOT_LITERAL if key is None else self._literal(key), self._literal(value))
+            if _NOT_LITERAL in pair or isinstance(pair[0], (list, dict)):
+                return _NOT_LITERAL
+            mapping[pair[0]] = pair[1]
+        return mapping
 
 
 def _aliases(tree: ast.Module, name: str) -> set[str]:

@@ -85,13 +85,13 @@ class BenchmarkMeta:
         and reach the adapter as keyword arguments.
         """
         changes = copy.deepcopy(dict(config or {}))
-        place = changes.pop("local_path", None)
-        if place:
-            changes["dataset_id"] = place
-        made = copy.copy(self)
-        vars(made).update(self.to_string_dict())
-        vars(made).update(changes)
-        return made
+        local_path = changes.pop("local_path", None)
+        if local_path:
+            changes["dataset_id"] = local_path
+        changed = copy.copy(self)
+        vars(changed).update(self.to_string_dict())
+        vars(changed).update(changes)
+        return changed
 
     def get_data_adapter(self, config: Mapping[str, Any] | None = None) -> DataAdapter:
         """An adapter. Neither this registration nor ``config`` is changed.
@@ -100,8 +100,8 @@ class BenchmarkMeta:
             config: What this run wants otherwise, see ``updated``.
         """
         values = self.updated(config).to_dict()
-        made: DataAdapter = latest_class(self.data_adapter)(**values)
-        return made
+        adapter: DataAdapter = latest_class(self.data_adapter)(**values)
+        return adapter
 
 
 _FIELDS = tuple(item.name for item in fields(BenchmarkMeta))
@@ -120,17 +120,17 @@ class _Registered(Mapping[str, BenchmarkMeta]):
         self._for_all: dict[str, Path] = {}
 
     def add(self, meta: BenchmarkMeta, file: Path, *, is_guest: bool) -> None:
-        """Take in a registration. A file that is loaded again replaces its own.
+        """Add a registration. A file that is loaded again replaces its own.
 
         Raises:
-            PlanError: The user has registered the name in another file, that is no guest either.
+            PlanError: if the user has registered the name in another file that is not a guest either.
         """
-        known = self._for_all.get(meta.name)
         if not is_guest:
-            if known is not None and known != file:
+            earlier = self._for_all.get(meta.name)
+            if earlier is not None and earlier != file:
                 raise PlanError(
                     f"Two files register the benchmark {meta.name!r}.",
-                    where=f"{known} and {file}",
+                    where=f"{earlier} and {file}",
                     hint="Rename one of them.",
                 )
             self._for_all[meta.name] = file
@@ -143,7 +143,7 @@ class _Registered(Mapping[str, BenchmarkMeta]):
         return self._by_name.get(name, {}).get(file)
 
     def by_users(self) -> dict[str, Path]:
-        """What the user has registered in files that are no guests: name → file."""
+        """What the user has registered in files that are not guests: name → file."""
         return dict(self._for_all)
 
     def forget(self, name: str) -> None:
@@ -168,7 +168,7 @@ BENCHMARK_MAPPINGS = _Registered()
 
 
 class Benchmark:
-    """Where data adapters are registered and found."""
+    """Where data adapters are registered and looked up."""
 
     @classmethod
     def register(cls, name: str, dataset_id: str, **kwargs: Any) -> Callable[[C], C]:
@@ -180,7 +180,7 @@ class Benchmark:
             **kwargs: Further fields of ``BenchmarkMeta``.
 
         Raises:
-            PlanError: A field is unknown; or, when the decorator is applied, another file of the user has the name.
+            PlanError: if a field is unknown, or, when it decorates, if another file of the user has the name.
         """
         frame = inspect.currentframe()
         caller = frame.f_back if frame is not None else None
@@ -197,7 +197,7 @@ class Benchmark:
 
         def add(data_adapter: C) -> C:
             meta = BenchmarkMeta(name=name, dataset_id=dataset_id, data_adapter=data_adapter, **kwargs)
-            BENCHMARK_MAPPINGS.add(meta, _place(file), is_guest=is_guest)
+            BENCHMARK_MAPPINGS.add(meta, file.resolve() if file.exists() else file, is_guest=is_guest)
             return data_adapter
 
         return add
@@ -207,21 +207,22 @@ class Benchmark:
         """What is registered under a name.
 
         Raises:
-            PlanError: Nothing is; the nearest names are given.
+            PlanError: if nothing is; the nearest names are given.
         """
-        found = BENCHMARK_MAPPINGS.get(name)
-        if found is None:
-            known = ", ".join(sorted(BENCHMARK_MAPPINGS)) or "none"
+        meta = BENCHMARK_MAPPINGS.get(name)
+        if meta is None:
+            loaded = ", ".join(sorted(BENCHMARK_MAPPINGS)) or "none"
             raise PlanError(
                 f"There is no benchmark {name!r}.",
-                hint=did_you_mean(name, BENCHMARK_MAPPINGS) or f"Loaded benchmarks: {known}.",
+                hint=did_you_mean(name, BENCHMARK_MAPPINGS) or f"Loaded benchmarks: {loaded}.",
             )
-        return found
+        return meta
 
 
 def latest_class(registered: Any) -> Any:
-    """The class that an adapter's name means now. One that is written again further down in the same file, without the
-    decorator, takes the place of the registered one: so the guide's two listings make one file.
+    """The class that an adapter's name means now. A class that the same file defines again further down, without the
+    decorator, replaces the registered one: EvalScope's guide prints one benchmark as two listings, and both pasted into
+    one file make a benchmark.
     """
     module = sys.modules.get(getattr(registered, "__module__", ""))
     name = getattr(registered, "__qualname__", "")
@@ -233,7 +234,3 @@ def latest_class(registered: Any) -> Any:
 def source_text(file: Path) -> str:
     """The text of a file, or of a notebook's cell."""
     return "".join(linecache.getlines(str(file)))
-
-
-def _place(file: Path) -> Path:
-    return file.resolve() if file.exists() else file

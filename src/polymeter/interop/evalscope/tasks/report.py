@@ -16,8 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, ScoreError
 from polymeter.core.guest_context import current_role_client
+from polymeter.core.parts import Text
+from polymeter.core.request import Generate, Message, Request
+from polymeter.core.role_client import RoleClient
+from polymeter.interop.evalscope.tasks.metrics import macro_mean, micro_mean
 from polymeter.interop.evalscope.tasks.report_tables import ReportKey, report_rows
-from polymeter.interop.evalscope.tasks.scores import macro_mean, micro_mean
+from polymeter.judge.prompts import ANALYSIS_PROMPT
 
 if TYPE_CHECKING:
     import pandas
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Category", "Metric", "Report", "ReportGenerator", "ReportKey", "Subset"]
 
 _DIGITS = 4
+_MOST_ANALYSIS_TOKENS = 2048
 
 
 @dataclass
@@ -115,7 +120,7 @@ class Report:
         analysis: What a judge wrote about the report.
 
     Raises:
-        ScoreError: There is no metric.
+        ScoreError: if there is no metric.
     """
 
     name: str = "default_report"
@@ -139,7 +144,7 @@ class Report:
         return asdict(self)
 
     def to_json_str(self) -> str:
-        """The report as JSON, indented; a score that is none is ``null``."""
+        """The report as JSON, indented; a score of NaN is ``null``."""
         return json.dumps(_without_nan(self.to_dict()), indent=4, ensure_ascii=False, allow_nan=False)
 
     def to_json(self, json_file: str | Path) -> None:
@@ -153,7 +158,7 @@ class Report:
         """The report of a dictionary that ``to_dict`` or a JSON file gave; scores are computed again.
 
         Raises:
-            DataError: It is no report.
+            DataError: if it is not a report.
         """
         try:
             return cls(
@@ -173,7 +178,7 @@ class Report:
         """The report of a file that ``to_json`` wrote.
 
         Raises:
-            DataError: The file holds no report.
+            DataError: if the file holds no report.
         """
         try:
             data = json.loads(Path(json_file).read_text(encoding="utf-8"))
@@ -187,7 +192,7 @@ class Report:
         than follow from the subsets.
 
         Raises:
-            DataError: The file holds no report.
+            DataError: if the file holds no report.
         """
         report = cls.from_json(json_file)
         _restore(report, json.loads(Path(json_file).read_text(encoding="utf-8")))
@@ -200,11 +205,9 @@ class Report:
             judge_llm_config: Not used: the run names its judge.
 
         Raises:
-            ScoreError: The judge did not answer.
-            PlanError: The run has no judge.
+            ScoreError: if the judge did not answer.
+            PlanError: if the run has no judge.
         """
-        from polymeter.interop.evalscope.tasks.analysis import analyse
-
         self.analysis = analyse(self, current_role_client())
         return self.analysis
 
@@ -244,7 +247,7 @@ class ReportGenerator:
                 category, a name or a list of levels; a subset that is not in it belongs to ``default``.
 
         Raises:
-            ScoreError: A score is no number, or there is none at all.
+            ScoreError: if a score is not a number, or there is none at all.
         """
         tree: dict[str, dict[tuple[str, ...], list[Subset]]] = {}
         for subset, scores in subset_score_map.items():
@@ -266,6 +269,25 @@ class ReportGenerator:
             dataset_description=data_adapter.description,
             dataset_pretty_name=data_adapter.pretty_name,
         )
+
+
+def analyse(report: Report, role_client: RoleClient) -> str:
+    """A judge's text about a report: for readers, never a score.
+
+    Args:
+        report: What it is about.
+        role_client: Asks the model in the role ``judge``.
+
+    Raises:
+        ScoreError: if the judge did not answer.
+        PlanError: if the run has no judge.
+    """
+    prompt = ANALYSIS_PROMPT.replace("{report}", report.to_json_str())
+    parameters = Generate(max_new_tokens=_MOST_ANALYSIS_TOKENS, temperature=0.0)
+    response = role_client("judge", Request((Message("user", (Text(prompt),)),), parameters))
+    if response.error is not None:
+        raise ScoreError(f"The judge wrote no analysis of {report.name!r}: {response.error.message}")
+    return response.text.strip()
 
 
 def _restore(node: Any, data: Mapping[str, Any]) -> None:

@@ -48,7 +48,9 @@ def report_rows(
 
 
 def get_report_list(reports_path_list: Iterable[str | Path]) -> list[Report]:
-    """The reports in folders and all folders below, by model and benchmark. JSON that is no report is told and left."""
+    """The reports in folders and all folders below, by model and benchmark. JSON that is not a report is
+    skipped with a warning.
+    """
     from polymeter.interop.evalscope.tasks.report import Report
 
     reports = []
@@ -70,7 +72,7 @@ def get_data_frame(
     """The tables of several reports below each other; see ``Report.to_dataframe``.
 
     Raises:
-        PlanError: There are no reports.
+        PlanError: if there are no reports.
     """
     import pandas
 
@@ -86,7 +88,7 @@ def gen_table(
     flatten_categories: bool = True,
     add_overall_metric: bool = False,
 ) -> str:
-    """Reports as one table in a grid of ``+``, ``-`` and ``|``; numbers stand on the right.
+    """Reports as one table in a grid of ``+``, ``-`` and ``|``; numbers are right-aligned.
 
     Args:
         reports_path_list: Folders with reports; read where ``report_list`` is not given.
@@ -96,7 +98,7 @@ def gen_table(
         add_overall_metric: A row ``OVERALL`` after the rows of a metric that has more than one.
 
     Raises:
-        PlanError: There are no reports.
+        PlanError: if there are no reports.
     """
     from tabulate import tabulate
 

@@ -8,12 +8,12 @@ from polymeter.core.systems import same_names
 
 _HERE = "polymeter.interop.lmms_eval"
 _SHIM = f"{_HERE}.shim.lmms_eval"
-_FOREIGN = f"{_HERE}.tasks.foreign"
+_TASK_CODE = f"{_HERE}.tasks"
 _LETTERS = "polymeter.metrics.option_letters"
 _SPEECH = "polymeter.metrics.speech"
 
-_FILTER = same_names(_FOREIGN, "Filter FilterEnsemble")
-_INSTANCE = same_names(_FOREIGN, "Instance")
+_FILTER = same_names(_TASK_CODE, "Filter FilterEnsemble")
+_INSTANCE = same_names(_TASK_CODE, "Instance")
 _SERVERS = same_names(f"{_SHIM}.judge_servers", "AsyncServerInterface ServerInterface")
 _QUESTIONS = same_names(f"{_SHIM}.judge_protocol", "Request Response")
 _CONFIG = same_names(f"{_SHIM}.judge_protocol", "ServerConfig")
@@ -48,19 +48,19 @@ _API: Mapping[str, str | Mapping[str, str]] = {
     "lmms_eval.api.samplers": f"{_SHIM}.samplers",
     "lmms_eval.api.task": {
         **_INSTANCE,
-        **same_names(_FOREIGN, "ConfigurableMessagesTask ConfigurableTask Task TaskConfig"),
+        **same_names(_TASK_CODE, "ConfigurableMessagesTask ConfigurableTask Task TaskConfig"),
     },
     "lmms_eval.filters": {
         **_FILTER,
         **same_names(f"{_SHIM}.filters", "FILTER_REGISTRY build_filter_ensemble get_filter"),
     },
     "lmms_eval.filters.extraction": {
-        **same_names(_FOREIGN, "ExtendedRegexFilter MultiChoiceRegexFilter RegexFilter WhitespaceFilter"),
+        **same_names(_TASK_CODE, "ExtendedRegexFilter MultiChoiceRegexFilter RegexFilter WhitespaceFilter"),
         **same_names(f"{_SHIM}.filters", "SimpleMultiChoiceRegexFilter"),
     },
-    "lmms_eval.filters.selection": same_names(_FOREIGN, "MajorityVoteFilter TakeFirstFilter TakeKFilter"),
+    "lmms_eval.filters.selection": same_names(_TASK_CODE, "MajorityVoteFilter TakeFirstFilter TakeKFilter"),
     "lmms_eval.filters.transformation": {
-        **same_names(_FOREIGN, "Filter LowercaseFilter MapFilter UppercaseFilter"),
+        **same_names(_TASK_CODE, "Filter LowercaseFilter MapFilter UppercaseFilter"),
         **same_names(f"{_SHIM}.filters", "StripThinkingFilter"),
     },
 }

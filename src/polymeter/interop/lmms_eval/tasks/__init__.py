@@ -1,1 +1,47 @@
-"""Placeholder."""
+"""What a task of lmms-eval may be beyond a YAML: a Python class, with requests that it constructs itself.
+
+A task YAML belongs to ``polymeter.formats.task_yaml``; ``class_task`` is attached to it for the key ``class``. The
+names below are what task code subclasses, makes and registers with; ``shim`` gives them their names in ``lmms_eval``.
+"""
+
+from polymeter.formats.task_yaml.registration import register_aggregation, register_filter, register_metric
+from polymeter.interop.lmms_eval.instance import Instance
+from polymeter.interop.lmms_eval.tasks.class_config import TaskConfig
+from polymeter.interop.lmms_eval.tasks.filter_classes import (
+    ExtendedRegexFilter,
+    Filter,
+    FilterEnsemble,
+    LowercaseFilter,
+    MajorityVoteFilter,
+    MapFilter,
+    MultiChoiceRegexFilter,
+    RegexFilter,
+    TakeFirstFilter,
+    TakeKFilter,
+    UppercaseFilter,
+    WhitespaceFilter,
+)
+from polymeter.interop.lmms_eval.tasks.task_classes import ConfigurableMessagesTask, ConfigurableTask, Task
+
+__all__ = [
+    "ConfigurableMessagesTask",
+    "ConfigurableTask",
+    "ExtendedRegexFilter",
+    "Filter",
+    "FilterEnsemble",
+    "Instance",
+    "LowercaseFilter",
+    "MajorityVoteFilter",
+    "MapFilter",
+    "MultiChoiceRegexFilter",
+    "RegexFilter",
+    "TakeFirstFilter",
+    "TakeKFilter",
+    "Task",
+    "TaskConfig",
+    "UppercaseFilter",
+    "WhitespaceFilter",
+    "register_aggregation",
+    "register_filter",
+    "register_metric",
+]

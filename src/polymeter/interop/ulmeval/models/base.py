@@ -19,6 +19,7 @@ from polymeter.formats.table.items import Item, as_items
 from polymeter.guests.contain import seeded
 from polymeter.guests.generators import has_own_generators, torch_seeded
 from polymeter.guests.loggers import guest_logger
+from polymeter.guests.own_classes import own_class
 from polymeter.interop.ulmeval.models.hooks import (
     checked_list,
     own_batch_hook,
@@ -33,6 +34,7 @@ _SEED = 42
 _CHAT_FAILED = "Chat Mode: Failed with all possible conversation turns."
 
 
+@own_class
 class _Prompting:
     """What wrappers of both kinds have: forms of messages, prompts of their own, and images of a benchmark's rows."""
 
@@ -112,6 +114,7 @@ class _Prompting:
         return [{**message, "content": self.preproc_content(message["content"])} for message in messages]
 
 
+@own_class
 class BaseModel(_Prompting):
     """A model in this process. A subclass has ``generate_inner``, or a batch hook under either of its names, or both.
 
@@ -185,6 +188,7 @@ class BaseModel(_Prompting):
         return _CHAT_FAILED
 
 
+@own_class
 class BaseAPI(_Prompting):
     """A model behind an endpoint that the subclass asks itself: its ``generate_inner`` gives ``(code, answer, log)``,
     where the code 0 is success.

@@ -18,18 +18,18 @@ from types import MappingProxyType
 from typing import Any
 
 from polymeter.core.errors import ModelError, PolymeterError, boundary
+from polymeter.guests.own_classes import definer, is_own_class
 
 _LOG = logging.getLogger("polymeter")
 BATCH_HOOKS = ("batch_generate_inner", "batch_generation_inner")
 HOOKS = ("generate_inner", *BATCH_HOOKS)
-_OURS = ("BaseModel", "BaseAPI", "_Prompting")
 _NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 def is_written(cls: type, name: str) -> bool:
-    """Whether a class has a method that is not that of our base classes, nor of a stand-in for them."""
-    owner = next((base for base in cls.__mro__ if name in vars(base)), None)
-    return owner is not None and not (owner.__module__.startswith("polymeter.") and owner.__name__ in _OURS)
+    """Whether a class has a method that is not that of our base classes."""
+    owner = definer(cls, name)
+    return owner is not None and not is_own_class(owner)
 
 
 def own_hook(wrapper: Any, name: str) -> Callable[..., Any] | None:

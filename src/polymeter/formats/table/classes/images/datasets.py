@@ -1,5 +1,5 @@
 """Text-to-image and image editing over a table: ``prompt``, for editing ``image`` or ``image_path``, and columns that
-say how pictures are scored.
+say how images are scored.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from polymeter.core.task import ReduceContext, Result, ScoredRow
 from polymeter.formats.table.base import TextBaseDataset
 from polymeter.formats.table.classes.built_in import BuiltIn, EveryRow
 from polymeter.formats.table.classes.cells import column, count_of, is_empty, number_of, place_of, required
-from polymeter.formats.table.classes.images.pictures import picture_in
 from polymeter.formats.table.classes.images.scoring import (
     CHECKLIST,
     REFERENCE,
@@ -27,12 +26,14 @@ from polymeter.formats.table.classes.images.scoring import (
     by_reference,
     by_scale,
     by_scene,
+    image_of,
     joined,
+    mean_over,
     metrics_of,
     ways,
 )
-from polymeter.formats.table.classes.repeats import mean_over
 from polymeter.formats.table.classes.results import sorted_results
+from polymeter.guests.own_classes import own_class
 from polymeter.judge import ROLE
 from polymeter.metrics import perceptual
 from polymeter.metrics.detectors import check_detector
@@ -42,16 +43,17 @@ _NUMBERS = ("guidance_scale", "strength")
 _MAIN = {SCENE: "correct", REFERENCE: "psnr", CHECKLIST: "checklist"}
 
 
+@own_class
 class GeneratedImages(BuiltIn):
     """What text-to-image and editing have in common. A mix-in of the base classes.
 
     A row is scored by every column of these that it fills: ``scene`` (GenEval's schema, as JSON) gives ``correct``,
-    ``count``, ``colour`` and ``position``; ``reference`` (a picture as base64, or its path) gives ``psnr`` and
+    ``count``, ``colour`` and ``position``; ``reference`` (an image as base64, or its path) gives ``psnr`` and
     ``ssim``, and ``lpips`` where ``--weights lpips=PATH`` names its weights; ``checklist`` (a list of statements)
     gives ``checklist`` and ``checklist_all`` by the run's judge. A row without any of them has a ``judge_score`` from
     0 to 10 where the run has a judge, else no score.
 
-    Several pictures of one prompt are scored one by one, and the row has the mean, as GenEval, WISE and DPG-Bench
+    Several images of one prompt are scored one by one, and the row has the mean, as GenEval, WISE and DPG-Bench
     report; a best-of-n would depend on how many are drawn.
     """
 
@@ -68,7 +70,7 @@ class GeneratedImages(BuiltIn):
         ``num_inference_steps``, ``guidance_scale`` and ``strength``, as far as it has such columns and fills them.
 
         Raises:
-            DataError: A number is none.
+            DataError: if a number is none.
         """
         settings: dict[str, Any] = {}
         negative = column(line, "negative_prompt")
@@ -80,23 +82,23 @@ class GeneratedImages(BuiltIn):
         return {name: value for name, value in settings.items() if value is not None}
 
     def evaluate_sample(self, line: Mapping[str, Any], prediction: Any, **judge_kwargs: Any) -> dict[str, Any]:
-        """Score the pictures of one row; see the class for the metrics.
+        """Score the images of one row; see the class for the metrics.
 
         Args:
             line: The row.
-            prediction: The pictures.
+            prediction: The images.
             **judge_kwargs: Not used: a run's judge is known without them.
 
         Raises:
-            DataError: A scoring column cannot be read.
-            UnscoredError: The judge gave no verdict.
+            DataError: if a scoring column cannot be read.
+            UnscoredError: if the judge gave no verdict.
         """
         images = list(prediction) if isinstance(prediction, (list, tuple)) else [prediction]
         chosen = ways(line, has_judge=has_role(ROLE))
         if not chosen:
             return {"explanation": _why_unscored(line)}
         prompt, inputs = column(line, "prompt"), self._inputs(line)
-        reference = picture_in(line, REFERENCE, self._folders()) if REFERENCE in chosen else None
+        reference = image_of(line, REFERENCE, self._folders()) if REFERENCE in chosen else None
 
         def score(image: Any) -> dict[str, Any]:
             made = {
@@ -107,9 +109,9 @@ class GeneratedImages(BuiltIn):
             }
             return joined([made[way]() for way in chosen])
 
-        found = mean_over(images, score)
-        # The report shows the reference beside the picture.
-        return found if reference is None else {**found, "reference": reference}
+        scores = mean_over(images, score)
+        # The report shows the reference beside the image.
+        return scores if reference is None else {**scores, "reference": reference}
 
     def results(self, rows: Iterable[ScoredRow], context: ReduceContext) -> list[Result]:
         """The metrics over all rows and by ``category``, ``tag`` and the like, without those that no row has. A metric
@@ -130,7 +132,7 @@ class GeneratedImages(BuiltIn):
         """See whether the detector and the weights that are named can be had, before anything is drawn.
 
         Raises:
-            PlanError: They cannot, and rows have scenes or references.
+            PlanError: if they cannot, and rows have scenes or references.
         """
         if REFERENCE in self.data.columns and perceptual.is_placed():
             perceptual.read_perceptual(None)
@@ -148,17 +150,17 @@ class GeneratedImages(BuiltIn):
         return ("Its checklists are gone through only where the run has a judge.",) if CHECKLIST in filled else ()
 
     def _inputs(self, line: Mapping[str, Any]) -> Sequence[str]:
-        """The pictures that the model was given."""
+        """The images that the model was given."""
         return ()
 
     def _folders(self) -> list[Path]:
         """Where paths in cells are looked for."""
-        beside, root = Path(self.data_path).parent if self.data_path else None, getattr(self, "img_root", None)
-        return [Path(place) for place in (beside, root) if place]
+        return [Path(self.data_path).parent] if self.data_path else []
 
 
+@own_class
 class TextToImageDataset(GeneratedImages, TextBaseDataset):
-    """Pictures from prompts."""
+    """Images from prompts."""
 
     TYPE = "T2I"
 
@@ -172,19 +174,20 @@ class TextToImageDataset(GeneratedImages, TextBaseDataset):
         return [{"type": "text", "value": required(row, "prompt")}]
 
 
+@own_class
 class ImageEditingDataset(GeneratedImages, EveryRow):
-    """Pictures changed by a prompt."""
+    """Images changed by a prompt."""
 
     TYPE = "IT2I"
 
     def build_prompt(self, line: Any) -> list[dict[str, str]]:
-        """The pictures of a row, then its prompt, with nothing added.
+        """The images of a row, then its prompt, with nothing added.
 
         Args:
             line: A row, or its position.
 
         Raises:
-            DataError: It has no picture, or no prompt.
+            DataError: if it has no image, or no prompt.
         """
         row = self._row(line)
         images = self.images_of(row)
@@ -194,6 +197,9 @@ class ImageEditingDataset(GeneratedImages, EveryRow):
 
     def _inputs(self, line: Mapping[str, Any]) -> Sequence[str]:
         return [str(path) for path in self.dump_image(line)]
+
+    def _folders(self) -> list[Path]:
+        return [*super()._folders(), Path(self.img_root)]
 
 
 def _why_unscored(line: Mapping[str, Any]) -> str:

@@ -1,15 +1,19 @@
-"""How one generated picture is scored: by whichever of the columns ``scene``, ``reference`` and ``checklist`` a row
+"""How one generated image is scored: by whichever of the columns ``scene``, ``reference`` and ``checklist`` a row
 has, else by a judge's number where the run has a judge.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from polymeter.core.detection import Detector
 from polymeter.core.errors import DataError
+from polymeter.core.parts import Image
+from polymeter.formats.table.cells import image_in
 from polymeter.formats.table.classes.cells import column, is_empty, list_of, place_of
 from polymeter.judge.rubrics import checklist, scale
 from polymeter.metrics import perceptual
@@ -24,6 +28,8 @@ SHAPES = "shapes"
 _METRICS = {REFERENCE: ("psnr", "ssim"), CHECKLIST: ("checklist", "checklist_all"), SCALE: ("judge_score",)}
 EDITING = "How well does the picture carry out the prompt on the input picture, and leave the rest of it as it was?"
 
+_LONGEST_PATH = 1024
+
 Scored = Mapping[str, Any]
 
 
@@ -32,12 +38,12 @@ def by_scene(line: Mapping[str, Any], image: Any, detector: str) -> dict[str, An
 
     Args:
         line: The row; its column ``scene`` holds a scene in GenEval's schema.
-        image: The picture.
+        image: The image.
         detector: Who looks for things; empty: ``shapes``.
 
     Raises:
-        DataError: The scene is of no such schema.
-        PlanError: There is no such detector, or it cannot know what the scene names.
+        DataError: if the scene is of no such schema.
+        PlanError: if there is no such detector, or it cannot know what the scene names.
     """
     scene = _scene(line)
     verdict = check_image(scene, image, _detector(local_name(detector or SHAPES)))
@@ -50,10 +56,10 @@ def by_reference(image: Any, reference: Any) -> dict[str, Any]:
     """``psnr`` in dB, at most 100 so that one exact copy does not make a mean infinite, ``ssim``, and ``lpips`` where
     the run says where its weights are.
 
-    A picture of another size is brought to the reference's first, and the explanation says so.
+    An image of another size is brought to the reference's first, and the explanation says so.
 
     Raises:
-        DataError: A picture cannot be read.
+        DataError: if an image cannot be read.
     """
     values: dict[str, Any] = {"psnr": psnr(image, reference, CEILING_DB), "ssim": ssim(image, reference)}
     said = f"PSNR {values['psnr']:.2f} dB, SSIM {values['ssim']:.4f}"
@@ -65,41 +71,92 @@ def by_reference(image: Any, reference: Any) -> dict[str, Any]:
 
 
 def by_checklist(line: Mapping[str, Any], image: Any, prompt: str, inputs: Sequence[Any]) -> dict[str, Any]:
-    """``checklist``: the share of the row's statements that a judge finds true of the picture; ``checklist_all``: 1
+    """``checklist``: the share of the row's statements that a judge finds true of the image; ``checklist_all``: 1
     where all are.
 
     Raises:
-        UnscoredError: The judge could not be asked, or gave no verdict.
+        UnscoredError: if the judge could not be asked, or gave no verdict.
     """
-    found = checklist(prompt, image, list_of(line, CHECKLIST), input_images=list(inputs))
-    values = {"checklist": found.score, "checklist_all": float(bool(found.passed))}
-    return {**values, "explanation": found.explanation}
+    verdict = checklist(prompt, image, list_of(line, CHECKLIST), input_images=list(inputs))
+    values = {"checklist": verdict.score, "checklist_all": float(bool(verdict.passed))}
+    return {**values, "explanation": verdict.explanation}
 
 
 def by_scale(image: Any, prompt: str, inputs: Sequence[Any]) -> dict[str, Any]:
-    """``judge_score``: a judge's number from 0 to 10 for how well the picture does what the prompt asks.
+    """``judge_score``: a judge's number from 0 to 10 for how well the image does what the prompt asks.
 
     Raises:
-        UnscoredError: The judge could not be asked, or gave no verdict.
+        UnscoredError: if the judge could not be asked, or gave no verdict.
     """
-    found = scale(prompt, image, EDITING, input_images=list(inputs)) if inputs else scale(prompt, image)
-    return {"judge_score": found.score, "explanation": found.explanation}
+    verdict = scale(prompt, image, EDITING, input_images=list(inputs)) if inputs else scale(prompt, image)
+    return {"judge_score": verdict.score, "explanation": verdict.explanation}
 
 
-def joined(found: Sequence[Scored]) -> dict[str, Any]:
+def mean_over(answers: Sequence[Any], score: Callable[[Any], Scored]) -> dict[str, Any]:
+    """The mean of each metric over the answers that have it. Texts are listed, numbered from 1.
+
+    Args:
+        answers: What the model gave for the row.
+        score: One answer → metric → number, and texts such as ``explanation``.
+    """
+    scores = [score(answer) for answer in answers]
+    if len(scores) == 1:
+        return dict(scores[0])
+    whole: dict[str, Any] = {}
+    for name in dict.fromkeys(name for item in scores for name in item):
+        values = [item[name] for item in scores if name in item]
+        if isinstance(values[0], str):
+            texts = (f"{place}: {item[name]}" for place, item in enumerate(scores, 1) if name in item)
+            whole[name] = "\n".join(texts)
+        else:
+            had = [float(value) for value in values if not math.isnan(value)]
+            whole[name] = math.fsum(had) / len(had) if had else math.nan
+    return whole
+
+
+def joined(scores: Sequence[Scored]) -> dict[str, Any]:
     """The values of several ways of scoring, their explanations one after the other."""
-    values = {name: value for item in found for name, value in item.items() if name != "explanation"}
-    return {**values, "explanation": "\n".join(str(item["explanation"]) for item in found)}
+    values = {name: value for item in scores for name, value in item.items() if name != "explanation"}
+    return {**values, "explanation": "\n".join(str(item["explanation"]) for item in scores)}
+
+
+def image_of(line: Mapping[str, Any], name: str, folders: Sequence[Path]) -> Image:
+    """The image in a cell.
+
+    Args:
+        line: The row.
+        name: The column.
+        folders: Where a relative path is looked for, in this order; then the working directory.
+
+    Raises:
+        DataError: if the cell is neither an image in base64 nor the path of a file.
+    """
+    text = column(line, name).strip()
+    if len(text) <= _LONGEST_PATH and not text.startswith("data:"):
+        for folder in (*folders, Path()):
+            path = (folder / text).expanduser()
+            if _is_file(path):
+                return Image(path)
+    try:
+        return Image(image_in(text, line.get("index"), name)[0])
+    except DataError as error:
+        if len(text) > _LONGEST_PATH:
+            raise
+        raise DataError(
+            f"This cell is neither a picture in base64 nor the path of a file: {text[:80]!r}.",
+            where=place_of(line, name),
+            hint="Paths are relative to the table's folder.",
+        ) from error
 
 
 def ways(line: Mapping[str, Any], *, has_judge: bool) -> list[str]:
     """By which columns a row is scored; ``scale`` for a judge's number; nothing where nobody can tell."""
-    found = [name for name in SCORED_BY if not is_empty(line.get(name))]
-    if not found:
+    columns = [name for name in SCORED_BY if not is_empty(line.get(name))]
+    if not columns:
         return [SCALE] if has_judge else []
-    if CHECKLIST in found and not has_judge:
-        found.remove(CHECKLIST)
-    return found
+    if CHECKLIST in columns and not has_judge:
+        columns.remove(CHECKLIST)
+    return columns
 
 
 def metrics_of(line: Scored, *, has_judge: bool) -> tuple[str, ...]:
@@ -131,3 +188,10 @@ def _scene(line: Scored) -> Scene:
 @lru_cache(maxsize=2)
 def _detector(name: str) -> Detector:
     return make_detector(name)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # base64 of a small image is short enough for a path, and too long for a name
+        return False

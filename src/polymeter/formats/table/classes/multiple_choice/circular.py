@@ -65,7 +65,7 @@ def with_rotations(data: pd.DataFrame, letters: Sequence[str]) -> pd.DataFrame:
         letters: The columns that hold options, in order.
 
     Raises:
-        DataError: An index is no whole number.
+        DataError: if an index is no whole number.
     """
     import pandas as pd
 

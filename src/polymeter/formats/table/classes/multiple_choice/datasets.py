@@ -22,6 +22,7 @@ from polymeter.formats.table.classes.multiple_choice.table import HIT, accuracy_
 from polymeter.formats.table.classes.prediction_files import scored, side_file
 from polymeter.formats.table.classes.results import ROTATION, UNPARSED, sorted_results
 from polymeter.formats.table.roots import file_stem
+from polymeter.guests.own_classes import own_class
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,6 +32,7 @@ _OTHER = "Other Answers"
 _INSTRUCTION = "Please select the correct answer from the options above. \n"
 
 
+@own_class
 class MultipleChoice(BuiltIn):
     """What multiple choice is, whether or not it comes with images. A mix-in of the base classes.
 
@@ -57,7 +59,7 @@ class MultipleChoice(BuiltIn):
         """The rows of circular evaluation: each question followed by its rotations, unless the table has them.
 
         Raises:
-            DataError: An index is no whole number.
+            DataError: if an index is no whole number.
         """
         if circular.has_rotations(data):
             return data
@@ -78,19 +80,19 @@ class MultipleChoice(BuiltIn):
         """Score the answer to one row; see the class for the metrics.
 
         Raises:
-            DataError: The row's ``answer`` is none of its options.
-            UnscoredError: The judge gave no verdict.
+            DataError: if the row's ``answer`` is none of its options.
+            UnscoredError: if the judge gave no verdict.
         """
-        gold = gold_of(line)
-        reading = _read(line, str(prediction), is_judged=gold is not None and may_ask(judge_kwargs))
-        if gold is None:
+        reference = gold_of(line)
+        reading = _read(line, str(prediction), is_judged=reference is not None and may_ask(judge_kwargs))
+        if reference is None:
             return {"answer": reading.option or "", "explanation": "This row has no 'answer' to compare with."}
-        hit = float(reading.option == gold)
+        hit = float(reading.option == reference)
         values = {ROTATION: hit} if self._is_circular else {}
         if not self._is_circular or circular.is_original(line):
             values[ACC] = hit
         values[UNPARSED] = float(reading.how == "none")
-        return {**values, "answer": reading.option or "", "explanation": _explained(reading, gold)}
+        return {**values, "answer": reading.option or "", "explanation": _explained(reading, reference)}
 
     def results(self, rows: Iterable[ScoredRow], context: ReduceContext) -> list[Result]:
         """The metrics over all questions and by ``split``, ``l2-category`` and ``category``."""
@@ -116,8 +118,8 @@ class MultipleChoice(BuiltIn):
                 read at a time.
 
         Raises:
-            DataError: The file holds no predictions.
-            PlanError: A judge is named, and none is there.
+            DataError: if the file holds no predictions.
+            PlanError: if a judge is named, and none is there.
         """
         from polymeter.data.formats import dump
 
@@ -141,18 +143,22 @@ class MultipleChoice(BuiltIn):
         return bool(known[1])
 
 
+@own_class
 class ImageMCQDataset(MultipleChoice, ImageBaseDataset):
     """Multiple choice over images."""
 
 
+@own_class
 class TextMCQDataset(MultipleChoice, TextBaseDataset):
     """Multiple choice without images."""
 
 
+@own_class
 class CustomMCQDataset(ImageMCQDataset, EveryRow):
     """Multiple choice over images, of a table without a URL."""
 
 
+@own_class
 class CustomTextMCQDataset(TextMCQDataset):
     """Multiple choice without images, of a table without a URL."""
 
@@ -201,7 +207,7 @@ def gold_of(line: Mapping[str, Any]) -> str | None:
     options, ``None`` for one without an answer.
 
     Raises:
-        DataError: It is neither.
+        DataError: if it is neither.
     """
     if is_empty(line.get("answer")):
         return None
@@ -220,8 +226,8 @@ def gold_of(line: Mapping[str, Any]) -> str | None:
 
 
 def _read(line: Mapping[str, Any], answer: str, *, is_judged: bool) -> Reading:
-    """Read an answer. A row without options is an open question among multiple choice, as MMMU has some: its gold
-    answer and all others are then what the answer is held against, but it cannot name them by letter.
+    """Read an answer. A row without options is an open question among multiple choice, as MMMU has some: its
+    right answer and all others are then what the answer is held against, but it cannot name them by letter.
     """
     options = options_of(line)
     choices = options or {"A": column(line, "answer"), "B": _OTHER}
@@ -229,10 +235,10 @@ def _read(line: Mapping[str, Any], answer: str, *, is_judged: bool) -> Reading:
     return read_choice(answer, choices, question, is_judged=is_judged, by_letter=bool(options))
 
 
-def _explained(reading: Reading, gold: str) -> str:
+def _explained(reading: Reading, reference: str) -> str:
     if reading.how == "none":
-        return f"how read: none (the answer names no option by the rules, and no judge read it); right: {gold}"
-    return f"how read: {reading.how}; chosen: {reading.option or 'no option'}; right: {gold}"
+        return f"how read: none (the answer names no option by the rules, and no judge read it); right: {reference}"
+    return f"how read: {reading.how}; chosen: {reading.option or 'no option'}; right: {reference}"
 
 
 def _circular_table(data: pd.DataFrame) -> pd.DataFrame:

@@ -57,7 +57,7 @@ def may_ask(judge_kwargs: Mapping[str, Any]) -> bool:
         judge_kwargs: What ``evaluate`` was given: ``model`` names a judge, ``exact_matching`` forbids one.
 
     Raises:
-        PlanError: A judge is named, and none is there.
+        PlanError: if a judge is named, and none is there.
     """
     named = judge_kwargs.get("model")
     if named == EXACT_MATCHING:
@@ -84,7 +84,7 @@ def read_choice(
         by_letter: Whether the letters were shown, so that an answer may name an option by its letter.
 
     Raises:
-        UnscoredError: The judge could not be asked, or three answers of it were no verdict.
+        UnscoredError: if the judge could not be asked, or three answers of it were no verdict.
     """
     found = can_infer(answer, choices) if by_letter else can_infer_text(answer, choices)
     if found:
@@ -104,7 +104,7 @@ def ask_judge(answer: str, choices: Mapping[str, Any], question: str) -> str | N
     time at a higher temperature, while it says something that is no verdict.
 
     Raises:
-        UnscoredError: It could not be asked, or never gave a verdict.
+        UnscoredError: if it could not be asked, or never gave a verdict.
     """
     asked = with_options(question, choices)
     for number in range(_TRIES):

@@ -13,7 +13,7 @@ from typing import Any
 
 from polymeter.formats.task_yaml.filters import strip_thinking
 from polymeter.formats.task_yaml.reasoning import parse_tags, strip_reasoning
-from polymeter.interop.lmms_eval.tasks.foreign import (
+from polymeter.interop.lmms_eval.tasks import (
     ExtendedRegexFilter,
     Filter,
     FilterEnsemble,

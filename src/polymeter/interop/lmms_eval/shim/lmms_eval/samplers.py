@@ -1,6 +1,6 @@
 """``lmms_eval.api.samplers``: for code that writes its few-shot examples itself.
 
-Tasks in YAML get theirs from ``formats.task_yaml.fewshot``, which draws by sample and not by the order of asking.
+Tasks in YAML get theirs from ``formats.task_yaml.prompt``, which draws by sample and not by the order of asking.
 """
 
 from __future__ import annotations

@@ -1,0 +1,124 @@
+"""Rows as requests: the dataset's prompt or the model's own, with the settings for drawing that a row brings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from polymeter.core.errors import DataError
+from polymeter.core.generation import image_parameters, text_parameters
+from polymeter.core.parts import Text
+from polymeter.core.request import Generate, GenerateImage, Message, Origin, OwnPrompt, Request, RequestKind
+from polymeter.core.secrets import hide_secrets
+from polymeter.core.sources import is_elsewhere
+from polymeter.core.task import RolloutSteps, Sample
+from polymeter.data.fetch import fetched_image
+from polymeter.formats.table.dataset import Dataset
+from polymeter.formats.table.items import Item, as_items, as_messages
+from polymeter.formats.table.roots import fetched_root, is_offline_here
+
+_TOKENS, _TOKENS_OF_ENDPOINTS = 512, 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Prompting:
+    """How rows of one dataset become requests.
+
+    Attributes:
+        dataset: The dataset.
+        parameters: What is asked for, without seeds.
+        system_prompt: The run's own; put before a prompt that has none.
+        has_own_prompts: Whether the model may have prompts of its own.
+    """
+
+    dataset: Dataset
+    parameters: Generate | GenerateImage
+    system_prompt: str = ""
+    has_own_prompts: bool = False
+
+
+def parameters_for(
+    kind: RequestKind, settings: Any, *, n_images: int, n: int | None, is_endpoint: bool
+) -> Generate | GenerateImage:
+    """What the requests of a dataset ask for, without seeds.
+
+    Args:
+        kind: ``generate`` or ``generate_image``.
+        settings: The plan's generation settings; they win.
+        n_images: How many images the benchmark wants for each prompt.
+        n: How many answers of either kind the run wants instead; ``None``: it does not say.
+        is_endpoint: Whether an endpoint answers, which may think before it does.
+    """
+    if kind == "generate_image":
+        return image_parameters(settings, n or n_images)
+    usual = {"max_new_tokens": _TOKENS_OF_ENDPOINTS if is_endpoint else _TOKENS, "do_sample": False}
+    return text_parameters(settings, usual | ({"n": n} if n else {}))
+
+
+def ask_about(prompting: Prompting, line: Any, sample: Sample, seeds: Sequence[int]) -> RolloutSteps:
+    """Ask about one row, in one step; a model that may have its own prompt is asked for it first."""
+    name = prompting.dataset.name
+    own = (yield OwnPrompt(_origin(name, (), sample))).messages if prompting.has_own_prompts else None
+    messages = messages_about(prompting, line) if own is None else _with_system(prompting, own)
+    parameters = replace(_parameters_about(prompting, line), seeds=tuple(seeds))
+    yield Request(messages, parameters, _origin(name, messages, sample))
+
+
+def messages_about(prompting: Prompting, line: Any) -> tuple[Message, ...]:
+    """The dataset's prompt for a row.
+
+    Raises:
+        DataError: if the prompt is of no form that messages have.
+    """
+    dataset = prompting.dataset
+    prompt = dataset.build_prompt(line)
+    if prompt is None:
+        raise DataError(
+            f"build_prompt of {dataset.class_name} returned nothing.",
+            hint="It must return a list of {'type': …, 'value': …}.",
+        )
+    is_made = isinstance(prompt, (list, tuple)) and prompt and isinstance(prompt[0], Message)
+    items = () if is_made else as_items(prompt)
+    return _with_system(
+        prompting, tuple(prompt) if is_made else as_messages(_reachable(item, dataset.name) for item in items)
+    )
+
+
+def _with_system(prompting: Prompting, made: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Messages behind the run's own system prompt, where they have none."""
+    needs_system = prompting.system_prompt and not any(message.role == "system" for message in made)
+    return (Message("system", (Text(prompting.system_prompt),)), *made) if needs_system else made
+
+
+def _parameters_about(prompting: Prompting, line: Any) -> Generate | GenerateImage:
+    """The settings for one row: the dataset may have some for it, the run's win over them."""
+    parameters, settings = prompting.parameters, prompting.dataset.generation_settings
+    if not isinstance(parameters, GenerateImage) or settings is None:
+        return parameters
+    own = image_parameters(settings(line))
+    return replace(parameters, size=parameters.size or own.size, extra={**own.extra, **parameters.extra})
+
+
+def _origin(name: str, messages: Sequence[Message], sample: Sample) -> Origin:
+    parts = [part for message in messages if message.role == "user" for part in message.parts]
+    text = "\n".join(part.text for part in parts if isinstance(part, Text))
+    metadata = {"task": name, "dataset": name, "doc_id": sample.index, "index": sample.id, "prompt": text}
+    return Origin(name, sample.id, "", sample.index, metadata=metadata)
+
+
+def _reachable(item: Item, name: str) -> Item:
+    """An item whose image is a file of this machine; one that lies elsewhere is fetched when it is first needed."""
+    if item["type"] != "image" or not is_elsewhere(item["value"]):
+        return item
+    return {**item, "value": partial(_fetched, item["value"], name)}
+
+
+def _fetched(url: str, name: str) -> Path:
+    try:
+        return fetched_image(url, fetched_root(name), is_offline=is_offline_here())
+    except DataError as error:
+        what = f"The image {hide_secrets(url)} cannot be had: {error.what}"
+        raise DataError(what, where=error.where, hint=error.hint) from error

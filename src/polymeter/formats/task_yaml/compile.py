@@ -1,0 +1,163 @@
+"""Compiling a task: its code is loaded, its parts are put together for a model, and a first row is tried."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from polymeter.core.errors import DataError, PlanError, PolymeterError, ScoreError
+from polymeter.core.format import OpenContext
+from polymeter.core.identity import fingerprint
+from polymeter.core.model import ModelTraits
+from polymeter.core.parts import Modality
+from polymeter.core.request import RequestKind
+from polymeter.core.task import Needs, Sample, Task, TaskSpec
+from polymeter.formats.task_yaml import image_targets
+from polymeter.formats.task_yaml.extensions import class_task
+from polymeter.formats.task_yaml.generation import compile_generation
+from polymeter.formats.task_yaml.image_targets import IMAGES
+from polymeter.formats.task_yaml.images import compile_images
+from polymeter.formats.task_yaml.likelihoods import compile_choices, compile_likelihood
+from polymeter.formats.task_yaml.load import config_of, field_locator
+from polymeter.formats.task_yaml.metrics import shadowed_names
+from polymeter.formats.task_yaml.output_types import CompileOutput, Provenance, Setup
+from polymeter.formats.task_yaml.parts import Parts, check_fields, check_images, yaml_parts
+from polymeter.formats.task_yaml.prompt import Prompt, make_prompt
+from polymeter.formats.task_yaml.registration import code_files
+from polymeter.formats.task_yaml.rounds import AGENTIC, MULTI_ROUND, check_rounds, compile_agentic, compile_multi_round
+from polymeter.formats.task_yaml.rows import RowSamples, full_row
+from polymeter.formats.task_yaml.settings import config_for_run, keep_answers, read_run_options, traits_for_run
+from polymeter.formats.task_yaml.task_code import load_task_code
+from polymeter.formats.task_yaml.visual_cot import VISUAL_COT, can_draw, compile_visual_cot
+from polymeter.guests import contained
+
+_LIKELIHOODS = ("multiple_choice", "loglikelihood")
+_OUTPUT_TYPES: Mapping[str, CompileOutput] = {
+    "generate_until": compile_generation,
+    "multiple_choice": compile_choices,
+    "loglikelihood": compile_likelihood,
+    MULTI_ROUND: compile_multi_round,
+    AGENTIC: compile_agentic,
+    VISUAL_COT: compile_visual_cot,
+    IMAGES: compile_images,
+}
+_MOST_TRIES = 3
+
+
+def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
+    """The task for a model with these traits. Runs its authors' code.
+
+    Raises:
+        PlanError: if its code cannot be loaded, a package is missing, or its settings make no sense.
+        DataError: if its dataset is missing, empty, or lacks a column.
+    """
+    # What the file says, as this run wants it. Mistakes that show without running code come first.
+    options = read_run_options(context.options)
+    config, traits = config_for_run(config_of(spec), options), traits_for_run(traits, options)
+    prompt_key = context.prompt_key or traits.family
+    locate = field_locator(spec)
+    check_fields(config, locate)
+    check_images(config, context, locate)
+
+    # What it is made of. From here on the author's code runs; a class may change its own configuration.
+    read = yaml_parts if config.class_ is None else class_task(config, locate)
+    is_guest = load_task_code(spec)
+    parts = read(spec, config, context, prompt_key, locate)
+    config = parts.config
+    check_images(config, context, locate)
+    check_rounds(parts)
+
+    # How it asks, tried on a row so that a mistake shows before anything is spent.
+    split = config.eval_split or ""
+    samples = RowSamples(spec.name, parts.rows.measured, config.cluster_key)
+    prompt = make_prompt(parts, spec, traits, context)
+    with contained():
+        modalities = _try_prompt(samples, prompt, parts)
+    metadata = {"task": spec.name, "split": split, "repeats": config.repeats, **config.metadata}
+    setup = Setup(
+        spec=spec,
+        parts=parts,
+        samples=samples,
+        prompt=prompt,
+        provenance=Provenance(spec.name, split, metadata, context.seed),
+        scorer=keep_answers if options.predict_only else parts.scorer,
+        traits=traits,
+        prompt_key=prompt_key,
+        plan_settings=context.generation,
+    )
+    functions = _compile_output(parts)(setup)
+
+    return Task(
+        spec=spec,
+        needs=Needs(_requests(config.output_type, traits), modalities, are_prompts_unknown=traits.has_own_prompts),
+        samples=samples,
+        rollout=functions.rollout,
+        score=functions.score,
+        reduce=functions.reduce,
+        row_functions=prompt.row_functions(samples),
+        parameters=functions.parameters,
+        fingerprint=f"{parts.rows.measured.fingerprint}:{config.eval_split}",
+        score_digest=_score_digest(spec, parts),
+        is_guest=is_guest,
+        is_thread_safe=config.metadata.get("thread_safe") is True,
+        batch_size=config.own_batch_size,
+        num_fewshot=int(config.metadata.get("num_fewshot", parts.n_fewshot)),
+        notes=(*shadowed_names(config, code_files(spec)), *image_targets.notes(config.task, parts.metrics)),
+    )
+
+
+def _compile_output(parts: Parts) -> CompileOutput:
+    # Images are asked for in one way only, so a class that constructs other requests has no say there.
+    if parts.compile_output is None or parts.config.output_type == IMAGES:
+        return _OUTPUT_TYPES[parts.config.output_type]
+    return parts.compile_output
+
+
+def _requests(output_type: str, traits: ModelTraits) -> frozenset[RequestKind]:
+    """The kinds of request that a model must answer."""
+    if output_type == VISUAL_COT and can_draw(traits):
+        return frozenset({"generate", "generate_image"})
+    if output_type == IMAGES:
+        return frozenset({"generate_image"})
+    return frozenset({"loglikelihood"}) if output_type in _LIKELIHOODS else frozenset({"generate"})
+
+
+def _try_prompt(samples: RowSamples, prompt: Prompt, parts: Parts) -> frozenset[Modality]:
+    """Try the task's forms on a row; what a model must take.
+
+    One odd row stops nothing: further ones are tried, and only when all fail the first failure is raised.
+    """
+    first_error: PolymeterError | None = None
+    n = len(samples)
+    for index in dict.fromkeys(round(i * (n - 1) / (_MOST_TRIES - 1)) for i in range(_MOST_TRIES)):
+        sample: Sample = samples[index]
+        try:
+            row = prompt.row(sample)
+            if parts.config.output_type == IMAGES:
+                _try_image_targets(sample, parts)
+            else:
+                parts.target(row)
+            if parts.choices is not None:
+                parts.choices(row)
+            prompt.messages(sample)
+            return prompt.modalities(sample)
+        except (DataError, ScoreError) as error:
+            first_error = first_error or error
+    assert first_error is not None
+    raise PlanError(first_error.what, where=first_error.where, hint=first_error.hint) from first_error
+
+
+def _try_image_targets(sample: Sample, parts: Parts) -> None:
+    # Reading targets opens images, so it is done only where a metric compares with them.
+    compared = [metric for metric in parts.metrics if parts.scorer is None or metric.of_sets is not None]
+    if any(metric.reference is not None for metric in compared):
+        targets = parts.target(full_row(sample))
+        image_targets.check_targets(compared, targets, parts.config.task, parts.binding.where)
+
+
+def _score_digest(spec: TaskSpec, parts: Parts) -> str:
+    versions = [
+        (metric.name, metric.version, metric.aggregation.name if metric.aggregation else "") for metric in parts.metrics
+    ]
+    binding = parts.binding
+    # Targets and choices are made with the model-specific blocks, so those count as well.
+    return fingerprint([spec.source_hash, versions, repr(binding.target_kwargs), repr(binding.prompt_kwargs)])

@@ -1,0 +1,59 @@
+"""Where a system can add to this format what its YAML alone cannot say.
+
+``task_yaml.class_task``, a ``ClassTask``: reads a YAML whose ``class`` names a Python class, and gives the parts that
+the class's methods make. Where that class constructs its own requests, ``Parts.compile_output`` takes the place of the
+output type.
+
+A system attaches code to an extension point in ``System.extensions``; see ``core.systems``.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, cast
+
+from polymeter.core.errors import PlanError
+from polymeter.core.format import OpenContext
+from polymeter.core.systems import extension
+from polymeter.core.task import TaskSpec
+from polymeter.formats.task_yaml.config import TaskConfig
+from polymeter.formats.task_yaml.parts import Locate, Parts
+
+CLASS_TASK = "task_yaml.class_task"
+
+
+class ClassTask(Protocol):
+    """From a YAML with ``class`` to the parts of its task."""
+
+    def __call__(
+        self, spec: TaskSpec, config: TaskConfig, context: OpenContext, prompt_key: str, locate: Locate, /
+    ) -> Parts:
+        """The parts of the task.
+
+        Args:
+            spec: The task; ``spec.config["class"]`` names its code.
+            config: Its typed configuration, as this run wants it.
+            context: What the run tells the task.
+            prompt_key: Which model-specific blocks count.
+            locate: Gives ``file:line`` of a field.
+
+        Raises:
+            PlanError: if the class cannot be made, or says too little.
+            DataError: if its rows are missing or empty.
+        """
+
+
+def class_task(config: TaskConfig, locate: Locate) -> ClassTask:
+    """The code that reads tasks with ``class``.
+
+    Raises:
+        PlanError: if no system brings such code.
+    """
+    code = extension(CLASS_TASK)
+    if code is None:
+        raise PlanError(
+            f"Task {config.task!r} is a Python class, which this installation cannot read.",
+            where=locate("class"),
+            hint="Install the system that its author wrote it for (lmms-eval's comes with Polymeter), or write the "
+            "task with the fields of a YAML.",
+        )
+    return cast(ClassTask, code)

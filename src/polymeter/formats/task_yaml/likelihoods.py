@@ -1,0 +1,166 @@
+"""``multiple_choice`` and ``loglikelihood``: how likely a model finds the choices of a question, or one text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from polymeter.core.errors import ScoreError
+from polymeter.core.parts import Text
+from polymeter.core.request import ChoiceLogprob, Loglikelihood, Message, Request
+from polymeter.core.task import Rollout, RolloutSteps, Sample, Score
+from polymeter.formats.task_yaml.choices import choice_values, likelihood_values
+from polymeter.formats.task_yaml.forms import Form
+from polymeter.formats.task_yaml.metrics import BoundMetric
+from polymeter.formats.task_yaml.output_types import Provenance, Setup, TaskFunctions
+from polymeter.formats.task_yaml.prompt import Prompt
+from polymeter.formats.task_yaml.reduction import NO_FILTER, reduction
+from polymeter.formats.task_yaml.rows import full_row
+from polymeter.formats.task_yaml.scoring import Scorer, as_text
+
+
+@dataclass(frozen=True, slots=True)
+class _Likelihoods:
+    """A task of likelihoods.
+
+    Attributes:
+        prompt: Builds its messages.
+        provenance: Where its requests come from.
+        text: ``doc_to_text``; where it gives an index, every choice is a context of its own.
+        target: ``doc_to_target``.
+        delimiter: Stands between a context and what is measured after it.
+        metrics: Its metrics.
+    """
+
+    prompt: Prompt
+    provenance: Provenance
+    text: Form
+    target: Form
+    delimiter: str
+    metrics: tuple[BoundMetric, ...]
+
+
+def compile_choices(setup: Setup) -> TaskFunctions:
+    """The functions of a task that compares the likelihood of choices, or of contexts."""
+    choices = setup.parts.choices
+    if choices is None:  # a class may call itself multiple choice and give none
+        return compile_likelihood(setup)
+    task = _likelihoods(setup)
+    return _functions(setup, partial(_ask_choices, task, choices), partial(_score_choices, task, choices))
+
+
+def compile_likelihood(setup: Setup) -> TaskFunctions:
+    """The functions of a task that measures the likelihood of one text."""
+    task = _likelihoods(setup)
+    return _functions(setup, partial(_ask_likelihood, task), partial(_score_likelihood, task))
+
+
+def _likelihoods(setup: Setup) -> _Likelihoods:
+    parts = setup.parts
+    return _Likelihoods(
+        setup.prompt, setup.provenance, parts.text, parts.target, parts.config.target_delimiter, parts.metrics
+    )
+
+
+def _functions(
+    setup: Setup, rollout: Callable[[Sample], RolloutSteps], score: Callable[[Sample, Rollout], Score]
+) -> TaskFunctions:
+    if setup.scorer is not None:
+        score = partial(_score_by_task, setup, setup.scorer)
+    return TaskFunctions(rollout, score, reduction(setup), (Loglikelihood(()),))
+
+
+def _ask_choices(task: _Likelihoods, choices_of: Form, sample: Sample) -> RolloutSteps:
+    """One request with all choices; a tuple where there is a context for each, or none at all as well."""
+    origin = task.provenance.origin(sample, {})
+    row = task.prompt.row(sample)
+    choices = choices_of(row)
+    if type(task.text(row)) is int:
+        before = task.prompt.before(sample)
+        target = Loglikelihood((task.delimiter + str(task.target(row)),))
+        yield tuple([Request(task.prompt.of_text(sample, before + choice), target, origin) for choice in choices])
+        return
+    continuations = Loglikelihood(tuple([task.delimiter + choice for choice in choices]))
+    request = Request((yield from task.prompt.asked(sample, origin)), continuations, origin)
+    if not _is_mutual(task):
+        yield request
+        return
+    # Mutual information is measured against the bare choices: no context, no media, no delimiter.
+    empty = Request((Message("user", (Text(""),)),), Loglikelihood(tuple(choices)), origin)
+    yield (request, empty)
+
+
+def _score_choices(task: _Likelihoods, choices_of: Form, sample: Sample, rollout: Rollout) -> Score:
+    row = task.prompt.row(sample)
+    lists = _logprobs(rollout)
+    choices = choices_of(row)
+    target = task.target(row)
+    text = task.text(row)
+    if type(text) is int:
+        # A context per choice: which one makes the target likeliest. The right one is the index in doc_to_text.
+        target, lists = text, [tuple([item for logprobs in lists for item in logprobs])]
+    given = _checked(task, lists[0] if lists else (), len(choices), sample)
+    unconditional = _checked(task, lists[1], len(choices), sample) if _is_mutual(task) and len(lists) > 1 else None
+    values, taken = choice_values(task.metrics, target, choices, given, unconditional, row)
+    reference = choices[target] if type(target) is int and 0 <= target < len(choices) else as_text(target)
+    return _scored(values, reference, choices[taken])
+
+
+def _ask_likelihood(task: _Likelihoods, sample: Sample) -> RolloutSteps:
+    origin = task.provenance.origin(sample, {})
+    row = task.prompt.row(sample)
+    messages = yield from task.prompt.asked(sample, origin)
+    yield Request(messages, Loglikelihood((_continuation(task, row),)), origin)
+
+
+def _score_likelihood(task: _Likelihoods, sample: Sample, rollout: Rollout) -> Score:
+    row = task.prompt.row(sample)
+    lists = _logprobs(rollout)
+    text = _continuation(task, row)
+    given = _checked(task, lists[0] if lists else (), 1, sample)[0]
+    return _scored(likelihood_values(task.metrics, text, given, row), text, str(given.logprob))
+
+
+def _score_by_task(setup: Setup, scorer: Scorer, sample: Sample, rollout: Rollout) -> Score:
+    """The task's own ``process_results``: it gets ``(logprob, is_greedy)`` pairs."""
+    parts = setup.parts
+    pairs = [
+        (item.logprob, item.is_greedy)
+        for response in rollout.responses
+        for output in response.outputs
+        for item in output.logprobs
+    ]
+    doc = full_row(sample) if parts.config.process_results_use_image else sample.doc
+    given = scorer(doc, pairs)
+    names = {metric.name for metric in parts.metrics}
+    values = {(name, NO_FILTER): value for name, value in given.items() if name in names}
+    log = {name: value for name, value in given.items() if name not in names}
+    return Score(values, as_text(parts.target(sample.doc)), None, None, log)
+
+
+def _is_mutual(task: _Likelihoods) -> bool:
+    return any(metric.name == "acc_mutual_info" for metric in task.metrics)
+
+
+def _continuation(task: _Likelihoods, row: Any) -> str:
+    target = task.target(row)
+    return target if isinstance(target, str) else str(target)
+
+
+def _logprobs(rollout: Rollout) -> list[tuple[ChoiceLogprob, ...]]:
+    return [response.outputs[0].logprobs if response.outputs else () for response in rollout.responses]
+
+
+def _checked(task: _Likelihoods, given: Sequence[ChoiceLogprob], n: int, sample: Sample) -> Sequence[ChoiceLogprob]:
+    if len(given) != n:
+        raise ScoreError(
+            f"The model gave {len(given)} log-probabilities for {n} continuations.",
+            where=f"{task.provenance.task} {sample.id}",
+        )
+    return given
+
+
+def _scored(values: Mapping[str, Any], target: str | None, answer: str) -> Score:
+    return Score({(metric, NO_FILTER): value for metric, value in values.items()}, target, answer)

@@ -1,0 +1,102 @@
+"""What an output type gets, and what it compiles to.
+
+An output type is a function from a ``Setup`` to ``TaskFunctions``. They stand in ``generation``, ``likelihoods``,
+``rounds``, ``visual_cot`` and ``images``; ``compile`` chooses one and puts the task together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from polymeter.core.identity import seed_for
+from polymeter.core.model import ModelTraits
+from polymeter.core.request import Origin, Parameters, Protocol
+from polymeter.core.task import ReduceContext, Result, Rollout, RolloutSteps, Sample, Score, ScoredRow, TaskSpec
+
+if TYPE_CHECKING:
+    from polymeter.formats.task_yaml.parts import Parts
+    from polymeter.formats.task_yaml.prompt import Prompt
+    from polymeter.formats.task_yaml.rows import RowSamples
+    from polymeter.formats.task_yaml.scoring import Scorer
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where the requests of a task come from, and the seeds that follow from it.
+
+    Attributes:
+        task: Name of the task.
+        split: The split that is measured.
+        metadata: What the task says of itself.
+        run_seed: The run's seed.
+    """
+
+    task: str
+    split: str
+    metadata: Mapping[str, Any]
+    run_seed: int
+
+    def origin(self, sample: Sample, generation_kwargs: Mapping[str, Any], protocol: Protocol = "single") -> Origin:
+        """The origin of a request.
+
+        Args:
+            sample: The sample that it asks about.
+            generation_kwargs: Its settings as foreign models see them.
+            protocol: Who drives the rounds, and how.
+        """
+        metadata = {**self.metadata, "doc_id": sample.index}
+        return Origin(self.task, sample.id, self.split, sample.index, protocol, generation_kwargs, metadata)
+
+    def seed(self, sample: Sample, number: int, label: str = "") -> int:
+        """The seed of one answer.
+
+        Args:
+            sample: The sample that is asked about.
+            number: Which of its answers.
+            label: Tells the requests of one answer apart. The first one has none, so that it draws what the only
+                request of a simpler task would.
+        """
+        more = (label,) if label else ()
+        return seed_for(self.run_seed, self.task, sample.id, number, *more)
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """A task together with the model and the run that it is compiled for.
+
+    Attributes:
+        spec: The task.
+        parts: What it is made of.
+        samples: Its samples.
+        prompt: Builds its messages.
+        provenance: Where its requests come from.
+        scorer: Its own way of scoring, or the run's; ``None``: by its metrics.
+        traits: The model.
+        prompt_key: Which model-specific blocks count.
+        plan_settings: Generation settings of the plan; they win over the task's.
+    """
+
+    spec: TaskSpec
+    parts: Parts
+    samples: RowSamples
+    prompt: Prompt
+    provenance: Provenance
+    scorer: Scorer | None
+    traits: ModelTraits
+    prompt_key: str
+    plan_settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFunctions:
+    """The fields of ``core.task.Task`` that depend on the output type."""
+
+    rollout: Callable[[Sample], RolloutSteps]
+    score: Callable[[Sample, Rollout], Score]
+    reduce: Callable[[Iterable[ScoredRow], ReduceContext], list[Result]]
+    parameters: tuple[Parameters, ...]
+
+
+CompileOutput = Callable[[Setup], TaskFunctions]

@@ -1,0 +1,133 @@
+"""Generation settings: from what a task's author wrote to the parameters of a request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from polymeter.core.errors import PlanError
+from polymeter.core.generation import image_parameters
+from polymeter.core.request import Generate, GenerateImage
+
+_ALIASES = {
+    "max_gen_toks": "max_new_tokens",
+    "max_tokens": "max_new_tokens",
+    "stop": "until",
+    "stop_sequences": "until",
+}
+_FOR_THE_TASK = ("max_agentic_steps", "visual_cot")  # say how the task is played, not how a model generates
+INJECTED_STOP = ("\n\n",)
+
+
+@dataclass(frozen=True, slots=True)
+class TextSettings:
+    """The settings of one task that asks one model for text.
+
+    Attributes:
+        raw: The arguments as the author wrote them, with the format's injected defaults: what foreign models see.
+        parameters: The parameters that they mean, without seeds.
+    """
+
+    raw: Mapping[str, Any]
+    parameters: Generate
+
+    def with_seed(self, seed: int) -> Generate:
+        """The parameters of one request."""
+        plain = self.parameters
+        return Generate(plain.max_new_tokens, plain.temperature, plain.top_p, plain.stop, 1, (seed,), plain.extra)
+
+
+@dataclass(frozen=True, slots=True)
+class ImageSettings:
+    """The settings of one task that asks for images.
+
+    Attributes:
+        raw: The arguments as they were written.
+        parameters: The parameters that they mean, without seeds.
+    """
+
+    raw: Mapping[str, Any]
+    parameters: GenerateImage
+
+    def with_seeds(self, *seeds: int) -> GenerateImage:
+        """The parameters of one request, with a seed for each image."""
+        return replace(self.parameters, seeds=seeds)
+
+
+def image_settings(
+    written: Mapping[str, Any] | None, model_block: Mapping[str, Any], plan: Mapping[str, Any], where: str
+) -> ImageSettings:
+    """Merge the settings of a task that asks for images: the task's, those for the model, those of the plan, later
+    ones winning. ``core.generation`` knows their names.
+
+    Raises:
+        PlanError: if a setting is not of its type.
+    """
+    own = {**(written or {}), **model_block}
+    # Read once without the plan's, so that a mistake of the author is reported with its place in the file.
+    try:
+        image_parameters(own)
+    except PlanError as error:
+        raise PlanError(error.what, where=where, hint=error.hint) from None
+    return ImageSettings({**own, **plan}, image_parameters(plan, defaults=own))
+
+
+def text_settings(
+    written: Mapping[str, Any] | None,
+    model_block: Mapping[str, Any],
+    plan: Mapping[str, Any],
+    *,
+    is_completion: bool,
+    where: str,
+) -> TextSettings:
+    """Merge a task's settings with those for the model and those of the plan, later ones winning.
+
+    Stop strings count as the author's only where somebody wrote them. The blank line that the format adds otherwise
+    is seen by foreign models and asked of completion models, which would run on.
+
+    Raises:
+        PlanError: if a setting is not of its type.
+    """
+    raw: dict[str, Any] = {"do_sample": False} if written is None else dict(written)
+    raw.update(model_block)
+    raw.update(plan)
+    settings: dict[str, Any] = {}
+    for key, value in raw.items():
+        name = _ALIASES.get(key, key)
+        if name == key or name not in raw:  # a name of the field wins over its aliases, whatever their order
+            settings[name] = value
+    stop = _stops(settings.pop("until", None), where)
+    if stop is None and is_completion:
+        stop = INJECTED_STOP
+    max_new_tokens = _number(settings.pop("max_new_tokens", None), int, "max_new_tokens", where)
+    temperature = _number(settings.pop("temperature", None), float, "temperature", where)
+    top_p = _number(settings.pop("top_p", None), float, "top_p", where)
+    if plan.get("temperature") and "do_sample" not in plan:
+        settings.pop("do_sample", None)  # whoever asks for a temperature on the command line asks for sampling
+    if temperature is None and settings.get("do_sample") is False:
+        temperature = 0.0
+    if raw.get("temperature") is not None:
+        raw["temperature"] = temperature
+    if not any(key in raw for key in ("until", "stop", "stop_sequences")):
+        raw["until"] = list(INJECTED_STOP)
+    extra = {key: value for key, value in settings.items() if value is not None and key not in _FOR_THE_TASK}
+    return TextSettings(raw, Generate(max_new_tokens, temperature, top_p, stop or (), 1, (), extra))
+
+
+def _stops(value: Any, where: str) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    items = [value] if isinstance(value, str) else value
+    if not isinstance(items, (list, tuple)) or not all(isinstance(item, str) for item in items):
+        raise PlanError(f"generation_kwargs 'until' must be a text or a list of texts, not {value!r}.", where=where)
+    return tuple(item for item in items if item)
+
+
+def _number(value: Any, kind: type, name: str, where: str) -> Any:
+    if value is None:
+        return None
+    try:
+        return kind(value)
+    except (TypeError, ValueError):
+        raise PlanError(f"generation_kwargs {name!r} must be a number, not {value!r}.", where=where) from None

@@ -1,0 +1,154 @@
+"""The rows of a task: its splits as ``process_docs`` leaves them, where examples come from, and samples over them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, overload
+
+from polymeter.core.errors import PlanError, boundary
+from polymeter.core.format import OpenContext
+from polymeter.core.identity import seed_for
+from polymeter.core.task import Sample, TaskSpec
+from polymeter.data import Rows, Source, make_rows, open_splits
+from polymeter.formats.task_yaml.config import TaskConfig
+from polymeter.guests import resolve, seeded
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRows:
+    """Rows of a task.
+
+    Attributes:
+        measured: What is measured.
+        examples: Where examples come from; ``None``: there are none.
+        has_own_examples: Whether these are the measured rows themselves.
+    """
+
+    measured: Rows
+    examples: Rows | None = None
+    has_own_examples: bool = False
+
+
+def open_rows(spec: TaskSpec, config: TaskConfig, context: OpenContext, n_fewshot: int) -> TaskRows:
+    """The rows of a task that names a dataset.
+
+    Raises:
+        PlanError: if ``process_docs`` fails, or examples are wanted and there is no split for them.
+        DataError: if the dataset is missing or empty.
+    """
+    split = config.eval_split or ""
+    fixed = _fixed_examples(config, n_fewshot, context)
+    example_split = None if fixed is not None else _example_split(config, n_fewshot)
+    wanted = list(dict.fromkeys(item for item in (split, example_split) if item))
+    source = Source(str(config.dataset_path), config.dataset_name, config.dataset_kwargs, spec.file.parent)
+    opened = open_splits(source, wanted, overrides=context.data, cache_dir=context.cache_dir)
+    process = resolve(config.process_docs) if config.process_docs is not None else None
+    rows: dict[str, Rows] = {}
+    for name in wanted:
+        data: Any = opened[name]
+        if process is not None:
+            # A seed for each split: rows that are drawn stay the same whether or not examples are wanted as well.
+            seed = seed_for(context.seed, spec.name, "process_docs", name)
+            with seeded(seed), boundary(PlanError, f"process_docs of task {spec.name!r}"):
+                data = process(data)
+                # A generator is run to its end here, while its author's failures are still attributed.
+                if data is not opened[name] and not hasattr(data, "features"):
+                    data = list(data)
+        rows[name] = make_rows(
+            data,
+            what=f"split {name!r} of task {spec.name!r}",
+            base_fingerprint=f"{spec.source_hash}:{name}:{context.seed}",
+            cache_dir=context.cache_dir,
+        )
+    return TaskRows(rows[split], fixed or (rows[example_split] if example_split else None), example_split == split)
+
+
+def _example_split(config: TaskConfig, n: int) -> str | None:
+    """The split that examples come from, the training split before the validation split; ``None``: there are none."""
+    if n == 0:
+        return None
+    split = config.fewshot_split or config.training_split
+    # Without a test split it is the validation split that is measured, and examples from it would give answers away.
+    if split is None and config.test_split is not None:
+        split = config.validation_split
+    if split is None:
+        raise PlanError(
+            f"Task {config.task!r} has no split to draw {n} examples from.",
+            hint="Name a fewshot_split (or training_split) in its YAML; the measured split is never used.",
+        )
+    return split
+
+
+def _fixed_examples(config: TaskConfig, n: int, context: OpenContext) -> Rows | None:
+    """The rows that ``fewshot_config`` writes out under ``samples``, or that its function gives."""
+    samples = (config.fewshot_config or {}).get("samples")
+    if samples is None or n == 0:
+        return None
+    if callable(samples):
+        seed = seed_for(context.seed, str(config.task), "fewshot_samples")
+        with seeded(seed), boundary(PlanError, f"fewshot_config 'samples' of task {config.task!r}"):
+            samples = list(resolve(samples)())
+    return make_rows(samples, what=f"the few-shot samples of task {config.task!r}", cache_dir=context.cache_dir)
+
+
+class RowSamples:
+    """The samples of a task, made from rows when asked for. Their ids are row numbers of the split, as
+    ``process_docs`` left it.
+    """
+
+    def __init__(self, task: str, rows: Rows, cluster_key: str | None = None) -> None:
+        self._task = task
+        self._rows = rows
+        self._cluster_key = cluster_key
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Sample: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Sample]: ...
+    def __getitem__(self, index: int | slice) -> Sample | Sequence[Sample]:
+        n = len(self._rows)
+        if isinstance(index, slice):
+            start, stop, step = index.indices(n)
+            if step == 1:  # Neighbouring rows are read together, which is far faster than one by one.
+                return [self._sample(start + i, doc) for i, doc in enumerate(self._rows.docs(start, stop))]
+            return [self._sample(i, self._rows.doc(i)) for i in range(start, stop, step)]
+        if index < 0:
+            index += n
+        if not 0 <= index < n:
+            raise IndexError(f"There is no sample {index} of {n}.")
+        return self._sample(index, self._rows.doc(index))
+
+    def _sample(self, index: int, doc: dict[str, Any]) -> Sample:
+        cluster = None
+        if self._cluster_key is not None:
+            value = doc.get(self._cluster_key)
+            cluster = None if value is None else str(value)
+        return Sample(self._task, str(index), index, doc, (), cluster, partial(self._rows.full_doc, index))
+
+
+class AllDocs(Sequence[Any]):
+    """All rows of a task without media, read when asked for."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self._rows.doc(i) for i in range(*index.indices(len(self)))]
+        return self._rows.doc(index if index >= 0 else index + len(self))
+
+
+def full_row(sample: Sample) -> dict[str, Any]:
+    """The row with media, and with what hooks have put into it so far."""
+    row = sample.full_doc()
+    if row is not sample.doc:
+        row.update(sample.doc)
+    return row

@@ -1,0 +1,95 @@
+"""Which of a task's settings hold for this run and this model: options of the run, model-specific blocks, examples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from polymeter.core.format import OpenContext
+from polymeter.core.model import ModelTraits
+from polymeter.core.options import Options, identity
+from polymeter.formats.task_yaml.config import MetricItem, TaskConfig
+
+_BYPASS = "bypass"
+_FALLBACK_BLOCKS = ("default", "dataset")
+
+
+class YamlRunOptions(Options):
+    """What a run may say to all of its YAML tasks, beyond the options that every format knows
+    (``RunOptions.dialect_options["task_yaml"]``). All of it can change a number.
+    """
+
+    repeats: int = identity(1, "Ask every question so many times; above 1 it wins over the task's own.", ge=1)
+    reasoning_tags: Any = identity(None, "Pairs of tags around reasoning, where the task names none; 'none': no pairs.")
+    process_with_media: bool = identity(False, "Give process_results the row with its media.")
+    predict_only: bool = identity(False, "Keep the answers and compute no metric.")
+    force_simple: bool = identity(False, "Use doc_to_text and doc_to_visual where a task has doc_to_messages as well.")
+
+
+def read_run_options(options: Mapping[str, Any]) -> YamlRunOptions:
+    """The options of a run.
+
+    Raises:
+        PlanError: if an option is unknown, or a value has the wrong type.
+    """
+    return YamlRunOptions.make(options, where="dialect_options task_yaml")
+
+
+def config_for_run(config: TaskConfig, options: YamlRunOptions) -> TaskConfig:
+    """A task's configuration as this run wants it."""
+    changes: dict[str, Any] = {}
+    if options.repeats > 1:
+        changes["repeats"] = options.repeats
+    if config.reasoning_tags is None and options.reasoning_tags is not None:
+        changes["reasoning_tags"] = options.reasoning_tags
+    if options.process_with_media:
+        changes["process_results_use_image"] = True
+    if options.predict_only:
+        changes |= {"metric_list": (MetricItem(metric=_BYPASS),), "process_results": None}
+    return config.model_copy(update=changes) if changes else config
+
+
+def traits_for_run(traits: ModelTraits, options: YamlRunOptions) -> ModelTraits:
+    """The model as this run lets its tasks see it."""
+    return replace(traits, kind="simple") if options.force_simple else traits
+
+
+def keep_answers(doc: Any, results: Sequence[Any]) -> Mapping[str, Any]:
+    """The scorer of a run that only predicts: it looks at no target, so none can be wrong."""
+    return {_BYPASS: results[0] if len(results) == 1 else list(results)}
+
+
+def fewshot_count(config: TaskConfig, context: OpenContext) -> int:
+    """How many examples stand before a question: the plan's number wins, unless the task says that it has none."""
+    if context.num_fewshot is None or config.num_fewshot == 0:
+        return config.num_fewshot or 0
+    return context.num_fewshot
+
+
+def prompt_kwargs(block: Any, key: str) -> Any:
+    """What prompt hooks get from ``lmms_eval_specific_kwargs``; ``None``: they are called with the row alone.
+
+    The model's own block stands alone. Without one, ``default`` (or ``dataset``) is laid over the whole, so that the
+    other blocks stay visible, as published hooks expect; a whole without any of these reaches the hooks unchanged.
+    """
+    if not isinstance(block, Mapping):
+        return block
+    if key and key in block:
+        return block[key]
+    for fallback in _FALLBACK_BLOCKS:
+        if fallback in block:
+            return {**block, **(block[fallback] or {})}
+    return dict(block)
+
+
+def target_kwargs(block: Any, key: str) -> Any:
+    """What ``doc_to_target`` gets from ``model_specific_target_kwargs``; ``None``: the row alone."""
+    if not isinstance(block, Mapping):
+        return None
+    return block.get(key, block.get("default"))
+
+
+def generation_kwargs(block: Any, key: str) -> Mapping[str, Any]:
+    """What ``model_specific_generation_kwargs`` adds to the generation settings."""
+    return target_kwargs(block, key) or {}

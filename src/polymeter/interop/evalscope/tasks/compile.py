@@ -1,0 +1,175 @@
+"""From a benchmark's spec to the Task that the engine runs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from polymeter.core.codec import jsonable
+from polymeter.core.errors import did_you_mean
+from polymeter.core.format import OpenContext
+from polymeter.core.identity import canonical, fingerprint, seed_for
+from polymeter.core.model import ModelTraits
+from polymeter.core.parts import Modality
+from polymeter.core.request import Generate, GenerateImage, Origin
+from polymeter.core.samples import SampleView
+from polymeter.core.task import Needs, RolloutSteps, RowFunctions, Sample, Task, TaskSpec
+from polymeter.interop.evalscope.tasks.datasets import fingerprint_of
+from polymeter.interop.evalscope.tasks.guest import OpenBenchmark, PromptedRecord, open_benchmark
+from polymeter.interop.evalscope.tasks.prompts import RequestForm, requests_for
+from polymeter.interop.evalscope.tasks.reduction import Reduce, ReportSlot, keep_unreduced, reduce_rows, show_report
+from polymeter.interop.evalscope.tasks.registration import SETTABLE
+from polymeter.interop.evalscope.tasks.scoring import (
+    JudgeUse,
+    ReviewAnswer,
+    judge_use,
+    keep_answer,
+    review_answer,
+    score_rollout,
+)
+from polymeter.interop.evalscope.tasks.settings import AdapterRunOptions, parameters_for, read_run_options
+
+_SCORING_VERSION = 1
+_MOST_PROMPTS_LOOKED_AT = 16
+
+
+def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
+    """The benchmark for a model, with its data open. Runs its authors' code.
+
+    Raises:
+        PlanError: if its code cannot be loaded, a package is missing, or its settings make no sense.
+        DataError: if its dataset is missing or empty.
+    """
+    options = read_run_options(context.options)
+    benchmark = open_benchmark(spec, traits, options, context)
+    adapter, mode, records = benchmark.adapter, benchmark.mode, benchmark.records
+    form = RequestForm(mode.output_type, parameters_for(mode, context.generation), context.system_prompt)
+    samples = RecordSamples(spec.name, records)
+    judging = JudgeUse()
+    review: ReviewAnswer = keep_answer
+    reduce: Reduce = keep_unreduced
+    reports = ReportSlot()
+    if not options.predict_only:
+        judging = judge_use(adapter, options.judge_strategy, options.judge_model_args)
+        review = partial(review_answer, adapter, mode.eval_type, judging)
+        reduce = partial(reduce_rows, benchmark, options, reports)
+    return Task(
+        spec=spec,
+        needs=Needs(frozenset({mode.request_kind}), _modalities(form, records), _roles(options, judging)),
+        samples=samples,
+        rollout=partial(_rollout, benchmark, form, context.seed),
+        score=partial(score_rollout, benchmark, review),
+        reduce=reduce,
+        finish=partial(show_report, adapter, reports),
+        row_functions=RowFunctions(
+            full_doc=lambda index: samples[index].full_doc(),
+            target=lambda index: adapter.get_gold_answer(samples[index].full_doc()),
+            choices=lambda index: records[index].prompt.get("multi_choices") or None,
+        ),
+        parameters=(form.parameters,),
+        fingerprint=fingerprint([fingerprint_of([item.record for item in records]), _digest_of_prompts(records)]),
+        score_digest=_score_digest(spec, benchmark, options, judging),
+        is_guest=True,
+        is_thread_safe=False,  # an adapter keeps what it likes on itself
+        limits_subsets=True,
+        num_fewshot=int(adapter.few_shot_num or 0),
+        notes=tuple(_notes(benchmark, options)),
+    )
+
+
+class RecordSamples(SampleView):
+    """Samples of records that are all in memory, subset after subset."""
+
+    def __init__(self, task: str, records: Sequence[PromptedRecord]) -> None:
+        self._task = task
+        self._records = records
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def _sample(self, index: int) -> Sample:
+        item = self._records[index]
+        return Sample(self._task, f"{item.subset}/{item.index}", index, item.record, (item.subset,))
+
+
+def _rollout(benchmark: OpenBenchmark, form: RequestForm, run_seed: int, sample: Sample) -> RolloutSteps:
+    """Ask about one record, in one step."""
+    prompt = benchmark.records[sample.index].prompt
+    parameters = form.parameters
+    origin = Origin(
+        benchmark.name,
+        sample.id,
+        benchmark.adapter.eval_split or "",
+        sample.index,
+        metadata={"task": benchmark.name, "doc_id": sample.index, "subset": sample.subset[0]},
+        prompt=prompt,
+    )
+    if isinstance(parameters, (Generate, GenerateImage)):
+        seeds = [seed_for(run_seed, benchmark.name, sample.id, number) for number in range(parameters.n)]
+        (request,) = requests_for(prompt, form, origin, seeds)
+        yield request
+    else:
+        yield requests_for(prompt, form, origin, ())
+
+
+def _roles(options: AdapterRunOptions, judging: JudgeUse) -> frozenset[str]:
+    """The judge, where answers or the report are shown to one."""
+    is_analysed = options.analysis_report and not options.predict_only
+    return frozenset({"judge"}) if judging.is_needed or is_analysed else frozenset()
+
+
+def _modalities(form: RequestForm, records: Sequence[PromptedRecord]) -> frozenset[Modality]:
+    """What the first prompts show to the model. Only conversations can hold more than text."""
+    modalities: set[Modality] = {"text"}
+    for item in records[:_MOST_PROMPTS_LOOKED_AT]:
+        if item.prompt.get("messages"):
+            for request in requests_for(item.prompt, form, Origin("", ""), ()):
+                modalities.update(part.modality for message in request.messages for part in message.parts)
+    return frozenset(modalities)
+
+
+def _digest_of_prompts(records: Sequence[PromptedRecord]) -> str:
+    """What is asked, since prompts may be made of files that lie beside the code."""
+    state = hashlib.blake2b(digest_size=16)
+    for item in records:
+        prompt = {key: jsonable(value) for key, value in item.prompt.items() if key != "raw_input"}
+        state.update(json.dumps([item.subset, prompt], sort_keys=True).encode())
+    return state.hexdigest()
+
+
+def _score_digest(spec: TaskSpec, benchmark: OpenBenchmark, options: AdapterRunOptions, judging: JudgeUse) -> str:
+    """Hash of all that can change a score: the sources, how answers are reviewed, and the adapter's settings."""
+    adapter, mode = benchmark.adapter, benchmark.mode
+    strategy = None if options.predict_only else options.judge_strategy
+    judge_args = options.judge_model_args if judging.is_needed else None
+    reviewing = [_SCORING_VERSION, strategy, judge_args, mode.eval_type, mode.request_kind]
+    settings = {
+        **benchmark.changes,
+        "filters": adapter.config_kwargs.get("filters"),
+        "metric_list": adapter.metric_list,
+    }
+    settings.pop("local_path", None)  # where data lies changes no score; its content is in the fingerprint
+    return fingerprint([spec.source_hash, reviewing, {key: _stable(value) for key, value in settings.items()}])
+
+
+def _stable(value: Any) -> Any:
+    """A setting as plain data. A live object in it has no content that could be hashed: it counts by the name of its
+    class, so classes of ours that authors may put into settings keep their names.
+    """
+    try:
+        return canonical(value)
+    except TypeError:
+        return type(value).__qualname__
+
+
+def _notes(benchmark: OpenBenchmark, options: AdapterRunOptions) -> Iterator[str]:
+    """What the user should know: the choice of the mode, and settings that look misspelt."""
+    if benchmark.mode.note:
+        yield benchmark.mode.note
+    for key in options.dataset_args.get(benchmark.name, {}):
+        suggestion = did_you_mean(key, SETTABLE) if key not in (*SETTABLE, "dataset_id", "local_path") else ""
+        if suggestion:
+            yield f"dataset_args of {benchmark.name!r}: {key!r} reaches the adapter as it is. {suggestion}"

@@ -1,0 +1,103 @@
+"""What task classes are made of besides methods: the configuration they read and change, splits that open when asked
+for, and what the run tells them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from polymeter.formats.task_yaml import config
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the run tells a task class. An object has it before its constructor runs, because constructors written for
+    lmms-eval have no parameter for it and many open their dataset at once.
+
+    Attributes:
+        name: The task's name in its YAML.
+        directory: Folder of the YAML.
+        model_key: Which model-specific blocks count.
+        data: Local files in place of dataset ids.
+        cache_dir: Where prepared datasets are kept.
+    """
+
+    name: str = ""
+    directory: Path = field(default_factory=Path)
+    model_key: str = ""
+    data: Mapping[str, str] = field(default_factory=dict)
+    cache_dir: Path | None = None
+
+
+class TaskConfig:
+    """The configuration of a task as its class reads and changes it: attributes, keys, ``to_dict``.
+
+    Raises:
+        TypeError: if a field is unknown.
+    """
+
+    def __init__(self, **values: Any) -> None:
+        known = {"class", "group", *config.TaskConfig.model_fields} - {"class_"}
+        unknown = sorted(set(values) - known)
+        if unknown:
+            raise TypeError(f"TaskConfig has no field {unknown[0]!r}")
+        object.__setattr__(self, "_values", {**_defaults(), **values})
+
+    def __getattr__(self, name: str) -> Any:
+        values = object.__getattribute__(self, "_values")
+        if name in values:
+            return values[name]
+        raise AttributeError(f"TaskConfig has no field {name!r}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._values[name] = value
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._values[name] = value
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._values
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """A field, or the default where it has no value."""
+        return self._values.get(name, default)
+
+    def to_dict(self, keep_callable: bool = False) -> dict[str, Any]:
+        """The fields that have a value; functions as text unless told otherwise."""
+        given = {name: value for name, value in self._values.items() if value is not None}
+        return given if keep_callable else {k: str(v) if callable(v) else v for k, v in given.items()}
+
+
+class Splits(dict[str, Any]):
+    """Splits of a dataset, each opened when it is asked for."""
+
+    def __init__(self, open_split: Callable[[str], Any]) -> None:
+        super().__init__()
+        self._open = open_split
+
+    def __missing__(self, split: str) -> Any:
+        self[split] = self._open(split)
+        return self[split]
+
+
+def _defaults() -> dict[str, Any]:
+    """What fields hold that nobody sets, as task code expects them."""
+    empty = {name: None for name in config.TaskConfig.model_fields if name != "class_"}
+    return empty | {
+        "full_docs": False,
+        "process_results_use_image": False,
+        "description": "",
+        "target_delimiter": " ",
+        "fewshot_delimiter": "\n\n",
+        "output_type": "generate_until",
+        "repeats": 1,
+        "auto_strip_thinking": False,
+        "score_key": "score",
+        "should_decontaminate": False,
+    }

@@ -1,0 +1,167 @@
+"""A task that is a Python class (``class: !function module.Class``): the parts that its methods make."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from polymeter.core.errors import DataError, PlanError, PolymeterError, ScoreError, boundary
+from polymeter.core.format import OpenContext
+from polymeter.core.task import TaskSpec
+from polymeter.data import make_rows
+from polymeter.formats.task_yaml import forms
+from polymeter.formats.task_yaml.config import TaskConfig, validate
+from polymeter.formats.task_yaml.metrics import BoundMetric, bind_metrics, takes_args
+from polymeter.formats.task_yaml.output_types import CompileOutput
+from polymeter.formats.task_yaml.parts import Locate, Parts, bind_forms
+from polymeter.formats.task_yaml.registration import code_files
+from polymeter.formats.task_yaml.rows import TaskRows
+from polymeter.formats.task_yaml.scoring import Scorer, checked_scorer
+from polymeter.formats.task_yaml.settings import fewshot_count
+from polymeter.guests import contained, resolve
+from polymeter.interop.lmms_eval.tasks.class_config import Surroundings
+from polymeter.interop.lmms_eval.tasks.constructed_requests import compile_constructed
+from polymeter.interop.lmms_eval.tasks.task_classes import ConfigurableMessagesTask, ConfigurableTask, Task
+
+_BASES = (Task, ConfigurableTask, ConfigurableMessagesTask)
+
+
+def class_task(spec: TaskSpec, config: TaskConfig, context: OpenContext, prompt_key: str, locate: Locate) -> Parts:
+    """Make an object of the class, and take the task from its methods.
+
+    Raises:
+        PlanError: if the class cannot be made, or says too little.
+        DataError: if its rows are missing or empty.
+    """
+    made = _make(spec, config, context, prompt_key)
+    config = _config_of(made, spec, config)
+    what = f"the rows of task {spec.name!r}"
+    with boundary(DataError, f"Reading {what}"):
+        docs = made.eval_docs
+    base = f"{spec.source_hash}:class"
+    rows = make_rows(docs, what=what, base_fingerprint=base, cache_dir=context.cache_dir)
+    n_fewshot = fewshot_count(config, context)
+    examples = None
+    if n_fewshot:
+        with boundary(PlanError, f"Reading the examples of task {spec.name!r}"):
+            example_docs = made.fewshot_docs() if hasattr(made, "fewshot_docs") else made.training_docs()
+        what = f"the examples of task {spec.name!r}"
+        examples = make_rows(example_docs, what=what, base_fingerprint=f"{base}:examples")
+    binding = bind_forms(config, rows, prompt_key, locate)
+    has_choices = _overrides(made, "doc_to_choice") or config.doc_to_choice is not None
+    has_messages = _overrides(made, "doc_to_messages") or config.doc_to_messages is not None
+    messages = _method(made, "doc_to_messages", spec) if has_messages and hasattr(made, "doc_to_messages") else None
+    has_visual = _overrides(made, "doc_to_visual") or config.doc_to_visual is not None
+    return Parts(
+        config=config,
+        rows=TaskRows(rows, examples),
+        n_fewshot=n_fewshot,
+        binding=binding,
+        text=_method(made, "doc_to_text", spec),
+        target=_method(made, "doc_to_target", spec),
+        choices=_method(made, "doc_to_choice", spec) if has_choices else None,
+        visual=_method(made, "doc_to_visual", spec) if has_visual else None,
+        visual_column=None,
+        messages=messages,
+        rounds=forms.round_hooks(config.doc_to_text, config.doc_to_messages, messages, binding),
+        metrics=_metrics(made, config, locate, spec),
+        scorer=_scorer(made, config, spec),
+        compile_output=_construction(made, spec),
+    )
+
+
+def _make(spec: TaskSpec, config: TaskConfig, context: OpenContext, prompt_key: str) -> Any:
+    """The object of the class that the YAML names, or what the function that it names gives."""
+    assert config.class_ is not None
+    make: Any = resolve(config.class_)
+    values = {name: value for name, value in spec.config.items() if name != "group"}
+    surroundings = Surroundings(spec.name, spec.file.parent, prompt_key, context.data, context.cache_dir)
+    with contained(), boundary(PlanError, f"Making the class of task {spec.name!r}"):
+        arguments: dict[str, Any] = {"config": values} if "config" in inspect.signature(make).parameters else {}
+        if not (isinstance(make, type) and issubclass(make, Task)):
+            made = make(**arguments)
+            if isinstance(made, Task):
+                made._surroundings = surroundings
+            return made
+        # Made in two steps, so that the constructor finds what the run says: its author may pass nothing on to ours.
+        task = make.__new__(make, **arguments)
+        task._surroundings = surroundings
+        make.__init__(task, **arguments)
+        return task
+
+
+def _config_of(made: Any, spec: TaskSpec, config: TaskConfig) -> TaskConfig:
+    """What the object's configuration has become; the YAML's where it keeps none of ours."""
+    view = getattr(made, "config", None)
+    if view is None or not hasattr(view, "to_dict"):
+        return config
+    values = view.to_dict(keep_callable=True)
+    return validate({**values, "task": spec.name}, lambda key: str(spec.file), spec.file)
+
+
+def _overrides(made: Any, name: str) -> bool:
+    """Whether a method is the author's and not ours."""
+    own = getattr(type(made), name, None)
+    return own is not None and not any(own is getattr(base, name, None) for base in _BASES)
+
+
+def _method(made: Any, name: str, spec: TaskSpec, error: type[PolymeterError] = DataError) -> Callable[..., Any]:
+    method = getattr(made, name)
+    doing = f"{name} of task {spec.name!r}"
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with boundary(error, doing):
+            return method(*args, **kwargs)
+
+    return call
+
+
+def _scorer(made: Any, config: TaskConfig, spec: TaskSpec) -> Scorer | None:
+    if not _overrides(made, "process_results") and config.process_results is None:
+        return None
+    return checked_scorer(_method(made, "process_results", spec, ScoreError), spec.name, {})
+
+
+def _construction(made: Any, spec: TaskSpec) -> CompileOutput | None:
+    """Its own ``construct_requests`` in place of the output type, called with what its signature takes."""
+    if not _overrides(made, "construct_requests"):
+        return None
+    call = _method(made, "construct_requests", spec, ScoreError)
+    parameters = inspect.signature(made.construct_requests).parameters
+    takes_any = any(item.kind is item.VAR_KEYWORD for item in parameters.values())
+    has_row = next(iter(parameters), "") == "doc"  # older authors get the row itself, not its number
+
+    def construct(doc_id: int, ctx: str, metadata: Mapping[str, Any]) -> Any:
+        first: Any = made.eval_docs[doc_id] if has_row else doc_id
+        more = {"metadata": dict(metadata)} if takes_any or "metadata" in parameters else {}
+        return call(first, ctx, **more)
+
+    return partial(compile_constructed, construct)
+
+
+def _metrics(made: Any, config: TaskConfig, locate: Locate, spec: TaskSpec) -> tuple[BoundMetric, ...]:
+    """The metrics that its ``aggregation`` names, else those of its configuration."""
+    if not _overrides(made, "aggregation"):
+        if _overrides(made, "process_results") and config.process_results is None:
+            # Its own method makes the values, so names need no registration.
+            config = config.model_copy(update={"process_results": made.process_results})
+        return bind_metrics(config, lambda: locate("metric_list"), code_files(spec))
+    with boundary(PlanError, f"aggregation of task {spec.name!r}"):
+        aggregations = dict(made.aggregation())
+        directions = dict(made.higher_is_better())
+    return tuple(
+        BoundMetric(
+            name=str(name),
+            kwargs={},
+            score=None,
+            is_guest_score=True,
+            aggregation=None,
+            aggregate=function,
+            wants_args=takes_args(function),
+            higher_is_better=directions.get(name),
+            version="",
+        )
+        for name, function in aggregations.items()
+    )
