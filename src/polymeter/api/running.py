@@ -160,7 +160,7 @@ def carried_out(evaluation: Callable[[], RunOutcome]) -> RunResult:
 def _write_report(outcome: RunOutcome) -> None:
     from polymeter.report.html_report import make_html_report
     from polymeter.store.export import read_samples
-    from polymeter.store.files import write_text
+    from polymeter.store.folder import write_text
     from polymeter.store.media import read_media
 
     folder = outcome.folder

@@ -37,8 +37,8 @@ def columns_of(path: Path | str) -> tuple[str, ...]:
 
 
 def read_tsv(path: Path | str) -> pd.DataFrame:
-    """A TSV as pandas' ``read_csv`` gives it, except that cells of image columns stay text (NaN if empty), even if all of
-    them look like numbers.
+    """A TSV as pandas' ``read_csv`` gives it, except that cells of image columns stay text (NaN if empty), even if all
+    of them look like numbers.
 
     Raises:
         DataError: if the file does not exist, or is not a table in UTF-8 text.

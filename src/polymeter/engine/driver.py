@@ -274,7 +274,7 @@ class Driver:
             return None
         asked.play.used[key] = asked.turn
         try:
-            return read_response(body, self._media.load, self._media.place_of)
+            return read_response(body, self._media.load, self._media.path_of)
         except DataError as error:  # an image of it is gone: a new answer takes its place
             self._progress.note(f"An answer to sample {asked.play.sample.id!r} is asked for again: {error}")
             return None

@@ -154,7 +154,7 @@ class Execution:
         work_lists = [
             WorkList(
                 task,
-                journal.marks(task.name, "sealed", task.played.stop, task.seal),
+                journal.marks(task.name, "completed", task.played.stop, task.seal),
                 journal.marks(task.name, "answered", task.played.stop),
             )
             for task in self._tasks

@@ -155,7 +155,7 @@ class Previews:
         elif self.is_wanted(medium):
             try:
                 with boundary(DataError, "Making a preview"):
-                    self._media.keep_sound(medium) if isinstance(medium, Audio) else self._keep_strip(medium)
+                    self._media.keep_audio(medium) if isinstance(medium, Audio) else self._keep_strip(medium)
             except PolymeterError:
                 medium.annotate({"source": medium.describe()})
 
