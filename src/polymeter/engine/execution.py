@@ -154,7 +154,7 @@ class Execution:
         work_lists = [
             WorkList(
                 task,
-                journal.marks(task.name, "sealed", task.selected.stop, task.completion_digest),
+                journal.marks(task.name, "completed", task.selected.stop, task.completion_digest),
                 journal.marks(task.name, "answered", task.selected.stop),
             )
             for task in self._tasks

@@ -71,7 +71,7 @@ class Recall:
             return None
         one.running.used[key] = one.turn
         try:
-            return read_response(body, self._media.load, self._media.place_of)
+            return read_response(body, self._media.load, self._media.path_of)
         except DataError as error:  # an image of it is gone: a new answer takes its place
             self._note(f"An answer to sample {one.running.sample.id!r} is asked for again: {error}")
             return None

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError
+from polymeter.core.files import replacing
 from polymeter.interop.lmms_eval import result_samples as samples
 from polymeter.interop.lmms_eval.result_samples import hash_text
 from polymeter.store.export import read_samples
-from polymeter.store.files import replacing, write_json
-from polymeter.store.folder import RunFolder
+from polymeter.store.folder import RunFolder, write_json
 
 _NO_ERROR = "N/A"
 _NO_VERSION = "Yaml"

@@ -18,7 +18,7 @@ import typer
 from polymeter.cli.foreign import Subcommands, asks_for_help
 from polymeter.cli.state import State
 from polymeter.core.errors import DataError, PlanError
-from polymeter.report.words import count
+from polymeter.report.formatting import count
 
 if TYPE_CHECKING:
     from polymeter.api.running import RunResult
