@@ -1,9 +1,10 @@
 """The door: the only way into code that Polymeter did not write, in three modes.
 
 *Load* contains the side effects of importing a guest's module and of what it does while a benchmark is opened (see
-``contain``). *Hook* is a call of a benchmark's author: it runs alone, under the process's lock, with Python's and NumPy's
-global generators seeded for what it is about to do; a hook that calls another one stays inside. *Model* is a call of a
-wrapped model: it never holds the lock, and what it calls of its task enters hook mode by itself (``core.rows``).
+``contain``). *Hook* is a call of a benchmark author's code: it runs alone, under the process's lock, with Python's and
+NumPy's global generators seeded for what it is about to do; a hook that calls another one stays inside. *Model* is a
+call of a wrapped model: it never holds the lock, and what it calls of its task enters hook mode by itself
+(``core.rows``).
 
 The lock is the process's, because the generators are: one for all runs and tasks. A hook that waits for a judge leaves
 and finds its generators as it left them. Hooks that are seen to spend their time waiting (for a network, a disk), and
@@ -28,7 +29,7 @@ _PROCESS_LOCK = threading.Lock()
 
 
 class _Here(threading.local):
-    """What holds on this thread."""
+    """The door's state on this thread."""
 
     mode: Mode | None = None
     holds_lock = False
@@ -38,7 +39,7 @@ _here = _Here()
 
 
 def current_mode() -> Mode | None:
-    """The mode in which this thread is inside the door; ``None``: it is outside."""
+    """The mode in which this thread is inside the door; ``None`` if it is outside."""
     return _here.mode
 
 
@@ -108,7 +109,7 @@ class Door:
 
 @contextmanager
 def random_state_kept() -> Iterator[None]:
-    """Give the process its random generators back as they were."""
+    """Put the process's random generators back as they were."""
     state = _random_state()
     try:
         yield

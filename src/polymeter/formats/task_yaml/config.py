@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.guests.refs import name_of
+from polymeter.guests.loading import name_of
 
 OutputType = Literal[
     "generate_until",

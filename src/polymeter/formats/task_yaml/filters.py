@@ -21,7 +21,7 @@ from polymeter.core.errors import PlanError, ScoreError, boundary, did_you_mean
 from polymeter.formats.task_yaml.config import FilterItem, FilterStep
 from polymeter.formats.task_yaml.reasoning import strip_reasoning
 from polymeter.formats.task_yaml.registration import FILTER_DEFINITIONS
-from polymeter.guests.refs import name_of, resolve
+from polymeter.guests.loading import name_of, resolve
 
 Step = Callable[[Any, Mapping[str, Any]], Any]
 Reading = Callable[[Sequence[str], Mapping[str, Any]], Any]

@@ -14,7 +14,7 @@ from typing import Any
 
 from polymeter.core.errors import DataError, PolymeterError, boundary
 from polymeter.formats.task_yaml.templates import compile_template
-from polymeter.guests.refs import resolve
+from polymeter.guests.loading import resolve
 
 Doc = Mapping[str, Any]
 Form = Callable[[Any], Any]

@@ -22,7 +22,7 @@ from polymeter.formats.task_yaml.load import load
 from polymeter.formats.task_yaml.reader import Reader, Resolved
 from polymeter.formats.task_yaml.task_code import METRICS_FILE, function_refs
 from polymeter.formats.task_yaml.templates import check_syntax
-from polymeter.guests.refs import FunctionRef
+from polymeter.guests.loading import FunctionRef
 from polymeter.metrics import check_kwargs, check_pair
 
 _REGISTERED = re.compile(

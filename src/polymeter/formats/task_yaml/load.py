@@ -22,7 +22,7 @@ from polymeter.formats.task_yaml.config import TaskConfig, validate
 from polymeter.formats.task_yaml.index import NAME
 from polymeter.formats.task_yaml.reader import Reader, Resolved
 from polymeter.formats.task_yaml.task_code import PackageScanner, source_files
-from polymeter.guests.refs import FunctionRef
+from polymeter.guests.loading import FunctionRef
 
 log = logging.getLogger(__name__)
 

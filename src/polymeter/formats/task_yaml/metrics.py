@@ -14,7 +14,7 @@ from polymeter.core.parts import Modality
 from polymeter.core.registries import AGGREGATIONS, METRICS
 from polymeter.formats.task_yaml.config import MetricItem, TaskConfig
 from polymeter.formats.task_yaml.registration import AGGREGATION_DEFINITIONS, METRIC_DEFINITIONS, USERS
-from polymeter.guests.refs import resolve
+from polymeter.guests.loading import resolve
 from polymeter.metrics import check_kwargs, check_pair, default_metrics
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.guests.refs import FunctionRef
+from polymeter.guests.loading import FunctionRef
 
 try:
     from yaml import CSafeLoader as _BaseLoader

@@ -14,8 +14,8 @@ from polymeter.core.errors import PlanError, boundary
 from polymeter.core.systems import import_roots
 from polymeter.core.task import TaskSpec
 from polymeter.guests import contained, load_file, resolve
-from polymeter.guests.places import task_file, trees
-from polymeter.guests.refs import FunctionRef
+from polymeter.guests.loading import FunctionRef
+from polymeter.guests.neighbours import tree_file, trees
 from polymeter.guests.shims import switch_on_shims
 
 METRICS_FILE = "metrics.py"
@@ -161,7 +161,7 @@ def _from_tree(file: Path, module: str, names: str) -> set[Path]:
     wanted = [module]
     if names:
         wanted += [f"{module}.{name.split(' as ')[0].strip(' ()')}" for name in names.split(",")]
-    files = (task_file(name, file.parent) for name in wanted)
+    files = (tree_file(name, file.parent) for name in wanted)
     return {item for item in files if item is not None}
 
 
