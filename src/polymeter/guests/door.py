@@ -31,7 +31,7 @@ _PROCESS_LOCK = threading.Lock()
 
 
 class _Here(threading.local):
-    """What holds on this thread."""
+    """The door's state on this thread."""
 
     mode: Mode | None = None
     holds_lock = False
@@ -41,7 +41,7 @@ _here = _Here()
 
 
 def current_mode() -> Mode | None:
-    """The mode in which this thread is inside the door; ``None``: it is outside."""
+    """The mode in which this thread is inside the door; ``None`` if it is outside."""
     return _here.mode
 
 
@@ -120,7 +120,7 @@ class Door:
 
 @contextmanager
 def random_state_kept() -> Iterator[None]:
-    """Give the process its random generators back as they were."""
+    """Put the process's random generators back as they were."""
     state = _random_state()
     try:
         yield

@@ -16,7 +16,7 @@ from polymeter.core.registry import missing_package
 from polymeter.guests import contained, load_file
 from polymeter.guests.imports import GUEST_LOCK, guest_import_module
 from polymeter.guests.shims import switch_on_shims
-from polymeter.guests.wrapper_modules import dotted_modules, names_beside, sources_of, with_inner
+from polymeter.guests.wrappers import dotted_modules, file_names_beside, sources_of, with_inner
 from polymeter.interop.lmms_eval.instance import Instance
 from polymeter.interop.lmms_eval.models import base as lmms_base
 from polymeter.interop.lmms_eval.models.base import LMMS_MODELS, lmms, registered_names
@@ -123,7 +123,7 @@ def load_place(path: str) -> list[ModuleType]:
         raise PlanError(
             f"There is no file, package or module {path!r}.",
             where=_WHERE,
-            hint=did_you_mean(place.name, names_beside(place)) or "Give the file that defines the wrapper.",
+            hint=did_you_mean(place.name, file_names_beside(place)) or "Give the file that defines the wrapper.",
         )
     return modules
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from polymeter.core.errors import PlanError, PolymeterError, boundary, did_you_mean
 from polymeter.core.registry import missing_package
-from polymeter.guests.constructors import parameters
+from polymeter.guests.wrappers import parameters
 from polymeter.interop.lmms_eval.models.base import CacheHook, lmms
 
 BATCH_SIZE = "batch_size"

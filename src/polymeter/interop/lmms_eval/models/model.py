@@ -10,8 +10,8 @@ from polymeter.core.errors import ModelError, PlanError, Raised, attempt, bounda
 from polymeter.core.identity import source_hash
 from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.request import Request, RequestKind, Response
-from polymeter.guests.constructors import check_arguments, plain
 from polymeter.guests.contain import without_chatter
+from polymeter.guests.wrappers import check_arguments, plain
 from polymeter.interop.lmms_eval.models.answers import Reading, read_answers
 from polymeter.interop.lmms_eval.models.base import lmms
 from polymeter.interop.lmms_eval.models.calls import Call, Kind, make_calls

@@ -15,12 +15,12 @@ from typing import Any
 
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.guests import contained
-from polymeter.guests.authors import authors_code
 from polymeter.guests.generators import dispatched
 from polymeter.guests.imports import GUEST_LOCK
+from polymeter.guests.loading import authors_code
 from polymeter.guests.shims import switch_on_shims
 from polymeter.guests.sources import files_behind
-from polymeter.guests.wrapper_modules import dotted_modules, names_beside, sources_of
+from polymeter.guests.wrappers import dotted_modules, file_names_beside, sources_of
 from polymeter.interop.ulmeval.kit_files import load_kit_file, supplied_names
 from polymeter.interop.ulmeval.models.base import BaseAPI, BaseModel
 from polymeter.interop.ulmeval.models.hooks import HOOKS, is_written
@@ -127,7 +127,7 @@ def _modules(name: str, path: str) -> list[ModuleType]:
         raise PlanError(
             f"There is no file, folder or module {path!r}.",
             where=_WHERE,
-            hint=did_you_mean(place.name, names_beside(place)) or "Give the file that defines the wrapper.",
+            hint=did_you_mean(place.name, file_names_beside(place)) or "Give the file that defines the wrapper.",
         )
     return modules
 

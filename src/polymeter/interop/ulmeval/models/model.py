@@ -27,9 +27,9 @@ from polymeter.core.repeats import group_repeats
 from polymeter.core.request import Message, Origin, Parameters, Request, Response
 from polymeter.core.sources import is_pil
 from polymeter.formats.table.items import as_items, as_messages
-from polymeter.guests.constructors import check_arguments, parameters, plain
 from polymeter.guests.contain import without_chatter
 from polymeter.guests.door import in_mode
+from polymeter.guests.wrappers import check_arguments, parameters, plain
 from polymeter.interop.ulmeval.models.answers import outputs
 from polymeter.interop.ulmeval.models.calling import ignored_settings, results, seeded
 from polymeter.interop.ulmeval.models.hooks import is_written, own_hook

@@ -17,7 +17,7 @@ from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.guest_context import weights_place
 from polymeter.core.model import Model
 from polymeter.core.registries import MODELS
-from polymeter.guests.constructors import parameters
+from polymeter.guests.wrappers import parameters
 
 _WRAPPER = "A wrapper of yours runs as --model ulm:NAME --model-path FILE."
 
