@@ -14,7 +14,9 @@ Messages
 Requests
     ``Request`` with one of ``Generate``, ``Loglikelihood`` and ``GenerateImage`` (together ``Parameters``;
     ``RequestKind`` names them), its ``Origin``; ``Response`` with ``Output``, ``ChoiceLogprob`` and ``Usage``, or an
-    ``Error``. ``text_parameters`` and ``image_parameters`` make parameters of the settings that people write.
+    ``Error``. ``text_parameters`` and ``image_parameters`` make parameters of the settings that people write, and say
+    how many times they are asked; ``repeats_of`` makes that many requests of one, and ``group_repeats`` finds them
+    again in a batch.
 Models
     ``BatchModel`` with its hint ``ALL_READY``, ``AsyncModel``, either of them as ``Model``; ``ModelTraits``,
     ``ModelSpec``; ``weights_place``, the local folder that a run puts in place of a model id.
@@ -69,6 +71,7 @@ if TYPE_CHECKING:
     from polymeter.core.registration import register_aggregation, register_detector, register_metric, register_model
     from polymeter.core.registries import AGGREGATIONS, METRICS
     from polymeter.core.registry import Target, missing_package
+    from polymeter.core.repeats import group_repeats, repeats_of
     from polymeter.core.request import (
         ChoiceLogprob,
         Error,
@@ -182,6 +185,10 @@ _HOMES = {
     "polymeter.core.registry": (
         "Target",
         "missing_package",
+    ),
+    "polymeter.core.repeats": (
+        "group_repeats",
+        "repeats_of",
     ),
     "polymeter.core.request": (
         "ChoiceLogprob",
@@ -307,6 +314,7 @@ __all__ = [
     "current_role_client",
     "did_you_mean",
     "fingerprint",
+    "group_repeats",
     "has_role",
     "image_parameters",
     "lab",
@@ -317,6 +325,7 @@ __all__ = [
     "register_detector",
     "register_metric",
     "register_model",
+    "repeats_of",
     "seed_for",
     "source_hash",
     "text_parameters",

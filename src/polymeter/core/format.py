@@ -71,6 +71,7 @@ class Format:
             missing, empty or lacks a column.
         index_data: ``(roots, claims) → catalog``: the benchmarks that are nothing but a data file. Called once every
             format has indexed its own: a data file that one of them claims is no benchmark. ``None``: there are none.
+        endings: Endings of files that may be named in place of the benchmarks in them (``.yaml``).
         stored_name: The name under which its tasks and settings stand in run folders, settings and flags, where that is
             another one; formats that were one once share it. See ``core.registries.stored_format``.
     """
@@ -83,4 +84,5 @@ class Format:
     check: Callable[[Entry, Catalog], list[Problem]]
     compile: Callable[[TaskSpec, ModelTraits, OpenContext], Task]
     index_data: Callable[[Sequence[Root], Claims], Catalog] | None = None
+    endings: tuple[str, ...] = ()
     stored_name: str = ""

@@ -1,4 +1,6 @@
-"""Generation settings as people write them, and the asks that they mean: the one place that knows their other names."""
+"""Generation settings as people write them, and the parameters that they mean: the one place that knows their other
+names.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,8 @@ _SIDES = ("width", "height")
 _SIZE = re.compile(r"\s*(\d+)\s*[xX×*]\s*(\d+)\s*")
 
 
-def text_parameters(plan: Mapping[str, Any], defaults: Mapping[str, Any] = _NONE) -> Generate:
-    """The ask for text.
+def text_parameters(plan: Mapping[str, Any], defaults: Mapping[str, Any] = _NONE) -> tuple[Generate, int]:
+    """What asks for text, and how many times it is asked.
 
     Several answers to one prompt are sampled where no temperature is set, because greedy ones would be the same.
 
@@ -47,12 +49,14 @@ def text_parameters(plan: Mapping[str, Any], defaults: Mapping[str, Any] = _NONE
     elif temperature is None and told.get("do_sample") is False:
         temperature = 0.0
     extra = {name: value for name, value in told.items() if value is not None}
-    return Generate(max_new_tokens, temperature, top_p, stop, n, (), extra)
+    return Generate(max_new_tokens, temperature, top_p, stop, extra=extra), n
 
 
-def image_parameters(plan: Mapping[str, Any], n_default: int = 1, defaults: Mapping[str, Any] = _NONE) -> GenerateImage:
-    """The ask for images. What is neither their number nor their size goes into ``extra`` under the names of the field
-    (``negative_prompt``, ``num_inference_steps``, ``guidance_scale``, ``strength``, …).
+def image_parameters(
+    plan: Mapping[str, Any], n_default: int = 1, defaults: Mapping[str, Any] = _NONE
+) -> tuple[GenerateImage, int]:
+    """What asks for an image, and how many times it is asked. Settings other than number and size go into ``extra``
+    under the names of the field (``negative_prompt``, ``num_inference_steps``, ``guidance_scale``, ``strength``, …).
 
     Args:
         plan: Settings of the run, under any of their usual names. A size is ``width`` and ``height`` (one of them
@@ -66,7 +70,7 @@ def image_parameters(plan: Mapping[str, Any], n_default: int = 1, defaults: Mapp
     told = _settings(plan, defaults, _IMAGE_ALIASES)
     n = _count(told.pop("n", None), n_default)
     size = _size(told)
-    return GenerateImage(n, size, (), {name: value for name, value in told.items() if value is not None})
+    return GenerateImage(size, extra={name: value for name, value in told.items() if value is not None}), n
 
 
 def _settings(plan: Mapping[str, Any], defaults: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:

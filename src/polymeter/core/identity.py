@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.parts import Text
-from polymeter.core.request import Generate, Loglikelihood, Request
+from polymeter.core.request import Generate, Loglikelihood, Parameters, Request
 from polymeter.core.sources import digest
 
 _SEED_BITS = 31
@@ -56,10 +56,23 @@ def request_fingerprint(request: Request, *, by_content: bool = False) -> str:
     """Identity of a request.
 
     Args:
-        request: What is asked. Its origin is provenance and does not count.
+        request: What is asked. Its origin is provenance and does not count, and neither does its number among repeats:
+            their seeds tell them apart, and requests that are equal are told apart by their occurrence.
         by_content: Take the bytes of all media, as the cache across runs must. Inside a run a medium that comes from
             the dataset is known by its ``key`` (dataset fingerprint, row, position), so nothing is read.
     """
+    return _fingerprint(request, by_content, 1, _seeds(request))
+
+
+def joint_fingerprint(repeats: Sequence[Request]) -> str:
+    """Identity of several repeats as one request for all of them. Journals that were written before every repeat was a
+    request of its own hold one row for all, under this fingerprint, and it answers them.
+    """
+    seeds = [seed for request in repeats for seed in _seeds(request)]
+    return _fingerprint(repeats[0], False, len(repeats), seeds)
+
+
+def _fingerprint(request: Request, by_content: bool, n: int, seeds: Sequence[int]) -> str:
     messages = [
         (
             message.role,
@@ -70,7 +83,8 @@ def request_fingerprint(request: Request, *, by_content: bool = False) -> str:
         )
         for message in request.messages
     ]
-    return digest(json.dumps([messages, _ask_identity(request)], separators=(",", ":")).encode())
+    asked = _parameters_identity(request.parameters, n, seeds)
+    return digest(json.dumps([messages, asked], separators=(",", ":")).encode())
 
 
 def own_prompt_fingerprint() -> str:
@@ -101,11 +115,16 @@ def _media_identity(part: Any, by_content: bool) -> Any:
     return part.content_hash()
 
 
-def _ask_identity(request: Request) -> Any:
-    ask = request.parameters
-    if isinstance(ask, Loglikelihood):
-        return [ask.kind, ask.continuations]
-    extra = canonical(ask.extra) if ask.extra else None
-    if isinstance(ask, Generate):
-        return [ask.kind, ask.max_new_tokens, ask.temperature, ask.top_p, ask.stop, ask.n, ask.seeds, extra]
-    return [ask.kind, ask.n, ask.size, ask.seeds, extra]
+def _seeds(request: Request) -> tuple[int, ...]:
+    """The seed, as the list that fingerprints have always held."""
+    seed = None if isinstance(request.parameters, Loglikelihood) else request.parameters.seed
+    return () if seed is None else (seed,)
+
+
+def _parameters_identity(asked: Parameters, n: int, seeds: Sequence[int]) -> Any:
+    if isinstance(asked, Loglikelihood):
+        return [asked.kind, asked.continuations]
+    extra = canonical(asked.extra) if asked.extra else None
+    if isinstance(asked, Generate):
+        return [asked.kind, asked.max_new_tokens, asked.temperature, asked.top_p, asked.stop, n, seeds, extra]
+    return [asked.kind, n, asked.size, seeds, extra]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -89,6 +89,14 @@ class _BaseModel(ABC):
         Runtime settings (batch size, timeouts, addresses) stay out.
         """
 
+    @property
+    def joins_repeats(self) -> bool:
+        """Whether it wants the repeats of one prompt that are still owed together, as one call: a batch model in one
+        ``respond``, next to each other (``group_repeats`` finds them) and counted as one in its batch size; an endpoint
+        in ``respond_repeats``.
+        """
+        return False
+
     def ignores(self, ask: Parameters) -> Mapping[str, str]:
         """Settings of an ask that this model cannot honour, each with the reason. The user is told once, when the run
         is planned, and the report repeats it.
@@ -158,6 +166,16 @@ class AsyncModel(_BaseModel):
     async def respond_prepared(self, request: Request, prepared: Any) -> Response:
         """Answer one request with what ``prepare`` made of it. Backends that need no preparation leave this alone."""
         return await self.respond(request)
+
+    async def respond_repeats(self, requests: Sequence[Request], prepared: Any) -> list[Response]:
+        """Answer repeats of one prompt in one call, where the model ``joins_repeats``.
+
+        Args:
+            requests: Two or more, equal but for seed and number. Of some that an earlier try left without an answer
+                only these are asked again.
+            prepared: What ``prepare`` made of the first of them.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not join repeats.")
 
     async def preflight(self) -> None:
         """Ask the endpoint one small thing that shows whether it is there, takes the key and knows the model. Awaited

@@ -34,15 +34,16 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Generate:
-    """Ask for text.
+    """Ask for one text.
 
     Attributes:
         max_new_tokens: Most tokens of one answer; ``None``: as the plan or the model says.
         temperature: 0 is greedy.
         top_p: Nucleus sampling.
         stop: Stop strings that the author or user wrote. The engine applies them, whatever the backend does.
-        n: How many answers.
-        seeds: One seed for each answer.
+        seed: Of what is sampled; ``None``: ``repeat`` stands for it.
+        repeat: Which one this is of several requests that are otherwise equal, from 0. Eight repeats are eight
+            requests.
         extra: Further settings by the names of the field (``top_k``, ``num_beams``, ``do_sample``, …).
     """
 
@@ -50,8 +51,8 @@ class Generate:
     temperature: float | None = None
     top_p: float | None = None
     stop: tuple[str, ...] = ()
-    n: int = 1
-    seeds: tuple[int, ...] = ()
+    seed: int | None = None
+    repeat: int = 0
     extra: Mapping[str, Any] = field(default_factory=dict)
     kind: ClassVar[RequestKind] = "generate"
 
@@ -69,11 +70,18 @@ class Loglikelihood:
 
 @dataclass(frozen=True, slots=True)
 class GenerateImage:
-    """Ask for ``n`` images of ``size`` (width, height in pixels; ``None``: the model's own)."""
+    """Ask for one image.
 
-    n: int = 1
+    Attributes:
+        size: Width and height in pixels; ``None``: the model's own.
+        seed: As for ``Generate``.
+        repeat: As for ``Generate``.
+        extra: Further settings by the names of the field (``negative_prompt``, ``guidance_scale``, …).
+    """
+
     size: tuple[int, int] | None = None
-    seeds: tuple[int, ...] = ()
+    seed: int | None = None
+    repeat: int = 0
     extra: Mapping[str, Any] = field(default_factory=dict)
     kind: ClassVar[RequestKind] = "generate_image"
 
@@ -222,7 +230,7 @@ class Response:
     """A model's answer to one request: its outputs, or an error.
 
     Attributes:
-        outputs: One for each of the ``n`` answers asked for.
+        outputs: One; for a protocol of several rounds that the model drives, one for each round.
         error: Set exactly when there is no answer.
         latency_ms: Time spent in the model; for a batch, the batch's time divided by its size.
         is_cached: Whether the answer came from a store and not from the model.

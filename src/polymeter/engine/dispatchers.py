@@ -11,8 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from polymeter.core.model import Model
+from polymeter.core.repeats import joined
 from polymeter.engine.rollouts import PendingRequest
 
+Joined = list[PendingRequest]
+"""Requests that reach the model in one call of it: one, or repeats of one prompt."""
 OnDone = Callable[[list[PendingRequest]], None]
 OnFailure = Callable[[BaseException], None]
 CLOSE_S = 30
@@ -31,6 +35,13 @@ class Listener:
     done: OnDone
     failed: OnFailure
     note: Callable[[str], None]
+
+
+def calls_of(model: Model, asked: Sequence[PendingRequest]) -> list[Joined]:
+    """Requests by the calls that answer them: one each, but repeats together where the model joins them. What a sample
+    asks together arrives together, so these are the repeats that are still owed.
+    """
+    return joined(asked, lambda one: one.request) if model.joins_repeats else [[one] for one in asked]
 
 
 class Dispatcher(Protocol):

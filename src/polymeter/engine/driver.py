@@ -10,9 +10,8 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from polymeter.core.errors import DataError, Raised, attempt
+from polymeter.core.errors import Raised, attempt
 from polymeter.core.progress import Progress
-from polymeter.core.request import Response
 from polymeter.core.stable_names import OWN_PROMPT_ROLE
 from polymeter.core.status import SampleStatus
 from polymeter.core.task import Score
@@ -20,6 +19,7 @@ from polymeter.engine.dispatchers import Dispatcher
 from polymeter.engine.events import Events
 from polymeter.engine.memory import Trimmer
 from polymeter.engine.pool import Pool
+from polymeter.engine.recall import Recall
 from polymeter.engine.recorder import Recorder
 from polymeter.engine.role_client import SampleRoleClient
 from polymeter.engine.rollouts import (
@@ -35,7 +35,6 @@ from polymeter.engine.work_list import Outcome, Settings, WorkList
 from polymeter.guests.door import Door
 from polymeter.store.journal import AnswerKey, Journal
 from polymeter.store.media import MediaStore
-from polymeter.store.wire import read_response
 
 
 class Driver:
@@ -70,7 +69,7 @@ class Driver:
         self.player = RolloutWorker(door, self._asker)
         self._models = dict(models)
         self._recorder = recorder
-        self._media = media
+        self._recall = Recall(self._models, media, progress.note)
         self._door = door
         self._open_journal = journal
         self.settings = settings
@@ -251,8 +250,8 @@ class Driver:
     def _send(self, asked: Sequence[PendingRequest]) -> None:
         known: list[PendingRequest] = []
         fresh: dict[str, list[PendingRequest]] = {}
+        self._recall(asked)
         for one in asked:
-            one.response = self._recall(one)
             if one.response is not None:
                 known.append(one)
             else:
@@ -263,21 +262,6 @@ class Driver:
             self.dispatchers[role].add(ones)
         self.outcome.n_known += len(known)
         self._deliver(known)
-
-    def _recall(self, asked: PendingRequest) -> Response | None:
-        """The answer that an earlier part of the run has, if it has one."""
-        if not asked.play.known:
-            return None
-        key = AnswerKey(asked.role, self._models[asked.role], asked.fingerprint, asked.occurrence)
-        body = asked.play.known.get(key)
-        if body is None:
-            return None
-        asked.play.used[key] = asked.turn
-        try:
-            return read_response(body, self._media.load, self._media.place_of)
-        except DataError as error:  # an image of it is gone: a new answer takes its place
-            self._progress.note(f"An answer to sample {asked.play.sample.id!r} is asked for again: {error}")
-            return None
 
     def _deliver(self, answered: Sequence[PendingRequest]) -> None:
         ready = []

@@ -15,12 +15,9 @@ from polymeter.core.format import Format, Loaded, OpenContext
 from polymeter.core.model import Model, ModelSpec, ModelTraits
 from polymeter.core.options import RunOptions
 from polymeter.core.registries import FORMATS, stored_format
-from polymeter.core.systems import libraries, package_folder
+from polymeter.core.systems import broken_systems, libraries, package_folder
 from polymeter.core.task import GroupSpec, Task, TaskSpec, check_needs, ignored_settings
 from polymeter.guests.door import in_mode
-
-FILE_ENDINGS = (".yaml", ".yml", ".py", ".tsv")
-"""Endings of files that may be named in place of the benchmarks in them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +92,13 @@ def named_place(path: Path) -> Path:
     return path.parent.resolve() / path.name if path.suffix == ".tsv" else path.resolve()
 
 
+def file_endings() -> tuple[str, ...]:
+    """Endings of files that may be named in place of the benchmarks in them."""
+    return tuple({ending: None for name in FORMATS for ending in FORMATS.get(name).endings})
+
+
 def build_catalog(include_paths: Iterable[Path], cache_dir: Path | None) -> Catalog:
-    """Every benchmark of every dialect, built in and the user's.
+    """Every benchmark of every format, built in and the user's.
 
     Raises:
         PlanError: An include path does not exist.
@@ -113,6 +115,7 @@ def build_catalog(include_paths: Iterable[Path], cache_dir: Path | None) -> Cata
     for each in formats:
         if each.index_data is not None:
             catalog.update(each.index_data(roots, catalog.claims))
+    catalog.problems.extend(broken_systems())
     return catalog
 
 
@@ -245,7 +248,7 @@ def _match(pattern: str, catalog: Catalog, tags: Mapping[str, list[str]]) -> lis
         return [pattern]
     if pattern in tags:
         return tags[pattern]
-    if Path(pattern).suffix in FILE_ENDINGS:
+    if Path(pattern).suffix in file_endings():
         return _in_file(Path(pattern), catalog)
     if any(sign in pattern for sign in "*?["):
         found = [name for name in catalog.entries if fnmatch.fnmatchcase(name, pattern)]

@@ -274,20 +274,21 @@ class RolloutWorker:
         task.learn(n_advanced, time.perf_counter() - started)
         return progressed
 
-    def replay(self, play: RunningSample, recall: Callable[[PendingRequest], Response | None]) -> Ended:
+    def replay(self, play: RunningSample, recall: Callable[[Sequence[PendingRequest]], None]) -> Ended:
         """Play and score a sample over answers that are all there.
 
         Args:
             play: The sample, fresh.
-            recall: Gives the stored answer of a request; ``None``: there is none, and the sample fails.
+            recall: Sets the stored answers of what is asked together; where there is none the sample fails.
         """
         progressed = Progressed()
         play.generator = play.task.task.rollout(play.sample)
         self._advance(play, progressed)
         while not progressed.ended:
+            recall(play.waiting)
             for asked in play.waiting:
                 missing = Error("score", "The journal does not hold an answer that this sample's score rests on.")
-                asked.response = recall(asked) or Response(error=missing)
+                asked.response = asked.response or Response(error=missing)
             self._advance(play, progressed)
         return progressed.ended[0]
 
@@ -364,7 +365,7 @@ class RolloutWorker:
         play.steps += 1
         ended: StopIteration | None = None
         doing = f"Playing a sample of task {play.task.name!r}"
-        with self._guarded(play.task, play.sample.id, f"play:{play.steps}"), boundary(ScoreError, doing):
+        with self._guarded(play.task, play.sample.id, step_label(play.steps)), boundary(ScoreError, doing):
             try:
                 return play.generator.send(sent)
             except StopIteration as stop:
@@ -393,6 +394,11 @@ class RolloutWorker:
         else:
             with self._door.hook(task.name, sample, hook):
                 yield
+
+
+def step_label(number: int) -> str:
+    """The name of a rollout's step in seeds, counted from 1."""
+    return f"play:{number}"
 
 
 def _why_unscored(play: RunningSample) -> str:

@@ -20,7 +20,7 @@ from polymeter.core.secrets import HIDDEN
 from polymeter.engine import manifest as manifests
 from polymeter.engine.execution import Execution, RunOutcome, Status
 from polymeter.engine.models import check_model, make_model, parse_model
-from polymeter.engine.plan import FILE_ENDINGS, Plan, build_catalog, cache_folder, named_place, open_tasks, select
+from polymeter.engine.plan import Plan, build_catalog, cache_folder, file_endings, named_place, open_tasks, select
 from polymeter.engine.preflight import check_endpoints
 from polymeter.guests.door import random_state_kept
 from polymeter.guests.generators import dispatched
@@ -115,7 +115,7 @@ def resume_request(path: Path) -> RunRequest:
 def make_plan(request: RunRequest) -> Plan:
     """Names to specs, and the models made (not loaded)."""
     options = request.options
-    named = [Path(name) for name in request.patterns if name.endswith(FILE_ENDINGS)]
+    named = [Path(name) for name in request.patterns if name.endswith(file_endings())]
     files = [named_place(path) for path in named if path.is_file()]
     options = options.model_copy(update={"include_paths": (*options.include_paths, *files)})
     catalog = build_catalog(options.include_paths, cache_folder(options))

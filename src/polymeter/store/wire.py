@@ -127,10 +127,8 @@ def _write_ask(request: Request) -> dict[str, Any]:
             body["stop"] = list(ask.stop)
     if isinstance(ask, GenerateImage) and ask.size:
         body["size"] = list(ask.size)
-    if ask.n != 1:
-        body["n"] = ask.n
-    if ask.seeds:
-        body["seeds"] = list(ask.seeds)
+    if ask.seed is not None:
+        body["seeds"] = [ask.seed]
     if ask.extra:
         body["extra"] = jsonable(dict(ask.extra))
     return body

@@ -87,7 +87,7 @@ def test_a_prompt_with_its_picture_is_asked_for_images(tmp_path):
     assert request.text == "make it light 1"
     assert [image.size() for image in request.images()] == [(16, 16)]
     asked = request.parameters
-    assert (asked.n, asked.size, asked.extra) == (1, (32, 24), {"negative_prompt": "noise"})
+    assert (asked.size, asked.extra) == ((32, 24), {"negative_prompt": "noise"})
     assert task.needs.requests == {"generate_image"}
     assert task.needs.modalities == {"text", "image"}
     assert request.origin.generation_kwargs["negative_prompt"] == "noise"
@@ -103,19 +103,21 @@ def test_doc_to_image_is_another_name_of_doc_to_visual(tmp_path):
 def test_every_picture_has_a_seed_of_its_own(tmp_path):
     text = HEAD + "metric_list: [bypass]\nrepeats: 2\ngeneration_kwargs: {num_generations: 3}\n"
     task = task_of(tmp_path, text)
-    seeds = [seed for index in (0, 1) for request in ask(task, index) for seed in request.parameters.seeds]
+    seeds = [request.parameters.seed for index in (0, 1) for request in ask(task, index)]
     assert len(seeds) == len(set(seeds)) == 12
-    again = [seed for request in ask(task_of(tmp_path, text), 0) for seed in request.parameters.seeds]
+    again = [request.parameters.seed for request in ask(task_of(tmp_path, text), 0)]
     assert again == seeds[:6]
-    other = [seed for request in ask(task_of(tmp_path, text, seed=7), 0) for seed in request.parameters.seeds]
+    other = [request.parameters.seed for request in ask(task_of(tmp_path, text, seed=7), 0)]
     assert not set(other) & set(seeds)
 
 
 def test_the_plan_wins_over_the_task_under_any_name(tmp_path):
     text = HEAD + "metric_list: [bypass]\ngeneration_kwargs: {n: 4, width: 64, height: 32, steps: 20}\n"
-    asked = ask(task_of(tmp_path, text, generation={"num_generations": 2, "size": "16x16"})).parameters
-    assert asked == GenerateImage(2, (16, 16), asked.seeds, {"num_inference_steps": 20})
-    assert len(asked.seeds) == 2
+    asked = [
+        request.parameters
+        for request in ask(task_of(tmp_path, text, generation={"num_generations": 2, "size": "16x16"}))
+    ]
+    assert asked == [GenerateImage((16, 16), asked[j].seed, j, {"num_inference_steps": 20}) for j in range(2)]
 
 
 def test_a_setting_of_the_wrong_type_names_its_line(tmp_path):

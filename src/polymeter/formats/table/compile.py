@@ -63,14 +63,14 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     instance = make_instance(class_for(tuple(spec.config["columns"])), spec, data, options, context)
     set_up(spec.name, instance, options)
     dataset = _dataset_of(spec.name, instance, options)
-    parameters = parameters_for(
+    parameters, n = parameters_for(
         request_kind(instance.TYPE, spec),
         context.generation,
         n_images=usual_count(spec.name),
         n=options.num_generations,
         is_endpoint=traits.is_endpoint,
     )
-    prompting = Prompting(dataset, parameters, context.system_prompt, traits.has_own_prompts)
+    prompting = Prompting(dataset, parameters, n, context.system_prompt, traits.has_own_prompts)
     file = PredictionFile(dataset.table, parameters, options.model_id, options.failed_as_text)
 
     def reduce(rows: Iterable[ScoredRow], reduce_context: ReduceContext) -> list[Result]:
@@ -111,7 +111,7 @@ def task_of(
     samples = TableSamples(spec.name, table, dataset.cluster)
 
     def rollout(sample: Sample) -> RolloutSteps:
-        seeds = [seed_for(context.seed, spec.name, sample.id, number) for number in range(parameters.n)]
+        seeds = [seed_for(context.seed, spec.name, sample.id, number) for number in range(prompting.n)]
         yield from ask_about(prompting, line(sample.index), sample, seeds)
 
     def score(sample: Sample, played: Rollout) -> Score:

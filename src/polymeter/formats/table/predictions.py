@@ -59,7 +59,7 @@ def prediction_of(name: str, parameters: Generate | GenerateImage, responses: Se
     if not outputs:
         raise ScoreError(f"The model gave no text for a sample of {name!r}.")
     texts = [output.text or "" for output in outputs]
-    return texts[0] if parameters.n == 1 else texts
+    return texts[0] if len(texts) == 1 else texts
 
 
 def write_predictions(file: PredictionFile, rows: Iterable[ScoredRow], context: ReduceContext) -> tuple[Path, int]:

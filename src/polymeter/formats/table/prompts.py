@@ -11,6 +11,7 @@ from typing import Any
 from polymeter.core.errors import DataError
 from polymeter.core.generation import image_parameters, text_parameters
 from polymeter.core.parts import Text
+from polymeter.core.repeats import repeats_of
 from polymeter.core.request import Generate, GenerateImage, Message, Origin, OwnPrompt, Request, RequestKind
 from polymeter.core.secrets import hide_secrets
 from polymeter.core.sources import is_elsewhere
@@ -30,20 +31,22 @@ class Prompting:
     Attributes:
         dataset: The dataset.
         parameters: What is asked for, without seeds.
+        n: How many times each row is asked about.
         system_prompt: The run's own; put before a prompt that has none.
         has_own_prompts: Whether the model may have prompts of its own.
     """
 
     dataset: Dataset
     parameters: Generate | GenerateImage
+    n: int = 1
     system_prompt: str = ""
     has_own_prompts: bool = False
 
 
 def parameters_for(
     kind: RequestKind, settings: Any, *, n_images: int, n: int | None, is_endpoint: bool
-) -> Generate | GenerateImage:
-    """What the requests of a dataset ask for, without seeds.
+) -> tuple[Generate | GenerateImage, int]:
+    """What the requests of a dataset ask for, without seeds, and how many times each row is asked about.
 
     Args:
         kind: ``generate`` or ``generate_image``.
@@ -63,8 +66,9 @@ def ask_about(prompting: Prompting, line: Any, sample: Sample, seeds: Sequence[i
     name = prompting.dataset.name
     own = (yield OwnPrompt(_origin(name, (), sample))).messages if prompting.has_own_prompts else None
     messages = messages_about(prompting, line) if own is None else _with_system(prompting, own)
-    parameters = replace(_parameters_about(prompting, line), seeds=tuple(seeds))
-    yield Request(messages, parameters, _origin(name, messages, sample))
+    request = Request(messages, _parameters_about(prompting, line), _origin(name, messages, sample))
+    repeats = repeats_of(request, seeds)
+    yield repeats if len(repeats) > 1 else repeats[0]
 
 
 def messages_about(prompting: Prompting, line: Any) -> tuple[Message, ...]:
@@ -98,7 +102,7 @@ def _parameters_about(prompting: Prompting, line: Any) -> Generate | GenerateIma
     parameters, settings = prompting.parameters, prompting.dataset.generation_settings
     if not isinstance(parameters, GenerateImage) or settings is None:
         return parameters
-    own = image_parameters(settings(line))
+    own, _ = image_parameters(settings(line))
     return replace(parameters, size=parameters.size or own.size, extra={**own.extra, **parameters.extra})
 
 

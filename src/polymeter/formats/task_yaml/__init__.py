@@ -6,8 +6,8 @@ Three layers, the first two of which run no task code:
 - ``index`` lists names, ``load`` makes specs of them, ``inspection`` shows and checks them; ``task_code`` knows a
   task's files.
 - ``compile`` makes a Task of a spec: ``parts`` says what it is made of (``rows``, ``forms``, ``metrics``), ``prompt``
-  builds its messages, and an output type (``generation``, ``likelihoods``, ``rounds``, ``visual_cot``, ``images``) gives
-  its rollout and score. What a YAML alone cannot say is attached through ``extensions``.
+  builds its messages, and an output type (``generation``, ``likelihoods``, ``rounds``, ``visual_cot``, ``images``)
+  gives its rollout and score. What a YAML alone cannot say is attached through ``extensions``.
 """
 
 from __future__ import annotations
@@ -68,4 +68,4 @@ def _compile(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
     return compile_task(spec, traits, context)
 
 
-FORMAT = Format(NAME, _index, _load, _describe, _flatten, _check, _compile)
+FORMAT = Format(NAME, _index, _load, _describe, _flatten, _check, _compile, endings=(".yaml", ".yml"))

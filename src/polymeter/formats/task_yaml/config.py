@@ -61,8 +61,8 @@ class MetricItem(BaseModel):
         if isinstance(value, Mapping):
             if "metric" not in value:
                 raise ValueError("an entry of metric_list needs the key 'metric'")
-            known = {key: value[key] for key in _METRIC_KEYS & set(value) if key != "hf_evaluate"}
-            return {**known, "kwargs": {str(key): item for key, item in value.items() if key not in _METRIC_KEYS}}
+            own = {key: value[key] for key in _METRIC_KEYS & set(value) if key != "hf_evaluate"}
+            return {**own, "kwargs": {str(key): item for key, item in value.items() if key not in _METRIC_KEYS}}
         return value
 
     @property
@@ -171,6 +171,7 @@ class TaskConfig(BaseModel):
             if values.get("doc_to_visual") is not None:
                 raise ValueError("'doc_to_image' is another name of 'doc_to_visual'; use only one of them")
             values["doc_to_visual"] = images
+        # A key with nothing behind it is None in YAML: its author means the default.
         return {key: value for key, value in values.items() if value is not None}
 
     @field_validator("tag", mode="before")
@@ -216,7 +217,7 @@ def validate(values: Mapping[str, Any], where: Callable[[str], str], file: Path)
         file: The task's file, for messages.
 
     Raises:
-        PlanError: An unknown key (the nearest known one is named), or a value of the wrong type.
+        PlanError: if a key is unknown (the nearest known one is named), or a value has the wrong type.
     """
     known = {"class", "group", "filters", "doc_to_image", *TaskConfig.model_fields} - {"class_"}
     unknown = [key for key in values if key not in known]

@@ -1,7 +1,7 @@
 """Filters: readings of a sample's raw answers before they are scored.
 
 A step takes the list of answers of one sample and the row, and gives another list, or a single value. Steps that work
-on each answer keep lists as lists; ``take_first`` ends with a single one. Classes of a task's own follow the dialect's
+on each answer keep lists as lists; ``take_first`` ends with a single one. Classes of a task's own follow lmms-eval's
 interface, which hands over lists of samples: ``apply(resps, docs)``.
 """
 
@@ -41,7 +41,7 @@ def readings(
     own code (``sources``) registers win over built-in ones.
 
     Raises:
-        PlanError: An unknown filter, or arguments that it does not take.
+        PlanError: if a filter is unknown, or does not take its arguments.
     """
     made: list[tuple[str, Reading]] = []
     for item in items or ():
@@ -104,14 +104,14 @@ def multi_choice_regex(
         by_letter = re.compile(rf":[\s]*({'|'.join(letters.values())})")
 
         def read(text: str) -> str:
-            found = match(pattern, text, group_select)
-            if not found:
+            answer = match(pattern, text, group_select)
+            if not answer:
                 choice = match(by_text, plain(text), group_select)
-                found = f"({letters[choice]})" if choice in letters else choice
-            if not found:
+                answer = f"({letters[choice]})" if choice in letters else choice
+            if not answer:
                 letter = match(by_letter, text, group_select)
-                found = f"({letter})" if letter else ""
-            return found or fallback
+                answer = f"({letter})" if letter else ""
+            return answer or fallback
 
         return _map(read, answers)
 
@@ -119,7 +119,7 @@ def multi_choice_regex(
 
 
 def remove_whitespace() -> Step:
-    """Each answer without one leading blank."""
+    """Each answer without one leading space."""
     return _each(lambda text: text[1:] if text.startswith(" ") else text)
 
 
@@ -179,8 +179,9 @@ def _guest_step(code: Callable[..., Any], kwargs: Mapping[str, Any], task: str) 
 
     def step(answers: Any, doc: Mapping[str, Any]) -> Any:
         with boundary(ScoreError, f"Filter {name} of task {task!r}"):
-            found = list(made.apply([answers], [doc]))
-        return found[0] if found else None
+            # The interface is for all samples at once; of one sample it gives a list of one.
+            read = list(made.apply([answers], [doc]))
+        return read[0] if read else None
 
     return step
 
@@ -207,17 +208,17 @@ def _map(function: Callable[[str], Any], answers: Any) -> Any:
 
 def match(pattern: re.Pattern[str], text: str, group_select: int) -> str:
     """One match of a pattern, of several groups the first that matched something; empty where there is none."""
-    found = pattern.findall(text)
-    if not -len(found) <= group_select < len(found):
+    matches = pattern.findall(text)
+    if not -len(matches) <= group_select < len(matches):
         return ""
-    chosen = found[group_select]
+    chosen = matches[group_select]
     if isinstance(chosen, tuple):
         chosen = next((group for group in chosen if group), "")
     return str(chosen).strip()
 
 
 def without_ignored(text: str, patterns: Iterable[str], *, ignore_case: bool, ignore_punctuation: bool) -> str:
-    """A text without matches of the patterns, then in lower case, then without punctuation, as told."""
+    """A text without matches of the patterns, then in lower case and without punctuation where that is wanted."""
     for ignored in patterns:
         text = re.sub(ignored, "", text)
     text = text.lower() if ignore_case else text

@@ -99,7 +99,7 @@ def target_form(value: Any, binding: Binding) -> Form:
 
     def target(doc: Doc) -> Any:
         text = render(doc)
-        if has_choices and text.isdigit():
+        if has_choices and text.isdigit():  # the number of a choice; elsewhere digits are an answer like any other
             return int(text)
         if text.startswith("[") and text.endswith("]"):
             return _literal(text, text)
@@ -126,7 +126,7 @@ def choice_form(value: Any, binding: Binding) -> Form | None:
 
 
 def visual_form(value: Any, binding: Binding) -> Form | None:
-    """``doc_to_visual`` as foreign models call it: row with media → list."""
+    """``doc_to_visual`` as a function: row with media → list."""
     if value is None:
         return None
     if callable(value):
@@ -152,20 +152,20 @@ def messages_form(value: Any, binding: Binding) -> Callable[..., Any] | None:
     takes_any = any(item.kind is inspect.Parameter.VAR_KEYWORD for item in parameters.values())
     kwargs = binding.prompt_kwargs
     by_name = "lmms_eval_specific_kwargs" in parameters or takes_any
-    by_place = not by_name and len(parameters) == 2
+    by_position = not by_name and len(parameters) == 2
 
     def messages(doc: Doc, **rounds: Any) -> Any:
         named = {key: item for key, item in rounds.items() if takes_any or key in parameters}
         if by_name and kwargs is not None:
             named["lmms_eval_specific_kwargs"] = kwargs
-        return call(doc, kwargs, **named) if by_place else call(doc, **named)
+        return call(doc, kwargs, **named) if by_position else call(doc, **named)
 
     return messages
 
 
 @dataclass(frozen=True, slots=True)
 class RoundHooks:
-    """What asks again after the first round; each is called with the row, ``previous_output``, ``round_idx`` and
+    """What comes after the first round; each is called with the row, ``previous_output``, ``round_idx`` and
     ``previous_round_info``.
 
     Attributes:
@@ -198,14 +198,15 @@ def _round_function(code: Callable[..., Any], binding: Binding) -> Callable[...,
     parameters = inspect.signature(resolve(code)).parameters
     takes_any = any(item.kind is item.VAR_KEYWORD for item in parameters.values())
     second = [*parameters, ""][1]
-    by_place = second not in ("", "lmms_eval_specific_kwargs", *ROUND_ARGUMENTS) and not takes_any
+    # Older functions take the model's settings as a second parameter of any name.
+    by_position = second not in ("", "lmms_eval_specific_kwargs", *ROUND_ARGUMENTS) and not takes_any
 
-    def ask(doc: Doc, **rounds: Any) -> Any:
+    def next_round(doc: Doc, **rounds: Any) -> Any:
         named = {"lmms_eval_specific_kwargs": binding.prompt_kwargs, **rounds}
         given = {key: item for key, item in named.items() if takes_any or key in parameters}
-        return call(doc, binding.prompt_kwargs, **given) if by_place else call(doc, **given)
+        return call(doc, binding.prompt_kwargs, **given) if by_position else call(doc, **given)
 
-    return ask
+    return next_round
 
 
 def description_form(value: Any, binding: Binding) -> Form | None:
@@ -246,12 +247,12 @@ def _literal(text: str, default: Any) -> Any:
 
 def _checked(form: Form, binding: Binding) -> Form:
     def choices(doc: Doc) -> list[str]:
-        found = form(doc)
-        if isinstance(found, dict):
-            found = list(found.values())
-        if not isinstance(found, (list, tuple)):
-            raise DataError(f"doc_to_choice of task {binding.task!r} must give a list of texts, not {found!r:.80}.")
-        return [item if isinstance(item, str) else str(item) for item in found]
+        given = form(doc)
+        if isinstance(given, dict):
+            given = list(given.values())
+        if not isinstance(given, (list, tuple)):
+            raise DataError(f"doc_to_choice of task {binding.task!r} must give a list of texts, not {given!r:.80}.")
+        return [item if isinstance(item, str) else str(item) for item in given]
 
     return choices
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from polymeter.core.repeats import repeats_of
 from polymeter.core.request import Request
 from polymeter.core.task import Rollout, RolloutSteps, Sample, Score
 from polymeter.formats.task_yaml.output_types import Provenance, Setup, TaskFunctions
@@ -87,9 +88,8 @@ def _ask(questions: TextQuestions, sample: Sample) -> RolloutSteps:
     origin = provenance.origin(sample, settings.raw)
     messages = yield from questions.prompt.asked(sample, origin)
     seeds = [provenance.seed(sample, number) for number in range(questions.repeats)]
-    requests = [Request(messages, settings.with_seed(seed), origin) for seed in seeds]
-    # Repeats are asked together, so that a model can answer them together.
-    yield requests[0] if len(requests) == 1 else tuple(requests)
+    requests = repeats_of(Request(messages, settings.parameters, origin), seeds)
+    yield requests[0] if len(requests) == 1 else requests
 
 
 def _score(scoring: TextScoring, sample: Sample, rollout: Rollout) -> Score:

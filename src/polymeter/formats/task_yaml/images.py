@@ -12,6 +12,7 @@ from typing import Any
 
 from polymeter.core.errors import PolymeterError, ScoreError
 from polymeter.core.parts import is_picture
+from polymeter.core.repeats import repeats_of
 from polymeter.core.request import Request, Response
 from polymeter.core.task import ReduceContext, Result, Rollout, RolloutSteps, Sample, Score, ScoredRow
 from polymeter.formats.task_yaml.forms import Form
@@ -104,12 +105,9 @@ def _ask(questions: _ImageQuestions, sample: Sample) -> RolloutSteps:
     settings, provenance = questions.settings, questions.provenance
     origin = provenance.origin(sample, settings.raw)
     messages = yield from questions.prompt.asked(sample, origin)
-    n = settings.parameters.n
-    seeds = [provenance.seed(sample, number) for number in range(n * questions.repeats)]
-    requests = [
-        Request(messages, settings.with_seeds(*seeds[start : start + n]), origin) for start in range(0, len(seeds), n)
-    ]
-    yield requests[0] if questions.repeats == 1 else tuple(requests)
+    seeds = [provenance.seed(sample, number) for number in range(settings.n * questions.repeats)]
+    requests = repeats_of(Request(messages, settings.parameters, origin), seeds)
+    yield requests[0] if len(requests) == 1 else requests
 
 
 def _score(scoring: _ImageScoring, sample: Sample, rollout: Rollout) -> Score:

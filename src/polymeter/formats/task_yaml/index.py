@@ -1,4 +1,4 @@
-"""Layer two: what tasks, groups and tags there are, without running any of their code.
+"""What tasks, groups and tags there are, without running any of their code.
 
 Thousands of files are read with the C parser, each include once, and what was learned is kept in one file under the
 cache folder, by path, size and time of change of every file that took part.
@@ -51,7 +51,7 @@ def describe(resolved: Resolved, scanner: PackageScanner) -> Record:
     """What the index keeps of one file.
 
     Raises:
-        PlanError: ``task``, ``group`` or ``tag`` have values that cannot be names.
+        PlanError: if ``task``, ``group`` or ``tag`` have values that cannot be names.
     """
     values = resolved.values
     task, group = values.get("task"), values.get("group")
@@ -59,7 +59,7 @@ def describe(resolved: Resolved, scanner: PackageScanner) -> Record:
         if not isinstance(task, (str, int)):
             raise PlanError("A Python task needs a 'task' name.", where=resolved.where("class"))
         tags = _names(values.get("tag"), resolved, "tag") + _names(group, resolved, "group")
-        files = {found for ref in function_refs(values) if (found := ref.source_file())}
+        files = {file for ref in function_refs(values) if (file := ref.source_file())}
         return {
             "kind": "task",
             "name": str(task),
@@ -112,7 +112,7 @@ def _read(file: Path, stamp: Stamp, reader: Reader, scanner: PackageScanner) -> 
             "uncached": True,
         }
     record["stamp"] = stamp
-    code = {found for ref in function_refs(resolved.values) if (found := ref.source_file())}
+    code = {source for ref in function_refs(resolved.values) if (source := ref.source_file())}
     others = [*resolved.files[1:], *sorted(scanner.files(code))]
     record["others"] = {str(other): _stamp(other.stat()) for other in others}
     return record
@@ -148,8 +148,8 @@ def _files(root: Path) -> Iterator[tuple[Path, Stamp]]:
     waiting = [str(root)]
     while waiting:
         folder = waiting.pop()
-        with os.scandir(folder) as found:
-            entries = sorted(found, key=lambda entry: entry.name)
+        with os.scandir(folder) as listed:
+            entries = sorted(listed, key=lambda entry: entry.name)
         folders = []
         for entry in entries:
             if entry.name.endswith(_ENDINGS) and entry.is_file():
@@ -189,7 +189,7 @@ class _Memory:
         record = self._old.get(str(file))
         if record is None or record["stamp"] != stamp:
             return None
-        if any(self._stamp_of(other) != known for other, known in record.get("others", {}).items()):
+        if any(self._stamp_of(other) != stamp for other, stamp in record.get("others", {}).items()):
             return None
         self._new[str(file)] = record
         return record

@@ -38,7 +38,7 @@ def describe(entry: Entry) -> list[tuple[str, Any, Path]]:
     """Key, value as people write it, and the file that it came from, in the order of the merged file.
 
     Raises:
-        PlanError: A file is broken.
+        PlanError: if a file is broken.
     """
     resolved = Reader().read(entry.file)
     return [
@@ -61,16 +61,17 @@ def flatten(entry: Entry) -> str:
 
 
 def check(entry: Entry, catalog: Catalog) -> list[Problem]:
-    """Everything that can be found without running code: keys, values, and names of all that is named.
+    """Everything that can be found without running code: keys, values, and whether all that is named exists.
 
     Raises:
-        PlanError: A file is broken beyond reading.
+        PlanError: if a file is broken beyond reading.
     """
     resolved = Reader().read(entry.file)
     problems = [
         Problem(f"{file}:{line}", f"The key {key!r} is written twice.") for key, (file, line) in resolved.duplicates
     ]
     problems.extend(_missing_functions(resolved))
+    # A group's own values may be overrides of any field, so only loading its members shows whether they make sense.
     if entry.kind == "group":
         return problems + _caught(lambda: load(entry, catalog), str(entry.file))
     try:
@@ -141,7 +142,7 @@ def _check_metric(name: str, kwargs: Mapping[str, Any], output_type: str) -> Non
 
 
 def _top_level_names(file: Path) -> set[str] | None:
-    """Names that a module defines or imports at its top; ``None`` when that cannot be told without running it."""
+    """Names that a module defines or imports at its top; ``None`` where only running it would tell."""
     try:
         tree = ast.parse(file.read_text(encoding="utf-8", errors="replace"))
     except SyntaxError:

@@ -33,7 +33,7 @@ def load(entry: Entry, catalog: Catalog) -> Loaded:
     """The specs behind an entry: one task, or all tasks of a group with the groups that hold them, outermost first.
 
     Raises:
-        PlanError: A file is broken, a member is missing, or groups contain each other.
+        PlanError: if a file is broken, a member is missing, or groups contain each other.
     """
     loading = _Loading(catalog)
     loading.member(entry.name, entry, {}, ())
@@ -49,7 +49,7 @@ def make_spec(resolved: Resolved, overrides: Mapping[str, Any], name: str | None
         name: A name to take instead of its own.
 
     Raises:
-        PlanError: The configuration is not valid.
+        PlanError: if the configuration is not valid.
     """
     values = {**copy.deepcopy(resolved.values), **copy.deepcopy(dict(overrides))}
     if name is not None:
@@ -112,13 +112,13 @@ class _Loading:
                 return [member for task in tagged for member in self.member(task, None, overrides, (*chain, name))]
             entry = self.catalog.get(name)
         if entry.format != NAME:
-            return self.foreign(entry, overrides)
+            return self.other_format(entry, overrides)
         resolved = self.reader.read(entry.file)
         if entry.kind == "task":
             return [self.task(resolved, overrides)]
         return [self.group(resolved.values, resolved, overrides, chain)]
 
-    def foreign(self, entry: Entry, overrides: Mapping[str, Any]) -> list[str]:
+    def other_format(self, entry: Entry, overrides: Mapping[str, Any]) -> list[str]:
         """A member that another format reads."""
         if overrides:
             raise PlanError(
@@ -174,8 +174,8 @@ class _Loading:
         if name is None:
             raise PlanError("A member of a group needs 'task' or 'group'.", where=resolved.where("task"))
         own = {key: value for key, value in item.items() if key not in ("task", "group")}
-        is_known = str(name) in self.catalog.entries or str(name) in self.catalog.tags()
-        if not is_known and "dataset_path" in item:
+        is_listed = str(name) in self.catalog.entries or str(name) in self.catalog.tags()
+        if not is_listed and "dataset_path" in item:
             inline = Resolved(resolved.file, dict(item), dict.fromkeys(item, resolved.places["task"]), resolved.files)
             return [self.task(inline, overrides)]
         return self._named(str(name), resolved, {**own, **overrides}, chain)

@@ -24,7 +24,7 @@ class BoundMetric:
 
     Attributes:
         name: Its name.
-        kwargs: What its function gets besides answer and gold.
+        kwargs: What its function gets besides answer and reference.
         score: ``(references, predictions, **kwargs)``; ``None``: its value is made elsewhere and passes through.
         is_guest_score: Whether ``score`` is task code.
         aggregation: A registered aggregation; ``None`` when ``aggregate`` is task code.
@@ -60,7 +60,7 @@ def bind_metrics(
         sources: The task's code; what is registered there counts first.
 
     Raises:
-        PlanError: A metric or aggregation is unknown, or makes no sense for this output type.
+        PlanError: if a metric or aggregation is unknown, or makes no sense for this output type.
     """
     items = config.metric_list
     if items is None:
@@ -90,11 +90,13 @@ def _bind(item: MetricItem, config: TaskConfig, where: Callable[[], str], source
         aggregate = resolve(item.aggregation)
     else:
         name = item.aggregation or (registered.aggregation if registered else "mean")
-        found = AGGREGATION_DEFINITIONS.of(name, sources) or _located(lambda: AGGREGATIONS.get(name), where)
-        if found in AGGREGATION_DEFINITIONS:
-            aggregate = found.aggregate
+        named = AGGREGATION_DEFINITIONS.of(name, sources) or _located(lambda: AGGREGATIONS.get(name), where)
+        # Somebody else's function is called once over all values; only ours may be called again and again, for their
+        # uncertainty.
+        if named in AGGREGATION_DEFINITIONS:
+            aggregate = named.aggregate
         else:
-            aggregation = found
+            aggregation = named
     return BoundMetric(
         name=item.name,
         kwargs=item.kwargs,
@@ -149,20 +151,21 @@ def shadowed_names(config: TaskConfig, sources: Collection[Path]) -> tuple[str, 
     return tuple(dict.fromkeys(notes))
 
 
-def call_score(metric: BoundMetric, golds: Sequence[Any], answer: Any) -> Any:
+def call_score(metric: BoundMetric, references: Sequence[Any], answer: Any) -> Any:
     """The value of one metric for one answer.
 
     Raises:
-        ScoreError: Its function raised.
+        ScoreError: if its function raised.
     """
     assert metric.score is not None
     with boundary(ScoreError, f"Metric {metric.name!r}"):
         try:
-            value = metric.score(references=list(golds), predictions=[answer], **metric.kwargs)
+            value = metric.score(references=list(references), predictions=[answer], **metric.kwargs)
         except TypeError:
             if not metric.is_guest_score:
                 raise
-            value = metric.score([golds[0] if len(golds) == 1 else list(golds), answer])
+            # Metrics of lmms-eval's older form take one list: what is right, and the answer.
+            value = metric.score([references[0] if len(references) == 1 else list(references), answer])
     if isinstance(value, Mapping):
         if metric.name not in value:
             raise ScoreError(f"Metric {metric.name!r} gave {sorted(map(str, value))} but not itself.")
@@ -171,7 +174,7 @@ def call_score(metric: BoundMetric, golds: Sequence[Any], answer: Any) -> Any:
 
 
 def _is_users(metric: Metric) -> bool:
-    """Whether somebody else wrote a metric; ours take several golds at once."""
+    """Whether somebody else wrote a metric; ours take several references at once."""
     return metric.version == USERS or metric.name not in METRICS or METRICS.find(metric.name).place != "polymeter"
 
 

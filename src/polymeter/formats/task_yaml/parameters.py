@@ -34,8 +34,7 @@ class TextSettings:
 
     def with_seed(self, seed: int) -> Generate:
         """The parameters of one request."""
-        plain = self.parameters
-        return Generate(plain.max_new_tokens, plain.temperature, plain.top_p, plain.stop, 1, (seed,), plain.extra)
+        return replace(self.parameters, seed=seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +44,12 @@ class ImageSettings:
     Attributes:
         raw: The arguments as they were written.
         parameters: The parameters that they mean, without seeds.
+        n: How many images of each prompt.
     """
 
     raw: Mapping[str, Any]
     parameters: GenerateImage
-
-    def with_seeds(self, *seeds: int) -> GenerateImage:
-        """The parameters of one request, with a seed for each image."""
-        return replace(self.parameters, seeds=seeds)
+    n: int
 
 
 def image_settings(
@@ -70,7 +67,7 @@ def image_settings(
         image_parameters(own)
     except PlanError as error:
         raise PlanError(error.what, where=where, hint=error.hint) from None
-    return ImageSettings({**own, **plan}, image_parameters(plan, defaults=own))
+    return ImageSettings({**own, **plan}, *image_parameters(plan, defaults=own))
 
 
 def text_settings(
@@ -112,7 +109,7 @@ def text_settings(
     if not any(key in raw for key in ("until", "stop", "stop_sequences")):
         raw["until"] = list(INJECTED_STOP)
     extra = {key: value for key, value in settings.items() if value is not None and key not in _FOR_THE_TASK}
-    return TextSettings(raw, Generate(max_new_tokens, temperature, top_p, stop or (), 1, (), extra))
+    return TextSettings(raw, Generate(max_new_tokens, temperature, top_p, stop or (), extra=extra))
 
 
 def _stops(value: Any, where: str) -> tuple[str, ...] | None:

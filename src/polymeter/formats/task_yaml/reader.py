@@ -1,10 +1,11 @@
-"""Layer one: a YAML file as pure data.
+"""A YAML file as pure data.
 
 Owns the safe loader, ``!function`` tags and includes. Runs no task code and knows no task fields.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -92,6 +93,7 @@ def _construct_mapping(loader: _Loader, node: yaml.MappingNode) -> Iterator[dict
                 if key.value in seen:
                     loader.duplicates.append((key.value, key.start_mark.line + 1))
                 seen.add(key.value)
+    # Given out empty and filled afterwards, as PyYAML wants it, so that anchors may refer to what holds them.
     data: dict[Any, Any] = {}
     yield data
     data.update(loader.construct_mapping(node))
@@ -105,7 +107,7 @@ def parse(file: Path) -> Document:
     """Parse one file.
 
     Raises:
-        PlanError: It cannot be read, is not YAML, or is not a mapping; with its line.
+        PlanError: if it cannot be read, is not YAML, or is not a mapping; with its line.
     """
     try:
         text = file.read_text(encoding="utf-8")
@@ -157,14 +159,14 @@ class Reader:
         parts.
 
         Raises:
-            PlanError: A file is broken or missing, or files include each other in a circle.
+            PlanError: if a file is broken or missing, or files include each other in a circle.
         """
         return self._read(file, ())
 
     def _read(self, file: Path, chain: tuple[Path, ...]) -> Resolved:
-        known = self._merged.get(file)
-        if known is not None:
-            return known
+        merged = self._merged.get(file)
+        if merged is not None:
+            return merged
         if file in chain:
             circle = " → ".join(member.name for member in (*chain[chain.index(file) :], file))
             raise PlanError(f"These files include each other: {circle}.", where=str(chain[-1]))
@@ -175,7 +177,7 @@ class Reader:
         places: dict[str, Place] = {}
         files = [file]
         duplicates = [(key, (file, line)) for key, line in document.duplicates]
-        for name in reversed(_includes(document)):
+        for name in reversed(_includes(document)):  # read last to first, so that earlier ones overwrite
             included = self._read(find_include(name, document), (*chain, file))
             values.update(included.values)
             places.update(included.places)
@@ -193,7 +195,7 @@ def find_include(name: str, document: Document) -> Path:
     """The file that an include means: beside the including file, else from the working directory.
 
     Raises:
-        PlanError: There is no such file.
+        PlanError: if there is no such file.
     """
     for candidate in (document.file.parent / name, Path(name)):
         if candidate.is_file():
@@ -220,6 +222,4 @@ def _includes(document: Document) -> list[str]:
 
 def _tidy(path: Path) -> Path:
     """Without ``..`` and absolute, but with symbolic links kept: code is looked for beside the link."""
-    import os
-
     return Path(os.path.abspath(path))

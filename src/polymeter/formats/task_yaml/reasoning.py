@@ -16,7 +16,7 @@ def parse_tags(value: Any, where: str) -> Tags:
     """The pairs of a ``reasoning_tags`` value: ``None`` for the default ones; ``"none"`` or false for no pairs.
 
     Raises:
-        PlanError: It is neither a pair nor a list of pairs.
+        PlanError: if it is neither a pair nor a list of pairs.
     """
     if value is None:
         return DEFAULT_TAGS

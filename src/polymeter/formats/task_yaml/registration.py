@@ -43,10 +43,11 @@ class Definitions(Generic[T]):
         """Add a definition. A file that is loaded again replaces its own.
 
         Raises:
-            PlanError: It is not of a task folder, and another definition of the user has that name.
+            PlanError: if it is not of a task folder, and another definition of the user has that name.
         """
         file = file_of(code)
         self._by_name.setdefault(name, {})[file] = value
+        # Modules of task folders have private names: what they register stays with the tasks whose code they are.
         if str(getattr(code, "__module__", "")).startswith(PREFIX):
             return
         if self._registry is None:
@@ -56,16 +57,16 @@ class Definitions(Generic[T]):
 
     def of(self, name: str, files: Collection[Path]) -> T | None:
         """The definition of that name in one of these files."""
-        known = self._by_name.get(name, {})
-        return next((value for file, value in known.items() if file in files), None)
+        definitions = self._by_name.get(name, {})
+        return next((value for file, value in definitions.items() if file in files), None)
 
     def find(self, name: str, files: Collection[Path]) -> T | None:
         """The definition of that name in one of these files, else that for all tasks, where it is kept here."""
-        found = self.of(name, files)
-        return found if found is not None else self._for_all.get(name)
+        own = self.of(name, files)
+        return own if own is not None else self._for_all.get(name)
 
     def __contains__(self, value: object) -> bool:
-        return any(value is known for files in self._by_name.values() for known in files.values())
+        return any(value is other for files in self._by_name.values() for other in files.values())
 
 
 METRIC_DEFINITIONS: Definitions[Metric] = Definitions(METRICS)
@@ -77,20 +78,21 @@ def register_metric(**args: Any) -> Callable[[F], F]:
     """Make a function a metric.
 
     For generation it is called for each sample as ``fn(references=[…], predictions=[…], **kwargs)``. For multiple
-    choice it is a name only: the sample's value is ``(gold, prediction)``, and the aggregation says what becomes of it.
+    choice it is a name only: the sample's value is ``(reference, prediction)``, and the aggregation says what becomes
+    of it.
 
     Args:
         **args: ``metric``, its name; ``higher_is_better``; ``output_type``, one or a list; ``aggregation``, the name of
             its default one.
 
     Raises:
-        PlanError: There is no ``metric``, or an argument is unknown.
+        PlanError: if there is no ``metric``, or an argument is unknown.
     """
-    known = {"metric", "higher_is_better", "output_type", "aggregation"}
-    unknown = sorted(set(args) - known)
+    parameters = {"metric", "higher_is_better", "output_type", "aggregation"}
+    unknown = sorted(set(args) - parameters)
     if "metric" not in args or unknown:
         problem = f"does not take {unknown[0]!r}" if unknown else "needs 'metric', the name"
-        raise PlanError(f"register_metric {problem}.", hint=f"It takes {', '.join(sorted(known))}.")
+        raise PlanError(f"register_metric {problem}.", hint=f"It takes {', '.join(sorted(parameters))}.")
     types = args.get("output_type") or _OUTPUT_TYPES
 
     def add(function: F) -> F:

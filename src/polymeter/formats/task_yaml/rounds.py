@@ -50,7 +50,7 @@ class _Turn:
         messages: What to ask next; not looked at when ``is_last``.
         is_last: Whether the sample is done.
         outputs: The answers so far, as the task left them.
-        info: What it wants to be told next time.
+        info: What its function gets as ``previous_round_info`` next time.
     """
 
     messages: tuple[Message, ...]
@@ -255,5 +255,5 @@ def _text(text: Any) -> str:
 def _unfinished(steps: int, outputs: list[Any], info: Any) -> str:
     """The answer of a sample that used up its steps: JSON with the task's own last state, which its scorer can read."""
     state = jsonable(info) if isinstance(info, Mapping) else {}
-    told = {"success": False, "error": "max_agentic_steps", "steps": steps, "last_response": _last(outputs)}
-    return json.dumps({**told, **state}, ensure_ascii=False)
+    failure = {"success": False, "error": "max_agentic_steps", "steps": steps, "last_response": _last(outputs)}
+    return json.dumps({**failure, **state}, ensure_ascii=False)

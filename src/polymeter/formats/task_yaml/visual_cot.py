@@ -69,7 +69,7 @@ def _stages(questions: TextQuestions, draws: bool, sample: Sample, repeat: int) 
     visuals = prompt.visuals(sample)
     origin = provenance.origin(sample, questions.settings.raw, "visual_cot")
     if draws:
-        drawing = GenerateImage(seeds=(provenance.seed(sample, repeat),))
+        drawing = GenerateImage(seed=provenance.seed(sample, repeat))
         response = yield Request(prompt.of_parts(visuals, to_draw), drawing, origin)
         images = [image for output in response.outputs for image in output.images]
         if not images:

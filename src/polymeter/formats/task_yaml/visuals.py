@@ -25,7 +25,7 @@ def to_part(value: Any, key: str | None) -> Part:
     video.
 
     Raises:
-        DataError: It is nothing that can be shown to a model.
+        DataError: if it is nothing that can be shown to a model.
     """
     if isinstance(value, (Text, Image, Audio, Video)):
         return value
@@ -95,7 +95,7 @@ def from_chat(messages: Any, prefix: str | None) -> tuple[Message, ...]:
     """Messages of what ``doc_to_messages`` gave; ``prefix`` as for ``from_hook``.
 
     Raises:
-        DataError: They are not ``[{role, content: [{type, …}]}]``.
+        DataError: if they are not ``[{role, content: [{type, …}]}]``.
     """
     made = []
     count = 0
@@ -150,9 +150,7 @@ def chat_item(visual: Any) -> dict[str, Any]:
 
 def modalities_of(parts: Iterable[Part]) -> frozenset[Modality]:
     """The modalities of parts; text is always among them."""
-    found: set[Modality] = {"text"}
-    found.update(part.modality for part in parts)
-    return frozenset(found)
+    return frozenset({"text", *(part.modality for part in parts)})
 
 
 def _typed(kind: str, item: Mapping[str, Any], key: str | None) -> Part:

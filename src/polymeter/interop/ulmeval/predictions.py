@@ -8,6 +8,7 @@ from typing import Any
 
 from polymeter.core.errors import DataError, ModelError
 from polymeter.core.model import BatchModel, ModelTraits
+from polymeter.core.repeats import group_repeats
 from polymeter.core.request import GenerateImage, Output, Parameters, Request, Response
 from polymeter.core.sources import digest, is_pil
 from polymeter.data.formats import load
@@ -48,20 +49,36 @@ class Predictions(BatchModel):
         counts = [len(answer) for answer in self._answers.values() if isinstance(answer, list)]
         return max(counts, key=counts.count) if counts else None
 
+    @property
+    def joins_repeats(self) -> bool:
+        """A row holds the answers of all repeats, and must hold exactly that many."""
+        return True
+
     def respond(self, requests: list[Request]) -> list[Response]:
         """The file's answer to each request."""
-        return [self._respond(request) for request in requests]
+        return [response for repeats in group_repeats(requests) for response in self._respond(repeats)]
 
-    def _respond(self, request: Request) -> Response:
-        sample = request.origin.sample if request.origin is not None else ""
+    def _respond(self, repeats: list[Request]) -> list[Response]:
+        try:
+            return [Response((output,)) for output in self._outputs(repeats)]
+        except ModelError as error:
+            return [Response.failed(error)] * len(repeats)
+
+    def _outputs(self, repeats: list[Request]) -> list[Output]:
+        origin, parameters = repeats[0].origin, repeats[0].parameters
+        sample = origin.sample if origin is not None else ""
         if sample not in self._answers:
-            return _failed(f"The prediction file has no row with the index {sample!r}.")
+            raise ModelError(f"The prediction file has no row with the index {sample!r}.", kind="permanent")
         answer = self._answers[sample]
         items = answer if isinstance(answer, list) else [answer]
-        outputs = [_output(request.parameters, item) for item in items]
-        if not outputs or None in outputs:
-            return _failed(f"The prediction file has no answer for the index {sample!r}: {_shown(items)}.")
-        return Response(tuple(output for output in outputs if output is not None))
+        outputs = [output for item in items if (output := _output(parameters, item)) is not None]
+        if not outputs or len(outputs) != len(items):
+            what = f"The prediction file has no answer for the index {sample!r}: {_shown(items)}."
+            raise ModelError(what, kind="permanent")
+        if len(outputs) != len(repeats):
+            wanted = f"{len(repeats)} image(s)" if isinstance(parameters, GenerateImage) else str(len(repeats))
+            raise ModelError(f"The model gave {len(outputs)} outputs where {wanted} were asked for.")
+        return outputs
 
 
 def _answers(file: Path) -> dict[str, Any]:
@@ -90,10 +107,6 @@ def _output(parameters: Parameters, item: Any) -> Output | None:
     if isinstance(parameters, GenerateImage):
         return Output(images=(item,)) if is_pil(item) else None
     return Output(item) if isinstance(item, str) and not item.startswith(_FAILED) else None
-
-
-def _failed(what: str) -> Response:
-    return Response.failed(ModelError(what, kind="permanent"))
 
 
 def _shown(items: list[Any]) -> str:

@@ -91,10 +91,8 @@ class ShapesModel(BatchModel):
         if not isinstance(parameters, GenerateImage):
             return Response(error=Error("permanent", f"The model 'shapes' cannot answer {parameters.kind!r}."))
         try:
-            seeds = [
-                parameters.seeds[number] if number < len(parameters.seeds) else number for number in range(parameters.n)
-            ]
-            return Response(tuple(Output(images=(self._image(request, parameters, seed),)) for seed in seeds))
+            seed = parameters.repeat if parameters.seed is None else parameters.seed
+            return Response((Output(images=(self._image(request, parameters, seed),)),))
         except PolymeterError as error:
             return Response.failed(error)
 

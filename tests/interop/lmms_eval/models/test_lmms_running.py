@@ -108,15 +108,16 @@ def echo_output(text: str) -> Any:
 def test_repeats_of_a_sample_share_a_call_and_a_row() -> None:
     echo = Echo()
     messages = (Message("user", (picture("red"), Text("q"))),)
-    same = [Request(messages, Generate(seeds=(seed,)), Origin("t", "0", "test")) for seed in range(3)]
+    same = [Request(messages, Generate(seed=seed), Origin("t", "0", "test")) for seed in range(3)]
     assert len(ask(echo, *same)) == 3
     assert [len(call) for call in echo.calls] == [3]
 
 
 def test_several_answers_are_asked_for_one_by_one() -> None:
     count = iter(range(9))
-    found = ask(Echo(lambda instance: f"a{next(count)}"), request("q", ask=Generate(n=3)))
-    assert [output.text for output in found[0].outputs] == ["a0", "a1", "a2"]
+    repeats = [request("q", ask=Generate(repeat=number)) for number in range(3)]
+    found = ask(Echo(lambda instance: f"a{next(count)}"), *repeats)
+    assert [response.text for response in found] == ["a0", "a1", "a2"]
 
 
 def test_two_prompts_about_one_row_never_see_each_others_pictures() -> None:

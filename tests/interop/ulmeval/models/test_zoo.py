@@ -149,12 +149,12 @@ def test_the_llama_of_hidream_may_be_named(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_its_face_can_be_measured_as_a_wrapper_too(face: Any) -> None:
-    asks = (GenerateImage(2, seeds=(1, 2)), GenerateImage(seeds=(5,)))
+    asks = (GenerateImage(seed=1), GenerateImage(seed=2, repeat=1), GenerateImage(seed=5))
     requests = [Request((Message("user", (Text("a star"),)),), ask) for ask in asks]
-    response, other = UlmModel.around(face).respond(requests)
-    assert not np.array_equal(response.outputs[0].images[0], other.outputs[0].images[0])
-    assert [output.images[0].size for output in response.outputs] == [(JANUS_SIZE, JANUS_SIZE)] * 2
-    assert isinstance(response.outputs[0].images[0], Image.Image)
+    pictures = [response.outputs[0].images[0] for response in UlmModel.around(face).respond(requests)]
+    assert not np.array_equal(pictures[0], pictures[2])
+    assert [picture.size for picture in pictures] == [(JANUS_SIZE, JANUS_SIZE)] * 3
+    assert isinstance(pictures[0], Image.Image)
 
 
 def test_names_of_endpoints_ask_the_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from polymeter.core.errors import ModelError, PolymeterError, boundary
 from polymeter.core.identity import fingerprint, source_hash
 from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.parts import Modality
+from polymeter.core.repeats import group_repeats
 from polymeter.core.request import Error, Generate, Output, Request, RequestKind, Response, Usage
 from polymeter.core.rows import RowAccess
 from polymeter.core.secrets import without_secrets
@@ -95,22 +96,36 @@ class CustomBackend(BatchModel):
         """Settings go to a whole batch, so benchmarks are not mixed."""
         return request.origin.task if request.origin else None
 
+    @property
+    def joins_repeats(self) -> bool:
+        """``predict`` is told how many answers each prompt is to have: ``num_return_sequences``."""
+        return True
+
     def respond(self, requests: list[Request]) -> list[Response]:
-        """Call ``predict`` once.
+        """Call ``predict`` once, or as often as prompts are to have different numbers of answers.
 
         Raises:
             ModelError: if it raised, or gave another number of answers than it was asked for.
         """
+        groups = group_repeats(requests)
+        answered: dict[int, list[Response]] = {}
+        for n in sorted({len(group) for group in groups}):
+            places = [place for place, group in enumerate(groups) if len(group) == n]
+            for place, responses in zip(places, self._predict([groups[place][0] for place in places], n), strict=True):
+                answered[place] = responses
+        return [response for place in range(len(groups)) for response in answered[place]]
+
+    def _predict(self, requests: list[Request], n: int) -> list[list[Response]]:
         inputs = [origin_input(request, self.rows) for request in requests]
         prompts = [_text(request) for request in requests]
         doing = f"predict of {type(self._custom).__name__}"
         given: Any
         with contained(), boundary(ModelError, doing):
-            given = self._custom.predict(prompts=prompts, origin_inputs=inputs, infer_cfg=infer_config(requests[0]))
+            given = self._custom.predict(prompts=prompts, origin_inputs=inputs, infer_cfg=infer_config(requests[0], n))
         if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != len(requests):
             wrong = f"{len(given)} answers" if isinstance(given, Sequence) else f"a {type(given).__name__}"
             raise ModelError(f"{doing} gave {wrong} for {len(requests)} prompts.", hint="Return a list, one for each.")
-        return [_response(answer, doing) for answer in given]
+        return [_responses(answer, n, doing) for answer in given]
 
 
 def origin_input(request: Request, rows: RowAccess | None = None) -> dict[str, Any]:
@@ -141,8 +156,10 @@ def _text(request: Request) -> str:
     return "\n".join(message.text for message in request.messages if message.role != "system")
 
 
-def infer_config(request: Request) -> dict[str, Any]:
-    """The generation settings of a request by their usual names; what is not set is absent."""
+def infer_config(request: Request, n: int = 1) -> dict[str, Any]:
+    """The generation settings of a request that is repeated ``n`` times, by their usual names; what is not set is
+    absent.
+    """
     parameters = request.parameters
     if not isinstance(parameters, Generate):
         return {}
@@ -151,24 +168,28 @@ def infer_config(request: Request) -> dict[str, Any]:
         "temperature": parameters.temperature,
         "top_p": parameters.top_p,
         "stop": list(parameters.stop) or None,
-        "num_return_sequences": parameters.n if parameters.n > 1 else None,
+        "num_return_sequences": n if n > 1 else None,
     }
     return {**{name: value for name, value in named.items() if value is not None}, **parameters.extra}
 
 
-def _response(answer: Any, doing: str) -> Response:
+def _responses(answer: Any, n: int, doing: str) -> list[Response]:
+    """The answers of ``n`` repeats of one prompt."""
     try:
         outputs = tuple(_output(choice) for choice in answer["choices"])
     except (KeyError, TypeError, IndexError):
         problem: PolymeterError = ModelError(
             f"{doing} gave {str(answer)[:120]}.", hint="An answer has choices[0].message.content."
         )
-        return Response(error=Error.from_exception(problem))
+        return [Response(error=Error.from_exception(problem))] * n
     usage = answer.get("usage") or {}
     if outputs and usage:
         counts = Usage(int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0))
         outputs = (Output(outputs[0].text, finish_reason=outputs[0].finish_reason, usage=counts), *outputs[1:])
-    return Response(outputs)
+    if len(outputs) != n:
+        wrong = ModelError(f"The model gave {len(outputs)} outputs where {n} were asked for.")
+        return [Response(error=Error.from_exception(wrong))] * n
+    return [Response((output,)) for output in outputs]
 
 
 def _output(choice: Any) -> Output:

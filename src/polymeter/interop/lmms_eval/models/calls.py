@@ -137,12 +137,11 @@ def _instances(request: Request, origin: Origin, method: Method, kind: Kind) -> 
             arguments: tuple[Any, ...] = (context, Target(continuation), doc_to_visual, *place)
             yield Instance(method, arguments, number, dict(metadata))
         return
-    for _ in range(ask.n):
-        kwargs = generation_kwargs(request, kind)
-        if kind == "chat":
-            arguments = (context, doc_to_messages, kwargs, *place)
-        elif method == "generate_until_multi_round":
-            arguments = (context, kwargs, doc_to_visual, doc_to_text, *place)
-        else:
-            arguments = (context, kwargs, doc_to_visual, *place)
-        yield Instance(method, arguments, 0, dict(metadata))
+    kwargs = generation_kwargs(request, kind)
+    if kind == "chat":
+        arguments = (context, doc_to_messages, kwargs, *place)
+    elif method == "generate_until_multi_round":
+        arguments = (context, kwargs, doc_to_visual, doc_to_text, *place)
+    else:
+        arguments = (context, kwargs, doc_to_visual, *place)
+    yield Instance(method, arguments, 0, dict(metadata))

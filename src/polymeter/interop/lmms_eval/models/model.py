@@ -92,6 +92,11 @@ class LmmsModel(BatchModel):
         """The wrapper's sources, name and arguments."""
         return self._identity
 
+    @property
+    def joins_repeats(self) -> bool:
+        """Wrappers see the repeats of one prompt in one call, as many as there are."""
+        return True
+
     def load(self) -> None:
         """Construct the wrapper, which reads its weights.
 

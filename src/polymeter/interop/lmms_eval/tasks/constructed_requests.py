@@ -9,6 +9,7 @@ from itertools import repeat
 from typing import Any
 
 from polymeter.core.errors import ScoreError
+from polymeter.core.repeats import repeats_of
 from polymeter.core.request import Loglikelihood, Message, Request, Response
 from polymeter.core.task import Rollout, RolloutSteps, Sample, Score
 from polymeter.formats.task_yaml.filters import Reading
@@ -168,7 +169,7 @@ def _requests(task: _Construction, sample: Sample, one: _Merged) -> list[Request
     first = one.positions[0]
     label = f"request:{first}" if first else ""
     seeds = [provenance.seed(sample, number, label) for number in range(task.questions.repeats)]
-    return [Request(one.messages, settings.with_seed(seed), origin) for seed in seeds]
+    return list(repeats_of(Request(one.messages, settings.parameters, origin), seeds))
 
 
 def _in_order(task: _Construction, merged: Sequence[_Merged], responses: list[Response], n: int) -> list[list[Any]]:

@@ -250,21 +250,20 @@ class ConfigurableTask(Task):
     def construct_requests(self, doc_id: Any, ctx: Any, **kwargs: Any) -> Any:
         """The requests of a row, in the argument layouts of simple models."""
         kind, split = str(self._config.output_type), self._split
-        row_arguments = (self.doc_to_visual, doc_id, self.task_name, split)
+        row = (self.doc_to_visual, doc_id, self.task_name, split)
         if kind == "loglikelihood":
-            return Instance(kind, (ctx, self.doc_to_target, *row_arguments), 0, **kwargs)
+            return Instance(kind, (ctx, self.doc_to_target, *row), 0, **kwargs)
         if kind == "multiple_choice":
-            row = self._rows.doc(doc_id)
-            delimiter, choices = self._config.target_delimiter, self.doc_to_choice(row)
+            doc = self._rows.doc(doc_id)
+            delimiter, choices = self._config.target_delimiter, self.doc_to_choice(doc)
             pairs = [(ctx, f"{delimiter}{choice}") for choice in choices]
-            if isinstance(self.doc_to_text(row), int):
-                pairs = [(choice, f"{delimiter}{self.doc_to_target(row)}") for choice in choices]
-            return [Instance("loglikelihood", (*pair, *row_arguments), idx, **kwargs) for idx, pair in enumerate(pairs)]
+            if isinstance(self.doc_to_text(doc), int):
+                pairs = [(choice, f"{delimiter}{self.doc_to_target(doc)}") for choice in choices]
+            return [Instance("loglikelihood", (*pair, *row), idx, **kwargs) for idx, pair in enumerate(pairs)]
         if kind in ("generate_until_multi_round", "generate_until_agentic"):
             rounds = partial(self._config.doc_to_text, lmms_eval_specific_kwargs=self.lmms_eval_specific_kwargs)
-            arguments = (ctx, self._generation(), self.doc_to_visual, rounds, *row_arguments[1:])
-            return Instance(kind, arguments, 0, **kwargs)
-        return Instance(kind, (ctx, self._generation(), *row_arguments), 0, **kwargs)
+            return Instance(kind, (ctx, self._generation(), self.doc_to_visual, rounds, *row[1:]), 0, **kwargs)
+        return Instance(kind, (ctx, self._generation(), *row), 0, **kwargs)
 
     def process_results(self, doc: Any, results: Any, full_docs: Any = None) -> Any:
         """The values of a row's answers, by ``process_results`` of the configuration, else by its metrics."""
@@ -306,8 +305,8 @@ class ConfigurableTask(Task):
         return self._cached["rows"]  # type: ignore[no-any-return]
 
     def _typed(self) -> yaml_config.TaskConfig:
-        path = self._surroundings.directory / f"{self.task_name}.yaml"
-        return yaml_config.validate(self._config.to_dict(keep_callable=True), lambda key: str(path), path)
+        file = self._surroundings.directory / f"{self.task_name}.yaml"
+        return yaml_config.validate(self._config.to_dict(keep_callable=True), lambda key: str(file), file)
 
     def _metrics(self) -> tuple[BoundMetric, ...]:
         if "metrics" not in self._cached:

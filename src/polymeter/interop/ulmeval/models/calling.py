@@ -4,12 +4,13 @@ the seeds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import ModelError, PolymeterError
+from polymeter.core.repeats import seed_of
 from polymeter.core.request import Generate, GenerateImage, Parameters, Request
 from polymeter.formats.table.items import Item, items_of
 from polymeter.guests.generators import dispatched, own_generators, torch_seeded
@@ -29,42 +30,43 @@ from polymeter.interop.ulmeval.models.hooks import (
 _WHY = "the wrapper's hooks have no such argument."
 
 
-def results(wrapper: Any, request: Request, folder: Path) -> Iterator[Any]:
-    """What a wrapper gives for a request: ``n`` results, each as it came, and read before the next one is made, which
-    may be written into the same file.
+def results(wrapper: Any, repeats: Sequence[Request], folder: Path) -> Iterator[Any]:
+    """What a wrapper gives for the repeats of one prompt: a result for each as it came, and read before the next one is
+    made, which may be written into the same file.
 
     Each generation runs on generators that are seeded for it alone, so neither the order of requests nor what was
     answered before changes it. A batch hook, which makes all at once, is seeded with the first one's seed.
 
     Args:
         wrapper: The wrapper.
-        request: What is asked.
+        repeats: What is asked: equal requests but for seed and number.
         folder: Where images that are no files are put.
 
     Raises:
         DataError: The message cannot be made.
         ModelError: The wrapper gave another number than was asked for, or says itself that it failed.
     """
+    request, n = repeats[0], len(repeats)
     ask = request.parameters
     if not isinstance(ask, (Generate, GenerateImage)):
         raise ModelError(f"A ulm model gives images and text, not {ask.kind}.")
     items, dataset = items_of(request, folder), dataset_of(request)
     asks = own_hook(wrapper, "generate_inner") if getattr(wrapper, "is_api", False) else None
     if asks is not None and not _has_own_generate(wrapper):
-        for _ in range(ask.n):
+        for _ in repeats:
             yield _from_endpoint(wrapper, asks, items, dataset, ask)
         return
     hook, makes_all = _hook_of(wrapper)
     settings = {name: value for name, value in settings_of(ask).items() if takes(hook, name)}
     if not makes_all:
-        for seed in _seeds(ask):
-            with seeded(seed):
+        for one in repeats:
+            with seeded(seed_of(one.parameters)):
                 given = with_known(hook, _copied(items), settings, dataset=dataset)
             yield _single(hook, given)
         return
-    with seeded(_seeds(ask)[0]):
-        given = with_known(hook, _copied(items), settings, dataset=dataset, num_generations=ask.n)
-    yield from checked_list(hook, _answer_of(hook, given), ask.n)
+    with seeded(seed_of(ask)):
+        given = with_known(hook, _copied(items), settings, dataset=dataset, num_generations=n)
+    yield from checked_list(hook, _answer_of(hook, given), n)
 
 
 @contextmanager
@@ -176,10 +178,6 @@ def _coded_error(hook: Callable[..., Any], code: Any, answer: Any, log: Any) -> 
     told = " ".join(str(getattr(log, "text", log) or answer or "").split())[:300]
     name = getattr(hook, "__name__", "generate_inner")
     return ModelError(f"{name} failed with the code {code}{f': {told}' if told else '.'}")
-
-
-def _seeds(ask: Generate | GenerateImage) -> list[int]:
-    return [ask.seeds[place] if place < len(ask.seeds) else place for place in range(ask.n)]
 
 
 def _copied(items: list[Item]) -> list[Item]:

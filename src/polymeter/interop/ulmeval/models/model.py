@@ -23,11 +23,13 @@ from polymeter.core.identity import source_hash
 from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.parts import Modality
 from polymeter.core.registry import missing_package
+from polymeter.core.repeats import group_repeats
 from polymeter.core.request import Message, Origin, Parameters, Request, Response
 from polymeter.core.sources import is_pil
 from polymeter.formats.table.items import as_items, as_messages
 from polymeter.guests.constructors import check_arguments, parameters, plain
 from polymeter.guests.contain import without_chatter
+from polymeter.guests.door import in_mode
 from polymeter.interop.ulmeval.models.answers import outputs
 from polymeter.interop.ulmeval.models.calling import ignored_settings, results, seeded
 from polymeter.interop.ulmeval.models.hooks import is_written, own_hook
@@ -96,6 +98,11 @@ class UlmModel(BatchModel):
         """The wrapper's sources, name and arguments."""
         return self._identity
 
+    @property
+    def joins_repeats(self) -> bool:
+        """Batch hooks make several results at once: ``num_generations``."""
+        return True
+
     def ignores(self, parameters: Parameters) -> Mapping[str, str]:
         """Settings that the wrapper's hooks do not name, with the reason. The hooks of a wrapper that a function makes
         are unknown before it is made.
@@ -116,12 +123,13 @@ class UlmModel(BatchModel):
         that fails gets its own error and does not affect the others.
         """
         wrapper, folder = self._ready(), self._media()
-        if not getattr(wrapper, "is_api", False) or len(requests) == 1:
-            return [self._answer(wrapper, request, folder) for request in requests]
-        size = min(len(requests), self.planned_batch_size or self.batch_hint or _DEFAULT_CONCURRENCY)
+        groups = group_repeats(requests)
+        if not getattr(wrapper, "is_api", False) or len(groups) == 1:
+            return [response for group in groups for response in self._answer(wrapper, group, folder)]
+        size = min(len(groups), self.planned_batch_size or self.batch_hint or _DEFAULT_CONCURRENCY)
         with ThreadPoolExecutor(int(size), thread_name_prefix="polymeter-ulm") as pool:
-            futures = [pool.submit(copy_context().run, self._answer, wrapper, one, folder) for one in requests]
-            return [future.result() for future in futures]
+            futures = [pool.submit(copy_context().run, self._answer, wrapper, group, folder) for group in groups]
+            return [response for future in futures for response in future.result()]
 
     def relieve(self) -> None:
         """Free the memory that torch holds but does not need, if torch is in use."""
@@ -135,18 +143,20 @@ class UlmModel(BatchModel):
             self._sweep()
         self._folder = self._sweep = None
 
-    def _answer(self, wrapper: Any, request: Request, folder: Path) -> Response:
+    def _answer(self, wrapper: Any, repeats: list[Request], folder: Path) -> list[Response]:
         started = perf_counter()
         try:
-            with boundary(ModelError, f"The wrapper {type(wrapper).__name__}"), without_chatter():
-                answered = outputs(request.parameters, results(wrapper, request, folder))
+            # The pool's threads are not in the model's mode yet.
+            with in_mode("model"), boundary(ModelError, f"The wrapper {type(wrapper).__name__}"), without_chatter():
+                answered = outputs(repeats[0].parameters, results(wrapper, repeats, folder))
         except PolymeterError as error:
             is_full = is_out_of_memory(error)
             if is_full:
                 self.relieve()
             own = ModelError(error.what, kind="out_of_memory", where=error.where, hint=error.hint) if is_full else error
-            return Response.failed(own, "data" if isinstance(error, DataError) else "permanent")
-        return Response(answered, latency_ms=(perf_counter() - started) * 1000)
+            return [Response.failed(own, "data" if isinstance(error, DataError) else "permanent")] * len(repeats)
+        took_ms = (perf_counter() - started) * 1000 / len(repeats)
+        return [Response((output,), latency_ms=took_ms) for output in answered]
 
     def _ready(self) -> Any:
         """The wrapper, constructed at first use."""

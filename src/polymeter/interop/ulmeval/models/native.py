@@ -10,6 +10,7 @@ import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from time import sleep
 from typing import Any
 
@@ -47,7 +48,7 @@ class NativeModel(BaseModel):
         other_path, own, self.kwargs = sort_arguments(name, arguments)
         self.model_path = other_path or model_path
         self._backend = native_backend(name, own, self.model_path)
-        self._parameters = image_parameters(self.kwargs, defaults=ENTRIES[name].settings)
+        self._parameters, _ = image_parameters(self.kwargs, defaults=ENTRIES[name].settings)
         self._lock = threading.Lock()
         self._is_loaded = False
 
@@ -66,12 +67,16 @@ class NativeModel(BaseModel):
         Raises:
             ModelError: if the backend fails; the message says why.
         """
-        seeds = tuple(random.getrandbits(31) for _ in range(num_generations))
-        request = Request(as_messages(message), replace(self._parameters, n=num_generations, seeds=seeds))
-        response = self._answer(request)
-        if response.error is not None:
-            raise ModelError(response.error.message, kind=response.error.kind)
-        images = [output.images[0] for output in response.outputs if output.images]
+        messages = as_messages(message)
+        requests = [
+            Request(messages, replace(self._parameters, seed=random.getrandbits(31), repeat=number))
+            for number in range(num_generations)
+        ]
+        responses = self._answers(requests)
+        for response in responses:
+            if response.error is not None:
+                raise ModelError(response.error.message, kind=response.error.kind)
+        images = [output.images[0] for response in responses for output in response.outputs if output.images]
         if len(images) != num_generations:
             raise ModelError(f"The backend gave {len(images)} images where {num_generations} were asked for.")
         return images
@@ -81,16 +86,16 @@ class NativeModel(BaseModel):
         self._backend.close()
         self._is_loaded = False
 
-    def _answer(self, request: Request) -> Response:
+    def _answers(self, requests: list[Request]) -> list[Response]:
         with self._lock:
             if not self._is_loaded:
                 self._backend.load()
                 self._is_loaded = True
             if isinstance(self._backend, BatchModel):
-                return self._backend.respond([request])[0]
+                return self._backend.respond(requests)
         # In its own thread, because the caller may have a running event loop, as notebooks do.
         with ThreadPoolExecutor(1, thread_name_prefix="polymeter-ulm") as pool:
-            return pool.submit(endpoint_response, self._backend, request).result()
+            return list(pool.map(partial(endpoint_response, self._backend), requests))
 
 
 def sort_arguments(name: str, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any], dict[str, Any]]:

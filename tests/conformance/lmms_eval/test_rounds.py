@@ -115,7 +115,7 @@ def test_a_model_that_drives_rounds_gets_one_request_and_answers_with_all_rounds
 
 def test_each_round_has_its_own_seed_and_the_first_that_of_a_single_request(tmp_path):
     asked, _ = play(rounds(tmp_path, seed=7), ["a", "stop"])
-    seeds = [request.parameters.seeds[0] for request in asked]
+    seeds = [request.parameters.seed for request in asked]
     assert seeds[0] == seed_for(7, "t", "0", 0)
     assert len(set(seeds)) == 2
 
@@ -124,7 +124,7 @@ def test_repeats_are_whole_conversations(tmp_path):
     task = rounds(tmp_path, MULTI + "repeats: 2\n")
     asked, answers = play(task, ["a", "stop", "stop"])
     assert answers == [["a", "stop"], ["stop"]]
-    assert len({request.parameters.seeds for request in asked}) == 3
+    assert len({request.parameters.seed for request in asked}) == 3
 
 
 def test_rounds_have_a_stated_limit(tmp_path):

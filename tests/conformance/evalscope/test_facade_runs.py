@@ -15,7 +15,7 @@ from polymeter.interop.evalscope.config import TaskConfig
 from polymeter.interop.evalscope.models.custom import CustomBackend, CustomModel, infer_config, origin_input
 from polymeter.interop.evalscope.shim.evalscope.run import run_task
 from polymeter.interop.evalscope.shim.evalscope.summarizer import Summarizer
-from tests.conformance.adapter.facade_kit import TABLE, benchmarks, texts
+from tests.conformance.evalscope.facade_kit import TABLE, benchmarks, texts
 from tests.helpers.openai_stub import OpenAIStub, chat, failure
 
 KEY = "sk-do-not-tell"
@@ -155,7 +155,7 @@ def test_prompts_and_settings_as_a_custom_model_sees_them() -> None:
     assert seen["data"] == ["a\nb"]
     assert (seen["index"], seen["system_prompt"]) == (4, "s")
     assert seen["messages"][0] == {"role": "system", "content": "s"}
-    assert infer_config(Request(turns, Generate(n=2, stop=("x",)))) == {"stop": ["x"], "num_return_sequences": 2}
+    assert infer_config(Request(turns, Generate(stop=("x",))), 2) == {"stop": ["x"], "num_return_sequences": 2}
 
 
 def test_a_custom_model_sees_the_prompt_as_its_benchmark_made_it() -> None:

@@ -122,6 +122,38 @@ class Mine(ConfigurableTask):
     assert task.score(task.samples[0], Rollout((Response.of_text(" a0"),))).values == {("exact_match", "none"): 1.0}
 
 
+SURROUNDED = """
+class Mine(ConfigurableTask):
+    def __init__(self):
+        super().__init__(config={"dataset_path": "json", "dataset_kwargs": {"data_files": "rows.jsonl"},
+                                 "test_split": "train", "doc_to_text": "q", "doc_to_target": "a",
+                                 "lmms_eval_specific_kwargs": {"mock": {"tail": "?"}}})
+        assert len(self.dataset["train"]) == 4
+        assert self.task_name == "t" and self.lmms_eval_specific_kwargs == {"tail": "?"}
+"""
+MADE = """
+def Mine(config):
+    return ConfigurableTask(config={key: value for key, value in config.items() if key != "class"})
+"""
+
+
+@pytest.mark.parametrize("code", [SURROUNDED, MADE])
+def test_a_task_object_finds_the_folder_of_its_yaml_whatever_its_author_passes_on(tmp_path, monkeypatch, code):
+    folder = class_task(tmp_path / "tasks", code)
+    monkeypatch.chdir(tmp_path)
+    task = open_in(folder)
+    assert next(task.rollout(task.samples[2])).text == "q2"
+
+
+def test_without_a_system_that_reads_them_a_class_is_refused_with_its_place(tmp_path, monkeypatch):
+    folder = class_task(tmp_path, "class Mine(ConfigurableTask):\n    pass\n")
+    monkeypatch.setattr("polymeter.formats.task_yaml.extensions.extension", lambda name: None)
+    with pytest.raises(PlanError, match=r"Task 't' is a Python class, which .* cannot read") as error:
+        open_in(folder)
+    assert error.value.where == f"{folder / 't.yaml'}:8"
+    assert "fields of a YAML" in error.value.hint
+
+
 def test_a_class_that_fails_is_blamed_on_its_line(tmp_path):
     folder = class_task(tmp_path, "class Mine(ConfigurableTask):\n    def __init__(self):\n        1 / 0\n")
     with pytest.raises(PlanError, match=r"class of task 't' raised ZeroDivisionError.*utils\.py:4"):

@@ -11,8 +11,10 @@ from polymeter.core.errors import PlanError
 from polymeter.core.model import ModelTraits
 from polymeter.core.registries import AGGREGATIONS, METRICS
 from polymeter.core.request import Generate, Loglikelihood
-from tests.conformance.kit import GUESTS, evaluate, gold, likelihoods, model, parquet, picture
+from tests.conformance.kit import evaluate, gold, guests_of, likelihoods, model, parquet, picture
 from tests.formats.task_yaml.kit import open_in, write_rows
+
+GUESTS = guests_of("lmms_eval")
 
 LISTINGS = {
     "guide_mme/annotated/mme.yaml": "4392700fcbd728c2",
@@ -71,7 +73,7 @@ def test_mme_asks_what_the_listing_says(tmp_path):
     assert request.text == "Is it dark?\nAnswer the question using a single word or phrase."
     assert [part.modality for part in request.messages[0].parts] == ["image", "text"]
     assert request.parameters == Generate(
-        16, 0.0, 1.0, (), 1, request.parameters.seeds, {"num_beams": 1, "do_sample": False}
+        16, 0.0, 1.0, (), request.parameters.seed, 0, {"num_beams": 1, "do_sample": False}
     )
     assert request.origin.generation_kwargs["until"] == ["\n\n"]
     qwen = open_in(folder, "mme", data=mme_data(tmp_path), cache_dir=tmp_path / "cache", traits=ModelTraits("qwen_vl"))
