@@ -15,7 +15,7 @@ from polymeter.guests.contain import without_chatter
 from polymeter.interop.lmms_eval.models.answers import Reading, read_answers
 from polymeter.interop.lmms_eval.models.base import lmms
 from polymeter.interop.lmms_eval.models.calls import Call, Kind, make_calls
-from polymeter.interop.lmms_eval.models.loading import Found, find_wrapper, found_class
+from polymeter.interop.lmms_eval.models.loading import FoundWrapper, find_wrapper, found_class
 from polymeter.interop.lmms_eval.models.making import (
     BATCH_SIZE,
     batch_hint,
@@ -66,7 +66,7 @@ class LmmsModel(BatchModel):
         model._callers_wrapper = wrapper
         return model
 
-    def _set_up(self, found: Found, arguments: Mapping[str, Any], reading: Reading) -> None:
+    def _set_up(self, found: FoundWrapper, arguments: Mapping[str, Any], reading: Reading) -> None:
         self._found, self._arguments, self._reading = found, arguments, reading
         self._callers_wrapper: lmms | None = None
         self._wrapper: lmms | None = None
@@ -177,7 +177,7 @@ _METHODS: Mapping[RequestKind, tuple[str, ...]] = {
 }
 
 
-def _traits(found: Found, kind: Kind) -> ModelTraits:
+def _traits(found: FoundWrapper, kind: Kind) -> ModelTraits:
     """The traits that a wrapper's class shows: it cannot do what it does not override. Whether it can do what it
     overrides, and which media it takes, is unknown before the first request.
     """
