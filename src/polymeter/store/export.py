@@ -11,8 +11,7 @@ from typing import Any
 
 from polymeter.core.codec import decode, jsonable
 from polymeter.core.sources import digest
-from polymeter.core.status import SampleStatus
-from polymeter.core.task import Result
+from polymeter.core.task import Result, SampleStatus
 from polymeter.store.files import replacing, write_json
 from polymeter.store.folder import SCHEMA_VERSION, RunFolder
 from polymeter.store.journal import Journal, SampleRow

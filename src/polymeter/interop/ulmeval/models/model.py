@@ -102,12 +102,12 @@ class UlmModel(BatchModel):
         """Batch hooks make several at once: ``num_generations``."""
         return True
 
-    def ignores(self, ask: Parameters) -> Mapping[str, str]:
+    def ignores(self, parameters: Parameters) -> Mapping[str, str]:
         """Settings that the wrapper's hooks do not name: ULMEvalKit hands over the message and the benchmark's name.
         What a function makes has no known hooks before it is made.
         """
         cls = self._found.cls if self._wrapper is None else type(self._wrapper)
-        return {} if cls is None else ignored_settings(cls, ask)
+        return {} if cls is None else ignored_settings(cls, parameters)
 
     def load(self) -> None:
         """Construct the wrapper, which reads its weights; it is constructed once, also when its own prompts needed it
