@@ -31,7 +31,7 @@ from polymeter.engine.rollouts import MODEL_ROLE, REFUSED, RunningSample, Runnin
 from polymeter.engine.stored import StoredAnswers
 from polymeter.engine.task_rows import TaskRows
 from polymeter.engine.work_list import Settings, WorkList
-from polymeter.guests.door import Door
+from polymeter.guests.door import Door, in_mode
 from polymeter.store.export import GroupSummary, TaskSummary, results_document, write_results, write_samples
 from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal, JournalWriter
@@ -194,7 +194,7 @@ class Execution:
     def _dispatcher(self, model: Model, listener: Listener) -> Dispatcher:
         options = self._plan.options
         if isinstance(model, AsyncModel):
-            with boundary(PlanError, "Starting the model"):
+            with in_mode("model"), boundary(PlanError, "Starting the model"):
                 model.load()
             return EndpointDispatcher(
                 model,
@@ -261,7 +261,7 @@ class Execution:
         """Let every task see its sealed results."""
         for task in self._tasks:
             try:
-                finish_task(task, results[task.name], self._folder.results)
+                finish_task(task, results[task.name], self._folder.results, self._door)
             except PolymeterError as error:
                 self._progress.note(str(error))
 

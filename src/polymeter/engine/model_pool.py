@@ -11,6 +11,7 @@ from polymeter.core.errors import ModelError, PolymeterError, boundary
 from polymeter.core.model import BatchModel, Model, ModelSpec
 from polymeter.core.request import Message, Origin, Parameters, Request, Response
 from polymeter.engine.models import make_model
+from polymeter.guests.door import in_mode
 
 _LOG = logging.getLogger("polymeter")
 
@@ -150,7 +151,7 @@ class PooledModel(BatchModel):
         if not is_now:
             return
         try:
-            with boundary(ModelError, "Closing the model"):
+            with in_mode("model"), boundary(ModelError, "Closing the model"):
                 self._model.close()
         except PolymeterError as error:
             _LOG.warning("%s", error)

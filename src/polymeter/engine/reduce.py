@@ -5,6 +5,7 @@ uninterrupted one agree.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 from polymeter.core.errors import ScoreError, boundary
@@ -82,7 +83,12 @@ def reduce_task(
         journal.close()
 
 
-def finish_task(task: RunningTask, results: list[Result], report_path: Path) -> None:
-    """Let the task see its sealed results."""
-    with boundary(ScoreError, f"Finishing task {task.name!r}"):
+def finish_task(task: RunningTask, results: list[Result], report_path: Path, door: Door) -> None:
+    """Let the task see its sealed results.
+
+    Raises:
+        ScoreError: The task's own code failed.
+    """
+    way = door.hook(task.name, "", "finish") if task.task.is_guest else nullcontext()
+    with boundary(ScoreError, f"Finishing task {task.name!r}"), way:
         task.task.finish(results, report_path)

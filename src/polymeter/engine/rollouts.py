@@ -364,7 +364,7 @@ class RolloutWorker:
         play.steps += 1
         ended: StopIteration | None = None
         doing = f"Playing a sample of task {play.task.name!r}"
-        with self._guarded(play.task, play.sample.id, f"play:{play.steps}"), boundary(ScoreError, doing):
+        with self._guarded(play.task, play.sample.id, step_label(play.steps)), boundary(ScoreError, doing):
             try:
                 return play.generator.send(sent)
             except StopIteration as stop:
@@ -393,6 +393,11 @@ class RolloutWorker:
         else:
             with self._door.hook(task.name, sample, hook):
                 yield
+
+
+def step_label(number: int) -> str:
+    """The name of a rollout's step in seeds, counted from 1."""
+    return f"play:{number}"
 
 
 def _why_unscored(play: RunningSample) -> str:

@@ -29,6 +29,7 @@ from polymeter.core.sources import is_pil
 from polymeter.formats.table.items import as_items, as_messages
 from polymeter.guests.constructors import check_arguments, parameters, plain
 from polymeter.guests.contain import without_chatter
+from polymeter.guests.door import in_mode
 from polymeter.interop.ulmeval.models.answers import outputs
 from polymeter.interop.ulmeval.models.calling import ignored_settings, results, seeded
 from polymeter.interop.ulmeval.models.hooks import is_written, own_hook
@@ -146,7 +147,8 @@ class UlmModel(BatchModel):
     def _answer(self, wrapper: Any, repeats: list[Request], folder: Path) -> list[Response]:
         started = perf_counter()
         try:
-            with boundary(ModelError, f"The wrapper {type(wrapper).__name__}"), without_chatter():
+            # Wrappers of endpoints are called on threads of our own.
+            with in_mode("model"), boundary(ModelError, f"The wrapper {type(wrapper).__name__}"), without_chatter():
                 found = outputs(repeats[0].parameters, results(wrapper, repeats, folder))
         except PolymeterError as error:
             is_full = is_out_of_memory(error)

@@ -11,12 +11,12 @@ from polymeter.api.tasks import build_catalog, check_path, describe_task, flatte
 from polymeter.core.errors import DataError, PlanError
 from polymeter.interop.evalscope.tasks.registration import BENCHMARK_MAPPINGS, Benchmark
 from polymeter.models.mock import MockBatch
-from tests.conformance.adapter.mmlu_pro_data import write
-from tests.conformance.kit import GUESTS, evaluate, gold, model
+from tests.conformance.evalscope.mmlu_pro_data import write
+from tests.conformance.kit import evaluate, gold, guests_of, model
 
-GUIDE = GUESTS / "adapter_mmlu_pro"
-KINDS = GUESTS / "adapter_kinds"
-METHODS = GUESTS / "adapter_methods"
+GUIDE = guests_of("evalscope") / "adapter_mmlu_pro"
+KINDS = guests_of("evalscope") / "adapter_kinds"
+METHODS = guests_of("evalscope") / "adapter_methods"
 
 ADAPTER = """
 from evalscope.benchmarks import Benchmark, DataAdapter

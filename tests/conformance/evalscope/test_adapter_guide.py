@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from polymeter.core.request import Generate, Loglikelihood
-from tests.conformance.adapter.mmlu_pro_data import rows, write
-from tests.conformance.kit import GUESTS, evaluate, gold, likelihoods, model
+from tests.conformance.evalscope.mmlu_pro_data import rows, write
+from tests.conformance.kit import evaluate, gold, guests_of, likelihoods, model
 
-GUIDE = GUESTS / "adapter_mmlu_pro"
-METHODS = GUESTS / "adapter_methods"
+GUIDE = guests_of("evalscope") / "adapter_mmlu_pro"
+METHODS = guests_of("evalscope") / "adapter_methods"
 CHOICES = {"dialect_options": {"adapter": {"dataset_args": {"mmlu_pro": {"model_adapter": "multiple_choice_logits"}}}}}
 
 
@@ -74,7 +74,7 @@ def test_a_model_without_log_probabilities_is_asked_for_text_and_told_so(tmp_pat
 
 def test_listings_as_one_class_and_as_two_ask_the_same(tmp_path: Path, data: dict[str, str]) -> None:
     asked: dict[str, list[str]] = {}
-    for folder, name in ((GUIDE, "mmlu_pro"), (GUESTS / "adapter_one_class", "mmlu_pro_one")):
+    for folder, name in ((GUIDE, "mmlu_pro"), (guests_of("evalscope") / "adapter_one_class", "mmlu_pro_one")):
         texts = asked.setdefault(name, [])
         evaluate(
             tmp_path / name,

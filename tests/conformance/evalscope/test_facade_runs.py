@@ -15,7 +15,7 @@ from polymeter.interop.evalscope.config import TaskConfig
 from polymeter.interop.evalscope.models.custom import CustomBackend, CustomModel, infer_config, origin_input
 from polymeter.interop.evalscope.shim.evalscope.run import run_task
 from polymeter.interop.evalscope.shim.evalscope.summarizer import Summarizer
-from tests.conformance.adapter.facade_kit import TABLE, benchmarks, texts
+from tests.conformance.evalscope.facade_kit import TABLE, benchmarks, texts
 from tests.helpers.openai_stub import OpenAIStub, chat, failure
 
 KEY = "sk-do-not-tell"

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.adapter.mmlu_pro_data import rows, write
-from tests.conformance.kit import GUESTS, evaluate
+from tests.conformance.evalscope.mmlu_pro_data import rows, write
+from tests.conformance.kit import evaluate, guests_of
 from tests.helpers.openai_stub import OpenAIStub, chat
 
-FOLDER = GUESTS / "adapter_mmlu_pro"
+FOLDER = guests_of("evalscope") / "adapter_mmlu_pro"
 WRAPPER = """
 class Knows(lmms):
     def generate_until(self, requests):

@@ -20,7 +20,7 @@ from polymeter.interop.lmms_eval.shim.lmms_eval.loggers import EvaluationTracker
 from polymeter.interop.lmms_eval.shim.lmms_eval.tasks import TaskManager, get_task_dict
 from polymeter.interop.lmms_eval.shim.lmms_eval.wrappers import ChatMixin
 from polymeter.interop.lmms_eval.tasks import Instance
-from tests.conformance.compat.kit import folder_of
+from tests.conformance.lmms_eval.shim.kit import folder_of
 
 SCORING = """
 def process_results(doc, results):

@@ -13,7 +13,7 @@ from tests.formats.task_yaml.kit import logprobs, opened, results, rows_of, scor
 ROWS = [{"q": "q0", "a": "Paris", "k": 0}, {"q": "q1", "a": "7", "k": 1}]
 CHOICE = "output_type: multiple_choice\ndoc_to_choice: [aa, b, cccc, d]\n"
 CHOICE_ROWS = [{"q": f"q{i}", "k": i} for i in range(3)]
-# ScoredRow 0: choice 0 is likeliest. ScoredRow 1 (gold b): b and d tie, the first wins. ScoredRow 2 (gold cccc): only per character.
+# Row 0: choice 0 is likeliest. Row 1 (gold b): b and d tie, the first wins. Row 2 (gold cccc): only per character.
 GIVEN = [(-1.0, -2.0, -8.0, -3.0), (-4.0, -1.0, -9.0, -1.0), (-4.0, -3.0, -5.0, -6.0)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.conformance.compat.kit import ROWS, folder_of, run
+from tests.conformance.lmms_eval.shim.kit import ROWS, folder_of, run
 from tests.formats.task_yaml.kit import write
 
 SUBMITS = """

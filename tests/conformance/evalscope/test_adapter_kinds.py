@@ -8,9 +8,9 @@ import pytest
 from polymeter.core.errors import PlanError
 from polymeter.core.parts import Image
 from polymeter.core.request import Generate, GenerateImage, Response
-from tests.conformance.kit import GUESTS, evaluate, gold, likelihoods, model
+from tests.conformance.kit import evaluate, gold, guests_of, likelihoods, model
 
-KINDS = GUESTS / "adapter_kinds"
+KINDS = guests_of("evalscope") / "adapter_kinds"
 
 
 def test_continuous_logits_give_a_list_of_floats_in_the_order_of_the_pairs(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from polymeter.api import RunResult
-from tests.conformance.kit import GUESTS, evaluate, model
+from tests.conformance.kit import evaluate, guests_of, model
 
-FOLDER = GUESTS / "adapter_recorder"
+FOLDER = guests_of("evalscope") / "adapter_recorder"
 
 
 class Calls:

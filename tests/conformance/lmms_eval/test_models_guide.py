@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 from polymeter.store.export import read_samples
-from tests.conformance.kit import GUESTS
+from tests.conformance.kit import guests_of
 from tests.helpers.colours import COLOURS, answers, run_wrapper
+
+GUESTS = guests_of("lmms_eval")
 
 LISTINGS = {
     "interface_listing.txt": "e57c72b5af1f0ff3",

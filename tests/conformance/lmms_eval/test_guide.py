@@ -11,8 +11,10 @@ from polymeter.core.errors import PlanError
 from polymeter.core.model import ModelTraits
 from polymeter.core.registries import AGGREGATIONS, METRICS
 from polymeter.core.request import Generate, Loglikelihood
-from tests.conformance.kit import GUESTS, evaluate, gold, likelihoods, model, parquet, picture
+from tests.conformance.kit import evaluate, gold, guests_of, likelihoods, model, parquet, picture
 from tests.formats.task_yaml.kit import open_in, write_rows
+
+GUESTS = guests_of("lmms_eval")
 
 LISTINGS = {
     "guide_mme/annotated/mme.yaml": "4392700fcbd728c2",
