@@ -13,8 +13,7 @@ from typing import Any
 from polymeter.core.errors import Raised, attempt
 from polymeter.core.progress import Progress
 from polymeter.core.stable_names import OWN_PROMPT_ROLE
-from polymeter.core.status import SampleStatus
-from polymeter.core.task import Score
+from polymeter.core.task import SampleStatus, Score
 from polymeter.engine.dispatchers import Dispatcher
 from polymeter.engine.events import Events
 from polymeter.engine.memory import Trimmer

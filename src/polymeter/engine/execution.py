@@ -12,9 +12,10 @@ from typing import Any, Literal
 from polymeter.core.errors import PlanError, PolymeterError, boundary
 from polymeter.core.identity import fingerprint, seed_for
 from polymeter.core.model import AsyncModel, Model
+from polymeter.core.needs import unknown_needs
 from polymeter.core.progress import Progress
 from polymeter.core.stable_names import OWN_PROMPT_ROLE, SESSION_DISPATCHERS
-from polymeter.core.task import ReduceContext, Result, Sample, unknown_needs
+from polymeter.core.task import ReduceContext, Result, Sample
 from polymeter.engine import manifest as manifests
 from polymeter.engine.batch_dispatcher import BatchDispatcher
 from polymeter.engine.dispatchers import Dispatcher, Listener

@@ -13,10 +13,11 @@ from polymeter.core.catalog import Catalog, Entry, Root
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.format import Format, Loaded, OpenContext
 from polymeter.core.model import Model, ModelSpec, ModelTraits
+from polymeter.core.needs import check_needs, ignored_settings
 from polymeter.core.options import RunOptions
 from polymeter.core.registries import FORMATS, stored_format
 from polymeter.core.systems import broken_systems, libraries, package_folder
-from polymeter.core.task import GroupSpec, Task, TaskSpec, check_needs, ignored_settings
+from polymeter.core.task import GroupSpec, Task, TaskSpec
 from polymeter.guests.door import in_mode
 
 

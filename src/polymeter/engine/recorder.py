@@ -12,10 +12,9 @@ from typing import Any
 
 from polymeter.core.codec import NotExactError, encode, jsonable
 from polymeter.core.errors import DataError, ModelError, PolymeterError, boundary
-from polymeter.core.parts import Image, Text, is_picture
+from polymeter.core.parts import Image, Text, is_image
 from polymeter.core.request import Error, Output, Request, Response
-from polymeter.core.status import SampleStatus
-from polymeter.core.task import Score
+from polymeter.core.task import SampleStatus, Score
 from polymeter.engine.rollouts import EndedSample, PendingRequest
 from polymeter.store.journal import STALE, JournalWriter
 from polymeter.store.media import MediaStore
@@ -83,7 +82,7 @@ class Recorder:
 
     def _with_previews(self, score: Score) -> Score:
         """The score with previews in place of the pictures in its log (a reference that an image was compared to)."""
-        kept = {name: {"image": self._preview(value)} for name, value in score.log.items() if is_picture(value)}
+        kept = {name: {"image": self._preview(value)} for name, value in score.log.items() if is_image(value)}
         return replace(score, log={**score.log, **kept}) if kept else score
 
     def _preview(self, picture: Any) -> Mapping[str, Any]:

@@ -12,8 +12,7 @@ from polymeter.core.errors import ScoreError, boundary
 from polymeter.core.guest_context import answering_through
 from polymeter.core.request import Response
 from polymeter.core.role_client import no_role_client
-from polymeter.core.status import SampleStatus
-from polymeter.core.task import ReduceContext, Result, Score, ScoredRow
+from polymeter.core.task import ReduceContext, Result, SampleStatus, Score, ScoredRow
 from polymeter.engine.rollouts import RunningTask
 from polymeter.guests.door import Door
 from polymeter.store.journal import Journal, SampleRow

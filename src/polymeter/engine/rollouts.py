@@ -18,8 +18,7 @@ from polymeter.core.guest_context import answering_through
 from polymeter.core.identity import own_prompt_fingerprint, request_fingerprint
 from polymeter.core.request import Error, OwnPrompt, Request, Response
 from polymeter.core.stable_names import OWN_PROMPT_ROLE
-from polymeter.core.status import SampleStatus
-from polymeter.core.task import Rollout, Sample, Score, Task
+from polymeter.core.task import Rollout, Sample, SampleStatus, Score, Task
 from polymeter.guests.door import Door
 from polymeter.store.journal import AnswerKey
 

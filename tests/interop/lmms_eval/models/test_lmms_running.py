@@ -17,8 +17,7 @@ from PIL import Image as Pictures
 from polymeter.core.errors import ModelError, PlanError
 from polymeter.core.parts import Audio, Image, Text, Video
 from polymeter.core.request import Generate, Loglikelihood, Message, Origin, Request, Response
-from polymeter.core.rows import RowHandle
-from polymeter.core.task import RowFunctions
+from polymeter.core.rows import RowFunctions, RowHandle
 from polymeter.interop.lmms_eval.models import LmmsModel
 from polymeter.interop.lmms_eval.models.base import GenerationResult, TokenCounts, lmms
 from polymeter.interop.lmms_eval.models.rows import Row, as_visual, doc_to_messages, doc_to_visual
