@@ -1,7 +1,8 @@
-"""The driver: the loop between tasks and models. It owns the window of samples in progress and decides what happens next.
+"""The driver: the loop between tasks and models. It owns the window of running samples and decides what happens next.
 
-One thread drives. Workers advance and score samples (``rollouts``), dispatchers carry requests to models (``dispatchers``); both
-report back through one queue. The driver never runs task code and never waits for anything but that queue.
+One thread drives. Workers advance and score samples (``rollouts``), dispatchers carry requests to models
+(``dispatchers``); both report back through one queue. The driver never runs task code and never waits for anything but
+that queue.
 """
 
 from __future__ import annotations
@@ -33,7 +34,6 @@ from polymeter.engine.rollouts import (
 from polymeter.engine.work_list import Outcome, Settings, WorkList
 from polymeter.guests.door import Door
 from polymeter.store.journal import AnswerKey, Journal
-from polymeter.store.media import MediaStore
 
 
 class Driver:
@@ -41,9 +41,8 @@ class Driver:
 
     Args:
         dispatchers: The way to the model of each role.
-        models: Fingerprint of the model of each role.
+        recall: Answers that an earlier part of the run has.
         recorder: Writes the journal.
-        media: Loads stored images for answers that are known.
         door: The way into guests.
         journal: Opens the journal for reading, on whatever thread calls it.
         settings: The window and its limits.
@@ -54,9 +53,8 @@ class Driver:
     def __init__(
         self,
         dispatchers: Mapping[str, Dispatcher],
-        models: Mapping[str, str],
+        recall: Recall,
         recorder: Recorder,
-        media: MediaStore,
         door: Door,
         journal: Callable[[], Journal],
         settings: Settings,
@@ -66,9 +64,8 @@ class Driver:
         self.dispatchers = dict(dispatchers)
         self.outcome = Outcome()
         self.worker = RolloutWorker(door, self._asker)
-        self._models = dict(models)
         self._recorder = recorder
-        self._recall = Recall(self._models, media, progress.note)
+        self._recall = recall
         self._door = door
         self._open_journal = journal
         self.settings = settings
@@ -152,8 +149,8 @@ class Driver:
     def score_again(self, task: RunningTask, index: int, journal: Journal) -> Score | None:
         """Play a sample again over its stored answers and score it; for scores that the journal cannot hold.
 
-        The rollout runs again too, because hooks may leave something in the row for the score to find. A sample that has
-        no score any more is written down as such.
+        The rollout runs again too, because hooks may leave something in the row for the score to find. A sample that
+        has no score any more is written down as such.
         """
         running = RunningSample(task, task.task.samples[index], known=journal.answers(task.name, index))
         with self._door.left():
@@ -307,14 +304,11 @@ class Driver:
             if (
                 running.known
                 and not running.task.is_changed
-                and any(self._is_ours(key) for key in running.known.keys() - running.used.keys())
+                and any(self._recall.is_of_model(key) for key in running.known.keys() - running.used.keys())
             ):
                 running.task.n_nondeterministic += end.status is SampleStatus.OK
             running.let_go()
         self._progress.advance(len(ended), failed, tokens)
-
-    def _is_ours(self, key: AnswerKey) -> bool:
-        return key.role == MODEL_ROLE and self._models[MODEL_ROLE] == key.model
 
     def _known(self, task: RunningTask, index: int) -> dict[AnswerKey, str]:
         journal: Journal | None = getattr(self._readers, "journal", None)

@@ -25,6 +25,7 @@ from polymeter.engine.events import Events
 from polymeter.engine.groups import reduce_group
 from polymeter.engine.plan import Plan, cache_folder, model_name, role_names, selected_samples
 from polymeter.engine.prefetch import Prefetcher
+from polymeter.engine.recall import Recall
 from polymeter.engine.recorder import Recorder
 from polymeter.engine.reduce import finish_task, reduce_task
 from polymeter.engine.rollouts import MODEL_ROLE, REFUSED, RunningSample, RunningTask
@@ -183,9 +184,8 @@ class Execution:
         )
         return Driver(
             dispatchers,
-            models,
+            Recall(models, self._media, self._progress.note),
             recorder,
-            self._media,
             self._door,
             lambda: Journal(self._folder.journal),
             settings,
@@ -397,5 +397,6 @@ def _lost_verdicts(running: RunningSample) -> list[str]:
         return []
     n = f"{len(whys)} verdict{'s' if len(whys) != 1 else ''}"
     return [
-        f"Task {running.task.name!r}: its results were computed without {n} of the judge. {running.lost_verdicts[whys[0]]}"
+        f"Task {running.task.name!r}: its results were computed without {n} of the judge. "
+        f"{running.lost_verdicts[whys[0]]}"
     ]

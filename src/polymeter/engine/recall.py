@@ -9,7 +9,7 @@ from polymeter.core.errors import DataError
 from polymeter.core.identity import joint_fingerprint
 from polymeter.core.repeats import joined
 from polymeter.core.request import Response
-from polymeter.engine.rollouts import PendingRequest
+from polymeter.engine.rollouts import MODEL_ROLE, PendingRequest
 from polymeter.store.journal import AnswerKey
 from polymeter.store.media import MediaStore
 from polymeter.store.wire import read_response
@@ -36,6 +36,10 @@ class Recall:
         owed = [one for one in asked if one.response is None and one.running.known]
         for group in joined(owed, lambda one: one.request):
             self._recall_jointly(group)
+
+    def is_of_model(self, key: AnswerKey) -> bool:
+        """Whether an answer is of the model that is measured, as it is now."""
+        return key.role == MODEL_ROLE and self._models[MODEL_ROLE] == key.model
 
     def _recall_jointly(self, repeats: Sequence[PendingRequest]) -> None:
         """Answer repeats from rows that hold the answers of several. Journals hold such rows where several answers were

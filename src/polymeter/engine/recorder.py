@@ -92,7 +92,8 @@ class Recorder:
         return self._media.describe(image)
 
     def ends(self, ended: Sequence[EndedSample]) -> None:
-        """Journal the ends of samples, with their scores. Only what is settled is completed: a failure is tried again on
+        """Journal the ends of samples, with their scores. Only what is settled is completed: a failure is tried
+        again on
         resume.
         """
         scores, samples, turns = [], [], []

@@ -1,10 +1,10 @@
 """The door: the only way into code that Polymeter did not write, in three modes.
 
 *Load* is whatever runs before anything is asked: importing a guest's module, opening a benchmark, making a model. What
-it does to the process is contained where that can be undone (see ``contain``). *Hook* is a call of a benchmark's author:
-it runs alone, under the process's lock, with Python's and NumPy's global generators seeded for what it is about to do; a
-hook that calls another one stays inside. *Model* is a call of a model, from loading it to closing it: it never holds the
-lock, and what it calls of its task enters hook mode by itself (``core.rows``).
+it does to the process is contained where that can be undone (see ``contain``). *Hook* is a call of a benchmark author's
+code: it runs alone, under the process's lock, with Python's and NumPy's global generators seeded for what it is about
+to do; a hook that calls another one stays inside. *Model* is a call of a model, from loading it to closing it: it never
+holds the lock, and what it calls of its task enters hook mode by itself (``core.rows``).
 
 A mode belongs to a thread. Code that loads further code stays in the mode that it is in.
 
@@ -47,8 +47,8 @@ def current_mode() -> Mode | None:
 
 @contextmanager
 def in_mode(mode: Mode) -> Iterator[None]:
-    """Note that this thread runs a guest in a mode, for as long as the block lasts. Loading inside another mode stays in
-    that one.
+    """Note that this thread runs a guest in a mode, for as long as the block lasts. Loading inside another mode stays
+    in that one.
     """
     before = _here.mode
     if mode != "load" or before is None:
