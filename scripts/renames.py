@@ -1,9 +1,10 @@
-"""The names that moved when the house was rebuilt, and a way to apply them to code that was written before.
+"""Modules and names of Polymeter that have moved, and a way to apply the moves to code that was written before.
 
     python scripts/renames.py PATH …      rewrites the Python files below the paths in place
 
 ``renames.json`` holds the table: ``modules`` maps dotted modules and packages (the longest match wins), ``names`` maps
-identifiers, ``patterns`` regular expressions for attributes whose name alone says too little. Names that reach a file, digest, seed, flag or YAML key never moved and are not in it.
+identifiers, ``patterns`` holds regular expressions for attributes whose name alone is ambiguous, and ``texts`` replaces
+literal text. Names that reach a file, digest, seed, flag or YAML key never moved and are not in it.
 """
 
 from __future__ import annotations
