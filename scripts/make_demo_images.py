@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 from PIL import Image
+
 from polymeter.library.shapes.drawing import mask
 from polymeter.library.shapes.editing import Layers, changed, layer
 from polymeter.library.shapes.layout import Plan, placed
@@ -185,8 +186,8 @@ def edit_row(rng: random.Random, kind: str) -> Row | None:
     return {
         "category": kind,
         "prompt": prompt,
-        "image": encoded(before.picture(SIDE, SIDE)),
-        "reference": encoded(after.picture(SIDE, SIDE)),
+        "image": encoded(before.image(SIDE, SIDE)),
+        "reference": encoded(after.image(SIDE, SIDE)),
     }
 
 
@@ -202,10 +203,10 @@ def edit_rows(seed: int) -> Iterator[Row]:
                 yield row
 
 
-def encoded(picture: Image.Image) -> str:
+def encoded(image: Image.Image) -> str:
     """Return an image as base64 of a PNG."""
     buffer = io.BytesIO()
-    picture.save(buffer, "PNG", optimize=True)
+    image.save(buffer, "PNG", optimize=True)
     return base64.b64encode(buffer.getvalue()).decode()
 
 

@@ -22,8 +22,8 @@ N_GROUPS = 3
 """Questions of similar length are computed together, in this many groups, so that there is little padding."""
 
 OPTION_LAYER, LOOK_LAYER, CHOICE_LAYER = 1, 2, 3
-"""Layers whose first head gets hints: from an option's word to its letter, to the answer's place in the image, and to the
-answer among the options.
+"""Layers whose first head gets hints: from an option's word to its letter, to the answer's place in the image, and to
+the answer among the options.
 """
 
 
