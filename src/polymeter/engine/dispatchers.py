@@ -49,7 +49,7 @@ class Dispatcher(Protocol):
 
     @property
     def keeps_busy(self) -> int:
-        """How many samples in play keep the model busy now."""
+        """How many samples in progress keep the model busy now."""
         ...
 
     @property

@@ -19,8 +19,8 @@ from polymeter.core.request import RequestKind
 from polymeter.core.task import TaskSpec
 from polymeter.formats.table.options import TableRunOptions
 from polymeter.guests import contained, seeded
-from polymeter.guests.authors import authors_code
 from polymeter.guests.imports import GUEST_LOCK
+from polymeter.guests.loading import authors_code
 from polymeter.guests.own_classes import definer, is_own_class
 
 _GIVEN = "dataset"
