@@ -22,11 +22,11 @@ from typing import Any
 
 import numpy as np
 from PIL import Image
-from polymeter.models.shapes.drawing import mask
-from polymeter.models.shapes.editing import Layers, changed, layer
-from polymeter.models.shapes.layout import Plan, placed
-from polymeter.models.shapes.reading import Group, Order, read_edit, read_order
-from polymeter.models.shapes.words import COLOURS, PLACES, RELATIONS, SHAPES
+from polymeter.library.shapes.drawing import mask
+from polymeter.library.shapes.editing import Layers, changed, layer
+from polymeter.library.shapes.layout import Plan, placed
+from polymeter.library.shapes.reading import Group, Order, read_edit, read_order
+from polymeter.library.shapes.words import COLOURS, PLACES, RELATIONS, SHAPES
 
 DEFAULT_OUT = Path(__file__).resolve().parents[1] / "src" / "polymeter" / "library"
 SIDE = 256
