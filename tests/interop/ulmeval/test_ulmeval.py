@@ -68,7 +68,7 @@ def test_minus_one_generation_is_the_benchmarks_number() -> None:
         ("run", ["--dat", "x"], "no option '--dat'"),
         ("run", ["stray", "--data", "x"], "'stray' belongs to no option"),
         ("run", ["--api-nproc", "many"], "invalid int value"),
-        ("run", ["--use-vllm"], "not loaded into vLLM"),
+        ("run", ["--use-vllm"], "does not load models into vLLM"),
         ("run", ["--config", "c.json", "--data", "x"], "The file of --config names models and datasets"),
         ("run", ["--reuse-aux", "2"], "--reuse-aux must be 0 or 1, not 2"),
         ("run", ["--limit", "1.5"], "neither a number of samples nor a fraction"),

@@ -231,7 +231,7 @@ def test_one_pair_that_fails_does_not_stop_the_others(here: Path) -> None:
     [
         (config("shades", "shads"), "no task, group or tag 'shads'"),
         (config(models=(Named("Painter"), Named("Nobody"))), "no model 'Nobody'"),
-        (config(models=(Named("mock:"), Named("openai:mock"))), "called 'mock'"),
+        (config(models=(Named("mock:"), Named("openai:mock"))), "the name 'mock' in file names"),
         (config("shades", "bench/shades.py"), "'shades' is named twice"),
         (config(judge="gpt-4o"), "'gpt-4o' needs a key"),
     ],
@@ -245,7 +245,7 @@ def test_names_are_checked_before_anything_is_spent(told: UlmevalConfig, message
 
 def test_an_interruption_ends_the_command(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(pair: RunPair, progress: Any) -> RunResult:
-        return RunResult(pair.place.run("all"), "interrupted", {}, 0)
+        return RunResult(pair.outputs.run("all"), "interrupted", {}, 0)
 
     monkeypatch.setattr(RunPair, "run", interrupted)
     result = run(config("shades", "shadesPP"))

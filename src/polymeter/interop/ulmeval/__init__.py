@@ -45,7 +45,7 @@ SYSTEM = System(
     absent={"dataset.": _NOT_OURS, "ulm.": _NOT_OURS, "vlm.": _NOT_OURS},
     command=Command(
         "ulmeval",
-        "Take ULMEvalKit's command line: run, evaluate, dlist, mlist.",
+        "Run ULMEvalKit's command line: run, evaluate, dlist, mlist.",
         f"{_HERE}.command:run_command",
         modules={"ulmeval": ("run",), "ulmeval.run": ("run",), "ulmeval.evaluate": ("evaluate",)},
         python_options={"--model-path": "--model-path"},

@@ -94,7 +94,7 @@ class LmmsModel(BatchModel):
 
     @property
     def joins_repeats(self) -> bool:
-        """Wrappers see the repeats of one prompt in one call, as many as there are."""
+        """Wrappers get all repeats of one prompt in one call."""
         return True
 
     def load(self) -> None:
