@@ -80,15 +80,15 @@ def parse_dialect_options(texts: Iterable[str], option: str) -> dict[str, dict[s
     Raises:
         PlanError: As for ``parse_pairs``; a name without a dot; a dialect that does not exist.
     """
-    from polymeter.core.registries import FORMATS
+    from polymeter.core.registries import stored_formats
 
     found: dict[str, dict[str, Any]] = {}
     for key, value in parse_pairs(texts, option).items():
         dialect, dot, setting = key.partition(".")
         if not dot or not setting:
             raise PlanError(f"{key!r} names no dialect.", where=option, hint=f"Write {option} tsv.circular=true")
-        if dialect not in FORMATS:
-            known = sorted(FORMATS)
+        known = stored_formats()
+        if dialect not in known:
             hint = did_you_mean(dialect, known) or f"Known: {', '.join(known)}."
             raise PlanError(f"There is no dialect {dialect!r}.", where=option, hint=hint)
         found.setdefault(dialect, {})[setting] = value

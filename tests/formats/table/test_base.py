@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from PIL import Image as pil
 
 from polymeter.core.errors import DataError, ScoreError
+from polymeter.core.guest_context import guest_context_with
 from polymeter.formats.table.base import ImageBaseDataset, TextBaseDataset
-from polymeter.formats.table.roots import data_places
 from tests.helpers.file_server import Reply, serve
 
 
@@ -143,7 +143,7 @@ def test_a_missing_md5_entry_warns_and_a_wrong_md5_is_refused(root, caplog):
 
 def test_a_run_may_put_a_table_in_its_place(root, tmp_path):
     write(tmp_path, "mine", index=[5], prompt=["mine"])
-    with data_places({"X": str(tmp_path / "mine.tsv")}):
+    with guest_context_with(data={"X": str(tmp_path / "mine.tsv")}):
         assert Texts("X").data["prompt"].tolist() == ["mine"]
 
 
@@ -225,7 +225,7 @@ def test_images_at_urls_are_fetched_once_and_refused_offline(root):
         assert server.asked["/a.png"] == 1
         with pytest.raises(DataError, match=r"The image in row '2', column 'image' cannot be had: Decoding what"):
             dataset.build_prompt(2)
-        with data_places({}, is_offline=True):
+        with guest_context_with(data={}, is_offline=True):
             assert bytes_of(dataset.build_prompt(0)) == [PNG]
             with pytest.raises(DataError, match=r"row '2', column 'image' cannot be had: .* the run is offline"):
                 dataset.build_prompt(2)

@@ -6,8 +6,8 @@ import logging
 import pytest
 
 from polymeter.core.errors import DataError
+from polymeter.core.guest_context import guest_context_with
 from polymeter.formats.table.finding import table_file, table_here
-from polymeter.formats.table.roots import data_places
 from tests.helpers.file_server import Reply, serve
 
 TABLE = b"index\tprompt\n1\ta\n"
@@ -73,7 +73,10 @@ def test_where_no_right_table_can_be_fetched_both_md5_are_named_and_nothing_chan
     ):
         table_file("X", f"{server.url}/Set.tsv", MD5)
     assert contents(root) == {"X.tsv": MINE}
-    with data_places({}, is_offline=True), pytest.raises(DataError, match=r"no right one .*: .* the run is offline"):
+    with (
+        guest_context_with(data={}, is_offline=True),
+        pytest.raises(DataError, match=r"no right one .*: .* the run is offline"),
+    ):
         table_file("X", f"{server.url}/Set.tsv", MD5)
 
 
@@ -100,7 +103,7 @@ def test_a_table_that_is_nowhere_says_where_it_was_looked_for(root):
 def test_the_run_puts_a_file_in_its_place(root, tmp_path, caplog):
     (root / "X.tsv").write_bytes(TABLE)
     (tmp_path / "mine.tsv").write_bytes(MINE)
-    with data_places({"X": str(tmp_path / "mine.tsv")}), caplog.at_level(logging.WARNING):
+    with guest_context_with(data={"X": str(tmp_path / "mine.tsv")}), caplog.at_level(logging.WARNING):
         assert table_file("X", "", MD5) == tmp_path / "mine.tsv"
     assert f"has MD5 {MINE_MD5}; the published table has {MD5}" in caplog.text
 
@@ -121,7 +124,7 @@ def test_a_table_beside_the_class_is_used_where_the_folder_of_tables_has_none(se
     beside = tmp_path / "benchmarks"
     beside.mkdir()
     (beside / "Set.tsv").write_bytes(TABLE)
-    with data_places({}, beside=beside):
+    with guest_context_with(data={}, folder=beside):
         assert table_file("Set", f"{server.url}/Set.tsv", MD5) == beside / "Set.tsv"
         assert table_here("Set", "", MD5) == beside / "Set.tsv"
         (root / "Set.tsv").write_bytes(TABLE)
@@ -133,6 +136,6 @@ def test_a_table_of_another_md5_beside_the_class_is_left_alone(server, root, tmp
     beside = tmp_path / "benchmarks"
     beside.mkdir()
     (beside / "Set.tsv").write_text("index\n")
-    with data_places({}, beside=beside):
+    with guest_context_with(data={}, folder=beside):
         assert table_file("Set", f"{server.url}/Set.tsv", MD5) == root / "Set.tsv"
     assert contents(beside) == {"Set.tsv": b"index\n"}

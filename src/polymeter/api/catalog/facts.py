@@ -11,6 +11,7 @@ from polymeter.api.catalog.hiding import Hider
 from polymeter.api.catalog.judging import JudgeNeed, judge_need
 from polymeter.core.catalog import Catalog, Entry
 from polymeter.core.errors import PolymeterError
+from polymeter.core.registries import stored_format
 from polymeter.core.task import TaskSpec
 from polymeter.engine import plan
 
@@ -171,7 +172,7 @@ class FactReader:
         return self.hider.hide(f"{where}{error.what} {error.hint}".strip())
 
     def _of_task(self, entry: Entry, place: str, spec: TaskSpec, written: _Written) -> Facts:
-        keys = _KEYS.get(entry.format, _Keys())
+        keys = _KEYS.get(stored_format(entry.format), _Keys())
         outputs = next((found for key in keys.outputs if (found := written.several(key))), ())
         outputs = outputs or ((keys.default_output,) if keys.default_output else ())
         asks = dict.fromkeys(_ASKS[name] for name in outputs if isinstance(name, str) and name in _ASKS)

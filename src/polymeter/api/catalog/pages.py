@@ -11,8 +11,9 @@ from polymeter.api.catalog.markdown import code, escape, fence, heading, link, p
 from polymeter.api.catalog.samples import ShownSample
 from polymeter.api.catalog.words import CHROME, Words
 from polymeter.core.catalog import Problem
+from polymeter.core.registries import stored_format
 from polymeter.data.source import BUILDERS
-from polymeter.report.words import DASH
+from polymeter.report.formatting import DASH
 
 INDEX = "index.md"
 SAMPLE = "sample"
@@ -147,7 +148,8 @@ def _rows(page: Page, words: Words) -> Iterator[tuple[str, str]]:
 
 
 def _kind(facts: Facts, words: Words) -> str:
-    dialect = words.get(facts.entry.format, facts.entry.format)
+    stored = stored_format(facts.entry.format)
+    dialect = words.get(stored, stored)
     return f"{dialect}, {words['group']}" if facts.entry.kind == "group" else dialect
 
 

@@ -1,7 +1,8 @@
-"""The dialect of dataset classes: a class over one TSV file, or a TSV file that needs no code.
+"""The format of tables: a TSV file without any code, whose columns say what it measures.
 
-``reading`` and ``index`` know names without running code; ``guest`` loads a class; ``open`` makes its instance and
-binds it to a model. What authors subclass is in ``base``; what serves a TSV without code is in ``native``.
+``index`` recognises tables by their headers; ``compile`` makes Tasks of them, with the help of ``rows``, ``prompts``,
+``scoring`` and ``predictions``. ``base`` has the base classes that read tables, ``classes`` the built-in dataset
+classes; dataset classes of other systems derive from both and become Tasks in the same way.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.catalog import Catalog, Entry, Problem, Root
+from polymeter.core.catalog import Catalog, Claims, Entry, Problem, Root
 from polymeter.core.errors import PlanError
 from polymeter.core.format import Format, Loaded, OpenContext
 from polymeter.core.model import ModelTraits
@@ -20,55 +21,58 @@ __all__ = ["FORMAT"]
 
 
 def _index(roots: Sequence[Root], cache_dir: Path | None) -> Catalog:
-    """All dataset classes and TSV files under the roots, and the TSV files in the folder of data files."""
-    from polymeter.formats.table.index import index
+    """Nothing yet: which tables are benchmarks depends on which of them others claim as their data."""
+    return Catalog()
 
-    return index(roots)
+
+def _index_data(roots: Sequence[Root], claims: Claims) -> Catalog:
+    """All tables under the roots and in the folder of tables that no other benchmark claims."""
+    from polymeter.formats.table.index import index_data
+
+    return index_data(roots, claims)
 
 
 def _load(entry: Entry, catalog: Catalog) -> Loaded:
-    """The spec behind an entry. Runs a file only if the user has named it and its names are computed."""
-    from polymeter.formats.table.load import load
+    """The spec behind an entry."""
+    from polymeter.formats.table.index import load
 
     return load(entry)
 
 
 def _describe(entry: Entry, catalog: Catalog) -> list[tuple[str, Any, Path]]:
-    """What the class or the header says: key, value as far as it is known without running it, and the file."""
-    from polymeter.formats.table.load import describe
+    """What the header says: key, value, and the file."""
+    from polymeter.formats.table.index import describe
 
     return describe(entry)
 
 
 def _flatten(entry: Entry, catalog: Catalog) -> str:
-    """A benchmark of this dialect is its files; there is no one text of it.
+    """Refuse: a table cannot be written as one YAML text.
 
     Raises:
-        PlanError: Always; it names the files.
+        PlanError: always; the message names the file.
     """
-    from polymeter.guests.sources import files_behind
-
-    is_class = entry.file.suffix == ".py" and entry.file.is_file()
-    files = ", ".join(file.name for file in files_behind([entry.file])) if is_class else entry.file.name
     raise PlanError(
-        f"Benchmark {entry.name!r} is {'a Python class' if is_class else 'a table'} and has no form as YAML.",
+        f"Benchmark {entry.name!r} is a table and has no form as YAML.",
         where=str(entry.file),
-        hint=f"Share its files: {files}.",
+        hint=f"Share its files: {entry.file.name}.",
     )
 
 
 def _check(entry: Entry, catalog: Catalog) -> list[Problem]:
-    """What is wrong with an entry, found without running its code."""
-    from polymeter.formats.table.checks import check
+    """What is wrong with the rows of a table."""
+    from polymeter.formats.table.index import check
 
-    return check(entry)
+    return list(check(entry))
 
 
 def _compile(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
-    """The benchmark for a model, with its data open."""
-    from polymeter.formats.table.open import compile_task
+    """The table for a model, with its rows read."""
+    from polymeter.formats.table.compile import compile_task
 
     return compile_task(spec, traits, context)
 
 
-FORMAT = Format("tsv", _index, _load, _describe, _flatten, _check, _compile)
+FORMAT = Format(
+    "table", _index, _load, _describe, _flatten, _check, _compile, _index_data, stored_name="tsv", endings=(".tsv",)
+)

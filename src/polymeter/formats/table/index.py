@@ -1,106 +1,94 @@
-"""What benchmarks there are: dataset classes in Python files, and TSV files that need no code. Nothing is run, and of a
-TSV file only the header is read.
-"""
+"""Which tables are benchmarks, by their headers; and describing and checking a table before it is run."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path, PurePosixPath
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
-from polymeter.core.catalog import Catalog, Entry, Problem, Root
+from polymeter.core.catalog import Catalog, Claims, Entry, Problem, Root
 from polymeter.core.errors import DataError, PlanError
-from polymeter.data.tables import columns_of
-from polymeter.interop.ulmeval.tasks.reading import DatasetClass, DatasetFile, read_file
+from polymeter.core.format import Loaded
+from polymeter.core.identity import source_hash
+from polymeter.core.task import TaskSpec
+from polymeter.data.tables import columns_of, is_nothing, read_tsv, require_index
+from polymeter.formats.table.cells import image_in, read_images, toliststr
+from polymeter.formats.table.classes import RULES, type_of, why_not
+from polymeter.formats.table.roots import find_data_root
 
-NAME = "tsv"
-ENDINGS = (".py", ".tsv")
+NAME = "table"
+_SUFFIX = ".tsv"
+_VERSION = 1
+_MOST = 20
 
 
-def index(roots: Sequence[Root]) -> Catalog:
-    """All benchmarks under the roots and in the folder of data files. A root is a folder, or a single Python or TSV
-    file of any name.
+def index_data(roots: Sequence[Root], claims: Claims) -> Catalog:
+    """The tables under the roots, and those in the folder of tables. A root is a folder, or a single file of any name.
 
-    A TSV file that a dataset class of the roots names is that class's data and no benchmark of its own. What cannot be
-    read becomes a ``Problem``; in the folder of data files, where others keep files too, it is passed over.
+    A table that a benchmark claims is that benchmark's data. A file that cannot be read becomes a ``Problem``; in the
+    folder of tables, which other tools use too, it is skipped.
     """
     catalog = Catalog()
-    found = [(path, root) for root in roots for path in _files(root.path)]
-    owned: set[str] = set()
-    broken: list[Path] = []
-    for path, root in found:
-        if path.suffix == ".py":
-            try:
-                file = read_file(path, is_named=path == root.path)
-            except PlanError as error:
-                catalog.problems.append(Problem(error.where or str(path), error.what))
-                broken.append(path)
-                continue
-            _add_classes(catalog, file, root)
-            owned |= set(_data_of(file))
-    for path, root in found:
-        if path.suffix == ".tsv":
-            _add_table(catalog, path, root, owned)
-    # What a broken file mentions may be its data: it must not be measured as something else.
-    mentioned = b"".join(path.read_bytes() for path in broken if path.is_file())
+    for root in roots:
+        for path in _files(root.path):
+            _add(catalog, path, root, claims.names)
+    mentioned = b"".join(path.read_bytes() for path in claims.unread if path.is_file())
     for path in _data_files():
-        if path.stem not in owned and path.stem not in catalog.entries and path.stem.encode() not in mentioned:
-            entry = _table_entry(path, is_user=False)
+        name = path.stem
+        if name not in claims.names and name not in catalog.entries and name.encode() not in mentioned:
+            entry = _data_entry(path)
             if entry is not None:
                 catalog.add(entry)
     return catalog
 
 
-def class_entries(file: DatasetFile, *, is_user: bool) -> Iterator[Entry]:
-    """The entries of the datasets that a file names."""
-    packages = tuple(sorted(file.packages))
-    for name, owner in file.named():
-        kind = owner.text("TYPE")
-        yield Entry(name, "task", NAME, file.path, is_user, tags=(kind,) if kind else (), packages=packages)
+def load(entry: Entry) -> Loaded:
+    """The spec behind an entry.
 
-
-def computed_classes(file: DatasetFile) -> list[DatasetClass]:
-    """The classes whose names only running the file would tell, and that are not there for others to derive from."""
-    above = {name for item in file.classes for name in item.ancestors}
-    return [item for item in file.classes if item.datasets is None and item.name not in above]
-
-
-def _add_classes(catalog: Catalog, file: DatasetFile, root: Root) -> None:
-    is_named = file.path == root.path
-    for entry in class_entries(file, is_user=root.is_user):
-        catalog.add(entry)
-    for item in computed_classes(file):
-        if is_named:
-            catalog.add(Entry(item.name, "group", NAME, file.path, root.is_user, packages=tuple(sorted(file.packages))))
-        else:
-            catalog.problems.append(
-                Problem(
-                    f"{file.path}:{item.line}",
-                    f"The names of the datasets of {item.name} are computed, so they cannot be listed; "
-                    "name the file itself with --tasks to run them.",
-                )
-            )
-    if is_named:
-        catalog.problems.extend(
-            Problem(f"{file.path}:{item.line}", f"{item.name} names no dataset: it has no DATASET_URL.")
-            for item in file.classes
-            if item.datasets == {} and not any(item.name in other.ancestors for other in file.classes)
-        )
-
-
-def _data_of(file: DatasetFile) -> Iterator[str]:
-    """Stems of the data files that a file's classes own: the names of the datasets, and the last part of their
-    URLs.
+    Raises:
+        PlanError: if the table has no columns that make a benchmark any more.
     """
-    for item in file.classes:
-        for name, url in (item.datasets or {}).items():
-            yield name
-            if url:
-                yield PurePosixPath(url.partition("?")[0]).stem
+    values = _values(entry)
+    if not values["TYPE"]:
+        raise PlanError(f"{entry.file.name} has no columns that make a benchmark any more.", where=f"{entry.file}:1")
+    sources = (entry.file,)
+    # The rows are not part of the hash: they are the task's data.
+    spec_hash = source_hash((), [_VERSION, values])
+    return Loaded((TaskSpec(entry.name, NAME, entry.file, values, spec_hash, sources, entry.alias),))
 
 
-def _add_table(catalog: Catalog, path: Path, root: Root, owned: Iterable[str]) -> None:
-    if path.stem in owned:
+def describe(entry: Entry) -> list[tuple[str, Any, Path]]:
+    """What a table's header says: key, value, and the file."""
+    return [(key, value, entry.file) for key, value in _values(entry).items()]
+
+
+def check(entry: Entry) -> Iterator[Problem]:
+    """Problems of a table's rows: with their indices, and with cells that hold no image."""
+    try:
+        table = read_tsv(entry.file)
+        require_index(table, str(entry.file))
+    except DataError as error:
+        yield Problem(error.where or str(entry.file), f"{error.what} {error.hint}".strip())
+        return
+    if "image" not in table:
+        return
+    n_bad = 0
+    for index, cell in zip(table["index"], read_images(list(table["index"]), list(table["image"])), strict=True):
+        try:
+            for item in [] if is_nothing(cell) else toliststr(cell):
+                if not item.startswith(("http://", "https://")):
+                    image_in(item, index)
+        except DataError as error:
+            n_bad += 1
+            if n_bad <= _MOST:
+                yield Problem(str(entry.file), error.what)
+    if n_bad > _MOST:
+        yield Problem(str(entry.file), f"{n_bad - _MOST} more rows have cells that hold no image.")
+
+
+def _add(catalog: Catalog, path: Path, root: Root, claimed: Collection[str]) -> None:
+    if path.stem in claimed:
         if path == root.path:
             catalog.problems.append(Problem(str(path), f"{path.name} is the data of a dataset class; run its name."))
         return
@@ -116,47 +104,46 @@ def _add_table(catalog: Catalog, path: Path, root: Root, owned: Iterable[str]) -
         catalog.problems.append(Problem(f"{path}:1", _why_not(columns)))
 
 
-def _table_entry(path: Path, *, is_user: bool) -> Entry | None:
+def _data_entry(path: Path) -> Entry | None:
     try:
-        return _entry(path, columns_of(path), is_user=is_user)
+        return _entry(path, columns_of(path), is_user=False)
     except DataError:
         return None
 
 
 def _entry(path: Path, columns: Sequence[str], *, is_user: bool) -> Entry | None:
-    kind = type_of_table(columns)
+    kind = _type_of_table(columns)
     return Entry(path.stem, "task", NAME, path, is_user, tags=(kind,)) if kind else None
 
 
-def type_of_table(columns: Sequence[str]) -> str:
-    """The TYPE of a TSV without code; empty when its columns make no benchmark."""
-    from polymeter.formats.table import classes as native
+def _values(entry: Entry) -> dict[str, Any]:
+    columns = columns_of(entry.file)
+    return {"dataset": entry.name, "TYPE": _type_of_table(columns), "columns": list(columns)}
 
-    return (native.type_of(columns) or "") if "index" in columns else ""
+
+def _type_of_table(columns: Sequence[str]) -> str:
+    """The TYPE of a table; empty if its columns make no benchmark."""
+    return (type_of(columns) or "") if "index" in columns else ""
 
 
 def _why_not(columns: Sequence[str]) -> str:
     if "index" not in columns:
         return f"This table has no column 'index'; it has: {', '.join(columns[:12])}."
-    from polymeter.formats.table import classes as native
-
-    return f"{native.why_not(columns)} {native.RULES}"
+    return f"{why_not(columns)} {RULES}"
 
 
 def _data_files() -> Iterator[Path]:
-    from polymeter.formats.table.roots import find_data_root
-
     folder = find_data_root()
     if folder is not None and folder.is_dir():
-        yield from sorted(folder.resolve().glob("*.tsv"))  # a link is called by its own name
+        yield from sorted(folder.resolve().glob(f"*{_SUFFIX}"))  # a link keeps its own name
 
 
 def _files(root: Path) -> Iterator[Path]:
     root = Path(os.path.abspath(root))
     if root.is_file():
-        if root.suffix in ENDINGS:
+        if root.suffix == _SUFFIX:
             yield root
         return
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith((".", "__pycache__")))
-        yield from (Path(folder, name) for name in sorted(names) if name.endswith(ENDINGS))
+        yield from (Path(folder, name) for name in sorted(names) if name.endswith(_SUFFIX))

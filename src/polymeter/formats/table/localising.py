@@ -1,6 +1,6 @@
-"""Tables too large to hold: a copy whose images lie in files, so that only their paths are read into memory.
+"""Tables too large for memory: a copy whose images are in files, so that only their paths are read into memory.
 
-The table is read in pieces of a few rows, and every cell but those of ``image`` is copied as the text that it is.
+The table is read in chunks of a few rows, and every cell except those of ``image`` is copied as text, unchanged.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LARGE_BYTES = 1 << 30
 _VARIABLE = "FORCE_LOCAL"
 _ROWS_AT_ONCE = 64
 UNREADABLE = "no image: "
-"""What a cell of ``image_path`` begins with that says why there is no image."""
+"""The beginning of a cell of ``image_path`` that gives the reason why there is no image."""
 
 
 def is_to_be_localised(path: Path) -> bool:
@@ -43,7 +43,7 @@ def is_to_be_localised(path: Path) -> bool:
 def localised(path: Path, images: Path) -> Path:
     """A copy of a table with a column ``image_path`` in place of ``image``, made once for each state of the table.
 
-    A cell that holds no image is logged. In place of a path stands why, for the error of its row.
+    A cell that holds no image is logged, and gets the reason in place of a path, for the error of its row.
 
     Args:
         path: The table.
@@ -53,7 +53,7 @@ def localised(path: Path, images: Path) -> Path:
         The copy, in the folder ``local`` beside the tables.
 
     Raises:
-        DataError: The table cannot be read.
+        DataError: if the table cannot be read.
     """
     stat = path.stat()
     state = digest(f"{path.absolute()}:{stat.st_size}:{stat.st_mtime_ns}".encode())[:12]
@@ -67,7 +67,7 @@ def localised(path: Path, images: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class _Reference:
-    """A cell that stands for the images of another row."""
+    """A cell that refers to the images of another row."""
 
     cell: str
 
@@ -79,24 +79,24 @@ def _without_images(path: Path, images: Path) -> pd.DataFrame:
     import pandas as pd
 
     pieces: list[pd.DataFrame] = []
-    found: dict[str, _Files] = {}
-    # As texts: a number that is read and written again may come out as another text.
+    files_of_rows: dict[str, _Files] = {}
+    # Cells stay texts: a number that is parsed and written again may come out as another text.
     with (
         each_cell_under_its_name() as settings,
         pd.read_csv(path, dtype=object, keep_default_na=False, chunksize=_ROWS_AT_ONCE, **settings) as reader,
     ):
         for piece in reader:
             require_index(piece, str(path))
-            found |= {str(row["index"]): _files_of(row, images) for row in piece.to_dict("records")}
+            files_of_rows |= {str(row["index"]): _files_of(row, images) for row in piece.to_dict("records")}
             pieces.append(piece.drop(columns=["image"]))
     table = pd.concat(pieces, ignore_index=True)
     require_index(table, str(path))
-    table["image_path"] = [_as_cell(_files_in_place(str(index), found, images)) for index in table["index"]]
+    table["image_path"] = [_as_cell(_files_in_place(str(index), files_of_rows, images)) for index in table["index"]]
     return table
 
 
 def _files_of(row: Mapping[str, Any], images: Path) -> _Files:
-    """Where a row's images are now, and which rows it refers to."""
+    """The files of a row's images, and its references to other rows."""
     index = row["index"]
     try:
         cells = listed(row["image"], index, "image")
@@ -104,40 +104,40 @@ def _files_of(row: Mapping[str, Any], images: Path) -> _Files:
         return [_reason(error)]
     if not any(map(_may_be_reference, cells)):
         return [*_written(index, cells, row.get("image_path"), images)]
-    found: _Files = []
-    for place, cell in enumerate(cells):
-        is_named = _may_be_reference(cell)
-        found += [_Reference(cell)] if is_named else _written(f"{index}_{place}", [cell], None, images)
-    return found
+    files: _Files = []
+    for number, cell in enumerate(cells):
+        is_reference = _may_be_reference(cell)
+        files += [_Reference(cell)] if is_reference else _written(f"{index}_{number}", [cell], None, images)
+    return files
 
 
 def _may_be_reference(cell: str) -> bool:
     return len(cell) <= LONGEST_REFERENCE and not is_elsewhere(cell)
 
 
-def _files_in_place(index: str, found: Mapping[str, _Files], images: Path) -> list[str]:
-    """The files of a row, also in place of references. What refers to nothing may be a very small image."""
+def _files_in_place(index: str, files_of_rows: Mapping[str, _Files], images: Path) -> list[str]:
+    """The files of a row, with references replaced. A cell that refers to no row may be a very small image."""
     files: list[str] = []
-    for item in _followed(found[index], found):
+    for item in _followed(files_of_rows[index], files_of_rows):
         if isinstance(item, str):
             files.append(item)
             continue
-        others = _followed([item], found)
+        others = _followed([item], files_of_rows)
         plain = [other for other in others if isinstance(other, str)]
         last = others[0] if len(others) == 1 and isinstance(others[0], _Reference) else item
         files += plain if len(plain) == len(others) else _written(index, [last.cell], None, images)
     return files
 
 
-def _followed(items: _Files, found: Mapping[str, _Files]) -> _Files:
-    """What a reference leads to, also over several rows; the reference itself where it leads nowhere."""
+def _followed(items: _Files, files_of_rows: Mapping[str, _Files]) -> _Files:
+    """The files that a reference leads to, also over several rows; the reference itself if it leads nowhere."""
     start, seen = items, set[str]()
-    while len(items) == 1 and isinstance(items[0], _Reference) and items[0].cell in found:
+    while len(items) == 1 and isinstance(items[0], _Reference) and items[0].cell in files_of_rows:
         cell = items[0].cell
         if cell in seen:
             return start
         seen.add(cell)
-        items = found[cell]
+        items = files_of_rows[cell]
     return items or start
 
 
@@ -149,7 +149,7 @@ def _written(index: Any, cells: list[str], paths: Any, images: Path) -> list[str
 
 
 def _reason(error: DataError) -> str:
-    """What stands in place of a path, for the error of that row."""
+    """The text in place of a path, for the error of that row."""
     log.warning("%s", error)
     return f"{UNREADABLE}{error}"
 

@@ -1,16 +1,15 @@
-"""Where benchmarks' tables and their images lie: the folder ``LMUData``, and what a run puts in a table's place."""
+"""The places of benchmarks' tables and images: the folder ``LMUData``, and the tables that a run names in place of
+others (the ``data`` of ``core.guest_context``: name → file, or a folder that holds ``<name>.tsv``).
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from polymeter.core.errors import DataError
+from polymeter.core.guest_context import guest_context
 from polymeter.core.sources import digest
 
 _VARIABLE = "LMUData"
@@ -18,60 +17,26 @@ _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 _LONGEST_NAME = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
-    """What a run says about data.
-
-    Attributes:
-        data: Tables in place of those of datasets: name → file, or a folder that holds ``<name>.tsv``.
-        is_offline: Whether nothing may be fetched.
-        beside: The folder of the class that is asked for, where its table may lie too.
-    """
-
-    data: Mapping[str, str] = field(default_factory=dict)
-    is_offline: bool = False
-    beside: Path | None = None
-
-
-_PLACES: ContextVar[Places] = ContextVar("polymeter_tsv_places", default=Places())  # noqa: B039  (it is frozen)
-
-
-@contextmanager
-def data_places(data: Mapping[str, str], *, is_offline: bool = False, beside: Path | None = None) -> Iterator[None]:
-    """Dataset classes that load data inside this use these tables in place of their own.
-
-    Args:
-        data: As ``--data NAME=PATH`` gives it.
-        is_offline: Refuse to fetch anything.
-        beside: A folder whose tables are used where the folder of tables has none.
-    """
-    token = _PLACES.set(Places(dict(data), is_offline, beside))
-    try:
-        yield
-    finally:
-        _PLACES.reset(token)
-
-
 def is_offline_here() -> bool:
-    """Whether the run refuses to fetch."""
-    return _PLACES.get().is_offline
+    """Whether the current run forbids fetching."""
+    return guest_context().is_offline
 
 
 def table_folders() -> tuple[Path, ...]:
-    """Where tables lie: the folder of tables, then that of the class that is asked for."""
-    beside = _PLACES.get().beside
+    """The folders that may hold tables: the folder of tables, then that of the class that is being loaded."""
+    folder = guest_context().folder
     root = Path(LMUDataRoot())
-    return (root,) if beside is None else (root, beside)
+    return (root,) if folder is None else (root, folder)
 
 
-def LMUDataRoot() -> str:  # the name that authors know
-    """The folder of tables and images: ``$LMUData``, made when it is missing, or ``$HOME/LMUData``, which is made when
-    something is written to it.
+def LMUDataRoot() -> str:  # the name that authors' code uses
+    """The folder of tables and images: ``$LMUData``, which is created if it is missing, or ``$HOME/LMUData``, which is
+    created when something is written to it.
     """
-    told = os.environ.get(_VARIABLE)
-    if not told:
+    named = os.environ.get(_VARIABLE)
+    if not named:
         return str(Path.home() / _VARIABLE)
-    root = Path(told).expanduser().absolute()
+    root = Path(named).expanduser().absolute()
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -80,32 +45,32 @@ def LMUDataRoot() -> str:  # the name that authors know
 
 
 def find_data_root() -> Path | None:
-    """The folder of tables if there is one. Makes nothing."""
-    told = os.environ.get(_VARIABLE)
-    root = Path(told).expanduser().absolute() if told else Path.home() / _VARIABLE
+    """The folder of tables if it exists; it is not created."""
+    named = os.environ.get(_VARIABLE)
+    root = Path(named).expanduser().absolute() if named else Path.home() / _VARIABLE
     return root if root.is_dir() else None
 
 
-def placed(name: str) -> Path | None:
-    """The table that the run puts in a dataset's place; ``None`` when it says nothing about it.
+def named_table(name: str) -> Path | None:
+    """The table that the run names for a dataset; ``None`` if it names none.
 
     Raises:
-        DataError: There is no such file.
+        DataError: if there is no such file.
     """
-    told = _PLACES.get().data.get(name)
-    if told is None:
+    named = guest_context().data.get(name)
+    if named is None:
         return None
-    path = Path(told).expanduser().absolute()
+    path = Path(named).expanduser().absolute()
     if path.is_dir():
         path = path / f"{file_stem(name)}.tsv"
     if not path.is_file():
-        raise DataError(f"--data {name}={told}: there is no file {path}.")
+        raise DataError(f"--data {name}={named}: there is no file {path}.")
     return path
 
 
 def table_names(name: str, url: str) -> tuple[str, ...]:
-    """The file names that a dataset's table may have in the folder of tables, first the one it is given: the dataset's
-    own name, and the last component of its URL.
+    """The file names that a dataset's table may have in the folder of tables: the dataset's own name, under which it is
+    downloaded, and the last component of its URL.
     """
     last = unquote(urlsplit(url).path).rsplit("/", 1)[-1] if url else ""
     own = f"{file_stem(name)}.tsv"
@@ -113,18 +78,18 @@ def table_names(name: str, url: str) -> tuple[str, ...]:
 
 
 def image_root(name: str) -> Path:
-    """Where the images of a dataset are written."""
+    """The folder that the images of a dataset are written to."""
     return Path(LMUDataRoot()) / "images" / file_stem(name)
 
 
 def fetched_root(name: str) -> Path:
-    """Where copies of images that lie elsewhere are kept for a dataset."""
+    """The folder for copies of a dataset's images that are fetched from a URL."""
     return image_root(name) / "fetched"
 
 
 def file_stem(name: object) -> str:
-    """A file name, without suffix, for anything that names a row or a dataset: the name itself where it is a plain one;
-    else a plain one that no other name has.
+    """A file name, without suffix, for the name of a row or a dataset: the name itself if it is plain, else a plain one
+    that is different for every name.
     """
     text = str(name)
     plain = "".join(char if char in _PLAIN or (char > "\u00a1" and char.isalnum()) else "_" for char in text)

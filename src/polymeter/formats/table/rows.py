@@ -1,17 +1,18 @@
-"""The rows of a dataset class as samples: what ``self.data`` must be, and what a row is to its author, to the journal
-and to a foreign model.
+"""The rows of a dataset as samples: what its data must be, and the forms in which a row is given to its author, to the
+journal and to a wrapped model.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+import string
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.codec import jsonable
 from polymeter.core.errors import DataError
-from polymeter.core.samples import SampleView
-from polymeter.core.task import Sample
+from polymeter.core.task import Sample, SampleView
 from polymeter.data.tables import is_nothing, require_index
 
 if TYPE_CHECKING:
@@ -23,45 +24,43 @@ _BEFORE_IMAGE = "[]{}()'\" \n"
 _SHORTEST_IMAGE = 64
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Table:
     """The rows of one dataset.
 
-    Args:
-        name: The dataset, for messages.
-        dataset: The instance whose ``data`` they are. Its column ``index`` becomes text, in place, as authors expect.
-
-    Raises:
-        DataError: ``data`` is no DataFrame, is empty, has no column ``index``, or has an index twice or none in a row.
+    Attributes:
+        name: The dataset.
+        frame: All rows, as authors see them; the column ``index`` is text.
+        ids: That column.
+        columns: Each column's name and its cells, one for each row.
     """
 
-    def __init__(self, name: str, dataset: Any) -> None:
-        self.name = name
-        self.frame = _frame(name, dataset)
-        self.ids = [str(value) for value in self.frame[INDEX]]
-        self.frame[INDEX] = self._text_column()
-        self._columns = [(str(name), _cells_of(cells)) for name, cells in self.frame.items()]
+    name: str
+    frame: DataFrame
+    ids: Sequence[str]
+    columns: Sequence[tuple[str, Any]]
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def line(self, number: int) -> Series[Any]:
-        """A row as authors are given it: its ``index`` is text."""
+        """A row as authors get it."""
         return self.frame.iloc[number].copy()
 
     def cells(self, number: int) -> dict[str, Any]:
-        """The same as a mapping, which costs a tenth of a Series to make and to read."""
-        return {name: cells[number] for name, cells in self._columns}
+        """The same as a mapping, which takes a tenth of the time of a Series to make and to read."""
+        return {name: cells[number] for name, cells in self.columns}
 
     def doc(self, number: int) -> dict[str, Any]:
         """A row as plain data, without its images."""
         return {name: _plain(value) for name, value in self.cells(number).items() if not holds_image(value)}
 
     def whole(self, number: int) -> dict[str, Any]:
-        """A row as a mapping, images as they are written in it."""
+        """A row as plain data, with its images as they are in the table."""
         return {name: _plain(value) for name, value in self.cells(number).items()}
 
     def digest(self) -> str:
-        """Hex digest of what is in the rows."""
+        """Hex digest of the content of all rows."""
         state = hashlib.blake2b(digest_size=16)
         for column in self.frame.columns:
             state.update(f"\x1e{column}\x1f".encode())
@@ -71,10 +70,34 @@ class Table:
                 state.update(b"\x1f")
         return state.hexdigest()
 
-    def _text_column(self) -> Series[Any]:
-        import pandas as pd
 
-        return pd.Series(self.ids, index=self.frame.index, dtype=object)
+def table_of(name: str, data: object, class_name: str) -> Table:
+    """The rows of a dataset.
+
+    Args:
+        name: The dataset.
+        data: The attribute ``data`` of its class. The column ``index`` is changed to text in place, as authors expect.
+        class_name: The class, for messages.
+
+    Raises:
+        DataError: if ``data`` is not a DataFrame, is empty, has no column ``index``, or has an index twice or none in a
+            row.
+    """
+    import pandas as pd
+
+    where = f"{class_name}, dataset {name!r}"
+    if not isinstance(data, pd.DataFrame):
+        raise DataError(
+            f"The data of {name!r} is {'missing' if data is None else f'a {type(data).__name__}'}.",
+            where=where,
+            hint="Its __init__ must set self.data to a pandas DataFrame.",
+        )
+    require_index(data, where)
+    if data.empty:
+        raise DataError(f"The data of {name!r} has no rows.", where=where)
+    ids = [str(value) for value in data[INDEX]]
+    data[INDEX] = pd.Series(ids, index=data.index, dtype=object)
+    return Table(name, data, ids, [(str(column), _cells_of(cells)) for column, cells in data.items()])
 
 
 class TableSamples(SampleView):
@@ -83,7 +106,7 @@ class TableSamples(SampleView):
     Args:
         task: The task's name.
         table: The rows.
-        cluster: ``(row) → what it shares with others, or None``, where the dataset says so.
+        cluster: Row → the cluster that it shares with others, or ``None``; if the dataset defines clusters.
     """
 
     def __init__(self, task: str, table: Table, cluster: Callable[[Any], str | None] | None = None) -> None:
@@ -107,6 +130,22 @@ class TableSamples(SampleView):
         )
 
 
+def answer_of(doc: Mapping[str, Any]) -> str:
+    """The ``answer`` of a row as text; empty if it has none."""
+    answer = doc.get("answer")
+    return "" if answer is None else str(answer)
+
+
+def choices_of(doc: Mapping[str, Any]) -> list[str] | None:
+    """The texts of the choices A, B, … of a row; ``None`` if it has none."""
+    texts: list[str] = []
+    for letter in string.ascii_uppercase:
+        if doc.get(letter) in (None, ""):
+            break
+        texts.append(str(doc[letter]))
+    return texts or None
+
+
 def holds_image(value: Any) -> bool:
     """Whether a cell is an image as text (base64, alone or in a printed list), or pixels."""
     if isinstance(value, str):
@@ -116,28 +155,11 @@ def holds_image(value: Any) -> bool:
     return hasattr(value, "getbands")
 
 
-def _frame(name: str, dataset: Any) -> DataFrame:
-    import pandas as pd
-
-    data = getattr(dataset, "data", None)
-    where = f"{type(dataset).__name__}, dataset {name!r}"
-    if not isinstance(data, pd.DataFrame):
-        raise DataError(
-            f"The data of {name!r} is {'missing' if data is None else f'a {type(data).__name__}'}.",
-            where=where,
-            hint="Its __init__ must set self.data to a pandas DataFrame.",
-        )
-    require_index(data, where)
-    if data.empty:
-        raise DataError(f"The data of {name!r} has no rows.", where=where)
-    return data
-
-
 def _cells_of(column: Series[Any]) -> Any:
-    """What gives a column's cells by their numbers, as a row has them; nothing is copied."""
+    """A sequence of a column's cells, as a row would hold them; nothing is copied."""
     import numpy as np
 
-    is_time = isinstance(column.dtype, np.dtype) and column.dtype.kind in "mM"  # a row has pandas' own kinds of it
+    is_time = isinstance(column.dtype, np.dtype) and column.dtype.kind in "mM"  # rows hold pandas' own types for these
     return column.to_numpy() if isinstance(column.dtype, np.dtype) and not is_time else column.array
 
 

@@ -1,115 +1,87 @@
-"""How a dataset class scores: each sample by itself (``evaluate_sample``), all predictions together (``evaluate``), or
-both; and what its scores of one sample become.
+"""Samples that are scored by themselves (``evaluate_sample``): what the function is given, what becomes of what it
+returns, and the results of all of them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from polymeter.core.errors import ScoreError
-from polymeter.core.parts import is_picture
-from polymeter.core.task import Score
-
-if TYPE_CHECKING:
-    from pandas import Series
+from polymeter.core.parts import is_image
+from polymeter.core.task import MetricKey, ReduceContext, Result, Score, ScoredRow
+from polymeter.formats.table.dataset import Dataset
+from polymeter.formats.table.predictions import model_name
+from polymeter.metrics.basic import MEAN
+from polymeter.stats import MetricPlan, reduce_rows
 
 NO_FILTER = "none"
-_OURS = "polymeter.formats.table"
-_BASES = f"{_OURS}.base"
+JUDGE_MODEL = "model"
+"""The keyword argument under which authors look for a judge."""
+_JUDGE = "judge"
+_JUDGE_DEFAULTS: Mapping[str, Any] = {"nproc": 4, "verbose": False, "retry": 3}
 _FOR_PEOPLE = ("explanation", "answer")
 _SHOWN = 2000
 
 
-@dataclass(frozen=True, slots=True)
-class Scoring:
-    """What a class defines.
-
-    Attributes:
-        by_sample: Whether it scores samples by themselves.
-        by_file: Whether it evaluates a prediction file.
-    """
-
-    by_sample: bool
-    by_file: bool
-
-
-def scoring_of(found: type) -> Scoring:
-    """How a class scores. What it defines itself counts before what it inherits: an ``evaluate`` that is nearer than
-    ``evaluate_sample`` replaces it. Of the built-in classes, which have both, the samples' own scores are taken.
-    """
-    sample, file = _definer(found, "evaluate_sample"), _definer(found, "evaluate")
-    line = list(found.__mro__)
-    if sample is not None and file is not None:
-        if line.index(file) < line.index(sample):
-            sample = None
-        elif file.__module__.startswith(_OURS):
-            file = None
-    return Scoring(sample is not None, file is not None)
-
-
-def built_in(dataset: Any, name: str) -> Callable[..., Any] | None:
-    """A method of an instance that one of our own classes defines. Others may have methods of that name that mean
-    something else.
-    """
-    owner = next((base for base in type(dataset).__mro__ if name in vars(base)), None)
-    is_ours = owner is not None and owner.__module__.startswith(_OURS)
-    method: Callable[..., Any] | None = getattr(dataset, name) if is_ours else None
-    return method
-
-
-def is_built_in(found: type) -> bool:
-    """Whether a class is one of our own."""
-    return found.__module__.startswith(_OURS)
-
-
-def is_thread_safe(found: type) -> bool:
-    """Whether a class declares that its methods may run at the same time; one that inherits this has code of its own
-    that does not.
-    """
-    is_own = is_built_in(found) or "is_thread_safe" in vars(found)
-    return is_own and bool(getattr(found, "is_thread_safe", False))
-
-
-def sample_score(dataset: Any, line: Series[Any], prediction: Any, judge: Mapping[str, Any], target: str) -> Score:
-    """What ``evaluate_sample`` gives of one sample. Of several texts each is scored, and a metric is their mean.
+def judge_kwargs(settings: Mapping[str, Any], roles: Mapping[str, str]) -> dict[str, Any]:
+    """The keyword arguments of ``evaluate`` and ``evaluate_sample``: ``model`` is there only when a judge is.
 
     Args:
-        dataset: The instance.
+        settings: What the run says; it wins.
+        roles: What the run calls the models in its further roles.
+    """
+    judge = {JUDGE_MODEL: model_name(roles[_JUDGE])} if _JUDGE in roles else {}
+    return {**_JUDGE_DEFAULTS, **judge, **settings}
+
+
+def sample_score(dataset: Dataset, line: Any, prediction: Any, judge: Mapping[str, Any], target: str) -> Score:
+    """The score of one sample; one without values where the dataset does not score samples by themselves. Of several
+    texts each is scored, and a metric is their mean.
+
+    Args:
+        dataset: The dataset.
         line: The row.
         prediction: Images, a text, or several texts.
-        judge: Keyword arguments for it.
+        judge: Keyword arguments for ``evaluate_sample``.
         target: What was expected, for people.
 
     Raises:
-        ScoreError: It gave no mapping, or a metric that is no number.
+        ScoreError: if it gave no mapping, or a metric that is no number.
     """
-    several = isinstance(prediction, list) and bool(prediction) and isinstance(prediction[0], str)
-    found = [
-        _checked(dataset, dataset.evaluate_sample(line, item, **judge))
-        for item in (prediction if several else [prediction])
+    if dataset.evaluate_sample is None:
+        return Score({}, target or None)
+    are_texts = isinstance(prediction, list) and bool(prediction) and isinstance(prediction[0], str)
+    scored = [
+        _checked(dataset.class_name, dataset.evaluate_sample(line, item, **judge))
+        for item in (prediction if are_texts else [prediction])
     ]
-    pictures = {name: value for one in found for name, value in one.items() if is_picture(value)}
-    names = dict.fromkeys(name for one in found for name in one if name not in _FOR_PEOPLE and name not in pictures)
-    values = {(name, NO_FILTER): _mean([one[name] for one in found if name in one]) for name in names}
-    told = {name: _text([one.get(name) for one in found]) for name in _FOR_PEOPLE}
-    return Score(values, target or None, told["answer"], told["explanation"], pictures)
+    images = {name: value for one in scored for name, value in one.items() if is_image(value)}
+    names = dict.fromkeys(name for one in scored for name in one if name not in _FOR_PEOPLE and name not in images)
+    values = {(name, NO_FILTER): _mean([one[name] for one in scored if name in one]) for name in names}
+    shown = {name: _text([one.get(name) for one in scored]) for name in _FOR_PEOPLE}
+    return Score(values, target or None, shown["answer"], shown["explanation"], images)
 
 
-def _definer(found: type, name: str) -> type | None:
-    """The class that defines a method; ``None`` where it is missing, or only a base class's reminder to write it."""
-    owner = next((base for base in found.__mro__ if name in vars(base)), None)
-    is_reminder = owner is not None and (
-        owner.__module__ == _BASES or getattr(vars(owner)[name], "__isabstractmethod__", False)
-    )
-    return None if is_reminder else owner
+def sample_results(dataset: Dataset, rows: Iterable[ScoredRow], context: ReduceContext) -> list[Result]:
+    """The results of samples that were scored by themselves: those that the dataset makes of them, else the mean of
+    each metric. None where the dataset does not score samples.
+    """
+    if dataset.evaluate_sample is None:
+        return []
+    if dataset.results is not None:
+        return list(dataset.results(rows, context))
+    keys: dict[MetricKey, None] = dict.fromkeys((name, NO_FILTER) for name in dataset.metrics)
+    for row in rows:
+        if row.score is not None:
+            keys.update(dict.fromkeys(row.score.values))
+    plans = [MetricPlan(name, label, MEAN, dataset.metrics.get(name)) for name, label in keys]
+    return reduce_rows(rows, plans, context)
 
 
-def _checked(dataset: Any, given: Any) -> dict[str, Any]:
-    author = type(dataset).__name__
+def _checked(author: str, given: Any) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         raise ScoreError(
             f"evaluate_sample of {author} returned a {type(given).__name__}.",
@@ -117,7 +89,7 @@ def _checked(dataset: Any, given: Any) -> dict[str, Any]:
         )
     checked = {str(name): value for name, value in given.items()}
     for name, value in checked.items():
-        if name not in _FOR_PEOPLE and not is_picture(value):
+        if name not in _FOR_PEOPLE and not is_image(value):
             checked[name] = _number(value, name, author)
     return checked
 

@@ -18,8 +18,7 @@ from polymeter.formats.table.classes.questions.datasets import (
     ImageYORNDataset,
     TextQADataset,
 )
-from polymeter.formats.table.classes.questions.scoring import by_rules, main_metric
-from polymeter.formats.table.classes.questions.yes_no import infer_yes_or_no
+from polymeter.formats.table.classes.questions.scoring import by_rules, infer_yes_or_no, main_metric
 from tests.formats.table.classes.kit import Judge, played, results, served, write_table
 
 

@@ -1,4 +1,4 @@
-"""From the scores of a table's rows to results: over all rows, then by each value of the columns that sort them."""
+"""From the scores of a table's rows to results: over all rows, then by each value of the columns that group them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 UNPARSED, ROTATION = "unparsed", "rotation_acc"
-"""Metrics of the whole table only."""
+"""Metrics that are computed for the whole table only."""
 GROUP_COLUMNS = ("split", "l2-category", "category", "tag")
 """Columns whose values name subsets: VLMEvalKit's three, and GenEval's."""
 _NO_FILTER = "none"
@@ -27,30 +27,30 @@ def sorted_results(
     """Means with their intervals: of each metric over all rows, then over the rows of each subset ``(column, value)``.
 
     Args:
-        rows: In sample order; their ``index`` is their place in the table. Those without a score count nowhere.
+        rows: In sample order; their ``index`` is their position in the table. Rows without a score are not counted.
         data: The table.
-        metrics: Name → whether higher is better. The first of them is reported also when no row has a score.
+        metrics: Name → whether higher is better. The first one is reported even if no row has a score.
         context: Its seed feeds resampling.
     """
     light = [replace(row, subset=(), load_responses=None) for row in rows]
     plans = [MetricPlan(name, label, MEAN, metrics.get(name)) for name, label in _keys(light, metrics)]
-    found = reduce_rows(light, plans, context)
+    results = reduce_rows(light, plans, context)
     for column in GROUP_COLUMNS:
         if column in data.columns:
             names = [text_of(cell) for cell in data[column]]
             named = [replace(row, subset=(column, names[row.index])) for row in light if names[row.index]]
-            told = [plan for plan in plans if plan.name not in {UNPARSED, ROTATION}]
-            found += [result for result in reduce_rows(named, told, context) if result.subset]
-    order = {(plan.name, plan.filter): place for place, plan in enumerate(plans)}
-    return sorted(found, key=lambda result: order[result.metric, result.filter])
+            by_subset = [plan for plan in plans if plan.name not in {UNPARSED, ROTATION}]
+            results += [result for result in reduce_rows(named, by_subset, context) if result.subset]
+    order = {(plan.name, plan.filter): number for number, plan in enumerate(plans)}
+    return sorted(results, key=lambda result: order[result.metric, result.filter])
 
 
 def _keys(rows: Sequence[ScoredRow], metrics: Mapping[str, bool]) -> list[MetricKey]:
-    """The metrics that rows have, in the order in which the class names them, then as they appear."""
-    found: dict[MetricKey, None] = {}
+    """The metrics that rows have, in the order of ``metrics``, then of their appearance."""
+    keys: dict[MetricKey, None] = {}
     for row in rows:
         if row.score is not None:
-            found.update(dict.fromkeys(row.score.values))
-    known = [*metrics]
-    fallback = [(known[0], _NO_FILTER)] if known else []
-    return sorted(found, key=lambda key: known.index(key[0]) if key[0] in known else len(known)) or fallback
+            keys.update(dict.fromkeys(row.score.values))
+    names = [*metrics]
+    fallback = [(names[0], _NO_FILTER)] if names else []
+    return sorted(keys, key=lambda key: names.index(key[0]) if key[0] in names else len(names)) or fallback

@@ -1,1 +1,76 @@
-"""Placeholder."""
+"""The format of dataset classes: a Python class over a table, as ULMEvalKit and VLMEvalKit have them.
+
+``reading`` and ``index`` know names without running code; ``loading`` runs a class's file; ``dataset`` reads what its
+instance offers; ``compile`` makes a Task of it. What authors subclass is in ``formats.table``, whose tables without a
+class are served by the same bases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from polymeter.core.catalog import Catalog, Entry, Problem, Root
+from polymeter.core.errors import PlanError
+from polymeter.core.format import Format, Loaded, OpenContext
+from polymeter.core.model import ModelTraits
+from polymeter.core.task import Task, TaskSpec
+
+__all__ = ["FORMAT"]
+
+
+def _index(roots: Sequence[Root], cache_dir: Path | None) -> Catalog:
+    """All dataset classes under the roots, and the names of the tables that are theirs."""
+    from polymeter.interop.ulmeval.tasks.index import index
+
+    return index(roots)
+
+
+def _load(entry: Entry, catalog: Catalog) -> Loaded:
+    """The spec behind an entry. Runs a file only if the user has named it and its names are computed."""
+    from polymeter.interop.ulmeval.tasks.specs import load
+
+    return load(entry)
+
+
+def _describe(entry: Entry, catalog: Catalog) -> list[tuple[str, Any, Path]]:
+    """What the class says: key, value as far as it is known without running it, and the file."""
+    from polymeter.interop.ulmeval.tasks.specs import describe
+
+    return describe(entry)
+
+
+def _flatten(entry: Entry, catalog: Catalog) -> str:
+    """A dataset class is its files; there is no one text of it.
+
+    Raises:
+        PlanError: always; it names the files.
+    """
+    from polymeter.guests.sources import files_behind
+
+    files = files_behind([entry.file]) if entry.file.is_file() else [entry.file]
+    raise PlanError(
+        f"Benchmark {entry.name!r} is a Python class and has no form as YAML.",
+        where=str(entry.file),
+        hint=f"Share its files: {', '.join(file.name for file in files)}.",
+    )
+
+
+def _check(entry: Entry, catalog: Catalog) -> list[Problem]:
+    """What is wrong with a class, found without running its code."""
+    from polymeter.interop.ulmeval.tasks.specs import check
+
+    return list(check(entry))
+
+
+def _compile(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
+    """The benchmark for a model, with its data open."""
+    from polymeter.interop.ulmeval.tasks.compile import compile_task
+
+    return compile_task(spec, traits, context)
+
+
+FORMAT = Format(
+    "dataset_class", _index, _load, _describe, _flatten, _check, _compile, stored_name="tsv", endings=(".py",)
+)

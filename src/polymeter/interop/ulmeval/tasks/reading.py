@@ -92,7 +92,7 @@ def read_file(path: Path, *, is_named: bool = False) -> DatasetFile:
         is_named: Whether the user has named this very file, so that it is parsed whatever it mentions.
 
     Raises:
-        PlanError: It is not valid Python.
+        PlanError: if it is not valid Python.
     """
     content = bytes_of(path)
     if not any(mark in content for mark in _MARKS) and not (is_named and b"Dataset" in content):

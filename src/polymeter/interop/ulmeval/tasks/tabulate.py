@@ -37,7 +37,7 @@ def check_returned(returned: Any, author: str) -> None:
         author: Whose it is, for the message.
 
     Raises:
-        ScoreError: It is neither a mapping, nor a DataFrame, nor ``None``.
+        ScoreError: if it is neither a mapping, nor a DataFrame, nor ``None``.
     """
     if returned is not None and not isinstance(returned, Mapping) and not is_table(returned):
         raise ScoreError(

@@ -20,10 +20,12 @@ from polymeter.formats.table.classes.questions.scoring import (
     VQA,
     by_judge,
     by_rules,
+    is_yes_or_no,
     main_metric,
+    read_yes_or_no,
 )
-from polymeter.formats.table.classes.questions.yes_no import is_yes_or_no, read_yes_or_no
 from polymeter.formats.table.classes.results import UNPARSED, sorted_results
+from polymeter.guests.own_classes import own_class
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,17 +34,18 @@ ACC = "acc"
 _SHORT = "\nAnswer the question using a single word or phrase."
 
 
+@own_class
 class OpenQuestions(BuiltIn):
-    """What questions with open answers are, whether or not they come with images. A mix-in of the base classes.
+    """Questions with open answers, with or without images. A mix-in for the base classes.
 
     Metrics:
-        ``exact_match``: equal to a gold answer after the VQA challenge's normalisation. ``anls``: similarity to the
-        nearest one. ``vqa_accuracy`` where a question has ten gold answers. ``relaxed_accuracy`` and ``accuracy`` for
-        the datasets that are reported by them (by name: ChartQA; OCRVQA and GQA). ``judge_acc`` where the run has a
-        judge: the share that equals a gold or means the same by the judge's grade.
+        ``exact_match``: equal to a reference after the VQA challenge's normalisation. ``anls``: similarity to the
+        nearest one. ``vqa_accuracy`` if a question has ten references. ``relaxed_accuracy`` and ``accuracy`` for the
+        datasets that are reported by them (by name: ChartQA; OCRVQA and GQA). ``judge_acc`` if the run has a judge:
+        the share that equals a reference or means the same by the judge's grade.
 
-    Where all answers of a table are yes or no: ``acc``, and ``unparsed``, the share of answers that say neither and
-    that no judge read; they count as wrong.
+    If all answers of a table are yes or no: ``acc``, and ``unparsed``, the share of answers that say neither and that
+    no judge read; they count as wrong.
     """
 
     TYPE = "VQA"
@@ -66,14 +69,14 @@ class OpenQuestions(BuiltIn):
         """Score the answer to one row; see the class for the metrics.
 
         Raises:
-            UnscoredError: The judge gave no verdict.
+            UnscoredError: if the judge gave no verdict.
         """
         is_judged = may_ask(judge_kwargs)
-        golds = list_of(line, "answer")
-        if not golds:
+        references = list_of(line, "answer")
+        if not references:
             return {"explanation": "This row has no 'answer' to compare with."}
         score = self._score_yes_no if self._is_yes_no else self._score_open
-        return score(line, golds, str(prediction), is_judged)
+        return score(line, references, str(prediction), is_judged)
 
     def results(self, rows: Iterable[ScoredRow], context: ReduceContext) -> list[Result]:
         """The metrics over all questions and by ``split``, ``l2-category`` and ``category``."""
@@ -82,18 +85,18 @@ class OpenQuestions(BuiltIn):
 
     def evaluate(self, eval_file: str, **judge_kwargs: Any) -> pd.DataFrame:
         """One row of scores in percent of a prediction file, kept beside it as ``…_acc.csv``: ``Overall``, then by
-        split, or where there are none by category, in the metric by which the dataset is reported.
+        split, or by category if there are no splits, in the metric by which the dataset is reported.
 
-        Of several gold answers one has to be met. (VLMEvalKit takes the share of them that are, except for the datasets
-        it names.)
+        One of several references has to match. (VLMEvalKit takes the share of references that match, except for the
+        datasets that it names.)
 
         Args:
             eval_file: The file.
             **judge_kwargs: ``model`` names the judge, ``nproc`` how many rows are scored at a time.
 
         Raises:
-            DataError: The file holds no predictions.
-            PlanError: A judge is named, and none is there.
+            DataError: if the file holds no predictions.
+            PlanError: if a judge is named, but the run has none.
         """
         from polymeter.data.formats import dump
 
@@ -110,19 +113,21 @@ class OpenQuestions(BuiltIn):
 
     @property
     def _is_yes_no(self) -> bool:
-        """Whether all gold answers of the table are yes or no; found once for each table."""
-        known = self.__dict__.get("_yes_no_of")
-        if known is None or known[0] is not self.data:
+        """Whether all references of the table are yes or no; computed once for each table."""
+        cached = self.__dict__.get("_yes_no_of")
+        if cached is None or cached[0] is not self.data:
             cells = self.data.get("answer", ())
             answers = {text for cell in cells for text in list_of({"answer": cell}, "answer")}
-            known = (self.data, bool(answers) and all(map(is_yes_or_no, answers)))
-            self.__dict__["_yes_no_of"] = known
-        return bool(known[1])
+            cached = (self.data, bool(answers) and all(map(is_yes_or_no, answers)))
+            self.__dict__["_yes_no_of"] = cached
+        return bool(cached[1])
 
-    def _score_yes_no(self, line: Mapping[str, Any], golds: list[str], answer: str, is_judged: bool) -> dict[str, Any]:
+    def _score_yes_no(
+        self, line: Mapping[str, Any], references: list[str], answer: str, is_judged: bool
+    ) -> dict[str, Any]:
         reading = read_yes_or_no(answer, column(line, "question"), is_judged=is_judged)
-        is_right = reading.option is not None and reading.option.lower() == golds[0].strip().lower()
-        explanation = f"how read: {reading.how}; said: {reading.option or 'neither yes nor no'}; right: {golds[0]}"
+        is_right = reading.option is not None and reading.option.lower() == references[0].strip().lower()
+        explanation = f"how read: {reading.how}; said: {reading.option or 'neither yes nor no'}; right: {references[0]}"
         return {
             ACC: float(is_right),
             UNPARSED: float(reading.how == "none"),
@@ -130,26 +135,31 @@ class OpenQuestions(BuiltIn):
             "explanation": explanation,
         }
 
-    def _score_open(self, line: Mapping[str, Any], golds: list[str], answer: str, is_judged: bool) -> dict[str, Any]:
-        values: dict[str, Any] = dict(by_rules(golds, answer, main_metric(self.dataset_name)))
+    def _score_open(
+        self, line: Mapping[str, Any], references: list[str], answer: str, is_judged: bool
+    ) -> dict[str, Any]:
+        values: dict[str, Any] = dict(by_rules(references, answer, main_metric(self.dataset_name)))
         how = "rules"
         is_exact = values[EXACT] == 1
         if is_judged:
-            values[JUDGED] = by_judge(golds, answer, column(line, "question"), is_exact=is_exact)
+            values[JUDGED] = by_judge(references, answer, column(line, "question"), is_exact=is_exact)
             how = "rules" if is_exact else "judge"
-        return {**values, "explanation": f"how compared: {how}; right: {' or '.join(dict.fromkeys(golds))}"}
+        return {**values, "explanation": f"how compared: {how}; right: {' or '.join(dict.fromkeys(references))}"}
 
 
+@own_class
 class CustomVQADataset(OpenQuestions, EveryRow):
-    """Questions about images, of a table without a URL."""
+    """Questions about images, from a table without a URL."""
 
 
+@own_class
 class TextQADataset(OpenQuestions, TextBaseDataset):
     """Questions without images."""
 
 
+@own_class
 class ImageVQADataset(OpenQuestions, ImageBaseDataset):
-    """Questions about images that ask for short answers."""
+    """Questions about images whose prompts ask for short answers."""
 
     def build_prompt(self, line: Any) -> list[dict[str, str]]:
         """The question, followed by VLMEvalKit's instruction to answer in a word or phrase."""
@@ -157,6 +167,7 @@ class ImageVQADataset(OpenQuestions, ImageBaseDataset):
         return [*others, {**question, "value": question["value"] + _SHORT}]
 
 
+@own_class
 class ImageYORNDataset(OpenQuestions, ImageBaseDataset):
     """Questions about images whose answers are yes or no."""
 

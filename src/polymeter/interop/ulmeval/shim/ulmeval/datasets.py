@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.formats.table.base import ImageBaseDataset, TextBaseDataset
+from polymeter.formats.table.instances import open_dataset
 from polymeter.formats.table.roots import find_data_root
 from polymeter.guests.imports import PREFIX
 from polymeter.interop.ulmeval.shim.ulmeval import LateNames
-from polymeter.interop.ulmeval.tasks.live import open_dataset
 
 if TYPE_CHECKING:
     from polymeter.core.catalog import Catalog
     from polymeter.core.task import TaskSpec
 
-_DIALECT = "tsv"
+_FORMATS = ("dataset_class", "table")
 IMAGE_DATASET: list[type] = []
 TEXT_DATASET: list[type] = []
 DATASET_CLASSES: list[type] = []
@@ -115,7 +115,7 @@ def _names(found: Any) -> list[str]:
 
 
 def _entries() -> list[str]:
-    return [entry.name for entry in _catalog() if entry.format == _DIALECT and entry.kind == "task"]
+    return [entry.name for entry in _catalog() if entry.format in _FORMATS and entry.kind == "task"]
 
 
 def _listed(name: str) -> Any:
@@ -125,12 +125,12 @@ def _listed(name: str) -> Any:
 
 def _listed_where(fits: Callable[[TaskSpec], bool], name: str | None = None) -> Any:
     from polymeter.core.registries import FORMATS
-    from polymeter.interop.ulmeval.tasks.guest import load_class
+    from polymeter.interop.ulmeval.tasks.loading import load_class
 
-    catalog, table = _catalog(), FORMATS.get(_DIALECT)
+    catalog = _catalog()
     for entry in catalog:
-        if entry.format == _DIALECT and entry.kind == "task" and name in (None, entry.name):
-            spec = table.load(entry, catalog).tasks[0]
+        if entry.format in _FORMATS and entry.kind == "task" and name in (None, entry.name):
+            spec = FORMATS.get(entry.format).load(entry, catalog).tasks[0]
             if fits(spec):
                 return load_class(spec)
     return None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from polymeter.guests.own_classes import own_class
 from polymeter.interop.ulmeval.models import base as ulm_base
 
 __all__ = ["BaseModel"]
 
 
+@own_class
 class BaseModel(ulm_base.BaseModel):
     """A model that answers with text: ``generate_inner`` gives one answer, and so does ``generate``."""
 

@@ -1,0 +1,88 @@
+"""From the spec of a dataset class to a Task: its file is run, its instance made, and its functions become the Task's,
+by the pieces of ``formats.table`` wherever a table without a class does the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from polymeter.core.errors import PolymeterError
+from polymeter.core.format import OpenContext
+from polymeter.core.model import ModelTraits
+from polymeter.core.task import ReduceContext, Result, ScoredRow, Task, TaskSpec
+from polymeter.formats.table.compile import task_of
+from polymeter.formats.table.instances import circular_note, make_instance, scoring_notes, set_up
+from polymeter.formats.table.options import TableRunOptions, read_run_options
+from polymeter.formats.table.predictions import PredictionFile, write_predictions
+from polymeter.formats.table.prompts import Prompting, parameters_for
+from polymeter.formats.table.scoring import judge_kwargs, sample_results
+from polymeter.interop.ulmeval.tasks.dataset import (
+    Scoring,
+    check_data_is_read,
+    dataset_of,
+    image_count,
+    kind_of,
+    scoring_of,
+)
+from polymeter.interop.ulmeval.tasks.evaluate import evaluate_results
+from polymeter.interop.ulmeval.tasks.loading import load_class
+
+
+def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
+    """The benchmark for a model with these traits. Runs its authors' code.
+
+    Raises:
+        PlanError: if its code cannot be loaded, a package is missing, or its settings make no sense.
+        DataError: if its data is missing, empty or broken as a whole.
+    """
+    options = read_run_options(context.options)
+    instance = make_instance(load_class(spec), spec, context.data, options, context)
+    check_data_is_read(spec, instance, context.data)
+    set_up(spec.name, instance, options)
+    scoring = Scoring(by_sample=False, by_file=False) if options.predict_only else scoring_of(type(instance))
+    dataset = dataset_of(spec, instance, scoring)
+    parameters, n = parameters_for(
+        kind_of(spec, instance),
+        context.generation,
+        n_images=image_count(spec.name, instance),
+        n=options.num_generations,
+        is_endpoint=traits.is_endpoint,
+    )
+    prompting = Prompting(dataset, parameters, n, context.system_prompt, traits.has_own_prompts)
+    file = PredictionFile(dataset.table, parameters, options.model_id, options.failed_as_text)
+
+    def reduce(rows: Iterable[ScoredRow], reduce_context: ReduceContext) -> list[Result]:
+        results = sample_results(dataset, rows, reduce_context)
+        if not scoring.by_file:
+            if options.keep_predictions:
+                write_predictions(file, rows, reduce_context)
+            return results
+        judge = judge_kwargs(options.judge_args, reduce_context.roles)
+        taken = frozenset((item.metric, item.filter) for item in results)
+        try:
+            found = evaluate_results(dataset, instance.evaluate, file, judge, rows, reduce_context, taken=taken)
+        except PolymeterError as error:
+            if not results or reduce_context.failed is None:
+                raise
+            reduce_context.failed(error)
+            found = []
+        return [*results, *found]
+
+    return task_of(spec, prompting, options, context, reduce=reduce, notes=_notes(spec, instance, options, scoring))
+
+
+def _notes(spec: TaskSpec, instance: Any, options: TableRunOptions, scoring: Scoring) -> Iterator[str]:
+    yield from circular_note(spec.name, instance, options)
+    if options.predict_only:
+        return
+    yield from scoring_notes(spec.name, instance)
+    if not scoring.by_sample and not scoring.by_file:
+        yield f"Benchmark {spec.name!r} scores nothing: it has neither evaluate nor evaluate_sample."
+    elif not scoring.by_sample:
+        yield (
+            f"Benchmark {spec.name!r} computes its results from all answers together: the scores of single samples are "
+            "not known, so there are no intervals."
+        )
+    elif scoring.by_file:
+        yield f"Benchmark {spec.name!r}: results of its own evaluate have no intervals."

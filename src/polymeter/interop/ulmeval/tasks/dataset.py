@@ -1,0 +1,148 @@
+"""What an author's dataset class offers. Such classes have what their authors gave them and inherit the rest, from our
+bases or from nothing; everything that only some of them have is read here, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from polymeter.core.errors import PlanError
+from polymeter.core.request import RequestKind
+from polymeter.core.task import TaskSpec
+from polymeter.formats.table.base import BASES
+from polymeter.formats.table.dataset import Dataset
+from polymeter.formats.table.instances import own_method, request_kind, usual_count
+from polymeter.formats.table.rows import table_of
+from polymeter.guests.own_classes import definer, is_own_class
+from polymeter.interop.ulmeval.tasks.loading import is_of_vlm_kit
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """What a class defines.
+
+    Attributes:
+        by_sample: Whether it scores samples by themselves.
+        by_file: Whether it evaluates a prediction file.
+    """
+
+    by_sample: bool
+    by_file: bool
+
+
+def scoring_of(cls: type) -> Scoring:
+    """How a class scores. What it defines itself counts before what it inherits: an ``evaluate`` that is nearer than
+    ``evaluate_sample`` replaces it. Of the built-in classes, which have both, the samples' own scores are taken.
+    """
+    sample, file = _author_of(cls, "evaluate_sample"), _author_of(cls, "evaluate")
+    lineage = list(cls.__mro__)
+    if sample is not None and file is not None:
+        if lineage.index(file) < lineage.index(sample):
+            sample = None
+        elif is_own_class(file):
+            file = None
+    return Scoring(sample is not None, file is not None)
+
+
+def dataset_of(spec: TaskSpec, instance: Any, scoring: Scoring) -> Dataset:
+    """The functions of an instance, and its rows.
+
+    Raises:
+        DataError: if its ``data`` is no table.
+        PlanError: if its ``METRICS`` is of another form.
+    """
+    cls = type(instance)
+    settings = getattr(instance, "generation_settings", None)
+    return Dataset(
+        name=spec.name,
+        class_name=cls.__name__,
+        table=table_of(spec.name, getattr(instance, "data", None), cls.__name__),
+        build_prompt=partial(_build_prompt, instance),
+        dump_image=partial(_dump_image, instance),
+        generation_settings=settings if callable(settings) else None,
+        evaluate_sample=instance.evaluate_sample if scoring.by_sample else None,
+        results=own_method(instance, "results"),
+        cluster=own_method(instance, "cluster"),
+        metrics=_metrics_of(instance),
+        is_own=is_own_class(cls),
+        is_thread_safe=_is_thread_safe(cls),
+    )
+
+
+def kind_of(spec: TaskSpec, instance: Any) -> RequestKind:
+    """What an instance asks of a model, by its TYPE. Without a TYPE it is an image, unless its file was written for
+    VLMEvalKit.
+
+    Raises:
+        PlanError: if it asks for something else than text and images.
+    """
+    kind = getattr(instance, "TYPE", None) or spec.config.get("TYPE")
+    if not kind:
+        return "generate" if is_of_vlm_kit(spec.file) else "generate_image"
+    return request_kind(kind, spec)
+
+
+def image_count(name: str, instance: Any) -> int:
+    """How many images an instance wants for each prompt: what its class says, else what is usual for its name."""
+    count = getattr(instance, "NUM_GENERATIONS", None)
+    return count if isinstance(count, int) and not isinstance(count, bool) and count > 0 else usual_count(name)
+
+
+def check_data_is_read(spec: TaskSpec, instance: Any, data: Mapping[str, str]) -> None:
+    """Refuse a table that the run names and the class does not read.
+
+    Raises:
+        PlanError: if the class makes its data by other ways than ``load_data``.
+    """
+    if spec.name in data and not getattr(instance, "data_path", ""):
+        raise PlanError(
+            f"{type(instance).__name__} reads its data by other ways than load_data, so --data {spec.name}=… changes "
+            "nothing.",
+            where=str(spec.file),
+            hint="Put the file where the class looks for it.",
+        )
+
+
+def _author_of(cls: type, name: str) -> type | None:
+    """The class that defines a method; ``None`` where it is missing, or only a base class's reminder to write it."""
+    owner = definer(cls, name)
+    is_reminder = owner in BASES or (owner is not None and getattr(vars(owner)[name], "__isabstractmethod__", False))
+    return None if is_reminder else owner
+
+
+def _is_thread_safe(cls: type) -> bool:
+    """Whether a class says that its methods may run at the same time; one that inherits this has code of its own that
+    does not.
+    """
+    says = is_own_class(cls) or "is_thread_safe" in vars(cls)
+    return says and bool(getattr(cls, "is_thread_safe", False))
+
+
+def _build_prompt(instance: Any, line: Any) -> Any:
+    return instance.build_prompt(line)  # looked up for each row: a class without one fails there, and not as a whole
+
+
+def _dump_image(instance: Any, line: Any) -> Any:
+    dump: Callable[[Any], Any] | None = getattr(instance, "dump_image", None)
+    return dump(line) if callable(dump) else []
+
+
+def _metrics_of(instance: Any) -> dict[str, bool]:
+    """What ``METRICS`` says: of each metric whether higher is better.
+
+    Raises:
+        PlanError: if it is no mapping of names to truth values, in a class that scores samples by themselves. In
+            another it means something else.
+    """
+    metrics = getattr(instance, "METRICS", None) or {}
+    if not isinstance(metrics, Mapping) and not hasattr(instance, "evaluate_sample"):
+        return {}
+    if not isinstance(metrics, Mapping) or not all(isinstance(value, bool) for value in metrics.values()):
+        raise PlanError(
+            f"METRICS of {type(instance).__name__} is {str(metrics)[:80]!r}.",
+            hint="Write {'name of the metric': True} where higher is better, and False where lower is.",
+        )
+    return {str(name): value for name, value in metrics.items()}

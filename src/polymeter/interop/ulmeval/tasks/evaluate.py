@@ -1,0 +1,110 @@
+"""The results of ``evaluate``, which a class computes of all predictions together."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+from polymeter.core.environment import environment_set
+from polymeter.core.errors import ScoreError, boundary
+from polymeter.core.files import replacing
+from polymeter.core.task import MetricKey, ReduceContext, Result, ScoredRow
+from polymeter.formats.table.dataset import Dataset
+from polymeter.formats.table.predictions import PredictionFile, write_predictions
+from polymeter.formats.table.scoring import JUDGE_MODEL, NO_FILTER
+from polymeter.guests import contained
+from polymeter.interop.ulmeval.tasks.tabulate import as_json, check_returned, numbers
+
+EVALUATE = "evaluate"
+RETURNED = "evaluate.json"
+"""The file beside the predictions that holds what ``evaluate`` returned."""
+_MOST_ARTIFACTS = 100
+_WANTS_JUDGE = re.compile(r"KeyError: 'model'|\bjudge", re.IGNORECASE)
+_NAME_ONE = "The run has no judge; 'polymeter score RUN --judge SPEC' judges the answers that are there."
+_WORLD = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1"}
+
+Evaluate = Callable[..., Any]
+"""``(path of the prediction file, **judge_kwargs) → dict, DataFrame or nothing``."""
+
+
+def evaluate_results(
+    dataset: Dataset,
+    evaluate: Evaluate,
+    file: PredictionFile,
+    judge: Mapping[str, Any],
+    rows: Iterable[ScoredRow],
+    context: ReduceContext,
+    *,
+    taken: frozenset[MetricKey] = frozenset(),
+) -> list[Result]:
+    """The results of ``evaluate``, which is called once. Nothing is known of single samples, so none has an interval.
+
+    Args:
+        dataset: The dataset.
+        evaluate: The class's function.
+        file: What the prediction file is made with.
+        judge: Its keyword arguments.
+        rows: The rows that were played, in sample order.
+        context: Says where files go.
+        taken: Metrics that other results have.
+
+    Raises:
+        ScoreError: if it raised, or returned what is no result.
+    """
+    path, n_rows = write_predictions(file, rows, context)
+    if not n_rows:
+        return []
+    doing = f"evaluate of {dataset.class_name} ({dataset.name!r})"
+    with contained(), single_process(), _judge_missed(judge), boundary(ScoreError, doing):
+        returned = evaluate(str(path), **judge)
+    check_returned(returned, dataset.class_name)
+    if returned is not None:
+        with replacing(path.with_name(RETURNED)) as written:
+            json.dump(as_json(returned), written, ensure_ascii=False, indent=1)
+    artifacts = tuple(
+        each.relative_to(context.output_dir.parent).as_posix() for each in _files_beside(path)[:_MOST_ARTIFACTS]
+    )
+    values = numbers(returned)
+    if not values:
+        return [Result(EVALUATE, NO_FILTER, None, n_rows, artifacts=artifacts)]
+    return [
+        Result(
+            metric,
+            EVALUATE if (metric, NO_FILTER) in taken else NO_FILTER,
+            value,
+            n_rows,
+            higher_is_better=_direction(dataset.metrics, metric),
+            artifacts=artifacts if place == 0 else (),
+        )
+        for place, (metric, value) in enumerate(values.items())
+    ]
+
+
+def single_process() -> AbstractContextManager[None]:
+    """Let code inside see a world of one process, whatever the environment of this one says."""
+    return environment_set(_WORLD)
+
+
+def _files_beside(path: Path) -> list[Path]:
+    """The prediction file and all that was written beside it, sorted."""
+    return sorted(file for file in path.parent.rglob("*") if file.is_file())
+
+
+def _direction(metrics: Mapping[str, bool], metric: str) -> bool | None:
+    """Whether higher is better, for a metric or the column of a table that the class names."""
+    return metrics.get(metric, metrics.get(metric.rpartition("/")[2]))
+
+
+@contextmanager
+def _judge_missed(judge: Mapping[str, Any]) -> Iterator[None]:
+    """Where an ``evaluate`` fails for want of a judge, which authors look for under ``model``, say how to name one."""
+    try:
+        yield
+    except ScoreError as error:
+        if JUDGE_MODEL in judge or error.hint or not _WANTS_JUDGE.search(error.what):
+            raise
+        raise ScoreError(error.what, where=error.where, hint=_NAME_ONE) from error

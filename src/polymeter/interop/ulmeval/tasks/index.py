@@ -1,0 +1,93 @@
+"""Which dataset classes there are in Python files, and which tables are their data. Nothing is run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
+
+from polymeter.core.catalog import Catalog, Entry, Problem, Root
+from polymeter.core.errors import PlanError
+from polymeter.interop.ulmeval.tasks.reading import DatasetClass, DatasetFile, read_file
+
+NAME = "dataset_class"
+_ENDING = ".py"
+
+
+def index(roots: Sequence[Root]) -> Catalog:
+    """All dataset classes under the roots. A root is a folder, or a single Python file of any name.
+
+    A table that a class names is that class's data and no benchmark of its own; so may be one that a file mentions
+    which cannot be read (``Catalog.claims``).
+    """
+    catalog = Catalog()
+    for root in roots:
+        for path in _files(root.path):
+            try:
+                file = read_file(path, is_named=path == root.path)
+            except PlanError as error:
+                catalog.problems.append(Problem(error.where or str(path), error.what))
+                catalog.claims.unread.append(path)
+                continue
+            _add_classes(catalog, file, root)
+    return catalog
+
+
+def class_entries(file: DatasetFile, *, is_user: bool) -> Iterator[Entry]:
+    """The entries of the datasets that a file names."""
+    packages = tuple(sorted(file.packages))
+    for name, owner in file.named():
+        kind = owner.text("TYPE")
+        yield Entry(name, "task", NAME, file.path, is_user, tags=(kind,) if kind else (), packages=packages)
+
+
+def computed_classes(file: DatasetFile) -> list[DatasetClass]:
+    """The classes whose names only running the file would tell, and that are not there for others to derive from."""
+    above = {name for item in file.classes for name in item.ancestors}
+    return [item for item in file.classes if item.datasets is None and item.name not in above]
+
+
+def _add_classes(catalog: Catalog, file: DatasetFile, root: Root) -> None:
+    is_named = file.path == root.path
+    catalog.claims.names.update(_data_of(file))
+    for entry in class_entries(file, is_user=root.is_user):
+        catalog.add(entry)
+    for item in computed_classes(file):
+        if is_named:
+            packages = tuple(sorted(file.packages))
+            catalog.add(Entry(item.name, "group", NAME, file.path, root.is_user, packages=packages))
+            catalog.claims.names.add(item.name)  # a class is often called as its only dataset
+        else:
+            catalog.problems.append(
+                Problem(
+                    f"{file.path}:{item.line}",
+                    f"The names of the datasets of {item.name} are computed, so they cannot be listed; "
+                    "name the file itself with --tasks to run them.",
+                )
+            )
+    if is_named:
+        catalog.problems.extend(
+            Problem(f"{file.path}:{item.line}", f"{item.name} names no dataset: it has no DATASET_URL.")
+            for item in file.classes
+            if item.datasets == {} and not any(item.name in other.ancestors for other in file.classes)
+        )
+
+
+def _data_of(file: DatasetFile) -> Iterator[str]:
+    """Names of the tables that a file's classes own: those of the datasets, and the last part of their URLs."""
+    for item in file.classes:
+        for name, url in (item.datasets or {}).items():
+            yield name
+            if url:
+                yield PurePosixPath(url.partition("?")[0]).stem
+
+
+def _files(root: Path) -> Iterator[Path]:
+    root = Path(os.path.abspath(root))
+    if root.is_file():
+        if root.suffix == _ENDING:
+            yield root
+        return
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith((".", "__pycache__")))
+        yield from (Path(folder, name) for name in sorted(names) if name.endswith(_ENDING))

@@ -1,0 +1,67 @@
+"""Loading dataset classes: the file of a benchmark is run, and the class in it is found."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.task import TaskSpec
+from polymeter.formats.table.classes import class_for
+from polymeter.guests import contained
+from polymeter.guests.imports import GUEST_LOCK
+from polymeter.guests.loading import authors_code
+from polymeter.interop.ulmeval.kit_files import load_kit_file
+
+_VLM_KIT = "vlmeval"
+_KIT_IMPORT = re.compile(r"^\s*(?:from|import)\s+(ulmeval|vlmeval)\b", re.MULTILINE)
+
+
+def load_class(spec: TaskSpec) -> type:
+    """The class of a benchmark: that of its file, or for a table without code the one that fits its columns. Runs the
+    file.
+
+    Raises:
+        PlanError: if the file fails to load, needs a package that is not installed, or has no such class.
+    """
+    name = spec.config.get("class")
+    return class_for(tuple(spec.config["columns"])) if name is None else _class_in(spec.file, str(name))
+
+
+def dataset_names(file: Path, class_name: str) -> list[str]:
+    """The datasets that a class says it supports. Runs the file.
+
+    Raises:
+        PlanError: if the file or the class's method fails, or gives no list of names.
+    """
+    cls: Any = _class_in(file, class_name)
+    with GUEST_LOCK, contained(), authors_code(PlanError, f"Asking {class_name} for its datasets"):
+        supported = getattr(cls, "supported_datasets", None)
+        names = supported() if callable(supported) else list(getattr(cls, "DATASET_URL", None) or ())
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise PlanError(
+            f"supported_datasets of {class_name} gave {str(names)[:80]!r}.",
+            where=str(file),
+            hint="It must return a list of names.",
+        )
+    return list(dict.fromkeys(names))
+
+
+def is_of_vlm_kit(file: Path) -> bool:
+    """Whether a file was written for VLMEvalKit, whose models answer with text: by what it imports, else by where it
+    lies.
+    """
+    kits = set(_KIT_IMPORT.findall(file.read_text(encoding="utf-8", errors="replace")))
+    return kits == {_VLM_KIT} if kits else _VLM_KIT in file.parts
+
+
+def _class_in(file: Path, name: str) -> type:
+    module = load_kit_file(file)
+    cls = getattr(module, name, None)
+    if not isinstance(cls, type):
+        known = [key for key, value in vars(module).items() if isinstance(value, type)]
+        raise PlanError(
+            f"{file.name} has no class {name!r} once it is loaded.", where=str(file), hint=did_you_mean(name, known)
+        )
+    return cls
