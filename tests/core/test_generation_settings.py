@@ -9,14 +9,14 @@ from polymeter.core.request import Generate, GenerateImage
 
 @pytest.mark.parametrize("name", ["n", "num_generations", "num_images_per_prompt", "num_return_sequences"])
 def test_how_many_has_many_names(name: str) -> None:
-    assert image_parameters({name: 3}, n_default=4).n == 3
-    assert text_parameters({name: 3}).n == 3
+    assert image_parameters({name: 3}, n_default=4)[1] == 3
+    assert text_parameters({name: 3})[1] == 3
 
 
 def test_a_settings_own_name_wins_and_defaults_fill_what_is_left() -> None:
-    assert image_parameters({"n": 2, "num_generations": 3}).n == 2
-    assert image_parameters({}, n_default=4) == GenerateImage(4)
-    assert text_parameters({"max_tokens": 9}, {"max_new_tokens": 5, "temperature": 0.5}) == Generate(9, 0.5)
+    assert image_parameters({"n": 2, "num_generations": 3})[1] == 2
+    assert image_parameters({}, n_default=4) == (GenerateImage(), 4)
+    assert text_parameters({"max_tokens": 9}, {"max_new_tokens": 5, "temperature": 0.5}) == (Generate(9, 0.5), 1)
 
 
 @pytest.mark.parametrize(
@@ -33,24 +33,28 @@ def test_a_settings_own_name_wins_and_defaults_fill_what_is_left() -> None:
     ],
 )
 def test_sizes(told: dict, size: tuple[int, int] | None) -> None:
-    assert image_parameters(told).size == size
+    assert image_parameters(told)[0].size == size
 
 
 def test_a_runs_size_wins_over_a_tasks_width_and_height() -> None:
-    assert image_parameters({"size": "16x24"}, defaults={"width": 64, "height": 32}).size == (16, 24)
-    assert image_parameters({"size": ""}, defaults={"width": 64, "height": 32}).size == (64, 32)
-    assert image_parameters({"width": 16}, defaults={"size": "64x32"}).size == (16, 16)
+    assert image_parameters({"size": "16x24"}, defaults={"width": 64, "height": 32})[0].size == (16, 24)
+    assert image_parameters({"size": ""}, defaults={"width": 64, "height": 32})[0].size == (64, 32)
+    assert image_parameters({"width": 16}, defaults={"size": "64x32"})[0].size == (16, 16)
 
 
 def test_the_rest_keeps_the_fields_names() -> None:
     told = {"steps": 20, "guidance_scale": 4.5, "negative_prompt": "blur", "seed": 3, "strength": None}
-    assert image_parameters(told).extra == {"num_inference_steps": 20, "guidance_scale": 4.5, "negative_prompt": "blur"}
+    assert image_parameters(told)[0].extra == {
+        "num_inference_steps": 20,
+        "guidance_scale": 4.5,
+        "negative_prompt": "blur",
+    }
 
 
 def test_several_texts_are_sampled_and_greedy_ones_have_no_temperature() -> None:
-    assert text_parameters({"n": 2}).extra == {"do_sample": True}
-    assert text_parameters({}, {"do_sample": False}).temperature == 0.0
-    assert text_parameters({"stop": "X"}).stop == ("X",)
+    assert text_parameters({"n": 2})[0].extra == {"do_sample": True}
+    assert text_parameters({}, {"do_sample": False})[0].temperature == 0.0
+    assert text_parameters({"stop": "X"})[0].stop == ("X",)
 
 
 @pytest.mark.parametrize(
@@ -77,4 +81,4 @@ def test_settings_that_make_no_sense_are_refused(told: dict, message: str) -> No
 def test_a_text_to_stop_at_is_a_text(stop: object) -> None:
     with pytest.raises(PlanError, match="'stop' must be a text or a list of texts"):
         text_parameters({"stop": stop})
-    assert text_parameters({"stop": ""}).stop == text_parameters({"stop": ["", "b"]}).stop[1:] == ()
+    assert text_parameters({"stop": ""})[0].stop == text_parameters({"stop": ["", "b"]})[0].stop[1:] == ()

@@ -28,7 +28,7 @@ from polymeter.core.request import Generate, Message, Request
 message = Message("user", (Text("what?"), Image(b"bytes"), Image(b"x", key="row:1")))
 print(fingerprint({"set": {"a", "b", "c", 1, 2.5}, "z": 1, "a": (Path("x/y"), None, True), "nan": float("nan")}))
 print(request_fingerprint(Request((message,), Generate(stop=("x",), extra={"b": {"q", "p"}, "a": 1}))))
-print(request_fingerprint(Request((message,), Generate(seeds=(1, 2))), by_content=True))
+print(request_fingerprint(Request((message,), Generate(seed=1)), by_content=True))
 print(seed_for(7, "task", "sample", 3))
 """
 
@@ -98,12 +98,11 @@ CHANGES: dict[type[Any], dict[str, Any]] = {
         "temperature": 0.5,
         "top_p": 0.9,
         "stop": ("END",),
-        "n": 2,
-        "seeds": (1,),
+        "seed": 1,
         "extra": {"top_k": 3},
     },
     Loglikelihood: {"continuations": ("yes", "no")},
-    GenerateImage: {"n": 2, "size": (64, 32), "seeds": (1,), "extra": {"steps": 3}},
+    GenerateImage: {"size": (64, 32), "seed": 1, "extra": {"steps": 3}},
 }
 ASKS: list[Any] = [Generate(), Loglikelihood(("yes",)), GenerateImage()]
 
@@ -114,7 +113,7 @@ def asking(ask: Any, *parts: Any, role: Any = "user", origin: Origin | None = No
 
 @pytest.mark.parametrize("ask", ASKS, ids=lambda ask: ask.kind)
 def test_every_field_of_an_ask_is_identity(ask: Any) -> None:
-    names = {field.name for field in fields(ask)}
+    names = {field.name for field in fields(ask)} - {"repeat"}
     assert names == set(CHANGES[type(ask)]), "a field of an ask has no example here: is it part of the fingerprint?"
     base = request_fingerprint(asking(ask))
     for name, value in CHANGES[type(ask)].items():

@@ -196,4 +196,4 @@ def test_clusters_are_a_column_and_hold_for_plain_numbers(tmp_path: Path) -> Non
 
 def test_each_repeat_has_a_seed_of_its_own(tmp_path: Path) -> None:
     requests = asked(write(tmp_path, "repeats: 3\n", rows='{"q": "x", "a": "1"}\n'))
-    assert len({request.parameters.seeds for request in requests}) == 3  # type: ignore[attr-defined]
+    assert len({request.parameters.seed for request in requests}) == 3  # type: ignore[attr-defined]

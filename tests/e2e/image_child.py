@@ -39,8 +39,8 @@ def main(file: str, name: str, folder: str, log: str, instant: str, occurrence: 
         ask = request.parameters
         assert isinstance(ask, GenerateImage)
         with open(log, "a", encoding="utf-8") as lines:
-            lines.writelines(f"{request.text}\t{seed}\n" for seed in ask.seeds)
-        return Response(tuple(Output(images=(picture(request, seed),)) for seed in ask.seeds))
+            lines.write(f"{request.text}\t{ask.seed}\n")
+        return Response((Output(images=(picture(request, ask.seed),)),))
 
     model = MockBatch(draw, identity={"backend": "child"}, batch_size=3)
     run = polymeter.evaluate(model, [name], include_paths=(Path(file),), output=Path(folder))

@@ -228,9 +228,7 @@ def test_scores_see_the_stored_image_and_no_pixels_are_held(benchmark: Path, tmp
     seen = []
 
     def draw(request: Any) -> Response:
-        return Response(
-            tuple(Output(images=(pil.new("RGBA", (4, 4), (1, 2, 3, 4)),)) for _ in range(request.parameters.n))
-        )
+        return Response((Output(images=(pil.new("RGBA", (4, 4), (1, 2, 3, 4)),)),))
 
     file = tmp_path / "drawn.py"
     look = "\n        from builtins import SEEN\n        SEEN.extend(prediction)\n        return {'one': 1}\n"

@@ -57,7 +57,7 @@ def test_what_is_left_is_a_beginning_without_any_stop_string(said: str, stops: l
 def test_every_output_is_cut_and_keeps_what_else_it_has() -> None:
     outputs = (Output(text="a.b", reasoning="why"), Output(text="c"), Output(text=None))
     response = Response(outputs, latency_ms=3.0)
-    cut = finish_response(Request((), Generate(stop=(".",), n=3)), response)
+    cut = finish_response(Request((), Generate(stop=(".",))), response)
     assert [output.text for output in cut.outputs] == ["a", "c", None]
     assert (cut.outputs[0].reasoning, cut.latency_ms) == ("why", 3.0)
 

@@ -101,20 +101,20 @@ def asking(ask: Any, *parts: Any) -> Request:
     return Request((Message("user", parts),), ask)
 
 
-BASE = Generate(5, 0.5, 0.9, ("x",), 1, (1,), {"top_k": 3})
+BASE = Generate(5, 0.5, 0.9, ("x",), 1, 0, {"top_k": 3})
 
 
 @pytest.mark.parametrize(
     ("changes", "is_together"),
     [
         ({}, True),
-        ({"seeds": (2,)}, True),
+        ({"seed": 2}, True),
+        ({"repeat": 1}, True),
         ({"extra": {"top_k": 3}}, True),
         ({"max_new_tokens": 6}, False),
         ({"temperature": 0.0}, False),
         ({"top_p": 1.0}, False),
         ({"stop": ()}, False),
-        ({"n": 2}, False),
         ({"extra": {"top_k": [3]}}, False),
     ],
 )

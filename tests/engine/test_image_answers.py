@@ -14,13 +14,13 @@ from polymeter.engine.answers import settle
 RED = pil.new("RGB", (4, 4), "red")
 
 
-def given(*outputs: Any, n: int = 1, ask: Any = None) -> Response:
-    request = Request((Message("user", ()),), ask or GenerateImage(n), Origin("t", "0"))
+def given(*outputs: Any, ask: Any = None) -> Response:
+    request = Request((Message("user", ()),), ask or GenerateImage(), Origin("t", "0"))
     return settle(request, Response(tuple(outputs)))
 
 
-def complaint(*outputs: Any, n: int = 1, ask: Any = None) -> str:
-    response = given(*outputs, n=n, ask=ask)
+def complaint(*outputs: Any, ask: Any = None) -> str:
+    response = given(*outputs, ask=ask)
     assert response.error is not None
     assert response.error.kind == "permanent"
     assert not response.outputs
@@ -30,13 +30,10 @@ def complaint(*outputs: Any, n: int = 1, ask: Any = None) -> str:
 def test_images_pass() -> None:
     assert given(Output(images=(RED,))).error is None
     assert given(Output(images=(RED, RED), text="Here.")).error is None
-    assert given(*[Output(images=(RED,))] * 3, n=3).error is None
 
 
-@pytest.mark.parametrize("n_given", [1, 3])
-def test_a_wrong_number_is_told(n_given: int) -> None:
-    outputs = [Output(images=(RED,))] * n_given
-    assert f"gave {n_given} outputs where 2 image(s) were asked for" in complaint(*outputs, n=2)
+def test_a_wrong_number_is_told() -> None:
+    assert "gave 3 outputs where 1 image(s) were asked for" in complaint(*[Output(images=(RED,))] * 3)
 
 
 def test_text_in_place_of_an_image_is_told() -> None:
@@ -44,7 +41,7 @@ def test_text_in_place_of_an_image_is_told() -> None:
     assert complaint(Output(text="x" * 400)).endswith("…'.")
     assert "neither an image nor text" in complaint(Output())
     assert "neither an image nor text" in complaint(Output(text=""))
-    assert "text and no image" in complaint(Output(images=(RED,)), Output(text="no"), n=2)
+    assert "text and no image" in complaint(Output(images=(RED,)), Output(text="no"))
 
 
 @pytest.mark.parametrize(

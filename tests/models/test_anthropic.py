@@ -173,7 +173,7 @@ def test_sampling_settings_that_exclude_each_other(stub: ProviderStub) -> None:
     def case(thinking: Any = None, sampling: bool | None = None, **settings: Any) -> tuple[set[str], set[str]]:
         ask_for = Generate(**settings)
         model = AnthropicModel("claude-test", stub.url, thinking=thinking, sampling=sampling)
-        body = json.loads(model.prepare(Request((Message("user", (Text("?"),)),), ask_for)).bodies[0])
+        body = json.loads(model.prepare(Request((Message("user", (Text("?"),)),), ask_for)).body)
         return {name for name in ("temperature", "top_p", "top_k") if name in body}, set(model.ignores(ask_for))
 
     assert case(temperature=0.0, top_p=1.0) == ({"temperature"}, set())
@@ -193,7 +193,7 @@ def test_what_is_not_taken_is_said_and_not_sent(stub: ProviderStub) -> None:
         "tool_choice": {"type": "any"},
         "extra_body": {"new_field": 1},
     }
-    request = question("?", seeds=(7,), temperature=1.0, extra=extra)
+    request = question("?", seed=7, temperature=1.0, extra=extra)
     ignored = AnthropicModel("claude-test", stub.url).ignores(request.parameters)
     assert set(ignored) == {"num_beams", "image_aspect_ratio", "seed"}
     assert "no such setting" in ignored["num_beams"]
@@ -202,7 +202,7 @@ def test_what_is_not_taken_is_said_and_not_sent(stub: ProviderStub) -> None:
         "model", "max_tokens", "messages", "temperature", "tool_choice", "new_field", "service_tier", "output_config"
     }  # fmt: skip
     assert body["output_config"] == {"effort": "low"}
-    greedy = Generate(seeds=(7,), temperature=0.0)
+    greedy = Generate(seed=7, temperature=0.0)
     assert AnthropicModel("claude-test", stub.url).ignores(greedy) == {}
 
 
@@ -245,19 +245,11 @@ def test_finish_reasons(stub: ProviderStub, told: str, finish: str) -> None:
     assert output(stub, claude_says(stop_reason=told)).finish_reason == finish
 
 
-def test_several_answers_are_several_requests(stub: ProviderStub) -> None:
-    answers = iter(["a", "b", "c"])
-    stub.script = lambda _: claude_says(next(answers))
-    response = ask(AnthropicModel("claude-test", stub.url), question("?", n=3, temperature=1.0))[0]
-    assert sorted(output.text or "" for output in response.outputs) == ["a", "b", "c"]
-    assert len(stub.posts) == 3
-
-
-def test_a_repeated_request_asks_only_for_what_is_missing(stub: ProviderStub) -> None:
-    fails = iter([False, True, False, False])
+def test_a_prepared_request_is_tried_again(stub: ProviderStub) -> None:
+    fails = iter([True, False])
     stub.script = lambda _: claude_fails(529, "overloaded_error") if next(fails) else claude_says()
     model = AnthropicModel("claude-test", stub.url)
-    request = question("?", n=3)
+    request = question("?")
 
     async def twice() -> Response:
         prepared = model.prepare(request)
@@ -268,8 +260,8 @@ def test_a_repeated_request_asks_only_for_what_is_missing(stub: ProviderStub) ->
         await model.aclose()
         return response
 
-    assert len(asyncio.run(twice()).outputs) == 3
-    assert len(stub.posts) == 4
+    assert len(asyncio.run(twice()).outputs) == 1
+    assert len(stub.posts) == 2
 
 
 @pytest.mark.parametrize(
@@ -328,7 +320,7 @@ def test_a_hanging_request_can_be_cancelled(stub: ProviderStub, caplog: pytest.L
 
     async def one_hangs() -> Response:
         with pytest.raises(asyncio.TimeoutError):
-            await asyncio.wait_for(model.respond(question("hang", n=2)), 0.3)
+            await asyncio.wait_for(model.respond(question("hang")), 0.3)
         response = await model.respond(question("2+2?"))
         await model.aclose()
         return response

@@ -225,10 +225,10 @@ def test_settings_go_where_the_api_wants_them(stub: ProviderStub) -> None:
     assert set(body) == {"contents", "generationConfig", "toolConfig", "safetySettings", "newField", "labels"}
 
 
-def test_several_answers_have_seeds_of_their_own(stub: ProviderStub) -> None:
+def test_an_answer_has_the_seed_of_its_request(stub: ProviderStub) -> None:
     stub.script = lambda seen: gemini_says(f"seed {seen.body['generationConfig'].get('seed')}")
-    response = ask(GeminiModel("gemini-test", stub.url), question("?", n=3, seeds=(7, 8)))[0]
-    assert [output.text for output in response.outputs] == ["seed 7", "seed 8", "seed None"]
+    responses = ask(GeminiModel("gemini-test", stub.url), *(question("?", seed=seed) for seed in (7, 8, None)))
+    assert [response.text for response in responses] == ["seed 7", "seed 8", "seed None"]
 
 
 def test_thoughts_are_kept_apart(stub: ProviderStub) -> None:
@@ -323,7 +323,7 @@ def test_a_hanging_request_can_be_cancelled(stub: ProviderStub, caplog: pytest.L
 
     async def one_hangs() -> Response:
         with pytest.raises(asyncio.TimeoutError):
-            await asyncio.wait_for(model.respond(question("hang", n=2)), 0.3)
+            await asyncio.wait_for(model.respond(question("hang")), 0.3)
         response = await model.respond(question("2+2?"))
         await model.aclose()
         return response

@@ -50,7 +50,7 @@ def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProviderStub]:
 
 
 def test_an_image_is_asked_for_and_read(stub: ProviderStub) -> None:
-    request = drawing(Image(BLUE), "make it red", size=(1344, 768), seeds=(5,), extra={"image_size": "2K"})
+    request = drawing(Image(BLUE), "make it red", size=(1344, 768), seed=5, extra={"image_size": "2K"})
     [response] = ask(GeminiModel(NAME, stub.url), request)
     assert colours(response) == [(255, 0, 0)]
     assert response.outputs[0].text == "Here."
@@ -63,9 +63,8 @@ def test_an_image_is_asked_for_and_read(stub: ProviderStub) -> None:
     }
 
 
-def test_several_images_are_several_requests_each_with_its_seed(stub: ProviderStub) -> None:
-    [response] = ask(GeminiModel(NAME, stub.url), drawing("x", n=3, size=(16, 9), seeds=(1, 2, 3)))
-    assert len(colours(response)) == 3
+def test_each_image_is_a_request_with_its_seed(stub: ProviderStub) -> None:
+    ask(GeminiModel(NAME, stub.url), *(drawing("x", size=(16, 9), seed=seed) for seed in (1, 2, 3)))
     configs = sorted((body["generationConfig"] for body in stub.posts), key=lambda config: config["seed"])
     assert [config["seed"] for config in configs] == [1, 2, 3]
     assert configs[0]["imageConfig"] == {"aspectRatio": "16:9"}
@@ -166,13 +165,13 @@ class TestImagen:
 
     @pytest.mark.filterwarnings("error:.*generate_images")
     def test_each_image_has_its_seed(self, stub: ProviderStub, model: GeminiModel) -> None:
-        request = drawing("a red square", n=2, size=(16, 9), seeds=(3, 4), extra={"negative_prompt": "blue"})
+        request = drawing("a red square", size=(16, 9), seed=3, extra={"negative_prompt": "blue"})
         [response] = ask(model, request)
-        assert colours(response) == [(255, 0, 0)] * 2
+        assert colours(response) == [(255, 0, 0)]
         assert response.outputs[0].note == "The endpoint drew another prompt: a red, red square"
         assert all(seen.path.endswith("/imagen-4.0-generate-001:predict") for seen in stub.seen)
         assert {body["instances"][0]["prompt"] for body in stub.posts} == {"a red square"}
-        first = min((body["parameters"] for body in stub.posts), key=lambda one: one["seed"])
+        first = stub.posts[0]["parameters"]
         assert (first["seed"], first["addWatermark"], first["sampleCount"]) == (3, False, 1)
         assert (first["aspectRatio"], first["negativePrompt"]) == ("16:9", "blue")
 

@@ -24,8 +24,7 @@ from polymeter.core.request import (
     Request,
     Response,
 )
-from polymeter.core.rows import RowHandle
-from polymeter.core.task import RowFunctions
+from polymeter.core.rows import RowFunctions, RowHandle
 from polymeter.models.mock import MockBatch, MockEndpoint, MockModel
 
 Answer = Callable[..., list[Response]]
@@ -110,11 +109,6 @@ def test_answers_come_from_a_file_by_sample(answer: Answer, tmp_path: Path) -> N
     assert [response.text for response in responses] == ["one", "2", "other"]
 
 
-def test_n_answers_are_n_outputs(answer: Answer) -> None:
-    (response,) = answer(question(ask=Generate(n=3)), answer="x")
-    assert [output.text for output in response.outputs] == ["x"] * 3
-
-
 def test_log_likelihoods_are_given_for_each_continuation_and_repeat(answer: Answer) -> None:
     ask = Loglikelihood(("yes", "no way"))
     first, second = answer(question(ask=ask), question(ask=ask))
@@ -126,8 +120,8 @@ def test_log_likelihoods_are_given_for_each_continuation_and_repeat(answer: Answ
 
 
 def test_images_have_the_size_that_was_asked_for(answer: Answer) -> None:
-    (response,) = answer(question(ask=GenerateImage(n=2, size=(10, 6))))
-    pictures = [output.images[0] for output in response.outputs]
+    responses = answer(*[question(ask=GenerateImage((10, 6), repeat=number)) for number in range(2)])
+    pictures = [response.outputs[0].images[0] for response in responses]
     assert [picture.size for picture in pictures] == [(10, 6)] * 2
     assert pictures[0].tobytes() != pictures[1].tobytes()
 
@@ -215,11 +209,10 @@ def test_a_mock_of_a_function_takes_what_it_gives() -> None:
             return ["a", "b"]
         raise ModelError("not this one", kind="refused")
 
-    whole, several, failed = answers_of(
-        MockBatch(compute), question("whole"), question("several", Generate(n=3)), question("x")
-    )
+    several = [question("several", Generate(repeat=number)) for number in range(3)]
+    whole, *texts, failed = answers_of(MockBatch(compute), question("whole"), *several, question("x"))
     assert whole.text == "a response"
-    assert [output.text for output in several.outputs] == ["a", "b", "a"]
+    assert [response.text for response in texts] == ["a", "b", "a"]
     assert failed.error is not None
     assert failed.error.kind == "refused"
 

@@ -20,8 +20,7 @@ from hypothesis import strategies as st
 
 from polymeter.core.errors import PlanError
 from polymeter.core.request import Error
-from polymeter.core.status import SampleStatus
-from polymeter.core.task import Score
+from polymeter.core.task import SampleStatus, Score
 from polymeter.store import journal as journals
 from polymeter.store.journal import STALE, AnswerKey, Journal, JournalError, JournalWriter
 from polymeter.store.wire import read_score

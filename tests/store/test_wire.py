@@ -166,20 +166,19 @@ def test_a_request_is_written_with_references_to_its_media() -> None:
     [
         (Generate(), {"kind": "generate"}),
         (
-            Generate(5, 0.0, 0.9, ("END",), 2, (1, 2), {"top_k": np.int64(3)}),
+            Generate(5, 0.0, 0.9, ("END",), 2, 1, {"top_k": np.int64(3)}),
             {
                 "kind": "generate",
                 "max_new_tokens": 5,
                 "temperature": 0.0,
                 "top_p": 0.9,
                 "stop": ["END"],
-                "n": 2,
-                "seeds": [1, 2],
+                "seeds": [2],
                 "extra": {"top_k": 3},
             },
         ),
         (Loglikelihood(("a", "b")), {"kind": "loglikelihood", "continuations": ["a", "b"]}),
-        (GenerateImage(2, (64, 32), (7, 8)), {"kind": "generate_image", "size": [64, 32], "n": 2, "seeds": [7, 8]}),
+        (GenerateImage((64, 32), 7, 3), {"kind": "generate_image", "size": [64, 32], "seeds": [7]}),
     ],
     ids=["plain", "generate", "loglikelihood", "image"],
 )

@@ -16,7 +16,7 @@ from polymeter.api.settings import read_settings
 from polymeter.core.model import Model, ModelSpec
 from polymeter.core.options import RunOptions
 from polymeter.core.progress import Progress, Silence
-from polymeter.engine.plan import FILE_ENDINGS, named_place
+from polymeter.engine.plan import file_endings, named_place
 from polymeter.engine.run import RunOutcome, RunRequest, parse_model, resume_request, run
 from polymeter.store.folder import RunFolder
 
@@ -210,7 +210,7 @@ def absolute_places(places: Mapping[str, str]) -> dict[str, str]:
 
 
 def _absolute_file(name: str) -> str:
-    return str(named_place(Path(name))) if name.endswith(FILE_ENDINGS) and Path(name).is_file() else name
+    return str(named_place(Path(name))) if name.endswith(file_endings()) and Path(name).is_file() else name
 
 
 def model_of(model: ModelLike, path: str = "", args: Mapping[str, Any] | None = None) -> ModelSpec | Model:

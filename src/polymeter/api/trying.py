@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -18,9 +19,12 @@ from polymeter.api.tasks import build_catalog
 from polymeter.core.errors import PlanError, PolymeterError, ScoreError, boundary
 from polymeter.core.format import OpenContext
 from polymeter.core.options import RunOptions
+from polymeter.core.repeats import group_repeats
 from polymeter.core.request import Loglikelihood, OwnPrompt, Request
 from polymeter.core.task import Sample, Task, TaskSpec
 from polymeter.engine import plan
+from polymeter.engine.rollouts import step_label
+from polymeter.guests.door import Door, in_mode, random_state_kept
 
 Verdict = Literal["full", "short", "unknown"]
 _TOLERANCE = 1e-9
@@ -123,7 +127,8 @@ def open_spec(spec: TaskSpec, data: Mapping[str, str] | None = None) -> Task:
     settings = read_settings()
     cache_dir = plan.cache_folder(RunOptions(cache_dir=settings.cache_dir))
     context = OpenContext(data={**settings.data, **(data or {})}, cache_dir=cache_dir)
-    return plan.format_of(spec).compile(spec, plan.traits_without_model(), context)
+    with in_mode("load"):
+        return plan.format_of(spec).compile(spec, plan.traits_without_model(), context)
 
 
 def first_prompts(
@@ -143,21 +148,21 @@ def first_prompts(
 
 
 def first_prompt(task: Task, sample: Sample) -> ShownPrompt:
-    """The first requests of an open task about one of its samples.
+    """The first requests of an open task about one of its samples, as in a run with the default seed: prompts drawn at
+    random are the same. Repeats of a prompt are shown once.
 
     Raises:
         DataError: if the row cannot be read.
         ScoreError: if a hook raises.
     """
     rollout = task.rollout(sample)
-    with boundary(ScoreError, f"The first prompt of sample {sample.id} of task {task.spec.name!r}"):
+    hook = Door(RunOptions().seed).hook(task.spec.name, sample.id, step_label(1)) if task.is_guest else nullcontext()
+    action = f"The first prompt of sample {sample.id} of task {task.spec.name!r}"
+    with random_state_kept(), hook, boundary(ScoreError, action):
         step = next(rollout, ())  # a model without traits has no prompts of its own
-    rollout.close()
-    return ShownPrompt(
-        task.spec.name,
-        sample.id,
-        (step,) if isinstance(step, Request) else () if isinstance(step, OwnPrompt) else tuple(step),
-    )
+        rollout.close()
+    requests = (step,) if isinstance(step, Request) else () if isinstance(step, OwnPrompt) else tuple(step)
+    return ShownPrompt(task.spec.name, sample.id, tuple(repeats[0] for repeats in group_repeats(requests)))
 
 
 def describe_parameters(request: Request) -> str:

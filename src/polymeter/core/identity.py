@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.parts import Text
-from polymeter.core.request import Generate, Loglikelihood, Request
+from polymeter.core.request import Generate, Loglikelihood, Parameters, Request
 from polymeter.core.sources import digest
 
 _SEED_BITS = 31
@@ -26,7 +26,7 @@ def canonical(value: Any) -> Any:
     by field.
 
     Raises:
-        TypeError: The value has no stable meaning (a function, an open file).
+        TypeError: if the value has no stable meaning (a function, an open file).
     """
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
@@ -56,10 +56,23 @@ def request_fingerprint(request: Request, *, by_content: bool = False) -> str:
     """Identity of a request.
 
     Args:
-        request: What is asked. Its origin is provenance and does not count.
-        by_content: Take the bytes of all media, as the cache across runs must. Inside a run a medium that comes from
-            the dataset is known by its ``key`` (dataset fingerprint, row, position), so nothing is read.
+        request: The request. Its origin is provenance and does not count, nor does its number among repeats: repeats
+            differ in their seeds, and equal requests in their occurrence.
+        by_content: Identify all media by their bytes, as the cache across runs must. Inside a run, media from the
+            dataset is identified by its ``key`` (dataset fingerprint, row, position), so nothing is read.
     """
+    return _fingerprint(request, by_content, 1, _seeds(request))
+
+
+def joint_fingerprint(repeats: Sequence[Request]) -> str:
+    """Identity of several repeats as one request. Older journals hold one row for all repeats of a prompt, under this
+    fingerprint, and that row answers them.
+    """
+    seeds = [seed for request in repeats for seed in _seeds(request)]
+    return _fingerprint(repeats[0], False, len(repeats), seeds)
+
+
+def _fingerprint(request: Request, by_content: bool, n: int, seeds: Sequence[int]) -> str:
     messages = [
         (
             message.role,
@@ -70,24 +83,23 @@ def request_fingerprint(request: Request, *, by_content: bool = False) -> str:
         )
         for message in request.messages
     ]
-    return digest(json.dumps([messages, _ask_identity(request)], separators=(",", ":")).encode())
+    parameters = _parameters_identity(request.parameters, n, seeds)
+    return digest(json.dumps([messages, parameters], separators=(",", ":")).encode())
 
 
 def own_prompt_fingerprint() -> str:
-    """Identity of the question for a model's own prompt: within its sample and role there is only one."""
+    """Identity of the request for a model's own prompt: within its sample and role there is only one."""
     return digest(b"own prompt")
 
 
 def seed_for(run_seed: int, *parts: str | int) -> int:
-    """A seed that depends on the run's seed and on what it is for, and on nothing else. 31 bits, so every library
-    takes it.
-    """
+    """A seed that depends only on the run's seed and on its purpose. It has 31 bits, which every library accepts."""
     text = "\x1f".join([str(run_seed), *map(str, parts)])
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> (64 - _SEED_BITS)
 
 
 def source_hash(files: Iterable[Path], config: Any = None) -> str:
-    """Hash over the contents of files (by name, not by place) and a configuration."""
+    """Hash over the names and contents of files, wherever they are, and over a configuration."""
     state = hashlib.blake2b(digest_size=16)
     for name, content in sorted((file.name, file.read_bytes()) for file in set(files)):
         state.update(name.encode() + b"\0" + content + b"\0")
@@ -101,11 +113,25 @@ def _media_identity(part: Any, by_content: bool) -> Any:
     return part.content_hash()
 
 
-def _ask_identity(request: Request) -> Any:
-    ask = request.parameters
-    if isinstance(ask, Loglikelihood):
-        return [ask.kind, ask.continuations]
-    extra = canonical(ask.extra) if ask.extra else None
-    if isinstance(ask, Generate):
-        return [ask.kind, ask.max_new_tokens, ask.temperature, ask.top_p, ask.stop, ask.n, ask.seeds, extra]
-    return [ask.kind, ask.n, ask.size, ask.seeds, extra]
+def _seeds(request: Request) -> tuple[int, ...]:
+    """The seed as a list, the form that fingerprints have always used."""
+    seed = None if isinstance(request.parameters, Loglikelihood) else request.parameters.seed
+    return () if seed is None else (seed,)
+
+
+def _parameters_identity(parameters: Parameters, n: int, seeds: Sequence[int]) -> Any:
+    if isinstance(parameters, Loglikelihood):
+        return [parameters.kind, parameters.continuations]
+    extra = canonical(parameters.extra) if parameters.extra else None
+    if isinstance(parameters, Generate):
+        return [
+            parameters.kind,
+            parameters.max_new_tokens,
+            parameters.temperature,
+            parameters.top_p,
+            parameters.stop,
+            n,
+            seeds,
+            extra,
+        ]
+    return [parameters.kind, n, parameters.size, seeds, extra]

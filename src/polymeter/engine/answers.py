@@ -61,8 +61,8 @@ def _check(request: Request, response: Any) -> None:
         if len(outputs[0].logprobs) != len(ask.continuations):
             given = len(outputs[0].logprobs)
             raise ModelError(f"The model gave {given} log-probabilities for {len(ask.continuations)} continuations.")
-    elif is_single and len(outputs) != ask.n:
-        asked = f"{ask.n} image(s)" if isinstance(ask, GenerateImage) else str(ask.n)
+    elif is_single and len(outputs) != 1:
+        asked = "1 image(s)" if isinstance(ask, GenerateImage) else "1"
         raise ModelError(f"The model gave {len(outputs)} outputs where {asked} were asked for.")
 
 

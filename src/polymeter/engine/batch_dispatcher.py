@@ -26,10 +26,11 @@ from polymeter.core.request import GenerateImage, Output, OwnPrompt, Request, Re
 from polymeter.engine.answers import settle
 from polymeter.engine.batch_size import BatchSizes
 from polymeter.engine.batching import ReadyQueue, estimated_length, settings_key
-from polymeter.engine.dispatchers import CLOSE_S, Listener
+from polymeter.engine.dispatchers import CLOSE_S, Joined, Listener, calls_of
 from polymeter.engine.pool import Pool
 from polymeter.engine.prefetch import Prefetcher
 from polymeter.engine.rollouts import MODEL_ROLE, PendingRequest
+from polymeter.guests.door import in_mode
 
 _PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 30.0
@@ -76,13 +77,13 @@ class BatchDispatcher:
         self._takes_all = hint is None
         self._closing = threading.Event()
         self._model = model
-        self._ready: ReadyQueue[PendingRequest] = ReadyQueue(self._sizes.most)
+        self._ready: ReadyQueue[Joined] = ReadyQueue(self._sizes.most)
         self._prefetcher = prefetcher
         self._listener = listener
         self._max_retries = max_retries
         self._is_cut = is_cut
         self._lock = threading.Lock()
-        self._staged: list[PendingRequest] | None = None
+        self._staged: list[Joined] | None = None
         self._staged_failures: list[Response | None] | None = None
         self._is_computing = False
         self._is_loaded = False
@@ -93,7 +94,7 @@ class BatchDispatcher:
 
     @property
     def keeps_busy(self) -> int:
-        """How many samples in play keep the model busy; grows with the batches."""
+        """How many samples in progress keep the model busy; grows with the batches."""
         largest = self._largest()
         return 1024 if largest is None else max(64, 32 * largest)
 
@@ -109,26 +110,33 @@ class BatchDispatcher:
 
     def add(self, asked: Sequence[PendingRequest]) -> None:
         """Take requests."""
-        for one in asked:
-            if isinstance(one.request, OwnPrompt):
-                with self._lock:
-                    one.batch_key = _PROMPTS
-                    self._ready.add(one, _PROMPTS, 0)
-                continue
-            own = None if self._is_told else _own_batch_size(one) or self._most_drawn(one)
-            try:
-                with boundary(ModelError, "The model's group_key"):
-                    key = (settings_key(one.request), self._model.group_key(one.request), own)
-                    hash(key)
-            except PolymeterError as error:
-                one.response = Response.failed(error)
-                self._listener.done([one])
-                continue
+        with in_mode("model"):  # it is asked which requests share a call, and which a batch
+            for group in calls_of(self._model, asked):
+                self._queue(group)
+
+    def _queue(self, group: Joined) -> None:
+        first = group[0]
+        if isinstance(first.request, OwnPrompt):
             with self._lock:
+                first.batch_key = _PROMPTS
+                self._ready.add(group, _PROMPTS, 0)
+            return
+        own = None if self._is_told else _own_batch_size(first) or self._most_drawn(group)
+        try:
+            with boundary(ModelError, "The model's group_key"):
+                key = (settings_key(first.request), self._model.group_key(first.request), own)
+                hash(key)
+        except PolymeterError as error:
+            for one in group:
+                one.response = Response.failed(error)
+            self._listener.done(group)
+            return
+        with self._lock:
+            for one in group:
                 one.batch_key = key
-                if own is not None:
-                    self._sizes.set_own(key, own)
-                self._ready.add(one, key, estimated_length(one.request))
+            if own is not None:
+                self._sizes.set_own(key, own)
+            self._ready.add(group, key, estimated_length(first.request))
 
     def poke(self, *, is_quiet: bool) -> None:
         """Choose the next batch if it is time, and start the model if it is free."""
@@ -140,7 +148,7 @@ class BatchDispatcher:
             if not batch:
                 return
             self._staged, self._staged_failures = batch, None
-        shown = [one.request for one in batch]
+        shown = [one.request for group in batch for one in group]
         self._prefetcher.prepare(shown, self._media_ready)
 
     def close(self) -> None:
@@ -151,7 +159,8 @@ class BatchDispatcher:
         self._closing.set()
 
         def close() -> None:
-            closed = attempt(self._model.close)
+            with in_mode("model"):
+                closed = attempt(self._model.close)
             if isinstance(closed, Raised):
                 _LOG.warning("Closing the model failed: %r", closed.error)
             done.set()
@@ -161,7 +170,7 @@ class BatchDispatcher:
             if self._in_model is not None:
                 _interrupt(self._in_model)
         self._thread.submit(close)
-        # One long call into foreign code hears of no interrupt; waiting for it could take minutes.
+        # One long call into guests hears of no interrupt; waiting for it could take minutes.
         done.wait(timeout=_LEAVE_S if is_computing else CLOSE_S)
         self._thread.close()
         written = threading.Event()
@@ -169,11 +178,12 @@ class BatchDispatcher:
         written.wait(timeout=CLOSE_S)
         self._out.close()
 
-    def _most_drawn(self, one: PendingRequest) -> int | None:
-        ask = one.request.parameters if isinstance(one.request, Request) else None
-        if not self._takes_all or not isinstance(ask, GenerateImage):
+    def _most_drawn(self, group: Joined) -> int | None:
+        request = group[0].request
+        asked = request.parameters if isinstance(request, Request) else None
+        if not self._takes_all or not isinstance(asked, GenerateImage):
             return None
-        return max(1, _IMAGES_AT_ONCE // ask.n)
+        return max(1, _IMAGES_AT_ONCE // len(group))
 
     def _largest(self) -> int | None:
         scale = self._sizes.scale
@@ -217,16 +227,18 @@ class BatchDispatcher:
         self._thread.submit(job)
 
     def _load(self) -> None:
-        with boundary(PlanError, "Loading the model"), self._interruptible():
+        with boundary(PlanError, "Loading the model"), self._inside_model():
             self._model.load()
 
-    def _compute(self, batch: list[PendingRequest], failures: list[Response | None]) -> None:
-        askable = [one for one, failure in zip(batch, failures, strict=True) if failure is None]
+    def _compute(self, groups: list[Joined], failures: list[Response | None]) -> None:
+        batch = [one for group in groups for one in group]
         for one, failure in zip(batch, failures, strict=True):
             one.response = failure
+        askable = [rest for group in groups if (rest := [one for one in group if one.response is None])]
         again = []
         if askable:
-            for one, response in zip(askable, self._respond(askable), strict=True):
+            asked = [one for group in askable for one in group]
+            for one, response in zip(asked, self._respond(askable), strict=True):
                 if response is None:
                     again.append(one)
                 elif response.error is not None and response.error.retryable and one.tries < self._max_retries:
@@ -235,7 +247,7 @@ class BatchDispatcher:
                 else:
                     one.response = response
         if again:
-            self._pause(again, n_asked=len(askable))
+            self._pause(again, n_asked=sum(len(group) for group in askable))
             self.add(again)
         with self._lock:
             self._is_computing = False
@@ -261,12 +273,13 @@ class BatchDispatcher:
         self._listener.done([])  # so that the next batch is chosen meanwhile
 
     @contextmanager
-    def _interruptible(self) -> Iterator[None]:
-        """While this thread is inside the model, ``close`` may break it off."""
+    def _inside_model(self) -> Iterator[None]:
+        """Call the model inside this. Meanwhile ``close`` may break it off."""
         with self._lock:
             self._in_model = threading.get_ident()
         try:
-            yield
+            with in_mode("model"):
+                yield
         finally:
             with self._lock:
                 self._in_model = None
@@ -279,26 +292,25 @@ class BatchDispatcher:
         if tries and len(again) == n_asked:
             self._closing.wait(min(_PAUSE_S * 2 ** (tries - 1), _LONGEST_PAUSE_S))
 
-    def _respond(self, asked: list[PendingRequest]) -> list[Response | None]:
+    def _respond(self, groups: list[Joined]) -> list[Response | None]:
         """The answers; ``None`` for requests that are to be asked again in smaller batches."""
-        requests = [one.request for one in asked]
+        requests = [one.request for group in groups for one in group]
         started = time.perf_counter()
         try:
             with boundary(ModelError, "The model"):
-                with self._interruptible():
+                with self._inside_model():
                     given = self._given(requests)
                 if len(given) != len(requests):
                     raise ModelError(f"The model gave {len(given)} responses to {len(requests)} requests.")
         except PolymeterError as error:
-            if len(requests) > 1 and is_out_of_memory(error):
-                return self._halve(asked)
-            failed = Response.failed(error)
-            if len(requests) == 1:
-                return [failed]
-            return [response for one in asked for response in self._respond([one])]
+            if len(groups) > 1 and is_out_of_memory(error):
+                return self._halve(groups)
+            if len(groups) == 1:
+                return [Response.failed(error)] * len(requests)
+            return [response for group in groups for response in self._respond([group])]
         seconds = time.perf_counter() - started
         with self._lock:
-            self._sizes.computed(asked[0].batch_key, len(requests), seconds)
+            self._sizes.computed(groups[0][0].batch_key, len(groups), seconds)
         share_ms = seconds * 1000 / len(requests)
         responses = [
             each if isinstance(one, OwnPrompt) else settle(one, each, is_cut=self._is_cut)
@@ -323,19 +335,19 @@ class BatchDispatcher:
         except PolymeterError as error:
             return Response.failed(error, "data" if isinstance(error, DataError) else "permanent")
 
-    def _halve(self, asked: list[PendingRequest]) -> list[Response | None]:
-        longest = max(estimated_length(one.request) for one in asked if isinstance(one.request, Request))
+    def _halve(self, groups: list[Joined]) -> list[Response | None]:
+        longest = max(estimated_length(group[0].request) for group in groups if isinstance(group[0].request, Request))
         with self._lock:
-            smaller = self._sizes.did_not_fit(asked[0].batch_key, len(asked), longest)
-        self._listener.note(f"A batch of {len(asked)} did not fit into memory: going on with {smaller}.")
-        with boundary(ModelError, "Freeing the model's memory"):
+            smaller = self._sizes.did_not_fit(groups[0][0].batch_key, len(groups), longest)
+        self._listener.note(f"A batch of {len(groups)} did not fit into memory: going on with {smaller}.")
+        with in_mode("model"), boundary(ModelError, "Freeing the model's memory"):
             self._model.relieve()
-        return [None] * len(asked)
+        return [None] * sum(len(group) for group in groups)
 
 
 def _own_batch_size(one: PendingRequest) -> int | None:
     """The batch that a task names for its own requests; those to a judge are not."""
-    return one.play.task.task.batch_size if one.role == MODEL_ROLE else None
+    return one.running.task.task.batch_size if one.role == MODEL_ROLE else None
 
 
 def _interrupt(thread: int) -> None:

@@ -76,12 +76,14 @@ class ReadyQueue(Generic[T]):
 
 
 def settings_key(request: Request) -> Hashable:
-    """What must be equal for two requests to be computed together: the ask and its settings, without seeds."""
+    """What must be equal for two requests to be computed together: the ask and its settings, without seeds
+    and numbers of repeats.
+    """
     ask = request.parameters
     if isinstance(ask, Generate):
-        return (ask.kind, ask.max_new_tokens, ask.temperature, ask.top_p, ask.stop, ask.n, _frozen(ask.extra))
+        return (ask.kind, ask.max_new_tokens, ask.temperature, ask.top_p, ask.stop, _frozen(ask.extra))
     if isinstance(ask, GenerateImage):
-        return (ask.kind, ask.n, ask.size, _frozen(ask.extra))
+        return (ask.kind, ask.size, _frozen(ask.extra))
     return ask.kind
 
 

@@ -1,8 +1,8 @@
-"""Dispatchers: how requests reach a model. One for a model that computes batches (``batch_lane``), one for an endpoint
-that is awaited (``endpoint_lane``).
+"""Dispatchers: how requests reach a model. One for a model that computes batches (``batch_dispatcher``), one for an
+endpoint that is awaited (``endpoint_dispatcher``).
 
-A dispatcher takes requests whenever they come, prepares their media, and hands back answers through ``on_done``. It never
-drops one: every request ends in a response, which may be an error.
+A dispatcher takes requests whenever they come, prepares their media, and hands back answers through ``on_done``. It
+never drops one: every request ends in a response, which may be an error.
 """
 
 from __future__ import annotations
@@ -11,8 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from polymeter.core.model import Model
+from polymeter.core.repeats import joined
 from polymeter.engine.rollouts import PendingRequest
 
+Joined = list[PendingRequest]
+"""Requests that reach the model in one call of it: one, or repeats of one prompt."""
 OnDone = Callable[[list[PendingRequest]], None]
 OnFailure = Callable[[BaseException], None]
 CLOSE_S = 30
@@ -33,12 +37,19 @@ class Listener:
     note: Callable[[str], None]
 
 
+def calls_of(model: Model, asked: Sequence[PendingRequest]) -> list[Joined]:
+    """Requests by the calls that answer them: one each, but repeats together where the model joins them. What a sample
+    asks together arrives together, so these are the repeats that are still owed.
+    """
+    return joined(asked, lambda one: one.request) if model.joins_repeats else [[one] for one in asked]
+
+
 class Dispatcher(Protocol):
     """A way to a model."""
 
     @property
     def keeps_busy(self) -> int:
-        """How many samples in play keep the model busy now."""
+        """How many samples in progress keep the model busy now."""
         ...
 
     @property

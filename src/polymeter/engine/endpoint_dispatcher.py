@@ -19,6 +19,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import compress
 from typing import Any
 
 from polymeter.core.errors import ModelError, PolymeterError, boundary
@@ -26,10 +27,11 @@ from polymeter.core.model import AsyncModel
 from polymeter.core.request import Error, Response
 from polymeter.engine.answers import settle
 from polymeter.engine.concurrency import Limiter, Ticket, Verdict, backoff_s
-from polymeter.engine.dispatchers import CLOSE_S, OnDone
+from polymeter.engine.dispatchers import CLOSE_S, Joined, OnDone, calls_of
 from polymeter.engine.pool import Pool
 from polymeter.engine.prefetch import Prefetcher, Prepared
 from polymeter.engine.rollouts import PendingRequest
+from polymeter.guests.door import in_mode
 
 PATIENCE_S = 120.0
 """How long an endpoint may answer nothing but rate limits before these use up tries like any other failure."""
@@ -42,10 +44,18 @@ _LOG = logging.getLogger("polymeter")
 
 @dataclass(slots=True, eq=False)
 class _Job:
-    """A request that is ready: what the model prepared for it is kept for every try."""
+    """A call that is ready: what the model prepared for it is kept for every try. Of joined repeats those leave it that
+    are answered.
 
-    asked: PendingRequest
+    Attributes:
+        asked: The requests that are still to be answered.
+        prepared: What the model made of the first of them.
+        tries: How often it was tried.
+    """
+
+    asked: Joined
     prepared: Any
+    tries: int = 0
 
 
 class EndpointDispatcher:
@@ -84,7 +94,7 @@ class EndpointDispatcher:
         self._sleep = sleep
         self._clock = clock
         self._random = random.Random()
-        self._waiting: deque[PendingRequest] = deque()
+        self._waiting: deque[Joined] = deque()
         self._n_preparing = 0
         self._ready: deque[_Job] = deque()
         self._again: deque[_Job] = deque()
@@ -94,11 +104,11 @@ class EndpointDispatcher:
         self._tasks: set[asyncio.Task[None]] = set()
         self._out = _Out(on_done)
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="polymeter-endpoint", daemon=True)
+        self._thread = threading.Thread(target=self._serve, name="polymeter-endpoint", daemon=True)
 
     @property
     def keeps_busy(self) -> int:
-        """How many samples in play keep the endpoint busy: those in flight, and as many that come next."""
+        """How many samples in progress keep the endpoint busy: those in flight, and as many that come next."""
         return max(2 * self._limiter.limit, 16)
 
     @property
@@ -133,8 +143,13 @@ class EndpointDispatcher:
             self._loop.close()
         self._out.close()
 
+    def _serve(self) -> None:
+        # The loop's thread runs the model and nothing else of others: a guest never answers on it.
+        with in_mode("model"):
+            self._loop.run_forever()
+
     def _take(self, asked: Sequence[PendingRequest]) -> None:
-        self._waiting.extend(asked)
+        self._waiting.extend(calls_of(self._model, asked))
         self._go_on()
 
     def _go_on(self) -> None:
@@ -160,14 +175,14 @@ class EndpointDispatcher:
             group = self._next_group(min(room, _PREPARED_TOGETHER))
             room -= len(group)
             self._n_preparing += len(group)
-            requests = [asked.to_model for asked in group]
+            requests = [asked[0].to_model for asked in group]
             self._prefetcher.prepare_each(requests, self._make, partial(self._hand_over, group))
 
-    def _hand_over(self, group: Sequence[PendingRequest], made: Sequence[Prepared]) -> None:
+    def _hand_over(self, group: Sequence[Joined], made: Sequence[Prepared]) -> None:
         with suppress(RuntimeError):  # the dispatcher was closed meanwhile, and nobody waits any more
             self._loop.call_soon_threadsafe(self._take_prepared, group, made)
 
-    def _next_group(self, most: int) -> list[PendingRequest]:
+    def _next_group(self, most: int) -> list[Joined]:
         """Those that are prepared in one thread hop: neighbours that are all text, or one that is not."""
         group = [self._waiting.popleft()]
         if _has_media(group[0]):
@@ -176,12 +191,11 @@ class EndpointDispatcher:
             group.append(self._waiting.popleft())
         return group
 
-    def _take_prepared(self, group: Sequence[PendingRequest], made: Sequence[Prepared]) -> None:
+    def _take_prepared(self, group: Sequence[Joined], made: Sequence[Prepared]) -> None:
         self._n_preparing -= len(group)
         for asked, prepared in zip(group, made, strict=True):
             if prepared.failure is not None:
-                asked.response = prepared.failure
-                self._out.put(asked)
+                self._end(asked, [prepared.failure] * len(asked))
             else:
                 self._ready.append(_Job(asked, prepared.made))
         self._go_on()
@@ -201,12 +215,11 @@ class EndpointDispatcher:
 
     async def _answer(self, job: _Job, ticket: Ticket) -> None:
         """One try, and the sleep after it if there is to be another."""
-        asked = job.asked
         verdict: Verdict = "other"
         error: Error | None = None
         try:
-            response = await self._try(job)
-            error = response.error
+            responses = await self._try(job)
+            error = _telling(responses)
             verdict = _verdict(error)
         finally:
             self._limiter.end(
@@ -219,25 +232,31 @@ class EndpointDispatcher:
             self._limited_since_s = None
         elif error.kind == "rate_limit" and self._limited_since_s is None:
             self._limited_since_s = self._clock()
-        if error is None or self._is_final(asked, error):
-            asked.response = response
-            self._out.put(asked)
+        ended = [response.error is None or self._is_final(job, response.error) for response in responses]
+        self._end(list(compress(job.asked, ended)), list(compress(responses, ended)))
+        job.asked = [asked for asked, has_ended in zip(job.asked, ended, strict=True) if not has_ended]
+        if error is None or not job.asked:
             self._go_on()
             return
         self._n_retries += 1
         self._n_asleep += 1
         self._go_on()
         try:
-            await self._sleep(max(self._asked_to_wait_s(error), backoff_s(asked.tries, self._random.random())))
+            await self._sleep(max(self._asked_to_wait_s(error), backoff_s(job.tries, self._random.random())))
         finally:
             self._n_asleep -= 1
         self._again.append(job)
         self._go_on()
 
-    def _is_final(self, asked: PendingRequest, error: Error) -> bool:
+    def _end(self, asked: Joined, responses: Sequence[Response]) -> None:
+        for one, response in zip(asked, responses, strict=True):
+            one.response = response
+            self._out.put(one)
+
+    def _is_final(self, job: _Job, error: Error) -> bool:
         if not error.retryable or self._max_retries == 0:
             return True
-        if asked.tries <= self._max_retries:
+        if job.tries <= self._max_retries:
             return False
         if error.kind != "rate_limit" or self._limited_since_s is None:
             return True
@@ -246,22 +265,30 @@ class EndpointDispatcher:
     def _asked_to_wait_s(self, error: Error) -> float:
         return min(error.retry_after_s or 0.0, self._timeout_s)
 
-    async def _try(self, job: _Job) -> Response:
-        asked = job.asked
-        asked.tries += 1
+    async def _try(self, job: _Job) -> list[Response]:
+        job.tries += 1
         started = time.perf_counter()
         try:
             with boundary(ModelError, "The model"):
                 given = await self._in_time(job)
+                if len(given) != len(job.asked):
+                    raise ModelError(f"The model gave {len(given)} responses to {len(job.asked)} requests.")
         except PolymeterError as error:
-            return Response(error=Error.from_exception(error))
-        response = settle(asked.to_model, given)
-        if response.latency_ms is not None:
-            return response
-        return replace(response, latency_ms=(time.perf_counter() - started) * 1000)
+            return [Response(error=Error.from_exception(error))] * len(job.asked)
+        took_ms = (time.perf_counter() - started) * 1000 / len(job.asked)
+        responses = [settle(asked.to_model, response) for asked, response in zip(job.asked, given, strict=True)]
+        return [
+            response if response.latency_ms is not None else replace(response, latency_ms=took_ms)
+            for response in responses
+        ]
 
-    async def _in_time(self, job: _Job) -> Response:
-        """The model's answer, or an error when it takes too long; without the task that ``asyncio.wait_for`` makes."""
+    async def _ask(self, job: _Job) -> list[Response]:
+        if len(job.asked) == 1:
+            return [await self._model.respond_prepared(job.asked[0].to_model, job.prepared)]
+        return await self._model.respond_repeats([asked.to_model for asked in job.asked], job.prepared)
+
+    async def _in_time(self, job: _Job) -> list[Response]:
+        """The model's answers, or an error when it takes too long; without the task that ``asyncio.wait_for`` makes."""
         task = asyncio.current_task()
         is_late = False
 
@@ -273,7 +300,7 @@ class EndpointDispatcher:
 
         alarm = self._loop.call_later(self._timeout_s, expire)
         try:
-            return await self._model.respond_prepared(job.asked.to_model, job.prepared)
+            return await self._ask(job)
         except asyncio.CancelledError:
             if self._is_closing:
                 raise
@@ -330,8 +357,16 @@ class _Out:
         self._on_done(batch)
 
 
-def _has_media(asked: PendingRequest) -> bool:
-    return next(asked.request.media(), None) is not None
+def _has_media(asked: Joined) -> bool:
+    return next(asked[0].request.media(), None) is not None
+
+
+def _telling(responses: Sequence[Response]) -> Error | None:
+    """The error that says how a try went: one that is tried again comes before one that is not, and the longest wait
+    before shorter ones.
+    """
+    errors = [response.error for response in responses if response.error is not None]
+    return max(errors, key=lambda error: (error.retryable, error.retry_after_s or 0.0), default=None)
 
 
 def _verdict(error: Error | None) -> Verdict:

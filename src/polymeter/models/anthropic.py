@@ -58,7 +58,7 @@ _FINISHES = {
 class AnthropicModel(HostedModel):
     """A Claude model.
 
-    The API has neither seeds nor several answers to one request: ``n`` answers are ``n`` requests.
+    The API takes no seeds.
 
     Args:
         name: The model's id.
@@ -150,7 +150,7 @@ class AnthropicModel(HostedModel):
             return {}
         sampling, found = self._sampling(ask)
         found |= unknown_settings(ask.extra, {*_TAKEN, *_SAMPLING}, _TITLE)
-        if ask.seeds and sampling.get("temperature") != 0:
+        if ask.seed is not None and sampling.get("temperature") != 0:
             found["seed"] = f"{_TITLE}'s API takes none: what is sampled differs from run to run"
         return found
 
@@ -158,7 +158,7 @@ class AnthropicModel(HostedModel):
         """Import the SDK, which takes a second."""
         import anthropic  # noqa: F401
 
-    def _bodies(self, request: Request, ask: Generate) -> Sequence[bytes]:
+    def _body(self, request: Request, ask: Generate) -> bytes:
         system, turns = turns_of(request.messages, title=_TITLE)
         body: dict[str, Any] = {
             "model": self._name,
@@ -177,7 +177,7 @@ class AnthropicModel(HostedModel):
         if self._effort:
             body["output_config"] = {"effort": self._effort, **body.get("output_config", {})}
         body |= {**self._extra_body, **ask.extra.get("extra_body", {})}
-        return [json.dumps(body).encode()] * ask.n
+        return json.dumps(body).encode()
 
     def _messages(self, turns: Sequence[Turn]) -> list[dict[str, Any]]:
         written: list[dict[str, Any]] = [

@@ -19,11 +19,10 @@ from typing import Any
 from polymeter.core.errors import ErrorKind, ModelError, PlanError
 from polymeter.core.identity import request_fingerprint, source_hash
 from polymeter.core.model import ALL_READY, AsyncModel, BatchModel, Model, ModelTraits
-from polymeter.core.parts import Modality, is_picture
+from polymeter.core.parts import Modality, is_image
 from polymeter.core.request import (
     ChoiceLogprob,
     Error,
-    Generate,
     GenerateImage,
     Loglikelihood,
     Output,
@@ -107,7 +106,8 @@ class MockBatch(BatchModel):
     """A mock on this machine.
 
     Args:
-        compute: Gives a text, several, or a whole response for a request; may raise.
+        compute: Gives a text, several (one for each repeat of the prompt), or a whole response for a request; may
+            raise.
         traits: What planning may know; default: a chat model that can do everything.
         identity: What makes this mock this mock; default: the function's name.
         delay_s: How long a batch takes.
@@ -252,9 +252,9 @@ def _expected_answer(request: Request, target: Any, choices: Any) -> str | Respo
     if isinstance(request.parameters, Loglikelihood):
         return Response((Output(logprobs=_gold_logprobs(request.parameters, target)),))
     if isinstance(request.parameters, GenerateImage) and isinstance(target, list):
-        pictures = [item for item in target if is_picture(item)]
+        pictures = [item for item in target if is_image(item)]
         if pictures:
-            return Response(tuple(Output(images=(pictures[0],)) for _ in range(request.parameters.n)))
+            return Response((Output(images=(pictures[0],)),))
     first = target[0] if isinstance(target, (list, tuple)) and target else target
     if isinstance(first, int) and choices is not None:
         first = choices[first] if 0 <= first < len(choices) else first
@@ -285,13 +285,9 @@ def _response(compute: Compute, request: Request) -> Response:
     if isinstance(ask, Loglikelihood):
         return Response((Output(logprobs=tuple(_logprob(request, text) for text in ask.continuations)),))
     if isinstance(ask, GenerateImage):
-        return Response(tuple(Output(images=(_picture(request, number),)) for number in range(ask.n)))
+        return Response((Output(images=(_picture(request, ask.repeat),)),))
     texts = [made] if isinstance(made, str) else list(made)
-    return Response(tuple(_output(text, request) for text in _filled(texts, ask)))
-
-
-def _filled(texts: list[str], ask: Generate) -> list[str]:
-    return [texts[number % len(texts)] for number in range(ask.n)] if texts else [""] * ask.n
+    return Response((_output(texts[ask.repeat % len(texts)] if texts else "", request),))
 
 
 def _output(text: str, request: Request) -> Output:

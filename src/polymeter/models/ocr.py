@@ -87,7 +87,7 @@ class OcrModel(BatchModel):
             return Response(error=Error("permanent", "The model 'ocr' was shown no image."))
         text = "\n\n".join(pages)
         output = Output(text=text, finish_reason="stop", usage=Usage(output_tokens=len(text.split())))
-        return Response(tuple(output for _ in range(getattr(request.parameters, "n", 1))))
+        return Response((output,))
 
     def _read(self, picture: Any) -> str:
         import numpy as np

@@ -12,8 +12,7 @@ from typing import Any
 from polymeter.core.codec import decode, jsonable
 from polymeter.core.files import replacing
 from polymeter.core.sources import digest
-from polymeter.core.status import SampleStatus
-from polymeter.core.task import Result
+from polymeter.core.task import Result, SampleStatus
 from polymeter.store.folder import SCHEMA_VERSION, RunFolder, write_json
 from polymeter.store.journal import Journal, SampleRow
 

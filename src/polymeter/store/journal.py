@@ -20,7 +20,7 @@ from typing import Any
 
 from polymeter.core.errors import PlanError, PolymeterError, Raised, attempt
 from polymeter.core.stable_names import OWN_PROMPT_ROLE
-from polymeter.core.status import SampleStatus
+from polymeter.core.task import SampleStatus
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS tasks (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);

@@ -128,10 +128,8 @@ def _write_parameters(request: Request) -> dict[str, Any]:
             body["stop"] = list(parameters.stop)
     if isinstance(parameters, GenerateImage) and parameters.size:
         body["size"] = list(parameters.size)
-    if parameters.n != 1:
-        body["n"] = parameters.n
-    if parameters.seeds:
-        body["seeds"] = list(parameters.seeds)
+    if parameters.seed is not None:
+        body["seeds"] = [parameters.seed]
     if parameters.extra:
         body["extra"] = jsonable(dict(parameters.extra))
     return body

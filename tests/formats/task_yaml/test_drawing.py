@@ -8,8 +8,7 @@ from PIL import Image
 
 from polymeter.core.errors import DataError, PlanError, ScoreError
 from polymeter.core.request import GenerateImage, Output, Request, Response
-from polymeter.core.status import SampleStatus
-from polymeter.core.task import ReduceContext, Rollout, ScoredRow
+from polymeter.core.task import ReduceContext, Rollout, SampleStatus, ScoredRow
 from polymeter.formats.task_yaml import FORMAT
 from tests.formats.task_yaml.kit import ask, catalog, open_in, opened, write, write_rows
 
@@ -87,7 +86,7 @@ def test_a_prompt_with_its_picture_is_asked_for_images(tmp_path):
     assert request.text == "make it light 1"
     assert [image.size() for image in request.images()] == [(16, 16)]
     asked = request.parameters
-    assert (asked.n, asked.size, asked.extra) == (1, (32, 24), {"negative_prompt": "noise"})
+    assert (asked.size, asked.extra) == ((32, 24), {"negative_prompt": "noise"})
     assert task.needs.requests == {"generate_image"}
     assert task.needs.modalities == {"text", "image"}
     assert request.origin.generation_kwargs["negative_prompt"] == "noise"
@@ -103,19 +102,21 @@ def test_doc_to_image_is_another_name_of_doc_to_visual(tmp_path):
 def test_every_picture_has_a_seed_of_its_own(tmp_path):
     text = HEAD + "metric_list: [bypass]\nrepeats: 2\ngeneration_kwargs: {num_generations: 3}\n"
     task = task_of(tmp_path, text)
-    seeds = [seed for index in (0, 1) for request in ask(task, index) for seed in request.parameters.seeds]
+    seeds = [request.parameters.seed for index in (0, 1) for request in ask(task, index)]
     assert len(seeds) == len(set(seeds)) == 12
-    again = [seed for request in ask(task_of(tmp_path, text), 0) for seed in request.parameters.seeds]
+    again = [request.parameters.seed for request in ask(task_of(tmp_path, text), 0)]
     assert again == seeds[:6]
-    other = [seed for request in ask(task_of(tmp_path, text, seed=7), 0) for seed in request.parameters.seeds]
+    other = [request.parameters.seed for request in ask(task_of(tmp_path, text, seed=7), 0)]
     assert not set(other) & set(seeds)
 
 
 def test_the_plan_wins_over_the_task_under_any_name(tmp_path):
     text = HEAD + "metric_list: [bypass]\ngeneration_kwargs: {n: 4, width: 64, height: 32, steps: 20}\n"
-    asked = ask(task_of(tmp_path, text, generation={"num_generations": 2, "size": "16x16"})).parameters
-    assert asked == GenerateImage(2, (16, 16), asked.seeds, {"num_inference_steps": 20})
-    assert len(asked.seeds) == 2
+    asked = [
+        request.parameters
+        for request in ask(task_of(tmp_path, text, generation={"num_generations": 2, "size": "16x16"}))
+    ]
+    assert asked == [GenerateImage((16, 16), asked[j].seed, j, {"num_inference_steps": 20}) for j in range(2)]
 
 
 def test_a_setting_of_the_wrong_type_names_its_line(tmp_path):
@@ -308,7 +309,7 @@ def test_a_row_without_its_reference_has_no_score(tmp_path, network, metric):
     ("lines", "message"),
     [
         ("doc_to_target: wanted", "asks for images and does not say how they are scored"),
-        ("metric_list: [psnr]", "Metric 'psnr' compares with a picture, and task 't' has no doc_to_target"),
+        ("metric_list: [psnr]", "Metric 'psnr' compares with an image, and task 't' has no doc_to_target"),
         ("doc_to_target: wanted\nmetric_list: [exact_match]", "'exact_match' cannot be computed for output type"),
         ("doc_to_target: wanted\nmetric_list: [{metric: psnr, ceilng: 3}]", "'psnr' does not take 'ceilng'"),
         (
@@ -329,7 +330,7 @@ def test_what_makes_no_sense_is_refused_and_found_by_check(tmp_path, lines, mess
     ("lines", "message"),
     [
         ("doc_to_target: caption\nmetric_list: [psnr]", "doc_to_target of task 't' gives the text 'a grey field 0'"),
-        ("doc_to_target: wnted\nmetric_list: [ssim]", "Metric 'ssim' compares with a picture.* gives the text 'wnted'"),
+        ("doc_to_target: wnted\nmetric_list: [ssim]", "Metric 'ssim' compares with an image.* gives the text 'wnted'"),
         ("doc_to_target: wanted\nmetric_list: [lpips]", "LPIPS needs a folder with"),
         ("doc_to_target: caption\nmetric_list: [frechet_distance]", "rests on a network, and none is named"),
     ],
@@ -342,7 +343,7 @@ def test_what_only_the_data_tells_is_refused_when_it_is_opened(tmp_path, lines, 
 
 def test_clip_score_of_pictures_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("polymeter.metrics.image.check_network", lambda *args: None)
-    with pytest.raises(PlanError, match=r"'clip_score' compares with a text.* gives pictures only"):
+    with pytest.raises(PlanError, match=r"'clip_score' compares with a text.* gives images only"):
         task_of(tmp_path, EDIT + "doc_to_target: wanted\nmetric_list: [clip_score]\n")
 
 

@@ -45,7 +45,7 @@ class Painter:
         if self.broken and self.broken in request.text:
             raise ModelError("out of paint", kind="permanent")
         grey = int(request.text.rsplit(" ", 1)[1])
-        return Response(tuple(self._output(grey, seed, request.parameters.size) for seed in request.parameters.seeds))
+        return Response((self._output(grey, request.parameters.seed, request.parameters.size),))
 
     def _output(self, grey, seed, size):
         picture = Image.new("RGB", size, (grey, grey, grey))
@@ -83,11 +83,11 @@ def test_pictures_are_scored_by_the_task_and_kept(task, tmp_path):
 def test_only_what_failed_is_drawn_again_and_the_pictures_are_those_of_an_unbroken_run(task, tmp_path):
     painter = Painter(broken="120")
     first = run(painter, task, tmp_path / "run")
-    assert (first.n_failed, len(painter.asked)) == (1, N_ROWS)
+    assert (first.n_failed, len(painter.asked)) == (1, 2 * N_ROWS)
     painter.broken = ""
     painter.asked.clear()
     again = run(painter, task, tmp_path / "run")
-    assert painter.asked == ["a field of grey 120"]
+    assert painter.asked == ["a field of grey 120"] * 2
     assert again.value("field", "right") == 1.0
     run(Painter(), task, tmp_path / "whole")
     assert pictures(tmp_path / "run") == pictures(tmp_path / "whole")

@@ -251,7 +251,9 @@ def test_a_temperature_of_the_plan_wins_over_a_tasks_greedy_decoding(tmp_path):
 
 def test_repeats_are_a_tuple_with_a_seed_each(tmp_path):
     requests = ask(opened(tmp_path, "repeats: 3\n", seed=5), 2)
-    assert [r.parameters.seeds for r in requests] == [(seed_for(5, "t", "2", j),) for j in range(3)]
+    assert [(r.parameters.seed, r.parameters.repeat) for r in requests] == [
+        (seed_for(5, "t", "2", j), j) for j in range(3)
+    ]
 
 
 def test_origin_and_hooks_carry_what_foreign_models_need(tmp_path):

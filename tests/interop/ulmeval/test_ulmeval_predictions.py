@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from polymeter.core.errors import DataError
-from polymeter.core.request import Generate, GenerateImage, Message, Origin, Parameters, Request, Response
+from polymeter.core.request import Generate, GenerateImage, Origin, Parameters, Request, Response
 from polymeter.interop.ulmeval.predictions import Predictions
 
 RED = Image.new("RGB", (2, 2), "red")
@@ -23,13 +23,20 @@ def predictions(folder: Path, **columns: Any) -> Predictions:
 
 
 def asked(model: Predictions, index: str, ask: Parameters) -> Response:
-    return model.respond([Request((Message("user", ()),), ask, Origin("d", index))])[0]
+    return asked_together(model, index, ask)[0]
+
+
+def asked_together(model: Predictions, index: str, *asks: Parameters) -> list[Response]:
+    return model.respond([Request((), ask, Origin("d", index)) for ask in asks])
 
 
 def test_images_are_taken_as_they_stand(tmp_path: Path) -> None:
     model = predictions(tmp_path, index=[0, 1], prediction=[[RED, RED], [RED, RED]])
-    response = asked(model, "1", GenerateImage(2))
-    assert [output.images[0].getpixel((0, 0)) for output in response.outputs] == [(255, 0, 0)] * 2
+    responses = asked_together(model, "1", GenerateImage(), GenerateImage(repeat=1))
+    assert [response.outputs[0].images[0].getpixel((0, 0)) for response in responses] == [(255, 0, 0)] * 2
+    alone = asked(model, "1", GenerateImage()).error
+    assert alone is not None
+    assert alone.message == "The model gave 2 outputs where 1 image(s) were asked for."
     assert model.count == 2
     assert model.identity == Predictions(tmp_path / "m_d.pkl", "m").identity
 

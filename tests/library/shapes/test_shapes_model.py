@@ -53,7 +53,7 @@ def faultless() -> ShapesModel:
 
 def test_it_draws_what_is_asked_for(faultless: ShapesModel) -> None:
     for seed in range(10):
-        picture = drawn(faultless, TWO_LEFT_OF_ONE, seeds=(seed,))
+        picture = drawn(faultless, TWO_LEFT_OF_ONE, seed=seed)
         assert (picture.size, picture.mode) == ((256, 256), "RGB")
         assert seen(picture) == ["blue square", "red circle", "red circle"]
 
@@ -68,20 +68,19 @@ def test_it_draws_in_any_size(faultless: ShapesModel, size: tuple[int, int]) -> 
 def test_a_picture_depends_on_prompt_and_seed_alone(faultless: ShapesModel) -> None:
     one, two, three = faultless.respond(
         [
-            asked(TWO_LEFT_OF_ONE, ask=GenerateImage(2, seeds=(7, 8))),
-            asked("a star", ask=GenerateImage(1, seeds=(7,))),
-            asked(TWO_LEFT_OF_ONE, ask=GenerateImage(1, seeds=(8,))),
+            asked(TWO_LEFT_OF_ONE, ask=GenerateImage(seed=7)),
+            asked("a star", ask=GenerateImage(seed=7)),
+            asked(TWO_LEFT_OF_ONE, ask=GenerateImage(seed=8, repeat=1)),
         ]
     )
-    first, second = (output.images[0].tobytes() for output in one.outputs)
+    first, second = (response.outputs[0].images[0].tobytes() for response in (one, three))
     assert first != second
-    assert three.outputs[0].images[0].tobytes() == second, "whatever it is asked with"
-    assert two.outputs[0].images[0].tobytes() == drawn(ShapesModel(0), "a star", seeds=(7,)).tobytes()
+    assert drawn(ShapesModel(0), TWO_LEFT_OF_ONE, seed=8).tobytes() == second, "whatever it is asked with"
+    assert two.outputs[0].images[0].tobytes() == drawn(ShapesModel(0), "a star", seed=7).tobytes()
 
 
 def test_without_seeds_generations_still_differ(faultless: ShapesModel) -> None:
-    response = answer(faultless, "a star", n=2)
-    assert len({output.images[0].tobytes() for output in response.outputs}) == 2
+    assert len({drawn(faultless, "a star", repeat=number).tobytes() for number in range(2)}) == 2
 
 
 def test_all_relations_hold_as_geneval_sees_them() -> None:
@@ -153,8 +152,8 @@ def test_an_edit_goes_wrong_at_the_stated_rate() -> None:
 def test_it_never_slips_at_rate_0_and_always_at_rate_1() -> None:
     perfect, hopeless = ShapesModel(0), ShapesModel(1)
     for seed in range(5):
-        assert seen(drawn(perfect, "two red circles", seeds=(seed,))) == ["red circle"] * 2
-        wrong = seen(drawn(hopeless, "two red circles", seeds=(seed,)))
+        assert seen(drawn(perfect, "two red circles", seed=seed)) == ["red circle"] * 2
+        wrong = seen(drawn(hopeless, "two red circles", seed=seed))
         assert len(wrong) in (1, 3)
         assert "red circle" not in wrong
 

@@ -47,9 +47,9 @@ def drawn(model: DiffusersModel, ask: GenerateImage) -> Any:
 
 def test_settings_of_the_model_count_where_a_request_names_none(loaded: Callable[..., Any]) -> None:
     model, plain = loaded("stable_diffusion", generation=USUAL), loaded("stable_diffusion")
-    told = GenerateImage(seeds=(1,), size=(48, 32), extra={"num_inference_steps": 2})
-    assert np.array_equal(drawn(model, GenerateImage(seeds=(1,))), drawn(plain, told))
-    other = GenerateImage(seeds=(1,), size=(32, 32), extra={"num_inference_steps": 3})
+    told = GenerateImage(seed=1, size=(48, 32), extra={"num_inference_steps": 2})
+    assert np.array_equal(drawn(model, GenerateImage(seed=1)), drawn(plain, told))
+    other = GenerateImage(seed=1, size=(32, 32), extra={"num_inference_steps": 3})
     assert np.array_equal(drawn(model, other), drawn(plain, other))
     assert model.identity != plain.identity
 
@@ -99,7 +99,7 @@ def test_a_part_that_the_folder_lacks_is_read_from_elsewhere(
     parts = {part: str(tmp_path / part) for part in ("text_encoder", "tokenizer")}
     model = DiffusersModel(str(folder), parts=parts)
     model.load()
-    ask = GenerateImage(seeds=(1,), size=(32, 32), extra={"num_inference_steps": 2})
+    ask = GenerateImage(seed=1, size=(32, 32), extra={"num_inference_steps": 2})
     assert np.array_equal(drawn(model, ask), drawn(loaded("stable_diffusion"), ask))
     with pytest.raises(PlanError, match=r"has no part 'text_encoder_4'\..* Did you mean 'text_encoder'"):
         DiffusersModel(str(folder), parts={"text_encoder_4": "x"})

@@ -173,7 +173,7 @@ def test_a_missing_part_is_told_when_it_is_loaded(pipeline_folder: Callable[...,
 def test_settings_that_change_nothing_are_told(pipeline_folder: Callable[..., Path]) -> None:
     stable = DiffusersModel(str(pipeline_folder("stable_diffusion")))
     flux = DiffusersModel(str(pipeline_folder("flux")))
-    fine = GenerateImage(2, (32, 32), (1, 2), {"negative_prompt": "x", "guidance_scale": 3.0, "strength": 0.5})
+    fine = GenerateImage((32, 32), 1, extra={"negative_prompt": "x", "guidance_scale": 3.0, "strength": 0.5})
     assert stable.ignores(fine) == {}
     assert stable.ignores(Generate()) == {}
     assert "StableDiffusionPipeline" in stable.ignores(GenerateImage(extra={"style": "vivid"}))["style"]

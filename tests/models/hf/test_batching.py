@@ -14,15 +14,15 @@ from tests.helpers.mixed_requests import mixed_requests, picture, request, texts
 
 ASKS: dict[str, Callable[[int], Generate]] = {
     "greedy": lambda _: Generate(10, 0.0),
-    "sampled": lambda row: Generate(10, 0.9, 0.95, n=2, seeds=(row, 100 + row), extra={"top_k": 40}),
+    "sampled": lambda row: Generate(10, 0.9, 0.95, seed=row, extra={"top_k": 40}),
     "stopped": lambda _: Generate(10, 0.0, stop=("e", "is")),
     "beams": lambda _: Generate(6, 0.0, extra={"num_beams": 3}),
-    "sampled beams": lambda row: Generate(6, 0.8, seeds=(row,), extra={"num_beams": 2}),
+    "sampled beams": lambda row: Generate(6, 0.8, seed=row, extra={"num_beams": 2}),
 }
 
 
 def asked(requests: list[Request], ask: Callable[[int], Generate]) -> list[Request]:
-    return [replace(one, ask=ask(row)) for row, one in enumerate(requests)]
+    return [replace(one, parameters=ask(row)) for row, one in enumerate(requests)]
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -43,7 +43,7 @@ def test_images_are_seen_and_told_apart(model: Callable[..., Any], architecture:
     made = model(architecture)
     one, other = picture(40, 30, 1), picture(40, 30, 2)
     shown = [request(one, "and", other), request(other, "and", one), request(one, "and", one), request("and")]
-    requests = asked(shown, lambda row: Generate(12, 1.0, seeds=(0,)))
+    requests = asked(shown, lambda row: Generate(12, 1.0, seed=0))
     assert len({answer for (answer,) in texts(made.respond(requests))}) == 4
 
 

@@ -41,31 +41,32 @@ def test_greedy_is_what_transformers_gives(model: Callable[..., Any], checkpoint
 
 def test_seeds_make_answers_and_nothing_else_does(model: Callable[..., Any]) -> None:
     made = model("llama")
-    one = answer(made, Generate(10, 1.0, n=3, seeds=(1, 2, 1)))
-    assert one.outputs[0] == one.outputs[2] != one.outputs[1]
+    one, other, again = (answer(made, Generate(10, 1.0, seed=seed)) for seed in (1, 2, 1))
+    assert one == again != other
     import torch
 
     torch.manual_seed(99)
-    assert answer(made, Generate(10, 1.0, seeds=(2,))).outputs[0] == one.outputs[1]
+    assert answer(made, Generate(10, 1.0, seed=2)) == other
+    assert answer(made, Generate(10, 1.0, repeat=2)) == other, "without a seed the number of the repeat stands for it"
 
 
 def test_several_greedy_answers_are_one(model: Callable[..., Any]) -> None:
-    first, second = answer(model("llama"), Generate(5, 0.0, n=2, seeds=(1, 2))).outputs
-    assert first == second
+    made = model("llama")
+    assert answer(made, Generate(5, 0.0, seed=1)) == answer(made, Generate(5, 0.0, seed=2, repeat=1))
 
 
 def test_sampling_from_one_token_is_greedy(model: Callable[..., Any]) -> None:
     made = model("llama")
-    assert answer(made, Generate(10, 0.7, seeds=(5,), extra={"top_k": 1})) == answer(made, Generate(10, 0.0))
+    assert answer(made, Generate(10, 0.7, seed=5, extra={"top_k": 1})) == answer(made, Generate(10, 0.0))
 
 
 def test_every_warper_shapes_what_is_drawn(model: Callable[..., Any]) -> None:
     made = model("llama")
-    greedy, free = (answer(made, Generate(10, heat, seeds=(5,))).text for heat in (0.0, 2.0))
+    greedy, free = (answer(made, Generate(10, heat, seed=5)).text for heat in (0.0, 2.0))
     assert greedy != free
     narrow = {"top_k": 1, "min_p": 1.0, "top_h": 0.001, "typical_p": 0.001, "epsilon_cutoff": 0.9, "eta_cutoff": 0.9}
     for name, value in narrow.items():
-        assert answer(made, Generate(10, 2.0, seeds=(5,), extra={name: value})).text != free, name
+        assert answer(made, Generate(10, 2.0, seed=5, extra={name: value})).text != free, name
     assert ignored(Generate(4, 0.0, extra={"top_h": 0.5})) == {"top_h": "The answer is greedy: nothing is sampled."}
 
 
@@ -86,10 +87,10 @@ def test_sampling_is_wanted_by_temperature_or_by_name(model: Callable[..., Any])
     made = model("llama")
     greedy = answer(made, Generate(10, 0.0)).text
     assert answer(made, Generate(10)).text == greedy
-    assert answer(made, Generate(10, 0.9, seeds=(3,), extra={"do_sample": False})).text == greedy
-    assert answer(made, Generate(10, 0.0, seeds=(3,), extra={"do_sample": True})).text == greedy
-    by_name = answer(made, Generate(10, seeds=(3,), extra={"do_sample": True})).text
-    assert by_name == answer(made, Generate(10, 1.0, seeds=(3,))).text != greedy
+    assert answer(made, Generate(10, 0.9, seed=3, extra={"do_sample": False})).text == greedy
+    assert answer(made, Generate(10, 0.0, seed=3, extra={"do_sample": True})).text == greedy
+    by_name = answer(made, Generate(10, seed=3, extra={"do_sample": True})).text
+    assert by_name == answer(made, Generate(10, 1.0, seed=3)).text != greedy
 
 
 def test_generation_keys_reach_generate(model: Callable[..., Any]) -> None:
@@ -129,7 +130,7 @@ def test_defaults_of_the_checkpoint_do_not_leak(checkpoint: Callable[..., Path],
     }
     file.write_text(json.dumps(told))
     tuned, plain = HfModel(str(folder)), HfModel(str(checkpoint("llama")))
-    for ask in (Generate(8, 0.0), Generate(8, 1.0, seeds=(4,))):
+    for ask in (Generate(8, 0.0), Generate(8, 1.0, seed=4)):
         given = []
         for made in (tuned, plain):
             made.load()

@@ -38,6 +38,22 @@ def respond(model: OpenAIModel, *requests: Request) -> list[Response]:
     return asyncio.run(run())
 
 
+def respond_together(model: OpenAIModel, *requests: Request) -> list[Response]:
+    """Answers to repeats that are asked for together."""
+
+    async def run() -> list[Response]:
+        try:
+            return await model.respond_repeats(requests, model.prepare(requests[0]))
+        finally:
+            await model.aclose()
+
+    return asyncio.run(run())
+
+
+def repeats(prompt: str, *seeds: int | None) -> list[Request]:
+    return [drawing(prompt, seed=seed, repeat=number) for number, seed in enumerate(seeds)]
+
+
 def colours(response: Response) -> list[Any]:
     return [picture.convert("RGB").getpixel((0, 0)) for output in response.outputs for picture in output.images]
 
@@ -49,7 +65,7 @@ def refused(respond_with: Any, request: Request, **args: Any) -> ModelError:
 
 
 def test_an_image_is_asked_for_with_its_seed_and_settings() -> None:
-    ask = {"size": (64, 32), "seeds": (7,), "extra": {"quality": "high", "negative_prompt": "blurry", "style": None}}
+    ask = {"size": (64, 32), "seed": 7, "extra": {"quality": "high", "negative_prompt": "blurry", "style": None}}
     with OpenAIStub(lambda _: images(RED, usage={"input_tokens": 9, "output_tokens": 4160})) as stub:
         [response] = respond(OpenAIModel("flux", base_url=stub.base_url), drawing("a red", " square", **ask))
         [received] = stub.received
@@ -67,15 +83,20 @@ def test_an_image_is_asked_for_with_its_seed_and_settings() -> None:
     assert response.outputs[0].usage == Usage(9, 4160)
 
 
-def test_each_of_several_images_is_asked_for_with_its_own_seed() -> None:
-    def draw(received: Received) -> Any:
-        return images(png((received.body["seed"], 0, 0)))
-
-    with OpenAIStub(draw) as stub:
-        [response] = respond(OpenAIModel("flux", base_url=stub.base_url), drawing("x", n=3, seeds=(1, 2, 3)))
-    assert colours(response) == [(1, 0, 0), (2, 0, 0), (3, 0, 0)]
-    assert {output.note for output in response.outputs} == {None}
-    assert all("n" not in body for body in stub.bodies)
+def test_repeats_are_joined_where_that_is_wanted_and_where_no_seed_is_lost() -> None:
+    with OpenAIStub(lambda received: images(*[RED] * received.body.get("n", 1))) as stub:
+        plain = OpenAIModel("flux", base_url=stub.base_url, api="images")
+        joining = OpenAIModel("flux", base_url=stub.base_url, api="images", join_repeats=True)
+        assert not plain.joins_repeats
+        assert OpenAIModel("flux", base_url=stub.base_url, api="images", omit="seed").joins_repeats
+        assert joining.joins_repeats
+        assert joining.identity == {**plain.identity, "join_repeats": True}
+        responses = respond_together(joining, *repeats("x", 1, 2, 3))
+    assert [(body.get("seed"), body.get("n")) for body in stub.bodies] == [(None, 3)]
+    assert [colours(response) for response in responses] == [[(255, 0, 0)]] * 3
+    assert {response.outputs[0].note for response in responses} == {
+        "Drawn without that seed, which the endpoint is not sent."
+    }
 
 
 def test_a_server_without_seeds_is_asked_for_several_at_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -86,11 +107,13 @@ def test_a_server_without_seeds_is_asked_for_several_at_once(caplog: pytest.LogC
 
     with OpenAIStub(draw) as stub, caplog.at_level(logging.WARNING):
         model = OpenAIModel("flux", base_url=stub.base_url)
-        first, second = respond(model, drawing("x", seeds=(1,)), drawing("y", n=4, seeds=(1, 2, 3, 4)))
-    assert (len(first.outputs), len(second.outputs)) == (1, 4)
+        assert not model.joins_repeats
+        [first] = respond(model, drawing("x", seed=1))
+        assert model.joins_repeats
+        second = respond_together(model, *repeats("y", 1, 2, 3, 4))
     assert [(body.get("seed"), body.get("n")) for body in stub.bodies] == [(1, None), (None, None), (None, 4)]
     assert caplog.text.count("takes no seed") == 1
-    notes = {output.note for output in (*first.outputs, *second.outputs)}
+    notes = {response.outputs[0].note for response in (first, *second)}
     assert notes == {"Drawn without that seed, which the endpoint is not sent."}, "the page shows seeds beside pictures"
 
 
@@ -100,10 +123,11 @@ def test_openai_itself_is_sent_no_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     with OpenAIStub(lambda _: images(drawn, drawn)) as stub:
         azure = stub.base_url.removesuffix("/v1")
         model = OpenAIModel("gpt-image-1", azure_endpoint=azure, api_version="2025-04-01")
-        [response] = respond(model, drawing("x", n=2, seeds=(1, 2)))
+        assert model.joins_repeats
+        responses = respond_together(model, *repeats("x", 1, 2))
     assert [(body.get("seed"), body["n"]) for body in stub.bodies] == [(None, 2)]
     note = "Drawn without that seed, which the endpoint is not sent. The endpoint drew another prompt: a red square"
-    assert [output.note for output in response.outputs] == [note] * 2
+    assert [response.outputs[0].note for response in responses] == [note] * 2
 
 
 @pytest.mark.parametrize("words", ["You must provide n=1 for this model.", "Invalid value: 'n' must be 1"])
@@ -113,15 +137,16 @@ def test_a_server_that_makes_one_at_a_time_is_asked_several_times(words: str) ->
 
     with OpenAIStub(draw) as stub:
         model = OpenAIModel("dall-e-3", base_url=stub.base_url)
-        first, second = respond(model, drawing("x", n=2), drawing("y", n=2))
-    assert (len(first.outputs), len(second.outputs)) == (2, 2)
+        first = respond_together(model, *repeats("x", None, None))
+        second = respond_together(model, *repeats("y", None, None))
+    assert [len(response.outputs) for response in (*first, *second)] == [1] * 4
     assert [body.get("n") for body in stub.bodies] == [2, None, None, None, None], "it is learned once"
 
 
 def test_a_server_that_gives_fewer_than_asked_for_is_asked_for_the_rest() -> None:
     with OpenAIStub(lambda _: images(BLUE)) as stub:
-        [response] = respond(OpenAIModel("flux", base_url=stub.base_url), drawing("x", n=3))
-    assert len(response.outputs) == 3
+        responses = respond_together(OpenAIModel("flux", base_url=stub.base_url), *repeats("x", None, None, None))
+    assert [len(response.outputs) for response in responses] == [1] * 3
     assert [body.get("n") for body in stub.bodies] == [3, None, None]
 
 
@@ -143,7 +168,7 @@ def test_images_that_are_edited_travel_as_they_are(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(RED)
     with OpenAIStub(lambda _: images(BLUE)) as stub:
         model = OpenAIModel("flux", base_url=stub.base_url, extra_body={"loras": ["a"]})
-        one = drawing(Image(tmp_path / "a.png"), "make it blue", size=(8, 4), seeds=(3,))
+        one = drawing(Image(tmp_path / "a.png"), "make it blue", size=(8, 4), seed=3)
         respond(model, one, drawing(Image(RED), "and", Image(BLUE)))
         first, second = stub.received
     assert first.path == "/v1/images/edits"
@@ -169,7 +194,7 @@ def test_a_form_is_learned_from_as_a_body_is() -> None:
         return failure("Unrecognized request argument supplied: seed", 400) if "seed" in names else images(BLUE)
 
     with OpenAIStub(draw) as stub:
-        respond(OpenAIModel("flux", base_url=stub.base_url), drawing(Image(RED), "x", seeds=(1,)))
+        respond(OpenAIModel("flux", base_url=stub.base_url), drawing(Image(RED), "x", seed=1))
         assert len(stub.received) == 2
 
 
@@ -326,7 +351,7 @@ def test_a_chat_may_answer_with_images() -> None:
     with OpenAIStub([beside, among]) as stub:
         model = OpenAIModel("google/gemini-2.5-flash-image", base_url=stub.base_url, images_via="chat")
         assert model.traits.requests["generate_image"]
-        request = drawing(Image(RED), "make it blue", seeds=(5,), size=(8, 8), extra={"image_config": {"a": 1}})
+        request = drawing(Image(RED), "make it blue", seed=5, size=(8, 8), extra={"image_config": {"a": 1}})
         first, second = respond(model, request, drawing("x"))
         body = stub.bodies[0]
     assert (first.outputs[0].text, colours(first), colours(second)) == ("Here it is.", [(0, 0, 255)], [(0, 0, 255)])

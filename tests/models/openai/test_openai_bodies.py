@@ -18,7 +18,7 @@ from polymeter.core.parts import Audio, Image, Part, Text, Video
 from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Message, Request, Response
 from polymeter.data.audio import wav_bytes
 from polymeter.models.openai import OpenAIModel
-from tests.helpers.openai_stub import OpenAIStub, Reply, chat, failure
+from tests.helpers.openai_stub import OpenAIStub, Received, Reply, chat, failure
 
 GREEDY = Generate(max_new_tokens=5, temperature=0.0)
 
@@ -139,7 +139,7 @@ def test_videos_as_frames_or_whole() -> None:
 
 def test_settings_by_the_names_that_endpoints_know() -> None:
     extra = {"top_k": 5, "response_format": {"type": "json_object"}, "num_beams": 1, "use_cache": False}
-    ask = Generate(7, 0.5, 0.9, ("a", "", "b", "c", "d", "e"), seeds=(3,), extra=extra)
+    ask = Generate(7, 0.5, 0.9, ("a", "", "b", "c", "d", "e"), seed=3, extra=extra)
     body = body_of(asked("q", ask=ask), extra_body={"top_k": 9, "user": "u"}, reasoning_effort="low")
     del body["messages"]
     assert body == {
@@ -185,46 +185,56 @@ def test_what_is_not_sent_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert OpenAIModel("m").ignores(Generate(8, extra={"top_k": 3})) == {"top_k": "this endpoint does not know it"}
     first = OpenAIModel("m", base_url="http://localhost:1/v1", logprobs="first_token")
     assert first.ignores(Loglikelihood(("a",))) == {"continuations": "only the first token of each choice is looked at"}
-    body = body_of(asked("q", ask=Generate(8, 0.5, seeds=(1,))), omit=["temperature", "seed", "max_tokens"])
+    body = body_of(asked("q", ask=Generate(8, 0.5, seed=1)), omit=["temperature", "seed", "max_tokens"])
     assert body.keys() == {"model", "messages"}
 
 
-def test_seeds_have_a_request_each_and_n_without_seeds_has_one() -> None:
+def respond_together(model: OpenAIModel, *seeds: int | None) -> list[Response]:
+    """Answers to repeats of one prompt that are asked for together."""
+    repeats = [asked("q", ask=Generate(seed=seed, repeat=number)) for number, seed in enumerate(seeds)]
+
+    async def run() -> list[Response]:
+        try:
+            return await model.respond_repeats(repeats, model.prepare(repeats[0]))
+        finally:
+            await model.aclose()
+
+    return asyncio.run(run())
+
+
+def test_a_seed_has_a_request_and_joined_repeats_have_one_without_seeds() -> None:
     with OpenAIStub(lambda received: chat(str(received.body.get("seed")), n=received.body.get("n", 1))) as stub:
-        model = OpenAIModel("m", base_url=stub.base_url)
-        seeded, plain = respond(model, asked("q", ask=Generate(n=3, seeds=(7, 8, 9))), asked("q", ask=Generate(n=2)))
-        assert [output.text for output in seeded.outputs] == ["7", "8", "9"]
-        assert sorted(body["seed"] for body in stub.bodies[:3]) == [7, 8, 9]
-        assert [output.text for output in plain.outputs] == ["None", "None"]
-        assert [body.get("n") for body in stub.bodies] == [None, None, None, 2]
-        assert [output.usage is not None for output in plain.outputs] == [True, False]
+        plain = OpenAIModel("m", base_url=stub.base_url)
+        joining = OpenAIModel("m", base_url=stub.base_url, join_repeats=True)
+        assert (plain.joins_repeats, joining.joins_repeats) == (False, True)
+        assert joining.identity == {**plain.identity, "join_repeats": True}
+        assert [response.text for response in respond(plain, asked("q", ask=Generate(seed=7)))] == ["7"]
+        responses = respond_together(joining, 7, 8)
+        assert [response.text for response in responses] == ["None", "None"]
+        assert [body.get("n") for body in stub.bodies] == [None, 2]
+        assert [response.outputs[0].usage is not None for response in responses] == [True, False]
 
 
 @pytest.mark.parametrize("refusal", [chat("one"), failure("'n' must be 1", 400)])
 def test_a_server_without_n_is_asked_one_by_one(refusal: Any) -> None:
     with OpenAIStub(lambda received: refusal if "n" in received.body else chat("one")) as stub:
         model = OpenAIModel("m", base_url=stub.base_url)
-        for response in respond(model, *[asked("q", ask=Generate(n=3))] * 2):
-            assert [output.text for output in response.outputs] == ["one"] * 3
+        for _ in range(2):
+            assert [response.text for response in respond_together(model, 1, 2, 3)] == ["one"] * 3
         assert sum("n" in body for body in stub.bodies) == 1
+        assert {body["seed"] for body in stub.bodies if "n" not in body} >= {2, 3}
 
 
-def test_of_several_answers_only_the_missing_ones_are_asked_again() -> None:
-    replies = {1: [failure("busy", 500), chat("a")], 2: [chat("b")]}
-    with OpenAIStub(lambda received: replies[received.body["seed"]].pop(0)) as stub:
-        model = OpenAIModel("m", base_url=stub.base_url)
-        request = asked("q", ask=Generate(n=2, seeds=(1, 2)))
+def test_one_of_several_that_fails_leaves_the_others_their_answers() -> None:
+    def answer(received: Received) -> Any:
+        if "n" in received.body:
+            return failure("'n' must be 1", 400)
+        return failure("busy", 500) if received.body["seed"] == 1 else chat("b")
 
-        async def run() -> Response:
-            prepared = model.prepare(request)
-            with pytest.raises(ModelError, match="HTTP 500: busy"):
-                await model.respond_prepared(request, prepared)
-            response = await model.respond_prepared(request, prepared)
-            await model.aclose()
-            return response
-
-        assert [output.text for output in asyncio.run(run()).outputs] == ["a", "b"]
-        assert [body["seed"] for body in stub.bodies][2:] == [1]
+    with OpenAIStub(answer) as stub:
+        first, second = respond_together(OpenAIModel("m", base_url=stub.base_url), 1, 2)
+    assert first.error is not None
+    assert (first.error.retryable, second.text) == (True, "b")
 
 
 def test_the_token_limit_is_called_as_the_server_wants_it() -> None:
@@ -258,7 +268,7 @@ def test_what_changes_no_answer_is_dropped_where_it_is_refused() -> None:
 
     with OpenAIStub(strict) as stub:
         model = OpenAIModel("m", base_url=stub.base_url)
-        respond(model, *[asked("q", ask=Generate(stop=("x",), seeds=(1,)))] * 2)
+        respond(model, *[asked("q", ask=Generate(stop=("x",), seed=1))] * 2)
         assert [sorted(body.keys() & {"seed", "stop"}) for body in stub.bodies] == [["seed", "stop"], ["stop"], [], []]
         with pytest.raises(ModelError, match="supplied: temperature"):
             respond(model, asked("q"))

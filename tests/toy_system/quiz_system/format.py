@@ -53,7 +53,7 @@ def check(entry: pm.Entry, catalog: pm.Catalog) -> list[pm.Problem]:
 
 
 def compile_task(spec: pm.TaskSpec, traits: pm.ModelTraits, context: pm.OpenContext) -> pm.Task:
-    parameters = pm.text_parameters(context.generation, {"max_new_tokens": 16, "temperature": 0})
+    parameters, _ = pm.text_parameters(context.generation, {"max_new_tokens": 16, "temperature": 0})
     questions = spec.config["questions"]
     modalities: set[pm.Modality] = {"text", "image"} if any("Image" in item for item in questions) else {"text"}
     samples = [pm.Sample(spec.name, str(number), number, doc) for number, doc in enumerate(questions)]
@@ -87,4 +87,4 @@ def compile_task(spec: pm.TaskSpec, traits: pm.ModelTraits, context: pm.OpenCont
     )
 
 
-FORMAT = pm.Format("quiz", index, load, describe, flatten, check, compile_task)
+FORMAT = pm.Format("quiz", index, load, describe, flatten, check, compile_task, endings=(".quiz",))

@@ -10,7 +10,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from polymeter.core.errors import ScoreError
-from polymeter.core.parts import is_picture
+from polymeter.core.parts import is_image
 from polymeter.core.task import MetricKey, ReduceContext, Result, Score, ScoredRow
 from polymeter.formats.table.dataset import Dataset
 from polymeter.formats.table.predictions import model_name
@@ -58,7 +58,7 @@ def sample_score(dataset: Dataset, line: Any, prediction: Any, judge: Mapping[st
         _checked(dataset.class_name, dataset.evaluate_sample(line, item, **judge))
         for item in (prediction if are_texts else [prediction])
     ]
-    images = {name: value for one in scored for name, value in one.items() if is_picture(value)}
+    images = {name: value for one in scored for name, value in one.items() if is_image(value)}
     names = dict.fromkeys(name for one in scored for name in one if name not in _FOR_PEOPLE and name not in images)
     values = {(name, NO_FILTER): _mean([one[name] for one in scored if name in one]) for name in names}
     shown = {name: _text([one.get(name) for one in scored]) for name in _FOR_PEOPLE}
@@ -89,7 +89,7 @@ def _checked(author: str, given: Any) -> dict[str, Any]:
         )
     checked = {str(name): value for name, value in given.items()}
     for name, value in checked.items():
-        if name not in _FOR_PEOPLE and not is_picture(value):
+        if name not in _FOR_PEOPLE and not is_image(value):
             checked[name] = _number(value, name, author)
     return checked
 

@@ -1,7 +1,7 @@
-"""The forms in which a task says how a row becomes a prompt, a target, choices and media.
+"""The forms in which a task defines how a row becomes a prompt, a target, choices and media.
 
-A form is a column, a template, a constant or a function; each is turned into one plain function when the task is
-opened, so that nothing is decided again for every row.
+A form is a column, a template, a constant or a function. Each is compiled to one plain function when the task is
+opened, so that nothing has to be decided again for every row.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from polymeter.core.errors import DataError, PolymeterError, boundary
 from polymeter.formats.task_yaml.templates import compile_template
-from polymeter.guests.refs import resolve
+from polymeter.guests.loading import resolve
 
 Doc = Mapping[str, Any]
 Form = Callable[[Any], Any]
@@ -23,12 +23,12 @@ ROUND_ARGUMENTS = ("previous_output", "round_idx", "previous_round_info")
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """What forms are bound to.
+    """The task and the settings that forms are bound to.
 
     Attributes:
         task: Name of the task, for messages.
         columns: All columns of a row.
-        media: Those that prompts do not see.
+        media: The columns that prompts do not see.
         prompt_kwargs: The model's prompt settings; ``None``: none.
         target_kwargs: The model's target settings; ``None``: none.
         has_choices: Whether the task has ``doc_to_choice``.
@@ -85,7 +85,7 @@ def text_form(value: Any, binding: Binding) -> Form:
 
 
 def target_form(value: Any, binding: Binding) -> Form:
-    """``doc_to_target``: row → whatever is expected: a text, a list of texts, an index, anything that a column
+    """``doc_to_target``: row → the target: a text, a list of texts, an index, or anything that a column
     holds.
     """
     if value is None or isinstance(value, (int, list)):
@@ -99,7 +99,7 @@ def target_form(value: Any, binding: Binding) -> Form:
 
     def target(doc: Doc) -> Any:
         text = render(doc)
-        if has_choices and text.isdigit():
+        if has_choices and text.isdigit():  # the number of a choice; elsewhere digits are an answer like any other
             return int(text)
         if text.startswith("[") and text.endswith("]"):
             return _literal(text, text)
@@ -126,7 +126,7 @@ def choice_form(value: Any, binding: Binding) -> Form | None:
 
 
 def visual_form(value: Any, binding: Binding) -> Form | None:
-    """``doc_to_visual`` as foreign models call it: row with media → list."""
+    """``doc_to_visual`` as a function: row with media → list."""
     if value is None:
         return None
     if callable(value):
@@ -152,25 +152,25 @@ def messages_form(value: Any, binding: Binding) -> Callable[..., Any] | None:
     takes_any = any(item.kind is inspect.Parameter.VAR_KEYWORD for item in parameters.values())
     kwargs = binding.prompt_kwargs
     by_name = "lmms_eval_specific_kwargs" in parameters or takes_any
-    by_place = not by_name and len(parameters) == 2
+    by_position = not by_name and len(parameters) == 2
 
     def messages(doc: Doc, **rounds: Any) -> Any:
         named = {key: item for key, item in rounds.items() if takes_any or key in parameters}
         if by_name and kwargs is not None:
             named["lmms_eval_specific_kwargs"] = kwargs
-        return call(doc, kwargs, **named) if by_place else call(doc, **named)
+        return call(doc, kwargs, **named) if by_position else call(doc, **named)
 
     return messages
 
 
 @dataclass(frozen=True, slots=True)
 class RoundHooks:
-    """What asks again after the first round; each is called with the row, ``previous_output``, ``round_idx`` and
+    """The functions for later rounds; each is called with the row, ``previous_output``, ``round_idx`` and
     ``previous_round_info``.
 
     Attributes:
-        text: ``doc_to_text`` as a round function, where it can be one.
-        messages: ``doc_to_messages`` as a round function, where it can be one.
+        text: ``doc_to_text``, if it is a round function.
+        messages: ``doc_to_messages``, if it is a round function.
     """
 
     text: Callable[..., Any] | None = None
@@ -193,23 +193,26 @@ def _takes_rounds(code: Any) -> bool:
 
 
 def _round_function(code: Callable[..., Any], binding: Binding) -> Callable[..., Any]:
-    """``doc_to_text`` after the first round: the model's settings always go by name, as round functions have them."""
+    """``doc_to_text`` after the first round: the model's settings are always passed by name, as round functions
+    expect.
+    """
     call = guest(code, "doc_to_text", binding.task)
     parameters = inspect.signature(resolve(code)).parameters
     takes_any = any(item.kind is item.VAR_KEYWORD for item in parameters.values())
     second = [*parameters, ""][1]
-    by_place = second not in ("", "lmms_eval_specific_kwargs", *ROUND_ARGUMENTS) and not takes_any
+    # Older functions take the model's settings as a second parameter of any name.
+    by_position = second not in ("", "lmms_eval_specific_kwargs", *ROUND_ARGUMENTS) and not takes_any
 
-    def ask(doc: Doc, **rounds: Any) -> Any:
+    def next_round(doc: Doc, **rounds: Any) -> Any:
         named = {"lmms_eval_specific_kwargs": binding.prompt_kwargs, **rounds}
-        given = {key: item for key, item in named.items() if takes_any or key in parameters}
-        return call(doc, binding.prompt_kwargs, **given) if by_place else call(doc, **given)
+        accepted = {key: item for key, item in named.items() if takes_any or key in parameters}
+        return call(doc, binding.prompt_kwargs, **accepted) if by_position else call(doc, **accepted)
 
-    return ask
+    return next_round
 
 
 def description_form(value: Any, binding: Binding) -> Form | None:
-    """``description``: row → text before the prompt; ``None`` when there is none."""
+    """``description``: row → text before the prompt; ``None`` if there is none."""
     if not value:
         return None
     if callable(value):
@@ -218,7 +221,7 @@ def description_form(value: Any, binding: Binding) -> Form | None:
 
 
 def _function(ref: Callable[..., Any], field: str, binding: Binding, kwargs: Any) -> Form:
-    """Task code, called with the row alone or with the model's settings."""
+    """Task code, called with the row alone, or with the row and the model's settings."""
     call = guest(ref, field, binding.task)
     return call if kwargs is None else lambda doc: call(doc, kwargs)
 
@@ -246,12 +249,12 @@ def _literal(text: str, default: Any) -> Any:
 
 def _checked(form: Form, binding: Binding) -> Form:
     def choices(doc: Doc) -> list[str]:
-        found = form(doc)
-        if isinstance(found, dict):
-            found = list(found.values())
-        if not isinstance(found, (list, tuple)):
-            raise DataError(f"doc_to_choice of task {binding.task!r} must give a list of texts, not {found!r:.80}.")
-        return [item if isinstance(item, str) else str(item) for item in found]
+        texts = form(doc)
+        if isinstance(texts, dict):
+            texts = list(texts.values())
+        if not isinstance(texts, (list, tuple)):
+            raise DataError(f"doc_to_choice of task {binding.task!r} must give a list of texts, not {texts!r:.80}.")
+        return [item if isinstance(item, str) else str(item) for item in texts]
 
     return choices
 

@@ -1,4 +1,4 @@
-"""``generate_until``: a question, and a text for an answer."""
+"""``generate_until``: a question that is answered with text."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from polymeter.core.repeats import repeats_of
 from polymeter.core.request import Request
 from polymeter.core.task import Rollout, RolloutSteps, Sample, Score
 from polymeter.formats.task_yaml.output_types import Provenance, Setup, TaskFunctions
@@ -24,9 +25,9 @@ class TextQuestions:
     Attributes:
         task: Its name, for messages.
         prompt: Builds its messages.
-        provenance: Where its requests come from.
+        provenance: The origin and the seeds of its requests.
         settings: Its generation settings.
-        repeats: How often each question is asked.
+        repeats: How many times each question is asked.
     """
 
     task: str
@@ -37,7 +38,7 @@ class TextQuestions:
 
 
 def compile_generation(setup: Setup) -> TaskFunctions:
-    """The functions of a task that asks each question once, or as often as it has repeats.
+    """The functions of a task that asks each question once, or once for each repeat.
 
     Raises:
         PlanError: if its settings or filters make no sense.
@@ -85,11 +86,10 @@ def texts_of(rollout: Rollout) -> list[Any]:
 def _ask(questions: TextQuestions, sample: Sample) -> RolloutSteps:
     settings, provenance = questions.settings, questions.provenance
     origin = provenance.origin(sample, settings.raw)
-    messages = yield from questions.prompt.asked(sample, origin)
+    messages = yield from questions.prompt.conversation(sample, origin)
     seeds = [provenance.seed(sample, number) for number in range(questions.repeats)]
-    requests = [Request(messages, settings.with_seed(seed), origin) for seed in seeds]
-    # Repeats are asked together, so that a model can answer them together.
-    yield requests[0] if len(requests) == 1 else tuple(requests)
+    requests = repeats_of(Request(messages, settings.parameters, origin), seeds)
+    yield requests[0] if len(requests) == 1 else requests
 
 
 def _score(scoring: TextScoring, sample: Sample, rollout: Rollout) -> Score:

@@ -1,10 +1,11 @@
-"""Layer one: a YAML file as pure data.
+"""A YAML file as pure data.
 
 Owns the safe loader, ``!function`` tags and includes. Runs no task code and knows no task fields.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 import yaml
 
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.guests.refs import FunctionRef
+from polymeter.guests.loading import FunctionRef
 
 try:
     from yaml import CSafeLoader as _BaseLoader
@@ -49,8 +50,8 @@ class Resolved:
         file: The file.
         values: Top-level keys after merging.
         places: Where each value was written.
-        files: All files that took part, the including one first.
-        duplicates: Keys that are written twice, by place; the later one wins.
+        files: All files that were merged, the including one first.
+        duplicates: Keys that are written twice, each with file and line; the later one wins.
     """
 
     file: Path
@@ -66,7 +67,7 @@ class Resolved:
 
 
 class _Loader(_BaseLoader):
-    """The safe loader, with function tags and a watch for keys that are written twice."""
+    """The safe loader, with function tags, which also records keys that are written twice."""
 
     file: Path
     duplicates: list[tuple[str, int]]
@@ -92,6 +93,7 @@ def _construct_mapping(loader: _Loader, node: yaml.MappingNode) -> Iterator[dict
                 if key.value in seen:
                     loader.duplicates.append((key.value, key.start_mark.line + 1))
                 seen.add(key.value)
+    # Yielded empty and filled afterwards, as PyYAML expects, so that anchors may refer to the mapping around them.
     data: dict[Any, Any] = {}
     yield data
     data.update(loader.construct_mapping(node))
@@ -105,7 +107,7 @@ def parse(file: Path) -> Document:
     """Parse one file.
 
     Raises:
-        PlanError: It cannot be read, is not YAML, or is not a mapping; with its line.
+        PlanError: if it cannot be read, is not YAML, or is not a mapping.
     """
     try:
         text = file.read_text(encoding="utf-8")
@@ -147,24 +149,24 @@ def _is_flat(text: str) -> bool:
 
 @dataclass(slots=True)
 class Reader:
-    """Reads files with their includes. Parses each file once in its life, however many include it."""
+    """Reads files with their includes. Parses each file once, however many include it."""
 
     _parsed: dict[Path, Document] = field(default_factory=dict)
     _merged: dict[Path, Resolved] = field(default_factory=dict)
 
     def read(self, file: Path) -> Resolved:
-        """A file with its includes merged: own keys win, then earlier includes over later ones; whole values, never
-        parts.
+        """A file with its includes merged: own keys win, then earlier includes over later ones. Values are replaced
+        whole, never merged.
 
         Raises:
-            PlanError: A file is broken or missing, or files include each other in a circle.
+            PlanError: if a file is broken or missing, or files include each other in a circle.
         """
         return self._read(file, ())
 
     def _read(self, file: Path, chain: tuple[Path, ...]) -> Resolved:
-        known = self._merged.get(file)
-        if known is not None:
-            return known
+        merged = self._merged.get(file)
+        if merged is not None:
+            return merged
         if file in chain:
             circle = " → ".join(member.name for member in (*chain[chain.index(file) :], file))
             raise PlanError(f"These files include each other: {circle}.", where=str(chain[-1]))
@@ -175,7 +177,7 @@ class Reader:
         places: dict[str, Place] = {}
         files = [file]
         duplicates = [(key, (file, line)) for key, line in document.duplicates]
-        for name in reversed(_includes(document)):
+        for name in reversed(_includes(document)):  # read last to first, so that earlier ones overwrite
             included = self._read(find_include(name, document), (*chain, file))
             values.update(included.values)
             places.update(included.places)
@@ -190,10 +192,10 @@ class Reader:
 
 
 def find_include(name: str, document: Document) -> Path:
-    """The file that an include means: beside the including file, else from the working directory.
+    """The file that an include names: beside the including file, else in the working directory.
 
     Raises:
-        PlanError: There is no such file.
+        PlanError: if there is no such file.
     """
     for candidate in (document.file.parent / name, Path(name)):
         if candidate.is_file():
@@ -219,7 +221,5 @@ def _includes(document: Document) -> list[str]:
 
 
 def _tidy(path: Path) -> Path:
-    """Without ``..`` and absolute, but with symbolic links kept: code is looked for beside the link."""
-    import os
-
+    """The absolute path without ``..``, with symbolic links kept: code is looked for beside the link."""
     return Path(os.path.abspath(path))

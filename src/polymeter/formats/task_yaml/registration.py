@@ -2,7 +2,7 @@
 
 A definition in task code counts for the tasks whose code it belongs to, where it wins over everything else of its
 name, and for no others: two task folders may define one name each, and neither changes what a built-in name means
-elsewhere. A definition in a file that the user loads himself (``--import``) counts for all tasks, and wins over a
+elsewhere. A definition in a file that the user loads (``--import``) counts for all tasks, and wins over a
 built-in one.
 """
 
@@ -23,7 +23,7 @@ from polymeter.guests.imports import PREFIX
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 USERS = "user"
-"""Version of a metric that somebody else wrote: its code is among the task's sources, which are hashed."""
+"""Version of a metric that a guest defines: its code is among the task's sources, which are hashed."""
 _OUTPUT_TYPES = ("generate_until", "loglikelihood", "multiple_choice")
 
 
@@ -31,7 +31,7 @@ class Definitions(Generic[T]):
     """Definitions of one kind, by name and file.
 
     Args:
-        registry: Where those count that the user loads himself; ``None``: they are kept here.
+        registry: Where definitions in files that the user loads are registered; ``None``: they are kept here.
     """
 
     def __init__(self, registry: Registry[T] | None) -> None:
@@ -43,10 +43,11 @@ class Definitions(Generic[T]):
         """Add a definition. A file that is loaded again replaces its own.
 
         Raises:
-            PlanError: It is not of a task folder, and another definition of the user has that name.
+            PlanError: if it is not from a task folder, and the user has another definition of that name.
         """
         file = file_of(code)
         self._by_name.setdefault(name, {})[file] = value
+        # Modules of task folders have private names: what they register stays with the tasks whose code they are.
         if str(getattr(code, "__module__", "")).startswith(PREFIX):
             return
         if self._registry is None:
@@ -56,16 +57,16 @@ class Definitions(Generic[T]):
 
     def of(self, name: str, files: Collection[Path]) -> T | None:
         """The definition of that name in one of these files."""
-        known = self._by_name.get(name, {})
-        return next((value for file, value in known.items() if file in files), None)
+        definitions = self._by_name.get(name, {})
+        return next((value for file, value in definitions.items() if file in files), None)
 
     def find(self, name: str, files: Collection[Path]) -> T | None:
-        """The definition of that name in one of these files, else that for all tasks, where it is kept here."""
-        found = self.of(name, files)
-        return found if found is not None else self._for_all.get(name)
+        """The definition of that name in one of these files, else the one for all tasks if it is kept here."""
+        own = self.of(name, files)
+        return own if own is not None else self._for_all.get(name)
 
     def __contains__(self, value: object) -> bool:
-        return any(value is known for files in self._by_name.values() for known in files.values())
+        return any(value is other for files in self._by_name.values() for other in files.values())
 
 
 METRIC_DEFINITIONS: Definitions[Metric] = Definitions(METRICS)
@@ -77,24 +78,25 @@ def register_metric(**args: Any) -> Callable[[F], F]:
     """Make a function a metric.
 
     For generation it is called for each sample as ``fn(references=[…], predictions=[…], **kwargs)``. For multiple
-    choice it is a name only: the sample's value is ``(gold, prediction)``, and the aggregation says what becomes of it.
+    choice it is a name only: the sample's value is ``(reference, prediction)``, and the aggregation decides what to
+    make of it.
 
     Args:
         **args: ``metric``, its name; ``higher_is_better``; ``output_type``, one or a list; ``aggregation``, the name of
             its default one.
 
     Raises:
-        PlanError: There is no ``metric``, or an argument is unknown.
+        PlanError: if there is no ``metric``, or an argument is unknown.
     """
-    known = {"metric", "higher_is_better", "output_type", "aggregation"}
-    unknown = sorted(set(args) - known)
+    parameters = {"metric", "higher_is_better", "output_type", "aggregation"}
+    unknown = sorted(set(args) - parameters)
     if "metric" not in args or unknown:
         problem = f"does not take {unknown[0]!r}" if unknown else "needs 'metric', the name"
-        raise PlanError(f"register_metric {problem}.", hint=f"It takes {', '.join(sorted(known))}.")
+        raise PlanError(f"register_metric {problem}.", hint=f"It takes {', '.join(sorted(parameters))}.")
     types = args.get("output_type") or _OUTPUT_TYPES
 
     def add(function: F) -> F:
-        made = Metric(
+        metric = Metric(
             str(args["metric"]),
             str(args.get("aggregation") or "mean"),
             bool(args.get("higher_is_better", True)),
@@ -102,7 +104,7 @@ def register_metric(**args: Any) -> Callable[[F], F]:
             (types,) if isinstance(types, str) else tuple(types),
             version=USERS,
         )
-        METRIC_DEFINITIONS.add(made.name, made, function)
+        METRIC_DEFINITIONS.add(metric.name, metric, function)
         return function
 
     return add
@@ -119,17 +121,17 @@ def register_aggregation(name: str) -> Callable[[F], F]:
 
 
 def register_filter(name: str) -> Callable[[F], F]:
-    """Make a filter class known by a name to the ``filter_list`` of tasks."""
+    """Register a filter class under a name that ``filter_list`` can use."""
 
-    def add(made: F) -> F:
-        FILTER_DEFINITIONS.add(name, made, made)
-        return made
+    def add(filter_class: F) -> F:
+        FILTER_DEFINITIONS.add(name, filter_class, filter_class)
+        return filter_class
 
     return add
 
 
 def file_of(code: Any) -> Path:
-    """The file that holds a function or class; the working directory where there is none."""
+    """The file that holds a function or class; the working directory if there is none."""
     own = getattr(getattr(code, "__code__", None), "co_filename", None)
     module = sys.modules.get(str(getattr(code, "__module__", "")))
     return Path(own or getattr(module, "__file__", None) or ".").resolve()

@@ -1,4 +1,4 @@
-"""Somebody's prediction file in the place of a model: its answers are taken as they stand, and scored like any."""
+"""A prediction file in place of a model: its answers are scored like a model's."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from polymeter.core.errors import DataError, ModelError
 from polymeter.core.model import BatchModel, ModelTraits
+from polymeter.core.repeats import group_repeats
 from polymeter.core.request import GenerateImage, Output, Parameters, Request, Response
 from polymeter.core.sources import digest, is_pil
 from polymeter.data.formats import load
@@ -17,14 +18,14 @@ _FAILED = "Failed to obtain answer"
 
 
 class Predictions(BatchModel):
-    """The answers of a prediction file. A row without one, and a row that the file has not, are failures.
+    """The answers of a prediction file. A row without an answer, and a row that the file lacks, are failures.
 
     Args:
-        file: ``{model}_{dataset}.pkl``, or another format that ``load`` reads. Only data is read of a pickle.
+        file: ``{model}_{dataset}.pkl``, or another format that ``load`` reads. A pickle may hold only data.
         name: The model that answered.
 
     Raises:
-        DataError: The file is missing, is no table with ``index`` and ``prediction``, or has an index twice.
+        DataError: if the file is missing, is not a table with ``index`` and ``prediction``, or has an index twice.
     """
 
     def __init__(self, file: Path, name: str) -> None:
@@ -44,24 +45,40 @@ class Predictions(BatchModel):
 
     @property
     def count(self) -> int | None:
-        """How many answers most rows have; ``None`` where rows are no lists."""
+        """The most frequent number of answers of a row; ``None`` if no row holds a list."""
         counts = [len(answer) for answer in self._answers.values() if isinstance(answer, list)]
         return max(counts, key=counts.count) if counts else None
 
-    def respond(self, requests: list[Request]) -> list[Response]:
-        """What the file has for each request."""
-        return [self._respond(request) for request in requests]
+    @property
+    def joins_repeats(self) -> bool:
+        """A row holds the answers of all repeats, and must hold exactly that many."""
+        return True
 
-    def _respond(self, request: Request) -> Response:
-        sample = request.origin.sample if request.origin is not None else ""
+    def respond(self, requests: list[Request]) -> list[Response]:
+        """The file's answer to each request."""
+        return [response for repeats in group_repeats(requests) for response in self._respond(repeats)]
+
+    def _respond(self, repeats: list[Request]) -> list[Response]:
+        try:
+            return [Response((output,)) for output in self._outputs(repeats)]
+        except ModelError as error:
+            return [Response.failed(error)] * len(repeats)
+
+    def _outputs(self, repeats: list[Request]) -> list[Output]:
+        origin, parameters = repeats[0].origin, repeats[0].parameters
+        sample = origin.sample if origin is not None else ""
         if sample not in self._answers:
-            return _failed(f"The prediction file has no row with the index {sample!r}.")
+            raise ModelError(f"The prediction file has no row with the index {sample!r}.", kind="permanent")
         answer = self._answers[sample]
         items = answer if isinstance(answer, list) else [answer]
-        outputs = [_output(request.parameters, item) for item in items]
-        if not outputs or None in outputs:
-            return _failed(f"The prediction file has no answer for the index {sample!r}: {_shown(items)}.")
-        return Response(tuple(output for output in outputs if output is not None))
+        outputs = [output for item in items if (output := _output(parameters, item)) is not None]
+        if not outputs or len(outputs) != len(items):
+            what = f"The prediction file has no answer for the index {sample!r}: {_shown(items)}."
+            raise ModelError(what, kind="permanent")
+        if len(outputs) != len(repeats):
+            wanted = f"{len(repeats)} image(s)" if isinstance(parameters, GenerateImage) else str(len(repeats))
+            raise ModelError(f"The model gave {len(outputs)} outputs where {wanted} were asked for.")
+        return outputs
 
 
 def _answers(file: Path) -> dict[str, Any]:
@@ -70,7 +87,7 @@ def _answers(file: Path) -> dict[str, Any]:
     for name in (_INDEX, _PREDICTION):
         if name not in columns:
             raise DataError(
-                f"{file.name} is no prediction file: it has no column {name!r}.",
+                f"{file.name} is not a prediction file: it has no column {name!r}.",
                 where=str(file),
                 hint="It must hold a DataFrame with the columns 'index' and 'prediction'.",
             )
@@ -85,15 +102,11 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, (list, tuple)) else value
 
 
-def _output(ask: Parameters, item: Any) -> Output | None:
-    """An answer of the kind that is asked for; ``None`` where it is none."""
-    if isinstance(ask, GenerateImage):
+def _output(parameters: Parameters, item: Any) -> Output | None:
+    """An answer as an output; ``None`` if it is not of the kind that the parameters want."""
+    if isinstance(parameters, GenerateImage):
         return Output(images=(item,)) if is_pil(item) else None
     return Output(item) if isinstance(item, str) and not item.startswith(_FAILED) else None
-
-
-def _failed(what: str) -> Response:
-    return Response.failed(ModelError(what, kind="permanent"))
 
 
 def _shown(items: list[Any]) -> str:

@@ -16,13 +16,13 @@ from polymeter.core.identity import canonical
 from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.parts import Modality
 from polymeter.core.registry import missing_package
-from polymeter.core.request import Error, GenerateImage, Output, Parameters, Request, Response
+from polymeter.core.request import GenerateImage, Output, Parameters, Request, Response
 from polymeter.models.diffusers.draw import Artist, Drawn
 from polymeter.models.diffusers.index import Role, kind_of, read_index
 from polymeter.models.diffusers.load import Loaded, check_places, load_pipelines
 from polymeter.models.diffusers.naming import check_names, ignored
 from polymeter.models.diffusers.parts import check_parts
-from polymeter.models.diffusers.rows import Row, call_key, rows_of
+from polymeter.models.diffusers.rows import Row, call_key, row_of
 from polymeter.models.diffusers.settings import DTYPES, OFFLOADS, DiffusersSettings
 from polymeter.models.hf.digest import folder_digest, package_version
 from polymeter.models.hf.settings import amount, as_mapping, flag, one_of
@@ -170,21 +170,20 @@ class DiffusersModel(BatchModel):
 
     def respond(self, requests: list[Request]) -> list[Response]:
         """Draw a batch. Requests that cannot share a call of the pipeline are drawn apart."""
-        drawn: dict[int, list[Drawn]] = {}
+        drawn: dict[int, Drawn] = {}
         shared: dict[Hashable, tuple[str, list[Row]]] = {}
         for place, request in enumerate(requests):
             try:
-                role, rows = self._read(request, place)
+                role, row = self._read(request, place)
             except PolymeterError as error:
-                drawn[place] = [ModelError(str(error), kind=getattr(error, "kind", "data"))]
+                drawn[place] = ModelError(str(error), kind=getattr(error, "kind", "data"))
                 continue
-            for number, row in enumerate(rows):
-                key = (role.name, call_key(role, row) or (place, number))
-                shared.setdefault(key, (role.name, []))[1].append(row)
+            key = (role.name, call_key(role, row) or place)
+            shared.setdefault(key, (role.name, []))[1].append(row)
         with quiet_diffusers():
             for name, rows in shared.values():
                 for row, one in zip(rows, self._artists[name].draw(rows), strict=True):
-                    drawn.setdefault(row.place, []).append(one)
+                    drawn[row.place] = one
         return [_response(drawn[place]) for place in range(len(requests))]
 
     def relieve(self) -> None:
@@ -197,11 +196,11 @@ class DiffusersModel(BatchModel):
             self._artists = {}
             free_memory()
 
-    def _read(self, request: Request, place: int) -> tuple[Role, list[Row]]:
+    def _read(self, request: Request, place: int) -> tuple[Role, Row]:
         if not isinstance(request.parameters, GenerateImage):
             raise ModelError(f"The model {self._settings.name!r} cannot answer {request.parameters.kind!r}; it draws.")
         assert self._kind is not None
-        return rows_of(replace(request, parameters=self._settled(request.parameters)), place, self._kind)
+        return row_of(replace(request, parameters=self._settled(request.parameters)), place, self._kind)
 
     def _settled(self, ask: GenerateImage) -> GenerateImage:
         """An ask with this model's usual settings where it names none."""
@@ -243,12 +242,12 @@ class DiffusersModel(BatchModel):
 
 
 def _usual_ask(generation: Mapping[str, Any]) -> GenerateImage:
-    ask = image_parameters(generation)
-    if ask.n != 1:
+    ask, n_images = image_parameters(generation)
+    if n_images != 1:
         raise PlanError(
             "How many images are drawn for a prompt is no setting of a model.",
             where="--model-args generation",
-            hint=f"Ask the benchmarks for them: --gen-kwargs n={ask.n}.",
+            hint=f"Ask the benchmarks for them: --gen-kwargs n={n_images}.",
         )
     return ask
 
@@ -258,17 +257,10 @@ def _artists(loaded: Loaded, n_rows: int) -> dict[str, Artist]:
     return {role.name: Artist(pipeline, role, n_rows) for role, pipeline in pairs if role is not None}
 
 
-def _response(drawn: list[Drawn]) -> Response:
-    """The images of one request; where one of them failed, its error."""
-    failed = next((one for one in drawn if isinstance(one, ModelError)), None)
-    if failed is not None:
-        n_failed = sum(isinstance(one, ModelError) for one in drawn)
-        error = Error.from_exception(failed)
-        if n_failed < len(drawn):
-            what = f"{n_failed} of {len(drawn)} images failed: {error.message}"
-            error = Error(error.kind, what, error.retryable, error.retry_after_s)
-        return Response(error=error)
-    return Response(tuple(Output(images=images, finish_reason="stop") for images in drawn if isinstance(images, tuple)))
+def _response(drawn: Drawn) -> Response:
+    if isinstance(drawn, ModelError):
+        return Response.failed(drawn)
+    return Response((Output(images=drawn, finish_reason="stop"),))
 
 
 def _content(name: str) -> str:

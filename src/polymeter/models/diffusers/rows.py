@@ -9,6 +9,7 @@ from typing import Any
 from polymeter.core.errors import ModelError
 from polymeter.core.identity import canonical
 from polymeter.core.parts import Image, Text
+from polymeter.core.repeats import seed_of
 from polymeter.core.request import GenerateImage, Request
 from polymeter.models.diffusers.index import Kind, Role
 from polymeter.models.diffusers.naming import check_names, settings_of
@@ -61,8 +62,8 @@ class Row:
     size: tuple[int, int] | None
 
 
-def rows_of(request: Request, place: int, kind: Kind) -> tuple[Role, list[Row]]:
-    """The rows of a request, one for each image it asks for, and the role that draws them.
+def row_of(request: Request, place: int, kind: Kind) -> tuple[Role, Row]:
+    """The row of a request, and the role that draws it.
 
     Raises:
         DataError: An image cannot be read.
@@ -76,8 +77,7 @@ def rows_of(request: Request, place: int, kind: Kind) -> tuple[Role, list[Row]]:
     role = _role_for(len(images), kind)
     pictures = tuple(_sized(picture_of(image), ask.size, role) for image in images)
     settings = settings_of(ask, role)
-    seeds = [int(ask.seeds[number]) if number < len(ask.seeds) else number for number in range(ask.n)]
-    return role, [Row(place, prompt, pictures, seed, settings, ask.size) for seed in seeds]
+    return role, Row(place, prompt, pictures, seed_of(ask), settings, ask.size)
 
 
 def call_key(role: Role, row: Row) -> tuple[Hashable, ...] | None:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from polymeter.core.errors import ErrorKind, ModelError
+from polymeter.core.errors import ErrorKind, ModelError, PolymeterError
+from polymeter.core.request import Response
 from polymeter.core.secrets import HIDDEN, hide_secrets
 
 _LONGEST_MESSAGE = 300
@@ -131,11 +132,12 @@ def error_of(
     )
 
 
-def gravest(failures: Sequence[BaseException]) -> BaseException:
-    """The one of several failures of one request to tell of: one that cannot pass comes before one that can, and the
-    longest wait wins.
-    """
-    return max(failures, key=_weight)
+async def response_or_error(answering: Awaitable[Response]) -> Response:
+    """The answer to one of several requests that are awaited together, or why it has none."""
+    try:
+        return await answering
+    except PolymeterError as error:
+        return Response.failed(error)
 
 
 def kind_of(status: int) -> ErrorKind:
@@ -249,11 +251,6 @@ def _hidden(text: str, secrets: Iterable[str]) -> str:
         if secret:
             text = text.replace(secret, HIDDEN)
     return _KEY_LIKE.sub(HIDDEN, hide_secrets(text))
-
-
-def _weight(failure: BaseException) -> tuple[bool, float]:
-    is_passing = isinstance(failure, ModelError) and failure.kind in ("rate_limit", "transient")
-    return not is_passing, getattr(failure, "retry_after_s", None) or 0.0
 
 
 def _number(text: str) -> float | None:

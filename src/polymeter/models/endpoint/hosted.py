@@ -9,7 +9,7 @@ import json
 import os
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Literal
 
@@ -19,7 +19,7 @@ from polymeter.core.parts import Part, Text
 from polymeter.core.registry import missing_package
 from polymeter.core.request import Generate, GenerateImage, Message, Output, Request, Response
 from polymeter.core.secrets import hide_secrets
-from polymeter.models.endpoint.errors import EndpointError, error_of, gravest
+from polymeter.models.endpoint.errors import EndpointError, error_of
 from polymeter.models.endpoint.http import UnreachedError
 
 _MOST_NAMES = 8
@@ -49,17 +49,11 @@ class Turn:
     parts: tuple[Part, ...]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Prepared:
-    """The bodies of one request, one for each answer, and the answers that have come. A request that is repeated asks
-    only for those that are missing.
-    """
+    """What is sent for a request."""
 
-    bodies: Sequence[Any]
-    outputs: list[Output | None] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.outputs = [None] * len(self.bodies)
+    body: Any
 
 
 class HostedModel(AsyncModel):
@@ -90,25 +84,20 @@ class HostedModel(AsyncModel):
         """
         ask = request.parameters
         if isinstance(ask, Generate):
-            return Prepared(self._bodies(request, ask))
+            return Prepared(self._body(request, ask))
         if isinstance(ask, GenerateImage):
-            return Prepared(self._image_bodies(request, ask))
+            return Prepared(self._image_body(request, ask))
         raise ModelError(f"{self._title} gives text only, not {ask.kind}.", where=self._label)
 
     async def respond_prepared(self, request: Request, prepared: Any) -> Response:
-        """Ask for every answer that is still missing, all at the same time.
+        """Ask.
 
         Raises:
-            ModelError: One of them failed; the others are kept for the next try.
+            ModelError: There is no answer.
         """
         if not isinstance(prepared, Prepared):
             return await self.respond(request)
-        missing = [place for place, output in enumerate(prepared.outputs) if output is None]
-        given = await asyncio.gather(*(self._fill(prepared, place) for place in missing), return_exceptions=True)
-        failures = [failure for failure in given if failure is not None]
-        if failures:
-            raise gravest(failures)
-        return Response(tuple(output for output in prepared.outputs if output is not None))
+        return Response((await self._answer(prepared.body),))
 
     async def preflight(self) -> None:
         """Ask for one token, which shows whether the provider is there, takes the key and knows the model.
@@ -129,11 +118,11 @@ class HostedModel(AsyncModel):
             await self._shut(client)
 
     @abstractmethod
-    def _bodies(self, request: Request, ask: Generate) -> Sequence[Any]:
-        """What is sent, for each of the ``n`` answers."""
+    def _body(self, request: Request, ask: Generate) -> Any:
+        """What is sent to ask for text."""
 
-    def _image_bodies(self, request: Request, ask: GenerateImage) -> Sequence[Any]:
-        """What is sent, for each of the ``n`` images.
+    def _image_body(self, request: Request, ask: GenerateImage) -> Any:
+        """What is sent to ask for an image.
 
         Raises:
             ModelError: The model makes none.
@@ -187,9 +176,6 @@ class HostedModel(AsyncModel):
     def _silence(self, what: object, *, has_connected: bool) -> UnreachedError:
         text = hide_secrets(" ".join(str(what).split())) or type(what).__name__
         return UnreachedError(f"The request failed on its way: {text}.", where=self._label, has_connected=has_connected)
-
-    async def _fill(self, prepared: Prepared, place: int) -> None:
-        prepared.outputs[place] = await self._answer(prepared.bodies[place])
 
     async def _answer(self, body: Any) -> Output:
         loop = asyncio.get_running_loop()

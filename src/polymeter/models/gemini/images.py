@@ -70,8 +70,8 @@ def image_config(ask: GenerateImage) -> dict[str, Any]:
     return {**({"aspectRatio": shape} if shape else {}), **told}
 
 
-def imagen_calls(request: Request, ask: GenerateImage, *, where: str) -> list[dict[str, Any]]:
-    """The arguments of ``generate_images``, for each image of its own seed.
+def imagen_call(request: Request, ask: GenerateImage, *, where: str) -> dict[str, Any]:
+    """The arguments of ``generate_images``.
 
     Raises:
         ModelError: There is no prompt, or media that Imagen does not take.
@@ -85,9 +85,8 @@ def imagen_calls(request: Request, ask: GenerateImage, *, where: str) -> list[di
     config |= {"aspect_ratio": shape} if shape else {}
     config |= {name: value for name, value in ask.extra.items() if name in IMAGEN_SETTINGS and value is not None}
     # The API takes a seed only for images without a watermark.
-    seeds = [{"seed": seed, "add_watermark": False} for seed in ask.seeds[: ask.n]]
-    seeds += [{}] * (ask.n - len(seeds))
-    return [{"prompt": request.text, "config": {**config, **seed}} for seed in seeds]
+    config |= {} if ask.seed is None else {"seed": ask.seed, "add_watermark": False}
+    return {"prompt": request.text, "config": config}
 
 
 async def ask_imagen(models: Any, name: str, call: Mapping[str, Any]) -> Any:

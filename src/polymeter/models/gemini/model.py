@@ -11,7 +11,7 @@ Protocol: https://ai.google.dev/api/generate-content
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -29,7 +29,7 @@ from polymeter.models.gemini.images import (
     ask_imagen,
     ignored_size,
     image_config,
-    imagen_calls,
+    imagen_call,
     kind_of,
     read_imagen,
 )
@@ -60,8 +60,6 @@ _TOP = frozenset({"cachedContent", "labels", "safetySettings", "serviceTier", "s
 class GeminiModel(HostedModel):
     """A Gemini model. One with ``image`` in its name gives images where they are asked for; ``imagen-…`` gives nothing
     else.
-
-    ``n`` answers are ``n`` requests, each with its own seed.
 
     Args:
         name: The model's id.
@@ -168,22 +166,20 @@ class GeminiModel(HostedModel):
         """Import the SDK, which takes a while."""
         from google import genai  # noqa: F401
 
-    def _bodies(self, request: Request, ask: Generate) -> Sequence[dict[str, Any]]:
+    def _body(self, request: Request, ask: Generate) -> dict[str, Any]:
         return self._written(request, ask, self._settings(ask))
 
-    def _image_bodies(self, request: Request, ask: GenerateImage) -> Sequence[dict[str, Any]]:
+    def _image_body(self, request: Request, ask: GenerateImage) -> Any:
         if self._kind == "text":
-            return super()._image_bodies(request, ask)
+            return super()._image_body(request, ask)
         if self._kind == "imagen":
-            return imagen_calls(request, ask, where=self._label)
+            return imagen_call(request, ask, where=self._label)
         config = image_config(ask)
         settings = {"responseModalities": list(MODALITIES), **({"imageConfig": config} if config else {})}
         return self._written(request, ask, settings)
 
-    def _written(
-        self, request: Request, ask: Generate | GenerateImage, settings: Mapping[str, Any]
-    ) -> list[dict[str, Any]]:
-        """The bodies of a request, one for each seed."""
+    def _written(self, request: Request, ask: Generate | GenerateImage, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """The body of a request."""
         system, turns = turns_of(request.messages, title=_TITLE)
         extra = {_camel(name): value for name, value in ask.extra.items()}
         body: dict[str, Any] = {
@@ -202,12 +198,10 @@ class GeminiModel(HostedModel):
             body["safetySettings"] = self._safety
         body |= {name: value for name, value in extra.items() if name in _TOP}
         settings = {**settings, **{name: value for name, value in extra.items() if name in _GENERATION}}
+        if ask.seed is not None:
+            settings["seed"] = ask.seed
         further = {**self._extra_body, **ask.extra.get("extra_body", {})}
-        seeds: Sequence[int | None] = (*ask.seeds[: ask.n], *[None] * (ask.n - len(ask.seeds)))
-        return [
-            {**body, "generationConfig": settings if seed is None else {**settings, "seed": seed}, **further}
-            for seed in seeds
-        ]
+        return {**body, "generationConfig": settings, **further}
 
     def _settings(self, ask: Generate) -> dict[str, Any]:
         settings: dict[str, Any] = {}

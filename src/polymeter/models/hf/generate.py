@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from polymeter.core.errors import ModelError, PolymeterError, boundary
+from polymeter.core.repeats import seed_of
 from polymeter.core.request import Error, Generate, Output, Request, Response, Usage
 from polymeter.models.hf.decoding import (
     FALLBACK_MAX_NEW_TOKENS,
@@ -48,8 +49,8 @@ def answer(loaded: Loaded, encoder: Encoder, requests: Sequence[Request]) -> lis
     if batch is not None:
         asks = [requests[place].parameters for place in places]
         rows = _rows(loaded, encoder, [prompts[place] for place in places], batch, decoding, asks)
-        for place, outputs in zip(places, rows, strict=True):
-            responses[place] = Response(tuple(outputs))
+        for place, output in zip(places, rows, strict=True):
+            responses[place] = Response((output,))
     return [response for response in responses if response is not None]
 
 
@@ -88,29 +89,19 @@ def _rows(
     batch: Batch,
     decoding: Decoding,
     asks: Sequence[Any],
-) -> list[list[Output]]:
-    """For each row its ``n`` outputs. Each further answer is another pass over the same tensors, so that the batch
-    stays as large as it was planned.
-    """
-    n_answers = asks[0].n
+) -> list[Output]:
+    """The output of each row."""
     stops = asks[0].stop
     if not decoding.is_sampled:
-        once = _pass(loaded, batch, decoding, stops, None)
-        return [[output] * n_answers for output in once]
-    seeds = [[_seed(ask, number) for number in range(n_answers)] for ask in asks]
+        return _pass(loaded, batch, decoding, stops, None)
+    seeds = [seed_of(ask) for ask in asks]
     if decoding.has_beams:
         # Beams that are sampled draw from one generator for the whole batch: each row has to be alone.
-        alone = [encoder.encode([prompt]) for prompt in prompts]
         return [
-            [_seeded_pass(loaded, one, decoding, stops, seed) for seed in own]
-            for one, own in zip(alone, seeds, strict=True)
+            _seeded_pass(loaded, encoder.encode([prompt]), decoding, stops, seed)
+            for prompt, seed in zip(prompts, seeds, strict=True)
         ]
-    passes = [_pass(loaded, batch, decoding, stops, [own[number] for own in seeds]) for number in range(n_answers)]
-    return [[outputs[row] for outputs in passes] for row in range(len(asks))]
-
-
-def _seed(ask: Any, number: int) -> int:
-    return int(ask.seeds[number]) if number < len(ask.seeds) else number
+    return _pass(loaded, batch, decoding, stops, seeds)
 
 
 def _seeded_pass(loaded: Loaded, batch: Batch, decoding: Decoding, stops: Sequence[str], seed: int) -> Output:

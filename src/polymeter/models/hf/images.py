@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 from polymeter.core.errors import ModelError, PolymeterError, boundary, did_you_mean
+from polymeter.core.repeats import seed_of
 from polymeter.core.request import Error, Generate, GenerateImage, Output, Request, Response, Usage
 from polymeter.models.hf.decoding import RowNoise, decoding_of, warper_names
 from polymeter.models.hf.encode import Batch, Encoder
@@ -132,9 +133,9 @@ def draw(loaded: Loaded, encoder: Encoder, requests: Sequence[Request]) -> list[
             responses[place] = Response.failed(error, "data")
     batch, places = _encoded(painter, loaded, encoder, prompts, drawing, wanted, responses)
     if batch is not None:
-        drawn = _draw(painter, loaded, batch, drawing, [_seeds(requests[place]) for place in places])
-        for place, outputs in zip(places, drawn, strict=True):
-            responses[place] = Response(tuple(outputs))
+        seeds = [seed_of(requests[place].parameters) for place in places]
+        for place, output in zip(places, _draw(painter, loaded, batch, drawing, seeds), strict=True):
+            responses[place] = Response((output,))
     return [response for response in responses if response is not None]
 
 
@@ -193,17 +194,7 @@ def _encoded(
     return _encoded(painter, loaded, encoder, fitting, drawing, wanted, responses)
 
 
-def _draw(
-    painter: Painter, loaded: Loaded, batch: Batch, drawing: Drawing, seeds: Sequence[Sequence[int]]
-) -> list[list[Output]]:
-    """For each row its ``n`` images. Each further image is another pass over the same tensors, so that the batch stays
-    as large as it was planned.
-    """
-    passes = [_pass(painter, loaded, batch, drawing, [own[number] for own in seeds]) for number in range(len(seeds[0]))]
-    return [[outputs[row] for outputs in passes] for row in range(len(seeds))]
-
-
-def _pass(painter: Painter, loaded: Loaded, batch: Batch, drawing: Drawing, seeds: Sequence[int]) -> list[Output]:
+def _draw(painter: Painter, loaded: Loaded, batch: Batch, drawing: Drawing, seeds: Sequence[int]) -> list[Output]:
     """One image for each row."""
     import torch
 
@@ -226,9 +217,3 @@ def _painter(config: Any) -> type[Painter]:
     module, _, name = PAINTERS[_name(config)].partition(":")
     found: type[Painter] = getattr(import_module(module), name)
     return found
-
-
-def _seeds(request: Request) -> list[int]:
-    ask = request.parameters
-    assert isinstance(ask, GenerateImage)
-    return [int(ask.seeds[number]) if number < len(ask.seeds) else number for number in range(ask.n)]

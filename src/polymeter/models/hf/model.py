@@ -219,7 +219,7 @@ def _alike(requests: Sequence[Request]) -> list[list[int]]:
     groups: list[tuple[Any, list[int]]] = []
     for place, request in enumerate(requests):
         ask = request.parameters
-        settings: Any = replace(ask, seeds=()) if isinstance(ask, (Generate, GenerateImage)) else ask.kind
+        settings: Any = replace(ask, seed=None, repeat=0) if isinstance(ask, (Generate, GenerateImage)) else ask.kind
         members = next((members for known, members in groups if known == settings), None)
         if members is None:
             groups.append((settings, members := []))

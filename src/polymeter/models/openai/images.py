@@ -1,8 +1,8 @@
 """Images from an OpenAI-compatible endpoint: made from a prompt, made of other images, or as part of a chat.
 
-Every image is a request of its own where the server takes seeds, because each has its own; where it does not, several
-are asked for at once until the server says that it makes one at a time. What a request has brought is kept until all of
-it is there, so that nothing is paid for twice: an image that cannot be fetched is fetched again and not made again.
+Every image is a request of its own where the server takes seeds, because each has its own; where it does not, repeats
+are asked for at once until the server says that it makes one at a time. Nothing is paid for twice: an image that cannot
+be fetched is fetched again and not made again.
 
 Protocol: https://platform.openai.com/docs/api-reference/images; images in chats: https://openrouter.ai/docs
 """
@@ -18,11 +18,11 @@ from urllib.parse import urljoin
 
 from polymeter.core.errors import DataError, ModelError
 from polymeter.core.parts import Image
-from polymeter.core.request import GenerateImage, Output, Request
+from polymeter.core.request import GenerateImage, Output, Request, Response
 from polymeter.core.secrets import hide_secrets
 from polymeter.core.sources import from_data_url, is_elsewhere
 from polymeter.data.fetch import is_offline_now
-from polymeter.models.endpoint.errors import EndpointError, gravest
+from polymeter.models.endpoint.errors import EndpointError, response_or_error
 from polymeter.models.endpoint.forms import File
 from polymeter.models.endpoint.media import MediaEncoder
 from polymeter.models.endpoint.pictures import picture_of
@@ -39,16 +39,19 @@ _UNSEEDED = "Drawn without that seed, which the endpoint is not sent."
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """An image as it was answered: its base64 text or its address, and what was said with it."""
+    """An image as it was answered: its base64 text or its address, what was said with it, and whether the request was
+    for several, which have no seeds.
+    """
 
     encoded: str = ""
     url: str = ""
     said: Output = field(default_factory=Output)
+    is_of_several: bool = False
 
 
 @dataclass(slots=True)
 class Drawing:
-    """A request for images, ready to be sent, and what earlier tries brought.
+    """A request for an image, ready to be sent, and what earlier tries brought.
 
     Attributes:
         settings: Its settings, number and seeds apart.
@@ -56,8 +59,7 @@ class Drawing:
         files: The images that it is made of. In a run they are here; outside of one those that lie elsewhere are
             known by their address until they are fetched.
         messages: The messages as a JSON list, where images are asked for in a chat.
-        drawn: Answers by number.
-        done: Decoded ones.
+        drawn: Answers by number of the repeat: what was drawn and could not be fetched is not drawn again.
     """
 
     settings: Mapping[str, Any]
@@ -65,7 +67,6 @@ class Drawing:
     files: list[File | str] = field(default_factory=list)
     messages: bytes = b""
     drawn: dict[int, Drawn] = field(default_factory=dict)
-    done: dict[int, Output] = field(default_factory=dict)
 
 
 class ImageMaker:
@@ -98,31 +99,41 @@ class ImageMaker:
             raise ModelError("There is no prompt: the messages hold no text.", where=self._where)
         return Drawing(settings, request.text, list(self._files(request)))
 
-    async def answer(self, ask: GenerateImage, drawing: Drawing) -> tuple[Output, ...]:
-        """All images of a request, one in each output.
+    async def answer(self, ask: GenerateImage, drawing: Drawing) -> Output:
+        """The image of a request.
 
         Raises:
-            ModelError: One of them cannot be had; the others are kept for the next try.
+            ModelError: It cannot be had.
         """
         await self._fetch_inputs(drawing)
-        if ask.n > 1 and not self._sends_seeds(ask) and self._client.quirks.takes_n and not drawing.drawn:
-            several = await self._at_once(ask.n, drawing)
-            drawing.drawn.update(enumerate(several[: ask.n]))
-        wanted = [number for number in range(ask.n) if number not in drawing.done]
-        ended = await asyncio.gather(*(self._one(n, ask, drawing) for n in wanted), return_exceptions=True)
-        failures = [failure for failure in ended if failure is not None]
-        if failures:
-            raise gravest(failures)
-        return tuple(drawing.done[number] for number in range(ask.n))
+        return await self._one(ask, drawing)
+
+    async def answer_repeats(self, asks: Sequence[GenerateImage], drawing: Drawing) -> list[Response]:
+        """The images of several requests that are equal but for seed and number, drawn with one request where the
+        server does that.
+
+        Raises:
+            ModelError: None of them can be had.
+        """
+        await self._fetch_inputs(drawing)
+        owed = [ask.repeat for ask in asks if ask.repeat not in drawing.drawn]
+        if len(owed) > 1 and self._client.quirks.takes_n:
+            several = await self._at_once(len(owed), drawing)
+            drawing.drawn.update(
+                (number, replace(one, is_of_several=True)) for number, one in zip(owed, several, strict=False)
+            )
+        return await asyncio.gather(*(response_or_error(self._response(ask, drawing)) for ask in asks))
 
     @property
     def _where(self) -> str:
         return self._client.address.where
 
-    def _sends_seeds(self, ask: GenerateImage) -> bool:
+    @property
+    def sends_seeds(self) -> bool:
+        """Whether the server is sent seeds, as far as it is known to take them."""
         settings = self._settings
         is_unknown = settings.is_hosted and not settings.draws_in_chat
-        return bool(ask.seeds) and "seed" not in settings.omit and not is_unknown and self._client.quirks.takes_seeds
+        return "seed" not in settings.omit and not is_unknown and self._client.quirks.takes_seeds
 
     def _files(self, request: Request) -> Iterator[File | str]:
         images = list(request.images())
@@ -161,19 +172,23 @@ class ImageMaker:
         self._client.quirks.takes_n = len(drawn) >= n
         return drawn
 
-    async def _one(self, number: int, ask: GenerateImage, drawing: Drawing) -> None:
+    async def _response(self, ask: GenerateImage, drawing: Drawing) -> Response:
+        return Response((await self._one(ask, drawing),))
+
+    async def _one(self, ask: GenerateImage, drawing: Drawing) -> Output:
         """One image with its own seed, asked for unless it was, and decoded."""
-        if number not in drawing.drawn:
+        if ask.repeat not in drawing.drawn:
             settings = dict(drawing.settings)
-            if number < len(ask.seeds) and self._sends_seeds(ask):
-                settings["seed"] = ask.seeds[number]
-            drawing.drawn[number] = (await self._ask(settings, drawing))[0]
-        drawn = drawing.drawn[number]
+            if ask.seed is not None and self.sends_seeds:
+                settings["seed"] = ask.seed
+            drawing.drawn[ask.repeat] = (await self._ask(settings, drawing))[0]
+        drawn = drawing.drawn[ask.repeat]
         picture = await picture_of(drawn.encoded or await self._bytes_at(drawn.url), where=self._where)
         # Asked for last: the server may have objected to the seed meanwhile.
-        unseeded = _UNSEEDED if number < len(ask.seeds) and not self._sends_seeds(ask) else None
+        is_seeded = self.sends_seeds and not drawn.is_of_several
+        unseeded = _UNSEEDED if ask.seed is not None and not is_seeded else None
         note = " ".join(filter(None, (unseeded, drawn.said.note))) or None
-        drawing.done[number] = replace(drawn.said, images=(picture,), note=note)
+        return replace(drawn.said, images=(picture,), note=note)
 
     async def _bytes_at(self, url: str) -> bytes:
         if url.startswith("data:"):

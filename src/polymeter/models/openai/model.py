@@ -27,7 +27,7 @@ from polymeter.core.request import (
     RequestKind,
     Response,
 )
-from polymeter.models.endpoint.errors import EndpointError, gravest
+from polymeter.models.endpoint.errors import EndpointError, response_or_error
 from polymeter.models.endpoint.media import MediaEncoder
 from polymeter.models.openai.address import find_address
 from polymeter.models.openai.answers import read_outputs
@@ -44,7 +44,7 @@ _LENGTH_KEYS = ("max_tokens", "max_completion_tokens")
 _FIRST_ONLY = "only the first token of each choice is looked at"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Prepared:
     """A request, ready to be sent.
 
@@ -52,15 +52,13 @@ class Prepared:
         content: Its messages as a JSON list, or its prompt as a JSON text.
         settings: Its settings, seeds apart.
         context: What its continuations are about.
-        drawing: What images are asked for.
-        done: Answers that earlier tries brought, by number: of several, only those that failed are asked again.
+        drawing: What image is asked for.
     """
 
     content: bytes = b""
     settings: Mapping[str, Any] = field(default_factory=dict)
     context: Context | None = None
     drawing: Drawing | None = None
-    done: dict[int, Output] = field(default_factory=dict)
 
 
 class OpenAIModel(AsyncModel):
@@ -91,6 +89,9 @@ class OpenAIModel(AsyncModel):
         max_tokens_key: ``max_tokens`` or ``max_completion_tokens``; default: as the endpoint wants it.
         logprobs: How log-likelihood is asked for: ``prompt_logprobs``, ``echo``, ``first_token``, ``none``; ``auto``:
             the first of these that works.
+        join_repeats: Repeats of one prompt are asked for in one request with ``n``, so that the prompt is paid once.
+            They have no seeds of their own then, and those that a killed run has are not had again. Default: a request
+            and a seed for each answer; a provider's prefix cache takes most of the cost of the repeated prompt.
 
     Raises:
         PlanError: An argument is none of its choices, an address is none, or a key that is surely needed is missing.
@@ -118,6 +119,7 @@ class OpenAIModel(AsyncModel):
         max_tokens_key: str = "auto",
         logprobs: str = "auto",
         images_via: str = "images",
+        join_repeats: bool = False,
     ) -> None:
         _one_of("api", api, ("auto", *get_args(Api)))
         _one_of("images_via", images_via, ("images", "chat"))
@@ -150,6 +152,7 @@ class OpenAIModel(AsyncModel):
         )
         self._media_settings = {"max_side_px": max_image_side, "num_frames": num_frames, "fps": fps}
         self._logprobs = logprobs
+        self._join_repeats = bool(join_repeats)
         self.traits = _traits(self._settings, logprobs)
         length_key = _LENGTH_KEYS[address.is_hosted] if max_tokens_key == "auto" else max_tokens_key
         self._client = Client(address, self._settings, Quirks(length_key))
@@ -175,7 +178,13 @@ class OpenAIModel(AsyncModel):
             "logprobs": self._logprobs,
             **self._media_settings,
             **({"images_via": "chat"} if settings.draws_in_chat else {}),
+            **({"join_repeats": True} if self._join_repeats else {}),
         }
+
+    @property
+    def joins_repeats(self) -> bool:
+        """Where its user wants it, and where images have no seeds of their own that could be lost."""
+        return self._join_repeats or (self._settings.api == "images" and not self._maker.sends_seeds)
 
     def ignores(self, ask: Parameters) -> Mapping[str, str]:
         """Settings that endpoints have no name for, that ``omit`` leaves out, or that the model refused ahead of the
@@ -224,9 +233,25 @@ class OpenAIModel(AsyncModel):
         if isinstance(ask, Loglikelihood) and prepared.context is not None:
             return Response((await self._likelihood.answer(prepared.context, ask),))
         if isinstance(ask, GenerateImage) and prepared.drawing is not None:
-            return Response(await self._maker.answer(ask, prepared.drawing))
+            return Response((await self._maker.answer(ask, prepared.drawing),))
         assert isinstance(ask, Generate)
-        return Response(await self._generate(ask, prepared))
+        return Response((await self._generate(ask, prepared),))
+
+    async def respond_repeats(self, requests: Sequence[Request], prepared: Any) -> list[Response]:
+        """Answer repeats with one request, and with one each what a server without ``n`` leaves unanswered.
+
+        Raises:
+            ModelError: None of them has an answer.
+        """
+        if not isinstance(prepared, Prepared):
+            prepared = await asyncio.to_thread(self.prepare, requests[0])
+        if prepared.drawing is not None:
+            asks = [request.parameters for request in requests if isinstance(request.parameters, GenerateImage)]
+            return await self._maker.answer_repeats(asks, prepared.drawing)
+        outputs = await self._at_once(len(requests), prepared) if self._client.quirks.takes_n else []
+        responses = [Response((output,)) for output in outputs[: len(requests)]]
+        alone = (response_or_error(self.respond_prepared(request, prepared)) for request in requests[len(responses) :])
+        return [*responses, *await asyncio.gather(*alone)]
 
     async def preflight(self) -> None:
         """Ask for one token; a model that only makes images is asked for nothing and looked up in the endpoint's list.
@@ -252,19 +277,11 @@ class OpenAIModel(AsyncModel):
         before = messages[:-1] if has_begun else messages
         return Context(self._writer.messages(before), messages[-1].text if has_begun else "", text)
 
-    async def _generate(self, ask: Generate, prepared: Prepared) -> tuple[Output, ...]:
-        if ask.n > 1 and not ask.seeds and self._client.quirks.takes_n and not prepared.done:
-            outputs = await self._at_once(ask.n, prepared)
-            prepared.done.update(enumerate(outputs[: ask.n]))
-        missing = [number for number in range(ask.n) if number not in prepared.done]
-        if len(missing) == 1:
-            await self._ask_for(missing[0], ask, prepared)
-            missing = []
-        asking = (self._ask_for(number, ask, prepared) for number in missing)
-        failures = [failure for failure in await asyncio.gather(*asking, return_exceptions=True) if failure is not None]
-        if failures:  # one that cannot pass comes before one that can, and the longest wait wins
-            raise gravest(failures)
-        return tuple(prepared.done[number] for number in range(ask.n))
+    async def _generate(self, ask: Generate, prepared: Prepared) -> Output:
+        settings = dict(prepared.settings)
+        if ask.seed is not None and "seed" not in self._settings.omit:
+            settings["seed"] = ask.seed
+        return (await self._ask(settings, prepared))[0]
 
     async def _at_once(self, n: int, prepared: Prepared) -> list[Output]:
         """Several answers to one request; fewer, or none, from servers that do not know ``n``."""
@@ -276,13 +293,6 @@ class OpenAIModel(AsyncModel):
             outputs = []
         self._client.quirks.takes_n = len(outputs) >= n
         return outputs
-
-    async def _ask_for(self, number: int, ask: Generate, prepared: Prepared) -> None:
-        """One answer, with its own seed."""
-        settings = dict(prepared.settings)
-        if number < len(ask.seeds) and "seed" not in self._settings.omit:
-            settings["seed"] = ask.seeds[number]
-        prepared.done[number] = (await self._ask(settings, prepared))[0]
 
     async def _ask(self, settings: Mapping[str, Any], prepared: Prepared) -> list[Output]:
         send = self._client.completion if self._settings.api == "completions" else self._client.chat

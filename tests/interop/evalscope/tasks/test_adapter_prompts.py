@@ -8,15 +8,14 @@ from polymeter.core.request import ChoiceLogprob, Generate, Origin, Output, Resp
 from polymeter.interop.evalscope.tasks.prompts import RequestForm, answers_to, by_context, prompt_problem, requests_for
 
 
-def requests(prompt, system="", seeds=()):
+def requests(prompt, system=""):
     """What is asked for a prompt in generation mode."""
-    return requests_for(prompt, RequestForm("generation", Generate(), system), Origin("", ""), seeds)
+    return requests_for(prompt, RequestForm("generation", Generate(), 1, system), Origin("", ""))
 
 
 def test_a_prompt_of_pairs_is_text_where_text_is_asked_for() -> None:
-    (request,) = requests({"data": [("a", "b"), ("c", "d")]}, seeds=(1,))
+    (request,) = requests({"data": [("a", "b"), ("c", "d")]})
     assert request.text == "ab\ncd"
-    assert request.parameters.seeds == (1,)
 
 
 def test_the_benchmarks_system_prompt_wins_over_the_runs() -> None:

@@ -51,12 +51,12 @@ def test_unknown_modes_are_refused() -> None:
 
 
 def test_settings_under_any_of_their_names() -> None:
-    made = text_settings({"max_tokens": 9, "n": 2, "stop": "X", "top_k": 5, "seed": 1}, "service")
-    assert (made.max_new_tokens, made.n, made.stop, made.temperature) == (9, 2, ("X",), None)
+    made, n = text_settings({"max_tokens": 9, "n": 2, "stop": "X", "top_k": 5, "seed": 1}, "service")
+    assert (made.max_new_tokens, n, made.stop, made.temperature) == (9, 2, ("X",), None)
     assert made.extra == {"top_k": 5, "do_sample": True}
-    assert text_settings({"max_tokens": 9, "max_new_tokens": 8}, "service").max_new_tokens == 8
-    assert text_settings({}, "custom").max_new_tokens is None
-    assert image_settings({"width": 512, "num_images_per_prompt": 2}).size == (512, 512)
+    assert text_settings({"max_tokens": 9, "max_new_tokens": 8}, "service")[0].max_new_tokens == 8
+    assert text_settings({}, "custom")[0].max_new_tokens is None
+    assert image_settings({"width": 512, "num_images_per_prompt": 2})[0].size == (512, 512)
     with pytest.raises(PlanError, match="'temperature' must be a number, not 'hot'"):
         text_settings({"temperature": "hot"}, "service")
 

@@ -17,8 +17,7 @@ from PIL import Image as Pictures
 from polymeter.core.errors import ModelError, PlanError
 from polymeter.core.parts import Audio, Image, Text, Video
 from polymeter.core.request import Generate, Loglikelihood, Message, Origin, Request, Response
-from polymeter.core.rows import RowHandle
-from polymeter.core.task import RowFunctions
+from polymeter.core.rows import RowFunctions, RowHandle
 from polymeter.interop.lmms_eval.models import LmmsModel
 from polymeter.interop.lmms_eval.models.base import GenerationResult, TokenCounts, lmms
 from polymeter.interop.lmms_eval.models.rows import Row, as_visual, doc_to_messages, doc_to_visual
@@ -108,15 +107,16 @@ def echo_output(text: str) -> Any:
 def test_repeats_of_a_sample_share_a_call_and_a_row() -> None:
     echo = Echo()
     messages = (Message("user", (picture("red"), Text("q"))),)
-    same = [Request(messages, Generate(seeds=(seed,)), Origin("t", "0", "test")) for seed in range(3)]
+    same = [Request(messages, Generate(seed=seed), Origin("t", "0", "test")) for seed in range(3)]
     assert len(ask(echo, *same)) == 3
     assert [len(call) for call in echo.calls] == [3]
 
 
 def test_several_answers_are_asked_for_one_by_one() -> None:
     count = iter(range(9))
-    found = ask(Echo(lambda instance: f"a{next(count)}"), request("q", ask=Generate(n=3)))
-    assert [output.text for output in found[0].outputs] == ["a0", "a1", "a2"]
+    repeats = [request("q", ask=Generate(repeat=number)) for number in range(3)]
+    found = ask(Echo(lambda instance: f"a{next(count)}"), *repeats)
+    assert [response.text for response in found] == ["a0", "a1", "a2"]
 
 
 def test_two_prompts_about_one_row_never_see_each_others_pictures() -> None:
@@ -469,7 +469,7 @@ def test_numbers_that_can_only_be_losses_are_told_once(caplog: pytest.LogCapture
     ask(wrapper, weigh, returns_loss=True)
     assert caplog.text == ""
     ask(wrapper, weigh, request("q", picture("red"), ask=Loglikelihood(("a", "b"))))
-    assert caplog.text.count("Echo.loglikelihood gives 2.5, and no log-probability is above 0") == 1
+    assert caplog.text.count("Echo.loglikelihood gives 2.5, but a log-probability is never above 0") == 1
     assert "--model-args returns_loss=true" in caplog.text
 
 

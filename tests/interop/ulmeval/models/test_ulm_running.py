@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,8 +17,7 @@ from PIL import Image as Pictures
 
 from polymeter.core.parts import Image, Text
 from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Message, Origin, Request, Response
-from polymeter.core.rows import RowHandle
-from polymeter.core.task import RowFunctions
+from polymeter.core.rows import RowFunctions, RowHandle
 from polymeter.interop.ulmeval.models import UlmModel
 from polymeter.interop.ulmeval.models.base import BaseAPI, BaseModel
 
@@ -61,8 +61,11 @@ def request(text: str = "a cat", *parts: Any, ask: Any = None, **origin: Any) ->
     return Request((Message("user", (*parts, Text(text))),), ask or GenerateImage(), place)
 
 
-def drawing(n: int = 1, first: int = 0) -> GenerateImage:
-    return GenerateImage(n, seeds=tuple(range(first, first + n)))
+def repeats(n: int, first: int = 0, text: str = "a cat", ask: Any = None) -> list[Request]:
+    """The repeats of one prompt, with seeds from ``first`` on."""
+    one = request(text, ask=ask)
+    parameters = [replace(one.parameters, seed=first + number, repeat=number) for number in range(n)]
+    return [replace(one, parameters=each) for each in parameters]
 
 
 def answered(wrapper: Any, *requests: Request) -> list[Response]:
@@ -71,13 +74,13 @@ def answered(wrapper: Any, *requests: Request) -> list[Response]:
     return model.respond(list(requests))
 
 
-def pixels(response: Response) -> list[Any]:
-    assert response.error is None, response.error
-    return [output.images[0].getpixel((0, 0)) for output in response.outputs]
+def pixels(*responses: Response) -> list[Any]:
+    assert [response.error for response in responses] == [None] * len(responses)
+    return [response.outputs[0].images[0].getpixel((0, 0)) for response in responses]
 
 
-def problem(wrapper: Any, ask: Any = None) -> str:
-    (response,) = answered(wrapper, request(ask=ask))
+def problem(wrapper: Any, ask: Any = None, n: int = 1) -> str:
+    response, *_ = answered(wrapper, *repeats(n) if n > 1 else (request(ask=ask),))
     assert response.error is not None
     return response.error.message
 
@@ -114,10 +117,9 @@ def test_images_written_for_a_wrapper_go_when_it_does() -> None:
 
 def test_what_a_wrapper_does_to_its_message_harms_nobody() -> None:
     teller = Teller(lambda message: message.clear() or RED)
-    asked = request(ask=drawing(2))
-    (response,) = answered(teller, asked)
-    assert len(response.outputs) == 2
-    assert asked.text == "a cat"
+    asked = repeats(2)
+    assert len(pixels(*answered(teller, *asked))) == 2
+    assert asked[0].text == "a cat"
 
 
 def test_settings_reach_the_hooks_that_name_them() -> None:
@@ -142,17 +144,17 @@ def test_settings_reach_the_hooks_that_name_them() -> None:
 
 @pytest.mark.parametrize("kind", [Painter, BatchPainter])
 def test_neither_order_nor_company_changes_a_picture(kind: Any) -> None:
-    requests = [request(ask=drawing(2, first)) for first in (3, 50, 900)]
-    together = [pixels(one) for one in answered(kind(), *requests)]
-    backwards = [pixels(one) for one in answered(kind(), *reversed(requests))]
-    alone = [pixels(answered(kind(), one)[0]) for one in requests]
-    assert together == backwards[::-1] == alone
-    assert len({str(one) for one in together}) == 3
+    pairs = [repeats(2, first) for first in (3, 50, 900)]
+    together = pixels(*answered(kind(), *[one for pair in pairs for one in pair]))
+    backwards = pixels(*answered(kind(), *[one for pair in reversed(pairs) for one in pair]))
+    alone = [color for pair in pairs for color in pixels(*answered(kind(), *pair))]
+    assert together == [*backwards[4:], *backwards[2:4], *backwards[:2]] == alone
+    assert len({str(one) for one in together}) == 6
 
 
 def test_each_generation_has_its_own_seed() -> None:
-    both = pixels(answered(Painter(), request(ask=drawing(2, 5)))[0])
-    second = pixels(answered(Painter(), request(ask=drawing(1, 6)))[0])
+    both = pixels(*answered(Painter(), *repeats(2, 5)))
+    second = pixels(*answered(Painter(), *repeats(1, 6)))
     assert both[1] == second[0]
     assert both[0] != both[1]
 
@@ -163,7 +165,7 @@ def test_the_process_keeps_its_generators() -> None:
     expected = random.random(), np.random.rand()  # noqa: NPY002
     random.seed(11)
     np.random.seed(11)  # noqa: NPY002
-    answered(Painter(), request(ask=drawing(3)))
+    answered(Painter(), *repeats(3))
     assert (random.random(), np.random.rand()) == expected  # noqa: NPY002
 
 
@@ -177,7 +179,7 @@ def test_torch_is_seeded_and_kept() -> None:
     torch.manual_seed(3)
     expected = torch.rand(4).tolist()
     torch.manual_seed(3)
-    first, again, other = (pixels(answered(Torch(), request(ask=drawing(4, seed)))[0]) for seed in (1, 1, 77))
+    first, again, other = (pixels(*answered(Torch(), *repeats(4, seed))) for seed in (1, 1, 77))
     assert first == again != other
     assert torch.rand(4).tolist() == expected
 
@@ -216,7 +218,7 @@ def test_a_picture_in_a_file_is_read_before_the_next_is_drawn(tmp_path: Path) ->
         Pictures.new("RGB", (1, 1), next(colours)).save(tmp_path / "out.png")
         return str(tmp_path / "out.png")
 
-    assert pixels(answered(Teller(draw), request(ask=drawing(2)))[0]) == [(255, 0, 0), (0, 0, 255)]
+    assert pixels(*answered(Teller(draw), *repeats(2))) == [(255, 0, 0), (0, 0, 255)]
 
 
 @pytest.mark.parametrize("made", [Pictures.new("RGB", (1, 1)), np.zeros((1, 1, 3), np.uint8)])
@@ -231,8 +233,8 @@ def test_a_picture_that_is_drawn_over_again_and_again_is_kept_as_it_was(made: An
             made.putpixel((0, 0), (shade,) * 3)
         return made
 
-    responses = answered(Teller(draw), *[request(ask=drawing(2))] * 2)
-    assert [color[0] for one in responses for color in pixels(one)] == [10, 20, 30, 40]
+    responses = answered(Teller(draw), *repeats(2) * 2)
+    assert [color[0] for color in pixels(*responses)] == [10, 20, 30, 40]
 
 
 @pytest.mark.parametrize(
@@ -260,13 +262,12 @@ def test_a_batch_of_another_size_says_both_numbers() -> None:
         def batch_generate_inner(self, message: Any, dataset: Any, num_generations: int) -> Any:
             return [RED] * 3
 
-    said = problem(Wrong(), drawing(4))
+    said = problem(Wrong(), n=4)
     assert "batch_generate_inner gave 3 images where 4 were asked for" in said
 
 
 def test_texts_answer_text_and_nothing_else() -> None:
-    (response,) = answered(Teller("B"), request(ask=Generate(n=2)))
-    assert [output.text for output in response.outputs] == ["B", "B"]
+    assert [response.text for response in answered(Teller("B"), *repeats(2, ask=Generate()))] == ["B", "B"]
     assert "gave an Image where a text was asked for" in problem(Teller(RED), Generate())
     assert "gives images and text, not loglikelihood" in problem(Teller(), Loglikelihood(("a",)))
 
@@ -319,7 +320,7 @@ def test_a_class_of_its_own_without_bases_works() -> None:
             return RED
 
     for kind in (Duck, Whole, Plain):
-        assert len(pixels(answered(kind(), request(ask=drawing(3)))[0])) == 3
+        assert len(pixels(*answered(kind(), *repeats(3)))) == 3
 
 
 def test_a_subclass_that_replaces_generate_is_called_by_it() -> None:
@@ -327,7 +328,7 @@ def test_a_subclass_that_replaces_generate_is_called_by_it() -> None:
         def generate(self, message: Any, dataset: Any = None, num_generations: int = 1) -> Any:
             return [Pictures.new("RGB", (1, 1), "blue")] * num_generations
 
-    assert pixels(answered(Own(), request(ask=drawing(2)))[0]) == [(0, 0, 255)] * 2
+    assert pixels(*answered(Own(), *repeats(2))) == [(0, 0, 255)] * 2
 
 
 def test_a_generate_that_calls_ours_keeps_the_samples_seed() -> None:
@@ -335,8 +336,8 @@ def test_a_generate_that_calls_ours_keeps_the_samples_seed() -> None:
         def generate(self, message: Any, dataset: Any = None, num_generations: int = 1) -> Any:
             return super().generate(message, dataset, num_generations)
 
-    first, other = answered(Own(), request(ask=drawing(1, 1)), request(ask=drawing(1, 2)))
-    assert pixels(first) == pixels(answered(Painter(), request(ask=drawing(1, 1)))[0])
+    first, other = answered(Own(), *repeats(1, 1), *repeats(1, 2))
+    assert pixels(first) == pixels(*answered(Painter(), *repeats(1, 1)))
     assert pixels(first) != pixels(other)
 
 
@@ -382,8 +383,7 @@ def test_an_endpoints_wrapper_needs_no_base_class() -> None:
         def generate_inner(self, inputs: Any, **kwargs: Any) -> Any:
             return 0, f"{kwargs['dataset']}", None
 
-    (response,) = answered(Remote(), request(ask=Generate(n=2)))
-    assert [output.text for output in response.outputs] == ["t", "t"]
+    assert [response.text for response in answered(Remote(), *repeats(2, ask=Generate()))] == ["t", "t"]
 
 
 def test_a_wrapper_of_an_endpoint_may_have_generate_alone() -> None:
@@ -393,8 +393,8 @@ def test_a_wrapper_of_an_endpoint_may_have_generate_alone() -> None:
         def generate(self, message: Any, **kwargs: Any) -> Any:
             return message[0]["value"]
 
-    (response,) = answered(Remote(), request("hi", ask=Generate(n=2)))
-    assert [output.text for output in response.outputs] == ["hi", "hi"]
+    responses = answered(Remote(), *repeats(2, text="hi", ask=Generate()))
+    assert [response.text for response in responses] == ["hi", "hi"]
 
 
 def test_an_exception_of_an_endpoints_client_keeps_its_place() -> None:

@@ -89,6 +89,7 @@ FORMAT = Format(
     _flatten,
     _check,
     _compile,
+    endings=(".py",),
     labels={"en": "data adapter", "zh": "数据适配器"},
     page_keys=_PAGE_KEYS,
 )

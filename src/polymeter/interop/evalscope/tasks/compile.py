@@ -13,10 +13,12 @@ from polymeter.core.errors import did_you_mean
 from polymeter.core.format import OpenContext
 from polymeter.core.identity import canonical, fingerprint, seed_for
 from polymeter.core.model import ModelTraits
+from polymeter.core.needs import Needs
 from polymeter.core.parts import Modality
-from polymeter.core.request import Generate, GenerateImage, Origin
-from polymeter.core.samples import SampleView
-from polymeter.core.task import Needs, RolloutSteps, RowFunctions, Sample, Task, TaskSpec
+from polymeter.core.repeats import repeats_of
+from polymeter.core.request import Loglikelihood, Origin
+from polymeter.core.rows import RowFunctions
+from polymeter.core.task import RolloutSteps, Sample, SampleView, Task, TaskSpec
 from polymeter.interop.evalscope.tasks.datasets import fingerprint_of
 from polymeter.interop.evalscope.tasks.guest import OpenBenchmark, PromptedRecord, open_benchmark
 from polymeter.interop.evalscope.tasks.prompts import RequestForm, requests_for
@@ -46,7 +48,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     options = read_run_options(context.options)
     benchmark = open_benchmark(spec, traits, options, context)
     adapter, mode, records = benchmark.adapter, benchmark.mode, benchmark.records
-    form = RequestForm(mode.output_type, parameters_for(mode, context.generation), context.system_prompt)
+    form = RequestForm(mode.output_type, *parameters_for(mode, context.generation), context.system_prompt)
     samples = RecordSamples(spec.name, records)
     judging = JudgeUse()
     review: ReviewAnswer = keep_answer
@@ -98,7 +100,6 @@ class RecordSamples(SampleView):
 def _rollout(benchmark: OpenBenchmark, form: RequestForm, run_seed: int, sample: Sample) -> RolloutSteps:
     """Ask about one record, in one step."""
     prompt = benchmark.records[sample.index].prompt
-    parameters = form.parameters
     origin = Origin(
         benchmark.name,
         sample.id,
@@ -107,12 +108,13 @@ def _rollout(benchmark: OpenBenchmark, form: RequestForm, run_seed: int, sample:
         metadata={"task": benchmark.name, "doc_id": sample.index, "subset": sample.subset[0]},
         prompt=prompt,
     )
-    if isinstance(parameters, (Generate, GenerateImage)):
-        seeds = [seed_for(run_seed, benchmark.name, sample.id, number) for number in range(parameters.n)]
-        (request,) = requests_for(prompt, form, origin, seeds)
-        yield request
-    else:
-        yield requests_for(prompt, form, origin, ())
+    requests = requests_for(prompt, form, origin)
+    if isinstance(form.parameters, Loglikelihood):
+        yield requests
+        return
+    seeds = [seed_for(run_seed, benchmark.name, sample.id, number) for number in range(form.n)]
+    repeats = repeats_of(requests[0], seeds)
+    yield repeats if len(repeats) > 1 else repeats[0]
 
 
 def _roles(options: AdapterRunOptions, judging: JudgeUse) -> frozenset[str]:
@@ -126,7 +128,7 @@ def _modalities(form: RequestForm, records: Sequence[PromptedRecord]) -> frozens
     modalities: set[Modality] = {"text"}
     for item in records[:_MOST_PROMPTS_LOOKED_AT]:
         if item.prompt.get("messages"):
-            for request in requests_for(item.prompt, form, Origin("", ""), ()):
+            for request in requests_for(item.prompt, form, Origin("", "")):
                 modalities.update(part.modality for message in request.messages for part in message.parts)
     return frozenset(modalities)
 

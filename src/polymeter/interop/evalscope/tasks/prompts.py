@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import DataError, ScoreError
 from polymeter.core.parts import Audio, Image, Part, Text, Video
 from polymeter.core.request import (
-    Generate,
-    GenerateImage,
     Loglikelihood,
     Message,
     Origin,
@@ -61,16 +59,19 @@ class RequestForm:
     Attributes:
         output_type: The mode: a value of ``OutputType``.
         parameters: Their parameters, without seeds and continuations.
+        n: How many times each prompt is asked for a text or an image.
         system_prompt: The run's own; put before a prompt that has none.
     """
 
     output_type: str
     parameters: Parameters
+    n: int = 1
     system_prompt: str = ""
 
 
-def requests_for(prompt: Prompt, form: RequestForm, origin: Origin, seeds: Sequence[int]) -> tuple[Request, ...]:
-    """What the model is asked for a prompt: one request, or one for each context of its continuations.
+def requests_for(prompt: Prompt, form: RequestForm, origin: Origin) -> tuple[Request, ...]:
+    """What the model is asked for a prompt, once and without a seed: one request, or one for each context of its
+    continuations.
 
     Raises:
         DataError: if the prompt is not of the form that its mode needs.
@@ -83,8 +84,7 @@ def requests_for(prompt: Prompt, form: RequestForm, origin: Origin, seeds: Seque
     messages = _messages(prompt, form.system_prompt)
     if form.output_type == OutputType.MULTIPLE_CHOICE:
         return (Request(messages, Loglikelihood(tuple(choices_of(prompt))), origin),)
-    assert isinstance(form.parameters, (Generate, GenerateImage))
-    return (Request(messages, replace(form.parameters, seeds=tuple(seeds)), origin),)
+    return (Request(messages, form.parameters, origin),)
 
 
 def answers_to(prompt: Prompt, output_type: str, responses: Sequence[Response], image_folder: Path) -> list[Any]:

@@ -137,8 +137,8 @@ def choose_mode(
     return Mode(output_type, kind, eval_type or default, note)
 
 
-def parameters_for(mode: Mode, generation: Mapping[str, Any]) -> Parameters:
-    """What every request asks for, without seeds and continuations.
+def parameters_for(mode: Mode, generation: Mapping[str, Any]) -> tuple[Parameters, int]:
+    """What every request asks for, without seeds and continuations, and how many times each prompt is asked.
 
     Args:
         mode: How the benchmark is asked.
@@ -148,14 +148,15 @@ def parameters_for(mode: Mode, generation: Mapping[str, Any]) -> Parameters:
         PlanError: if a setting is not of its type.
     """
     if mode.request_kind == "loglikelihood":
-        return Loglikelihood(())
+        return Loglikelihood(()), 1
     if mode.request_kind == "generate_image":
         return image_settings(generation)
     return text_settings(generation, mode.eval_type)
 
 
-def text_settings(generation: Mapping[str, Any], eval_type: str) -> Generate:
-    """Parameters for text; where the run sets nothing at all, EvalScope's defaults for that kind of model.
+def text_settings(generation: Mapping[str, Any], eval_type: str) -> tuple[Generate, int]:
+    """Parameters for text, and how many texts; if the run sets nothing at all, EvalScope's defaults for that kind of
+    model.
 
     Raises:
         PlanError: if a setting is not of its type.
@@ -163,8 +164,8 @@ def text_settings(generation: Mapping[str, Any], eval_type: str) -> Generate:
     return text_parameters(generation or _TEXT_DEFAULTS[eval_type])
 
 
-def image_settings(generation: Mapping[str, Any]) -> GenerateImage:
-    """Parameters for images; where the run sets nothing at all, EvalScope's defaults.
+def image_settings(generation: Mapping[str, Any]) -> tuple[GenerateImage, int]:
+    """Parameters for images, and how many; where the run sets nothing at all, EvalScope's defaults.
 
     Raises:
         PlanError: if a setting is not of its type.

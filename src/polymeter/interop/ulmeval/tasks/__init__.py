@@ -80,6 +80,7 @@ FORMAT = Format(
     _flatten,
     _check,
     _compile,
+    endings=(".py",),
     stored_name="tsv",
     page_keys=PAGE_KEYS,
 )

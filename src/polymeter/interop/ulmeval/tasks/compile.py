@@ -42,14 +42,14 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     set_up(spec.name, instance, options)
     scoring = Scoring(by_sample=False, by_file=False) if options.predict_only else scoring_of(type(instance))
     dataset = dataset_of(spec, instance, scoring)
-    parameters = parameters_for(
+    parameters, n = parameters_for(
         kind_of(spec, instance),
         context.generation,
         n_images=image_count(spec.name, instance),
         n=options.num_generations,
         is_endpoint=traits.is_endpoint,
     )
-    prompting = Prompting(dataset, parameters, context.system_prompt, traits.has_own_prompts)
+    prompting = Prompting(dataset, parameters, n, context.system_prompt, traits.has_own_prompts)
     file = PredictionFile(dataset.table, parameters, options.model_id, options.failed_as_text)
 
     def reduce(rows: Iterable[ScoredRow], reduce_context: ReduceContext) -> list[Result]:

@@ -1,0 +1,81 @@
+"""Answers that an earlier part of a run has: found in the journal by what is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from polymeter.core.errors import DataError
+from polymeter.core.identity import joint_fingerprint
+from polymeter.core.repeats import joined
+from polymeter.core.request import Response
+from polymeter.engine.rollouts import MODEL_ROLE, PendingRequest
+from polymeter.store.journal import AnswerKey
+from polymeter.store.media import MediaStore
+from polymeter.store.wire import read_response
+
+
+class Recall:
+    """Answers requests from what their sample knows.
+
+    Args:
+        models: Fingerprint of the model in each role.
+        media: Loads stored images.
+        note: Told of answers that have to be asked for again.
+    """
+
+    def __init__(self, models: Mapping[str, str], media: MediaStore, note: Callable[[str], None]) -> None:
+        self._models = models
+        self._media = media
+        self._note = note
+
+    def __call__(self, asked: Sequence[PendingRequest]) -> None:
+        """Set the responses of those requests that have an answer; what a sample asks together is here together."""
+        for one in asked:
+            one.response = self._stored(one, one.fingerprint, one.occurrence) if one.running.known else None
+        owed = [one for one in asked if one.response is None and one.running.known]
+        for group in joined(owed, lambda one: one.request):
+            self._recall_jointly(group)
+
+    def is_of_model(self, key: AnswerKey) -> bool:
+        """Whether an answer is of the model that is measured, as it is now."""
+        return key.role == MODEL_ROLE and self._models[MODEL_ROLE] == key.model
+
+    def _recall_jointly(self, repeats: Sequence[PendingRequest]) -> None:
+        """Answer repeats from rows that hold the answers of several. Journals hold such rows where several answers were
+        once asked for as one request, of all repeats or of equally many at a time.
+        """
+        for size in range(len(repeats), 1, -1):
+            if len(repeats) % size:
+                continue
+            parts = [repeats[start : start + size] for start in range(0, len(repeats), size)]
+            for part in parts:
+                self._take_apart(part)
+            if any(one.response is not None for one in repeats):
+                return
+
+    def _take_apart(self, repeats: Sequence[PendingRequest]) -> None:
+        first = repeats[0]
+        mark = joint_fingerprint([one.to_model for one in repeats])
+        with first.running.lock:
+            occurrence = first.running.occurrences.get((first.role, mark), 0)
+        joint = self._stored(first, mark, occurrence)
+        if joint is None or len(joint.outputs) != len(repeats):
+            return
+        with first.running.lock:
+            first.running.occurrences[first.role, mark] = occurrence + 1
+        for number, (one, output) in enumerate(zip(repeats, joint.outputs, strict=True)):
+            # What the call took is told once: by the first answer, as it tells what all of them used.
+            one.response = replace(joint, outputs=(output,), latency_ms=None if number else joint.latency_ms)
+
+    def _stored(self, one: PendingRequest, mark: str, occurrence: int) -> Response | None:
+        key = AnswerKey(one.role, self._models[one.role], mark, occurrence)
+        body = one.running.known.get(key)
+        if body is None:
+            return None
+        one.running.used[key] = one.turn
+        try:
+            return read_response(body, self._media.load, self._media.path_of)
+        except DataError as error:  # an image of it is gone: a new answer takes its place
+            self._note(f"An answer to sample {one.running.sample.id!r} is asked for again: {error}")
+            return None
