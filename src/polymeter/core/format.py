@@ -51,6 +51,40 @@ class OpenContext:
 
 
 @dataclass(frozen=True, slots=True)
+class PageKeys:
+    """The configuration keys from which a documentation page takes its facts; of several keys the first with a value
+    counts.
+
+    Attributes:
+        title: The name to show.
+        description: Its author's description; empty: there is no such key.
+        tags: Its tags.
+        dataset: Its dataset.
+        subsets: Parts of the dataset that are reported separately.
+        splits: Names of splits; all of them are shown.
+        outputs: Output types.
+        default_output: The output type if none is given.
+        few_shot: The number of few-shot examples.
+        settings: Further settings; all of them are shown.
+        prompts: What prompts are made of; all of them are shown.
+        kinds: The kind of request (see ``core.request.RequestKind``) behind output types of this format.
+    """
+
+    title: tuple[str, ...] = ("pretty_name", "task_alias", "group_alias")
+    description: str = "description"
+    tags: str = "tags"
+    dataset: str = "dataset_id"
+    subsets: str = "subset_list"
+    splits: tuple[str, ...] = ("train_split", "eval_split")
+    outputs: tuple[str, ...] = ("output_types", "model_adapter")
+    default_output: str = ""
+    few_shot: str = "few_shot_num"
+    settings: tuple[str, ...] = ("extra_params", "filters")
+    prompts: tuple[str, ...] = ("system_prompt", "query_template", "prompt_template")
+    kinds: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Format:
     """A way to write benchmarks, as one record of functions. Each imports what it needs, so that listings stay fast.
 
@@ -74,6 +108,8 @@ class Format:
         endings: Endings of files that may be named in place of the benchmarks in them (``.yaml``).
         stored_name: Its name in run folders, settings and flags, if that is another one; formats that were once one
             format share it. See ``core.registries.stored_format``.
+        labels: The names of the format on documentation pages, by language (``en``, ``zh``); default: its stored name.
+        page_keys: The configuration keys from which documentation pages take their facts.
     """
 
     name: str
@@ -86,3 +122,5 @@ class Format:
     index_data: Callable[[Sequence[Root], Claims], Catalog] | None = None
     endings: tuple[str, ...] = ()
     stored_name: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    page_keys: PageKeys = field(default_factory=PageKeys)

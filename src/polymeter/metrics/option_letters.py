@@ -124,9 +124,7 @@ def parse_videommmu_multi_choice_response(
 
 
 def parse_jmmmu_pro_multi_choice_response(response: str, all_choices: Sequence[str]) -> str:
-    """JMMMU-Pro: a letter that the first line, else any line, announces; else the last one outside option lines; else
-    X.
-    """
+    """JMMMU-Pro: a letter that the first line, else any line, announces; else the last outside option lines; else X."""
     lines = [line.strip() for line in (response or "").translate(_FULL_WIDTH).splitlines() if line.strip()]
     if not lines:
         return "X"

@@ -4,7 +4,7 @@ import pytest
 from PIL import Image
 
 import polymeter
-from polymeter.api.trying import check_gold
+from polymeter.api.trying import check_references
 from polymeter.core.errors import ModelError, PlanError
 from polymeter.core.request import Output, Response
 from polymeter.models.mock import MockBatch
@@ -119,7 +119,7 @@ def test_the_gold_answer_of_a_picture_scores_full_marks(tmp_path):
         "output_type: generate_image\ndoc_to_text: draw it\ndoc_to_target: image\nmetric_list: [psnr, ssim]\n"
     )
     write(tmp_path, {"gold.yaml": text})
-    (found,) = check_gold(tmp_path / "gold.yaml")
+    (found,) = check_references(tmp_path / "gold.yaml")
     assert [(item.metric, item.value, item.verdict) for item in found.results] == [
         ("psnr", 100.0, "full"),
         ("ssim", 1.0, "full"),

@@ -72,7 +72,7 @@ def test_minus_one_generation_is_the_benchmarks_number() -> None:
         ("run", ["--config", "c.json", "--data", "x"], "The file of --config names models and datasets"),
         ("run", ["--reuse-aux", "2"], "--reuse-aux must be 0 or 1, not 2"),
         ("run", ["--limit", "1.5"], "neither a number of samples nor a fraction"),
-        ("run", ["--judge-args", "[]"], "is no JSON object"),
+        ("run", ["--judge-args", "[]"], "is not a JSON object"),
         ("run", ["--judge-args", "{"], "Expecting property name"),
         ("run", ["--result-file", "x"], "no option '--result-file'"),
         ("evaluate", ["--data", "x", "--model", "m"], "No prediction file is named"),

@@ -13,11 +13,11 @@ from typing import Any
 
 from polymeter.core.catalog import Catalog, Claims, Entry, Problem, Root
 from polymeter.core.errors import PlanError
-from polymeter.core.format import Format, Loaded, OpenContext
+from polymeter.core.format import Format, Loaded, OpenContext, PageKeys
 from polymeter.core.model import ModelTraits
 from polymeter.core.task import Task, TaskSpec
 
-__all__ = ["FORMAT"]
+__all__ = ["FORMAT", "PAGE_KEYS"]
 
 
 def _index(roots: Sequence[Root], cache_dir: Path | None) -> Catalog:
@@ -73,6 +73,30 @@ def _compile(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
     return compile_task(spec, traits, context)
 
 
+PAGE_KEYS = PageKeys(
+    dataset="url",
+    outputs=("TYPE",),
+    settings=("MODALITY", "NUM_GENERATIONS", "METRICS", "md5", "columns"),
+    prompts=(),
+    kinds={
+        "T2I": "generate_image",
+        "IT2I": "generate_image",
+        "MCQ": "generate",
+        "VQA": "generate",
+        "Y/N": "generate",
+    },
+)
+"""Where pages find the facts of tables, and of dataset classes that read them."""
 FORMAT = Format(
-    "table", _index, _load, _describe, _flatten, _check, _compile, _index_data, stored_name="tsv", endings=(".tsv",)
+    "table",
+    _index,
+    _load,
+    _describe,
+    _flatten,
+    _check,
+    _compile,
+    _index_data,
+    endings=(".tsv",),
+    stored_name="tsv",
+    page_keys=PAGE_KEYS,
 )

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.catalog import Catalog, Entry, Problem, Root
-from polymeter.core.format import Format, Loaded, OpenContext
+from polymeter.core.format import Format, Loaded, OpenContext, PageKeys
 from polymeter.core.model import ModelTraits
 from polymeter.core.task import Task, TaskSpec
 from polymeter.formats.task_yaml.index import NAME
@@ -68,4 +68,35 @@ def _compile(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
     return compile_task(spec, traits, context)
 
 
-FORMAT = Format(NAME, _index, _load, _describe, _flatten, _check, _compile, endings=(".yaml", ".yml"))
+_PAGE_KEYS = PageKeys(
+    description="",  # in this format it is part of the prompt
+    tags="tag",
+    dataset="dataset_path",
+    subsets="dataset_name",
+    splits=("training_split", "validation_split", "test_split", "fewshot_split"),
+    outputs=("output_type",),
+    default_output="generate_until",
+    few_shot="num_fewshot",
+    settings=("dataset_kwargs", "generation_kwargs", "repeats", "filter_list"),
+    prompts=(
+        "description",
+        "doc_to_text",
+        "doc_to_messages",
+        "doc_to_choice",
+        "doc_to_target",
+        "lmms_eval_specific_kwargs",
+    ),
+    kinds=dict.fromkeys(("generate_until_multi_round", "generate_until_agentic", "generate_visual_cot"), "generate"),
+)
+FORMAT = Format(
+    NAME,
+    _index,
+    _load,
+    _describe,
+    _flatten,
+    _check,
+    _compile,
+    endings=(".yaml", ".yml"),
+    labels={"en": "task YAML", "zh": "任务 YAML"},
+    page_keys=_PAGE_KEYS,
+)
