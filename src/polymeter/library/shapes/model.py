@@ -41,7 +41,8 @@ _IGNORED = "the model 'shapes' draws at once and takes no settings but a size an
 class ShapesModel(BatchModel):
     """Draws scenes of shapes from prompts, and edits such images, with mistakes on purpose.
 
-    A prompt that it does not understand, or an edit of a shape that is not in the image, is an error of that sample. The same prompt and seed give the same image.
+    A prompt that it does not understand, or an edit of a shape that is not in the image, is an error of that sample.
+    The same prompt and seed give the same image.
 
     Args:
         error_rate: The probability, from 0 to 1, that an aspect goes wrong: the count, the colour if one is named, the

@@ -126,8 +126,8 @@ def _scale(longest: int) -> float:
 
 
 def _plain_colours(pixels: _Pixels) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """The plain colours, shape ``(n, 3)``, and for each pixel the number of its colour, shape ``(height, width)``, -1 for
-    none.
+    """The plain colours, shape ``(n, 3)``, and for each pixel the number of its colour, -1 for none, shape ``(height,
+    width)``.
     """
     import cv2
 
@@ -186,8 +186,8 @@ def _background(labels: NDArray[np.int64], n: int) -> int:
 
 
 def _in_front(colours: NDArray[np.float64], behind: int) -> list[int]:
-    """The numbers of the colours that differ from the background by more than compression explains. A difference that is
-    small in the channels' values can be large to the eye if the background is dark.
+    """The numbers of the colours that differ from the background by more than compression explains. A difference that
+    is small in the channels' values can be large to the eye if the background is dark.
     """
     tones = lab(colours)
     by_eye = np.linalg.norm(tones - tones[behind], axis=1)
@@ -326,8 +326,8 @@ def _split(patch: _Mask) -> list[_Mask]:
 
 
 def _depth(patch: _Mask) -> NDArray[np.float32]:
-    """Each pixel's distance to the nearest one outside the patch, shape ``(height, width)``; the image's border counts as
-    outside.
+    """Each pixel's distance to the nearest one outside the patch, shape ``(height, width)``. The image's border counts
+    as outside.
     """
     import cv2
 
