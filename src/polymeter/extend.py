@@ -67,9 +67,16 @@ if TYPE_CHECKING:
     from polymeter.core.identity import fingerprint, seed_for, source_hash
     from polymeter.core.metric import Aggregation, Metric, Uncertainty
     from polymeter.core.model import ALL_READY, AsyncModel, BatchModel, Model, ModelSpec, ModelTraits
+    from polymeter.core.needs import Needs
     from polymeter.core.parts import Audio, Image, Media, Modality, Part, Text, Video
-    from polymeter.core.registration import register_aggregation, register_detector, register_metric, register_model
-    from polymeter.core.registries import AGGREGATIONS, METRICS
+    from polymeter.core.registries import (
+        AGGREGATIONS,
+        METRICS,
+        register_aggregation,
+        register_detector,
+        register_metric,
+        register_model,
+    )
     from polymeter.core.registry import Target, missing_package
     from polymeter.core.repeats import group_repeats, repeats_of
     from polymeter.core.request import (
@@ -88,20 +95,19 @@ if TYPE_CHECKING:
         Usage,
     )
     from polymeter.core.role_client import RoleClient
-    from polymeter.core.samples import SampleView
-    from polymeter.core.status import SampleStatus
+    from polymeter.core.rows import RowFunctions
     from polymeter.core.systems import System
     from polymeter.core.task import (
         GroupSpec,
         MetricKey,
-        Needs,
         ReduceContext,
         Result,
         Rollout,
         RolloutSteps,
-        RowFunctions,
         Sample,
         Samples,
+        SampleStatus,
+        SampleView,
         Score,
         ScoredRow,
         Task,
@@ -163,6 +169,7 @@ _HOMES = {
         "ModelSpec",
         "ModelTraits",
     ),
+    "polymeter.core.needs": ("Needs",),
     "polymeter.core.parts": (
         "Audio",
         "Image",
@@ -172,15 +179,13 @@ _HOMES = {
         "Text",
         "Video",
     ),
-    "polymeter.core.registration": (
+    "polymeter.core.registries": (
+        "AGGREGATIONS",
+        "METRICS",
         "register_aggregation",
         "register_detector",
         "register_metric",
         "register_model",
-    ),
-    "polymeter.core.registries": (
-        "AGGREGATIONS",
-        "METRICS",
     ),
     "polymeter.core.registry": (
         "Target",
@@ -206,20 +211,19 @@ _HOMES = {
         "Usage",
     ),
     "polymeter.core.role_client": ("RoleClient",),
-    "polymeter.core.samples": ("SampleView",),
-    "polymeter.core.status": ("SampleStatus",),
+    "polymeter.core.rows": ("RowFunctions",),
     "polymeter.core.systems": ("System",),
     "polymeter.core.task": (
         "GroupSpec",
         "MetricKey",
-        "Needs",
         "ReduceContext",
         "Result",
         "Rollout",
         "RolloutSteps",
-        "RowFunctions",
         "Sample",
         "Samples",
+        "SampleStatus",
+        "SampleView",
         "Score",
         "ScoredRow",
         "Task",

@@ -14,7 +14,10 @@ from polymeter.core.model import ModelTraits
 from polymeter.core.request import ChoiceLogprob, Loglikelihood, Output, Request, Response
 from polymeter.models.mock import MockBatch
 
-GUESTS = Path(__file__).parent / "guests"
+
+def guests_of(system: str) -> Path:
+    """The folder of other people's files, verbatim, that were written for a system."""
+    return Path(__file__).parent / system / "guests"
 
 
 def picture(shade: int) -> pil.Image:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.kit import GUESTS
+from tests.conformance.kit import guests_of
 from tests.e2e.kit import polymeter
 from tests.helpers.colours import folder_of_colours, wrapper_file
 
-IDIOMS = GUESTS / "model_idioms"
+IDIOMS = guests_of("lmms_eval") / "model_idioms"
 CODE = """\
 def __init__(self, pretrained="x", scale=1, extra=None):
     self.told = repr((pretrained, scale, extra))

@@ -22,7 +22,7 @@ from polymeter.judge import LLMJudge
 from polymeter.models.mock import MockBatch, MockEndpoint
 from polymeter.store.export import read_samples
 from polymeter.store.journal import Journal
-from tests.conformance.adapter.test_adapter_guide import METHODS, pets
+from tests.conformance.evalscope.test_adapter_guide import METHODS, pets
 from tests.engine.judging_child import carry_out
 from tests.helpers.judged import CARELESS, CODE, N_ROWS, TASK, judged_folder
 

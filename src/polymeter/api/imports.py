@@ -8,6 +8,7 @@ from pathlib import Path
 
 from polymeter.core.errors import PlanError, boundary
 from polymeter.core.sources import digest
+from polymeter.guests.door import in_mode
 
 
 def import_file(path: Path) -> None:
@@ -31,7 +32,7 @@ def import_file(path: Path) -> None:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        with boundary(PlanError, f"Loading {path.name}"):
+        with in_mode("load"), boundary(PlanError, f"Loading {path.name}"):
             spec.loader.exec_module(module)
     except PlanError:
         del sys.modules[name]

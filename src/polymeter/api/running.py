@@ -16,7 +16,7 @@ from polymeter.api.settings import read_settings
 from polymeter.core.model import Model, ModelSpec
 from polymeter.core.options import RunOptions
 from polymeter.core.progress import Progress, Silence
-from polymeter.engine.plan import FILE_ENDINGS, named_place
+from polymeter.engine.plan import file_endings, named_place
 from polymeter.engine.run import RunOutcome, RunRequest, parse_model, resume_request, run
 from polymeter.store.folder import RunFolder
 
@@ -158,13 +158,13 @@ def carried_out(evaluation: Callable[[], RunOutcome]) -> RunResult:
 
 
 def _write_report(outcome: RunOutcome) -> None:
-    from polymeter.report.page import make_page
+    from polymeter.report.html_report import make_html_report
     from polymeter.store.export import read_samples
-    from polymeter.store.files import write_text
+    from polymeter.store.folder import write_text
     from polymeter.store.media import read_media
 
     folder = outcome.folder
-    page = make_page(
+    page = make_html_report(
         folder.read_manifest(),
         outcome.results,
         lambda task: read_samples(folder, task),
@@ -209,7 +209,7 @@ def absolute_places(places: Mapping[str, str]) -> dict[str, str]:
 
 
 def _absolute_file(name: str) -> str:
-    return str(named_place(Path(name))) if name.endswith(FILE_ENDINGS) and Path(name).is_file() else name
+    return str(named_place(Path(name))) if name.endswith(file_endings()) and Path(name).is_file() else name
 
 
 def model_of(model: ModelLike, path: str = "", args: Mapping[str, Any] | None = None) -> ModelSpec | Model:

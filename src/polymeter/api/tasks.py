@@ -10,7 +10,6 @@ from polymeter.api.settings import read_settings
 from polymeter.core.catalog import Catalog, Entry, Problem
 from polymeter.core.errors import PolymeterError
 from polymeter.core.options import RunOptions
-from polymeter.core.systems import broken_systems
 from polymeter.engine import plan
 
 
@@ -24,7 +23,6 @@ def build_catalog(include_paths: Sequence[Path] = (), cache_dir: Path | None = N
     settings = read_settings()
     options = RunOptions(cache_dir=cache_dir or settings.cache_dir)
     catalog = plan.build_catalog([*settings.include_paths, *include_paths], plan.cache_folder(options))
-    catalog.problems.extend(broken_systems())
     return catalog
 
 

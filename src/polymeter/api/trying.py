@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -18,9 +19,12 @@ from polymeter.api.tasks import build_catalog
 from polymeter.core.errors import PlanError, PolymeterError, ScoreError, boundary
 from polymeter.core.format import OpenContext
 from polymeter.core.options import RunOptions
+from polymeter.core.repeats import group_repeats
 from polymeter.core.request import Loglikelihood, OwnPrompt, Request
 from polymeter.core.task import Sample, Task, TaskSpec
 from polymeter.engine import plan
+from polymeter.engine.rollouts import step_label
+from polymeter.guests.door import Door, in_mode, random_state_kept
 
 Verdict = Literal["full", "short", "unknown"]
 _TOLERANCE = 1e-9
@@ -123,7 +127,8 @@ def open_spec(spec: TaskSpec, data: Mapping[str, str] | None = None) -> Task:
     settings = read_settings()
     cache_dir = plan.cache_folder(RunOptions(cache_dir=settings.cache_dir))
     context = OpenContext(data={**settings.data, **(data or {})}, cache_dir=cache_dir)
-    return plan.format_of(spec).compile(spec, plan.traits_without_model(), context)
+    with in_mode("load"):
+        return plan.format_of(spec).compile(spec, plan.traits_without_model(), context)
 
 
 def first_prompts(
@@ -143,21 +148,21 @@ def first_prompts(
 
 
 def first_prompt(task: Task, sample: Sample) -> ShownPrompt:
-    """What an open task asks first about one of its samples.
+    """What an open task asks first about one of its samples, as a run with the usual seed does: a prompt that is drawn
+    at random is the same there. Repeats of a prompt are shown once.
 
     Raises:
         DataError: The row cannot be read.
         ScoreError: A hook raised.
     """
     play = task.rollout(sample)
-    with boundary(ScoreError, f"The first prompt of sample {sample.id} of task {task.spec.name!r}"):
+    hook = Door(RunOptions().seed).hook(task.spec.name, sample.id, step_label(1)) if task.is_guest else nullcontext()
+    doing = f"The first prompt of sample {sample.id} of task {task.spec.name!r}"
+    with random_state_kept(), hook, boundary(ScoreError, doing):
         asked = next(play, ())  # a model without traits has no prompts of its own
-    play.close()
-    return ShownPrompt(
-        task.spec.name,
-        sample.id,
-        (asked,) if isinstance(asked, Request) else () if isinstance(asked, OwnPrompt) else tuple(asked),
-    )
+        play.close()
+    together = (asked,) if isinstance(asked, Request) else () if isinstance(asked, OwnPrompt) else tuple(asked)
+    return ShownPrompt(task.spec.name, sample.id, tuple(repeats[0] for repeats in group_repeats(together)))
 
 
 def ask_in_words(request: Request) -> str:

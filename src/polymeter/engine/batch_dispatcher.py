@@ -30,6 +30,7 @@ from polymeter.engine.dispatchers import CLOSE_S, Joined, Listener, calls_of
 from polymeter.engine.pool import Pool
 from polymeter.engine.prefetch import Prefetcher
 from polymeter.engine.rollouts import MODEL_ROLE, PendingRequest
+from polymeter.guests.door import in_mode
 
 _PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 30.0
@@ -93,7 +94,7 @@ class BatchDispatcher:
 
     @property
     def keeps_busy(self) -> int:
-        """How many samples in play keep the model busy; grows with the batches."""
+        """How many samples in progress keep the model busy; grows with the batches."""
         largest = self._largest()
         return 1024 if largest is None else max(64, 32 * largest)
 
@@ -109,29 +110,33 @@ class BatchDispatcher:
 
     def add(self, asked: Sequence[PendingRequest]) -> None:
         """Take requests."""
-        for group in calls_of(self._model, asked):
-            first = group[0]
-            if isinstance(first.request, OwnPrompt):
-                with self._lock:
-                    first.batch_key = _PROMPTS
-                    self._ready.add(group, _PROMPTS, 0)
-                continue
-            own = None if self._is_told else _own_batch_size(first) or self._most_drawn(group)
-            try:
-                with boundary(ModelError, "The model's group_key"):
-                    key = (settings_key(first.request), self._model.group_key(first.request), own)
-                    hash(key)
-            except PolymeterError as error:
-                for one in group:
-                    one.response = Response.failed(error)
-                self._listener.done(group)
-                continue
+        with in_mode("model"):  # it is asked which requests share a call, and which a batch
+            for group in calls_of(self._model, asked):
+                self._queue(group)
+
+    def _queue(self, group: Joined) -> None:
+        first = group[0]
+        if isinstance(first.request, OwnPrompt):
             with self._lock:
-                for one in group:
-                    one.batch_key = key
-                if own is not None:
-                    self._sizes.set_own(key, own)
-                self._ready.add(group, key, estimated_length(first.request))
+                first.batch_key = _PROMPTS
+                self._ready.add(group, _PROMPTS, 0)
+            return
+        own = None if self._is_told else _own_batch_size(first) or self._most_drawn(group)
+        try:
+            with boundary(ModelError, "The model's group_key"):
+                key = (settings_key(first.request), self._model.group_key(first.request), own)
+                hash(key)
+        except PolymeterError as error:
+            for one in group:
+                one.response = Response.failed(error)
+            self._listener.done(group)
+            return
+        with self._lock:
+            for one in group:
+                one.batch_key = key
+            if own is not None:
+                self._sizes.set_own(key, own)
+            self._ready.add(group, key, estimated_length(first.request))
 
     def poke(self, *, is_quiet: bool) -> None:
         """Choose the next batch if it is time, and start the model if it is free."""
@@ -154,7 +159,8 @@ class BatchDispatcher:
         self._closing.set()
 
         def close() -> None:
-            closed = attempt(self._model.close)
+            with in_mode("model"):
+                closed = attempt(self._model.close)
             if isinstance(closed, Raised):
                 _LOG.warning("Closing the model failed: %r", closed.error)
             done.set()
@@ -164,7 +170,7 @@ class BatchDispatcher:
             if self._in_model is not None:
                 _interrupt(self._in_model)
         self._thread.submit(close)
-        # One long call into foreign code hears of no interrupt; waiting for it could take minutes.
+        # One long call into guests hears of no interrupt; waiting for it could take minutes.
         done.wait(timeout=_LEAVE_S if is_computing else CLOSE_S)
         self._thread.close()
         written = threading.Event()
@@ -221,7 +227,7 @@ class BatchDispatcher:
         self._thread.submit(job)
 
     def _load(self) -> None:
-        with boundary(PlanError, "Loading the model"), self._interruptible():
+        with boundary(PlanError, "Loading the model"), self._inside_model():
             self._model.load()
 
     def _compute(self, groups: list[Joined], failures: list[Response | None]) -> None:
@@ -267,12 +273,13 @@ class BatchDispatcher:
         self._listener.done([])  # so that the next batch is chosen meanwhile
 
     @contextmanager
-    def _interruptible(self) -> Iterator[None]:
-        """While this thread is inside the model, ``close`` may break it off."""
+    def _inside_model(self) -> Iterator[None]:
+        """Call the model inside this. Meanwhile ``close`` may break it off."""
         with self._lock:
             self._in_model = threading.get_ident()
         try:
-            yield
+            with in_mode("model"):
+                yield
         finally:
             with self._lock:
                 self._in_model = None
@@ -291,7 +298,7 @@ class BatchDispatcher:
         started = time.perf_counter()
         try:
             with boundary(ModelError, "The model"):
-                with self._interruptible():
+                with self._inside_model():
                     given = self._given(requests)
                 if len(given) != len(requests):
                     raise ModelError(f"The model gave {len(given)} responses to {len(requests)} requests.")
@@ -333,14 +340,14 @@ class BatchDispatcher:
         with self._lock:
             smaller = self._sizes.did_not_fit(groups[0][0].batch_key, len(groups), longest)
         self._listener.note(f"A batch of {len(groups)} did not fit into memory: going on with {smaller}.")
-        with boundary(ModelError, "Freeing the model's memory"):
+        with in_mode("model"), boundary(ModelError, "Freeing the model's memory"):
             self._model.relieve()
         return [None] * sum(len(group) for group in groups)
 
 
 def _own_batch_size(one: PendingRequest) -> int | None:
     """The batch that a task names for its own requests; those to a judge are not."""
-    return one.play.task.task.batch_size if one.role == MODEL_ROLE else None
+    return one.running.task.task.batch_size if one.role == MODEL_ROLE else None
 
 
 def _interrupt(thread: int) -> None:

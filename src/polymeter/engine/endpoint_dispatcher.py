@@ -31,6 +31,7 @@ from polymeter.engine.dispatchers import CLOSE_S, Joined, OnDone, calls_of
 from polymeter.engine.pool import Pool
 from polymeter.engine.prefetch import Prefetcher, Prepared
 from polymeter.engine.rollouts import PendingRequest
+from polymeter.guests.door import in_mode
 
 PATIENCE_S = 120.0
 """How long an endpoint may answer nothing but rate limits before these use up tries like any other failure."""
@@ -103,11 +104,11 @@ class EndpointDispatcher:
         self._tasks: set[asyncio.Task[None]] = set()
         self._out = _Out(on_done)
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="polymeter-endpoint", daemon=True)
+        self._thread = threading.Thread(target=self._serve, name="polymeter-endpoint", daemon=True)
 
     @property
     def keeps_busy(self) -> int:
-        """How many samples in play keep the endpoint busy: those in flight, and as many that come next."""
+        """How many samples in progress keep the endpoint busy: those in flight, and as many that come next."""
         return max(2 * self._limiter.limit, 16)
 
     @property
@@ -141,6 +142,11 @@ class EndpointDispatcher:
         if not self._thread.is_alive():
             self._loop.close()
         self._out.close()
+
+    def _serve(self) -> None:
+        # The loop's thread runs the model and nothing else of others: a guest never answers on it.
+        with in_mode("model"):
+            self._loop.run_forever()
 
     def _take(self, asked: Sequence[PendingRequest]) -> None:
         self._waiting.extend(calls_of(self._model, asked))

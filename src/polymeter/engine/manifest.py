@@ -16,7 +16,7 @@ from polymeter.core.options import RunOptions
 from polymeter.core.registries import stored_format
 from polymeter.core.secrets import HIDDEN, with_digests, without_secrets
 from polymeter.core.stable_names import OWN_PROMPT_ROLE, TASK_FORMAT
-from polymeter.engine.plan import FILE_ENDINGS, Plan, describe_selection, model_name, named_place, played_samples
+from polymeter.engine.plan import Plan, describe_selection, file_endings, model_name, named_place, selected_samples
 from polymeter.engine.provenance import git_state, hardware, software
 from polymeter.engine.stored import describe_traits
 from polymeter.store.folder import RunFolder
@@ -25,7 +25,7 @@ from polymeter.store.folder import RunFolder
 def default_folder(plan: Plan) -> Path:
     """A new place under ``./runs`` named after the model, the tasks and the time."""
     first = plan.patterns[0]
-    first = Path(first).stem if first.endswith(FILE_ENDINGS) else first
+    first = Path(first).stem if first.endswith(file_endings()) else first
     words = [model_name(plan), first if len(plan.patterns) == 1 else f"{len(plan.patterns)}-tasks"]
     name = "-".join("".join(sign if sign.isalnum() or sign in "._" else "_" for sign in word) for word in words)
     stamp = time.strftime("%Y%m%d-%H%M%S")
@@ -52,7 +52,7 @@ def identity_of(plan: Plan) -> dict[str, Any]:
 
 
 def completion_identity(plan: Plan) -> dict[str, Any]:
-    """What a sealed sample rests on besides its own task: models, options, and what imported files registered."""
+    """What a completed sample rests on besides its own task: models, options, and what imported files registered."""
     whole = identity_of(plan)
     return {name: whole[name] for name in ("model", "roles", "options")} | {
         "imports": source_hash(plan.options.imports)
@@ -179,7 +179,7 @@ def _task(plan: Plan, number: int) -> dict[str, Any]:
         "dataset_fingerprint": task.fingerprint,
         "num_fewshot": task.num_fewshot,
         "n_rows": len(task.samples),
-        "n_samples": len(played_samples(task, plan.options)),
+        "n_samples": len(selected_samples(task, plan.options)),
     }
 
 

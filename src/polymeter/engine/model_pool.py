@@ -11,6 +11,7 @@ from polymeter.core.errors import ModelError, PolymeterError, boundary
 from polymeter.core.model import BatchModel, Model, ModelSpec
 from polymeter.core.request import Message, Origin, Parameters, Request, Response
 from polymeter.engine.models import make_model
+from polymeter.guests.door import in_mode
 
 _LOG = logging.getLogger("polymeter")
 
@@ -99,9 +100,9 @@ class PooledModel(BatchModel):
         with self._lock:
             return not (self._is_in_use or self._is_over)
 
-    def ignores(self, ask: Parameters) -> Mapping[str, str]:
+    def ignores(self, parameters: Parameters) -> Mapping[str, str]:
         """Settings that the model cannot honour."""
-        return self._model.ignores(ask)
+        return self._model.ignores(parameters)
 
     def load(self) -> None:
         """Load the model if no run has. After a failure it is of no use to further runs."""
@@ -150,7 +151,7 @@ class PooledModel(BatchModel):
         if not is_now:
             return
         try:
-            with boundary(ModelError, "Closing the model"):
+            with in_mode("model"), boundary(ModelError, "Closing the model"):
                 self._model.close()
         except PolymeterError as error:
             _LOG.warning("%s", error)

@@ -10,6 +10,7 @@ from polymeter.core.errors import PlanError, boundary, did_you_mean
 from polymeter.core.guest_context import weights_from
 from polymeter.core.model import AsyncModel, BatchModel, Model, ModelSpec
 from polymeter.core.registries import MODELS
+from polymeter.guests.door import in_mode
 
 
 def parse_model(text: str, *, path: str = "", args: Mapping[str, Any] | None = None) -> ModelSpec:
@@ -60,7 +61,7 @@ def make_model(spec: ModelSpec, weights: Mapping[str, str]) -> Model:
         if is_needed and name not in args:
             how = f"Write --model {spec.backend}:NAME." if name == "name" else f"Give it with --model-args {name}=…"
             raise PlanError(f"Model {spec.backend!r} needs {name!r}.", hint=how)
-    with boundary(PlanError, f"Making model {str(spec)!r}"), weights_from(weights):
+    with in_mode("load"), boundary(PlanError, f"Making model {str(spec)!r}"), weights_from(weights):
         model = factory(**args)
     return check_model(model)
 

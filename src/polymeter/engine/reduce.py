@@ -5,14 +5,14 @@ uninterrupted one agree.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 from polymeter.core.errors import ScoreError, boundary
 from polymeter.core.guest_context import answering_through
 from polymeter.core.request import Response
 from polymeter.core.role_client import no_role_client
-from polymeter.core.status import SampleStatus
-from polymeter.core.task import ReduceContext, Result, Score, ScoredRow
+from polymeter.core.task import ReduceContext, Result, SampleStatus, Score, ScoredRow
 from polymeter.engine.rollouts import RunningTask
 from polymeter.guests.door import Door
 from polymeter.store.journal import Journal, SampleRow
@@ -38,7 +38,7 @@ class Rows:
 
     def __iter__(self) -> Iterator[ScoredRow]:
         for row in self._journal.rows(self._task.name):
-            if row.index in self._task.played:
+            if row.index in self._task.selected:
                 yield self._row(row)
 
     def _row(self, row: SampleRow) -> ScoredRow:
@@ -83,7 +83,12 @@ def reduce_task(
         journal.close()
 
 
-def finish_task(task: RunningTask, results: list[Result], report_path: Path) -> None:
-    """Let the task see its sealed results."""
-    with boundary(ScoreError, f"Finishing task {task.name!r}"):
+def finish_task(task: RunningTask, results: list[Result], report_path: Path, door: Door) -> None:
+    """Let the task see its written results.
+
+    Raises:
+        ScoreError: The task's own code failed.
+    """
+    way = door.hook(task.name, "", "finish") if task.task.is_guest else nullcontext()
+    with boundary(ScoreError, f"Finishing task {task.name!r}"), way:
         task.task.finish(results, report_path)

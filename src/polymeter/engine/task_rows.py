@@ -32,7 +32,7 @@ class TaskRows:
         def enter(step: str) -> AbstractContextManager[None]:
             if not task.is_guest:
                 return nullcontext()
-            way = self._door.hook_beside if task.is_thread_safe else self._door.hook
+            way = self._door.hook_beside if task.is_thread_safe else self._door.hook_from_model
             return way(origin.task, origin.sample, step)
 
         return RowHandle(origin.index, task.row_functions, enter)

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from polymeter.guests.door import in_mode
+
 _here = threading.local()
 _FIRST_SINK = 0  # Loguru's id of the sink that it starts with
 _WARNING = 30
@@ -21,7 +23,7 @@ _NUMPY_SEEDS = 2**32  # NumPy takes seeds below this
 
 @contextmanager
 def contained() -> Iterator[None]:
-    """Undo the global side effects of what runs inside.
+    """Load a guest inside this: the global side effects of what runs there are undone.
 
     Restored: warning filters, the default socket timeout, the working directory, ``sys.path``, the state of ``random``
     and NumPy's global generator, Loguru's sinks, and environment variables that were set before. Variables that are
@@ -34,7 +36,7 @@ def contained() -> Iterator[None]:
     python_state = random.getstate()
     numpy_state = _numpy_state()
     sinks = _loguru_sinks()
-    with warnings.catch_warnings():
+    with in_mode("load"), warnings.catch_warnings():
         try:
             yield
         finally:

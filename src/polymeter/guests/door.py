@@ -1,10 +1,12 @@
 """The door: the only way into code that Polymeter did not write, in three modes.
 
-*Load* contains the side effects of importing a guest's module and of what it does while a benchmark is opened (see
-``contain``). *Hook* is a call of a benchmark author's code: it runs alone, under the process's lock, with Python's and
-NumPy's global generators seeded for what it is about to do; a hook that calls another one stays inside. *Model* is a
-call of a wrapped model: it never holds the lock, and what it calls of its task enters hook mode by itself
-(``core.rows``).
+*Load* is whatever runs before anything is asked: importing a guest's module, opening a benchmark, making a model. What
+it does to the process is contained where that can be undone (see ``contain``). *Hook* is a call of a benchmark author's
+code: it runs alone, under the process's lock, with Python's and NumPy's global generators seeded for what it is about
+to do; a hook that calls another one stays inside. *Model* is a call of a model, from loading it to closing it: it never
+holds the lock, and what it calls of its task enters hook mode by itself (``core.rows``).
+
+A mode belongs to a thread. Code that loads further code stays in the mode that it is in.
 
 The lock is the process's, because the generators are: one for all runs and tasks. A hook that waits for a judge leaves
 and finds its generators as it left them. Hooks that are seen to spend their time waiting (for a network, a disk), and
@@ -45,8 +47,12 @@ def current_mode() -> Mode | None:
 
 @contextmanager
 def in_mode(mode: Mode) -> Iterator[None]:
-    """Note that this thread runs a guest in a mode, for as long as the block lasts."""
-    before, _here.mode = _here.mode, mode
+    """Note that this thread runs a guest in a mode, for as long as the block lasts. Loading inside another mode stays
+    in that one.
+    """
+    before = _here.mode
+    if mode != "load" or before is None:
+        _here.mode = mode
     try:
         yield
     finally:
@@ -71,14 +77,19 @@ class Door:
         if _here.mode == "hook":
             yield
             return
-        seed = seed_for(self._run_seed, task, sample, step)
-        if _here.mode == "model":
-            # The wrapper's own stream of random numbers must not notice that it has called a hook.
-            with _locked(), in_mode("hook"), own_generators(seed):
-                yield
-            return
         with _locked(), in_mode("hook"):
-            _seed(seed)
+            _seed(seed_for(self._run_seed, task, sample, step))
+            yield
+
+    @contextmanager
+    def hook_from_model(self, task: str, sample: str, step: str) -> Iterator[None]:
+        """Call a hook inside this that a model asks for, on whatever thread: alone like any other, but on generators of
+        its own. The wrapper draws from the process's meanwhile, and neither must notice the other.
+        """
+        if _here.mode == "hook":
+            yield
+            return
+        with _locked(), in_mode("hook"), own_generators(seed_for(self._run_seed, task, sample, step)):
             yield
 
     @contextmanager

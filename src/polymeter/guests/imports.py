@@ -24,6 +24,7 @@ from types import ModuleType
 from typing import Any
 
 from polymeter.core.sources import digest
+from polymeter.guests.door import in_mode
 from polymeter.guests.neighbours import (
     is_checkout,
     joined,
@@ -210,7 +211,8 @@ class _GuestLoader(SourceFileLoader):
     def exec_module(self, module: ModuleType) -> None:
         folder = _folders[module.__name__.partition(".")[0]]
         module.__dict__["__builtins__"] = folder.builtins
-        super().exec_module(module)
+        with in_mode("load"):
+            super().exec_module(module)
 
 
 class _GuestFinder(MetaPathFinder):

@@ -19,7 +19,7 @@ from typing import Any
 from polymeter.core.errors import ErrorKind, ModelError, PlanError
 from polymeter.core.identity import request_fingerprint, source_hash
 from polymeter.core.model import ALL_READY, AsyncModel, BatchModel, Model, ModelTraits
-from polymeter.core.parts import Modality, is_picture
+from polymeter.core.parts import Modality, is_image
 from polymeter.core.request import (
     ChoiceLogprob,
     Error,
@@ -252,7 +252,7 @@ def _expected_answer(request: Request, target: Any, choices: Any) -> str | Respo
     if isinstance(request.parameters, Loglikelihood):
         return Response((Output(logprobs=_gold_logprobs(request.parameters, target)),))
     if isinstance(request.parameters, GenerateImage) and isinstance(target, list):
-        pictures = [item for item in target if is_picture(item)]
+        pictures = [item for item in target if is_image(item)]
         if pictures:
             return Response((Output(images=(pictures[0],)),))
     first = target[0] if isinstance(target, (list, tuple)) and target else target

@@ -14,13 +14,13 @@ import pytest
 from PIL import Image
 
 import polymeter
-from tests.conformance.kit import GUESTS
+from tests.conformance.kit import guests_of
 from tests.conformance.ulmeval.kit import polymeter_run, results, samples
 from tests.helpers.colours import COLOURS, folder_of_colours
 from tests.helpers.openai_stub import OpenAIStub, Received, chat, failure, images, png
 from tests.helpers.toy_datasets import png_base64, write_table
 
-ANY, KINDS = GUESTS / "ulm_any", GUESTS / "adapter_kinds"
+ANY, KINDS = guests_of("ulmeval") / "ulm_any", guests_of("evalscope") / "adapter_kinds"
 BENCHMARK, MODELS = ANY / "benchmark", ANY / "models"
 DRAWN = ("red", "blue", "green", "blue")
 

@@ -18,11 +18,11 @@ from PIL import Image
 import polymeter
 from polymeter.cli.main import main
 from polymeter.interop.ulmeval.kit_files import load_kit_file
-from tests.conformance.kit import GUESTS
+from tests.conformance.kit import guests_of
 from tests.conformance.ulmeval.kit import pictures, polymeter_run, results, samples
 from tests.helpers.janus import JANUS_SIZE, make_unified
 
-GUIDE = GUESTS / "ulm_guide"
+GUIDE = guests_of("ulmeval") / "ulm_guide"
 BENCHMARK, MODELS, SCRIPTS = GUIDE / "benchmark", GUIDE / "models", GUIDE / "scripts"
 LISTINGS = {
     "build_prompt_listing.txt": ("06a88e4a610b94e8", "benchmark/guide_colours.py"),

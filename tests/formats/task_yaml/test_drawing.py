@@ -8,8 +8,7 @@ from PIL import Image
 
 from polymeter.core.errors import DataError, PlanError, ScoreError
 from polymeter.core.request import GenerateImage, Output, Request, Response
-from polymeter.core.status import SampleStatus
-from polymeter.core.task import ReduceContext, Rollout, ScoredRow
+from polymeter.core.task import ReduceContext, Rollout, SampleStatus, ScoredRow
 from polymeter.formats.task_yaml import FORMAT
 from tests.formats.task_yaml.kit import ask, catalog, open_in, opened, write, write_rows
 

@@ -11,8 +11,8 @@ from polymeter.cli.main import main
 from polymeter.interop.evalscope import flags
 from polymeter.interop.evalscope.config import FIELDS
 from polymeter.interop.evalscope.tasks.registration import BENCHMARK_MAPPINGS
-from tests.conformance.adapter.facade_kit import TABLE, benchmarks, texts
-from tests.conformance.adapter.mmlu_pro_data import write
+from tests.conformance.evalscope.facade_kit import TABLE, benchmarks, texts
+from tests.conformance.evalscope.mmlu_pro_data import write
 
 KEY = "sk-do-not-tell"
 # Every option of EvalScope 0.17's own command line.

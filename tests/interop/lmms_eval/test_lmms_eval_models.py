@@ -41,7 +41,7 @@ def test_with_a_path_the_name_is_that_of_a_wrapper() -> None:
 
 
 def test_a_server_is_started_apart() -> None:
-    with pytest.raises(PlanError, match="Polymeter starts no vllm itself") as caught:
+    with pytest.raises(PlanError, match="Polymeter does not start vllm itself") as caught:
         routes.route("vllm", {})
     assert "vllm serve MODEL" in caught.value.hint
 

@@ -10,10 +10,10 @@ import pytest
 from polymeter.cli.main import main
 from polymeter.cli.pairs import parse_model_args
 from polymeter.core.errors import PlanError
-from tests.conformance.kit import GUESTS
+from tests.conformance.kit import guests_of
 from tests.helpers.colours import folder_of_colours, wrapper_file
 
-IDIOMATIC = GUESTS / "model_idioms/idiomatic.py"
+IDIOMATIC = guests_of("lmms_eval") / "model_idioms/idiomatic.py"
 CODE = """\
 def __init__(self, pretrained="x", scale=1):
     pass

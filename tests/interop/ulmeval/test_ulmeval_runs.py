@@ -187,7 +187,7 @@ def test_a_new_day_asks_anew_unless_told_to_reuse(here: Path) -> None:
     assert any("--reuse would take over the answers of" in note for note in second.notes)
     third = only(config(reuse=True), day="20260103")
     assert len(drawn(here)) == 8
-    assert any("T20260102_G" in note and "taken over" in note for note in third.notes)
+    assert any("T20260102_G" in note and "are reused" in note for note in third.notes)
     assert shade(third) == 100
 
 
@@ -200,7 +200,7 @@ def test_reuse_takes_only_answers_to_the_same_question(here: Path) -> None:
     assert pair.exit_code == 0
     other = only(config(reuse=True, seed=5), day="20260103")
     assert len(drawn(here)) == 9
-    assert any("Nothing was there to reuse" in note for note in other.notes)
+    assert any("There is nothing to reuse" in note for note in other.notes)
 
 
 def test_failed_samples_are_tried_again_unless_ignored(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,7 +217,7 @@ def test_failed_samples_are_tried_again_unless_ignored(here: Path, monkeypatch: 
 def test_one_pair_that_fails_does_not_stop_the_others(here: Path) -> None:
     (here / "data" / "shades.tsv").write_text("prompt\nno index\n")
     seen: list[str] = []
-    result = evaluate_ulmeval(config("shades", "shadesPP"), ended=lambda pair: seen.append(pair.dataset))
+    result = evaluate_ulmeval(config("shades", "shadesPP"), on_end=lambda pair: seen.append(pair.dataset))
     first, second = result.pairs
     assert first.error is not None
     assert (first.exit_code, second.exit_code, result.exit_code) == (1, 0, 1)
@@ -301,7 +301,7 @@ def test_what_a_dataset_does_not_take_is_refused(told: dict[str, Any], message: 
 
 
 def test_another_class_than_the_datasets_is_refused(here: Path) -> None:
-    with pytest.raises(PlanError, match="'shades' is no dataset of the class 'Shadows'") as caught:
+    with pytest.raises(PlanError, match="'shades' is not a dataset of the class 'Shadows'") as caught:
         run(replace(config(), datasets=(Named("shades", "Shadows"),)))
     assert "Shades" in caught.value.hint
 

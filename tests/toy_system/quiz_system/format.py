@@ -87,4 +87,4 @@ def compile_task(spec: pm.TaskSpec, traits: pm.ModelTraits, context: pm.OpenCont
     )
 
 
-FORMAT = pm.Format("quiz", index, load, describe, flatten, check, compile_task)
+FORMAT = pm.Format("quiz", index, load, describe, flatten, check, compile_task, endings=(".quiz",))

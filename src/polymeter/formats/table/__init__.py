@@ -73,4 +73,6 @@ def _compile(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
     return compile_task(spec, traits, context)
 
 
-FORMAT = Format("table", _index, _load, _describe, _flatten, _check, _compile, _index_data, stored_name="tsv")
+FORMAT = Format(
+    "table", _index, _load, _describe, _flatten, _check, _compile, _index_data, stored_name="tsv", endings=(".tsv",)
+)

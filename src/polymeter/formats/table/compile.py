@@ -11,20 +11,10 @@ from polymeter.core.errors import DataError, boundary
 from polymeter.core.format import OpenContext
 from polymeter.core.identity import fingerprint, seed_for
 from polymeter.core.model import ModelTraits
+from polymeter.core.needs import Needs
 from polymeter.core.parts import Modality
-from polymeter.core.task import (
-    Needs,
-    ReduceContext,
-    Result,
-    Rollout,
-    RolloutSteps,
-    RowFunctions,
-    Sample,
-    Score,
-    ScoredRow,
-    Task,
-    TaskSpec,
-)
+from polymeter.core.rows import RowFunctions
+from polymeter.core.task import ReduceContext, Result, Rollout, RolloutSteps, Sample, Score, ScoredRow, Task, TaskSpec
 from polymeter.formats.table.classes import class_for
 from polymeter.formats.table.dataset import Dataset
 from polymeter.formats.table.finding import origin_of

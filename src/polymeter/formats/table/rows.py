@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from polymeter.core.codec import jsonable
 from polymeter.core.errors import DataError
-from polymeter.core.samples import SampleView
-from polymeter.core.task import Sample
+from polymeter.core.task import Sample, SampleView
 from polymeter.data.tables import is_nothing, require_index
 
 if TYPE_CHECKING:

@@ -68,4 +68,4 @@ def _compile(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
     return compile_task(spec, traits, context)
 
 
-FORMAT = Format(NAME, _index, _load, _describe, _flatten, _check, _compile)
+FORMAT = Format(NAME, _index, _load, _describe, _flatten, _check, _compile, endings=(".yaml", ".yml"))

@@ -8,9 +8,10 @@ from polymeter.core.errors import DataError, PlanError, PolymeterError, ScoreErr
 from polymeter.core.format import OpenContext
 from polymeter.core.identity import fingerprint
 from polymeter.core.model import ModelTraits
+from polymeter.core.needs import Needs
 from polymeter.core.parts import Modality
 from polymeter.core.request import RequestKind
-from polymeter.core.task import Needs, Sample, Task, TaskSpec
+from polymeter.core.task import Sample, Task, TaskSpec
 from polymeter.formats.task_yaml import image_targets
 from polymeter.formats.task_yaml.extensions import class_task
 from polymeter.formats.task_yaml.generation import compile_generation

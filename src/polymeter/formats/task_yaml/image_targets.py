@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from polymeter.core.errors import DataError, PlanError
-from polymeter.core.parts import Image, Modality, is_picture
+from polymeter.core.parts import Image, Modality, is_image
 from polymeter.core.registries import METRICS
 from polymeter.formats.task_yaml import forms
 from polymeter.formats.task_yaml.config import TaskConfig
@@ -73,7 +73,7 @@ def references_of(metric: BoundMetric, targets: Iterable[Any]) -> list[Any]:
     """The targets that a metric compares with; all of them if it does not say which kind it takes."""
     if metric.reference is None:
         return list(targets)
-    return [item for item in targets if is_picture(item) == (metric.reference == "image")]
+    return [item for item in targets if is_image(item) == (metric.reference == "image")]
 
 
 def check_targets(

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from polymeter.core.errors import PolymeterError, ScoreError
-from polymeter.core.parts import is_picture
+from polymeter.core.parts import is_image
 from polymeter.core.repeats import repeats_of
 from polymeter.core.request import Request, Response
 from polymeter.core.task import ReduceContext, Result, Rollout, RolloutSteps, Sample, Score, ScoredRow
@@ -168,7 +168,7 @@ def _resized(scoring: _ImageScoring, targets: Sequence[Any], images: Sequence[An
     """A note if an image had to be resized to what it was compared with."""
     if all(metric.reference != "image" for metric in scoring.of_samples):
         return None
-    wanted = {target.size for target in targets if is_picture(target)}
+    wanted = {target.size for target in targets if is_image(target)}
     other = sorted({image.size for image in images} - wanted)
     if not other:
         return None
@@ -196,7 +196,7 @@ def _all_references(scoring: _ImageScoring, rows: Iterable[ScoredRow]) -> Iterat
     for row in rows:
         if row.score is not None:
             targets = scoring.target(full_row(scoring.samples[row.index]))
-            yield from (target for target in targets if is_picture(target))
+            yield from (target for target in targets if is_image(target))
 
 
 def image_values(metrics: Sequence[BoundMetric], targets: Sequence[Any], images: Sequence[Any]) -> dict[str, list[Any]]:
@@ -249,7 +249,7 @@ def _shown(targets: Sequence[Any]) -> str | None:
 
 def _references(targets: Sequence[Any]) -> Mapping[str, Any]:
     """The images among the targets, as the report shows them beside the answer."""
-    images = [target for target in targets if is_picture(target)]
+    images = [target for target in targets if is_image(target)]
     if len(images) == 1:
         return {"reference": images[0]}
     return {f"reference {number}": image for number, image in enumerate(images, 1)}

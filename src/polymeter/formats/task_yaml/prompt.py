@@ -17,7 +17,8 @@ from polymeter.core.identity import seed_for
 from polymeter.core.model import ModelTraits
 from polymeter.core.parts import Modality, Part, Text
 from polymeter.core.request import Message, Origin, OwnPrompt, Response
-from polymeter.core.task import RowFunctions, Sample, Samples, TaskSpec
+from polymeter.core.rows import RowFunctions
+from polymeter.core.task import Sample, Samples, TaskSpec
 from polymeter.formats.task_yaml import forms
 from polymeter.formats.task_yaml.forms import Form
 from polymeter.formats.task_yaml.rows import full_row

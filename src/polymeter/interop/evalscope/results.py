@@ -16,10 +16,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from polymeter.core.files import replacing
 from polymeter.interop.evalscope.config import TaskConfig
 from polymeter.interop.evalscope.tasks.report import Report
 from polymeter.store.export import read_samples
-from polymeter.store.files import replacing
 from polymeter.store.folder import RunFolder
 
 Sample = Mapping[str, Any]

@@ -71,4 +71,6 @@ def _compile(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
     return compile_task(spec, traits, context)
 
 
-FORMAT = Format("dataset_class", _index, _load, _describe, _flatten, _check, _compile, stored_name="tsv")
+FORMAT = Format(
+    "dataset_class", _index, _load, _describe, _flatten, _check, _compile, stored_name="tsv", endings=(".py",)
+)

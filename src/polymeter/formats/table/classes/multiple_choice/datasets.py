@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from polymeter.core.errors import DataError
-from polymeter.core.status import SampleStatus
-from polymeter.core.task import ReduceContext, Result, Score, ScoredRow
+from polymeter.core.task import ReduceContext, Result, SampleStatus, Score, ScoredRow
 from polymeter.formats.table.base import ImageBaseDataset, TextBaseDataset
 from polymeter.formats.table.classes.built_in import BuiltIn, EveryRow
 from polymeter.formats.table.classes.cells import cell_name_of, column, is_empty, options_of, required

@@ -1,0 +1,50 @@
+"""Comparing predictions with references: the rule that ``acc`` and ``exact_match`` share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from polymeter.core.errors import ScoreError
+
+
+def share_equal(references: Sequence[Any], predictions: Sequence[Any]) -> float:
+    """For one prediction: 1 if it equals any reference, else 0. For several: the share that equal their own reference.
+
+    Values of different types differ: the reference ``7`` does not equal the answer ``"7"``.
+
+    Raises:
+        ScoreError: if there is no reference, or not one for each of several predictions.
+    """
+    if len(predictions) == 1 and references:
+        answer = predictions[0]
+        for reference in references:
+            if reference == answer:
+                return 1.0
+        return 0.0
+    if not references or len(references) != len(predictions):
+        raise no_pairing(references, predictions)
+    return sum(map(_equal, references, predictions)) / len(predictions)
+
+
+def one_prediction(references: Sequence[Any], predictions: Sequence[Any]) -> Any:
+    """The prediction of a sample.
+
+    Raises:
+        ScoreError: if there is not exactly one, or no reference to compare it with.
+    """
+    if len(predictions) != 1 or not references:
+        raise no_pairing(references, predictions)
+    return predictions[0]
+
+
+def no_pairing(references: Sequence[Any], predictions: Sequence[Any]) -> ScoreError:
+    """The error for numbers of references and predictions that do not match."""
+    return ScoreError(
+        f"{len(references)} references and {len(predictions)} predictions cannot be compared.",
+        hint="Give one prediction and at least one reference.",
+    )
+
+
+def _equal(reference: Any, answer: Any) -> bool:
+    return bool(reference == answer)
