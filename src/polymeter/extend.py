@@ -14,9 +14,9 @@ Messages
 Requests
     ``Request`` with one of ``Generate``, ``Loglikelihood`` and ``GenerateImage`` (together ``Parameters``;
     ``RequestKind`` names them), its ``Origin``; ``Response`` with ``Output``, ``ChoiceLogprob`` and ``Usage``, or an
-    ``Error``. ``text_parameters`` and ``image_parameters`` make parameters of the settings that people write, and say
-    how many times they are asked; ``repeats_of`` makes that many requests of one, and ``group_repeats`` finds them
-    again in a batch.
+    ``Error``. ``text_parameters`` and ``image_parameters`` read written settings and return parameters and
+    the number of repeats; ``repeats_of`` makes that many requests of one, and ``group_repeats`` finds the repeats in a
+    batch.
 Models
     ``BatchModel`` with its hint ``ALL_READY``, ``AsyncModel``, either of them as ``Model``; ``ModelTraits``,
     ``ModelSpec``; ``weights_place``, the local folder that a run puts in place of a model id.

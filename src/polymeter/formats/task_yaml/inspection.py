@@ -29,7 +29,7 @@ _REGISTERED = re.compile(
     r"register_(?:metric\([^)]*?\bmetric\s*=\s*['\"]([^'\"]+)|(?:aggregation|filter)\(\s*['\"]([^'\"]+))"
 )
 _FLAT_HEAD = (
-    "# Everything stands in this file; functions and data files beside the original are named by their whole path.\n"
+    "# This file is complete: functions and data files beside the original are named by their absolute paths.\n"
 )
 _TEMPLATES = ("doc_to_text", "doc_to_target", "doc_to_choice", "description")
 

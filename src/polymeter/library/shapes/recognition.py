@@ -126,8 +126,8 @@ def _scale(longest: int) -> float:
 
 
 def _plain_colours(pixels: _Pixels) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """The plain colours, shape ``(n, 3)``, and for each pixel the number of its colour, shape ``(height, width)``, -1
-    for none.
+    """The plain colours, shape ``(n, 3)``, and for each pixel the number of its colour, -1 for none, shape ``(height,
+    width)``.
     """
     import cv2
 
@@ -326,7 +326,7 @@ def _split(patch: _Mask) -> list[_Mask]:
 
 
 def _depth(patch: _Mask) -> NDArray[np.float32]:
-    """Each pixel's distance to the nearest one outside the patch, shape ``(height, width)``; the image's border counts
+    """Each pixel's distance to the nearest one outside the patch, shape ``(height, width)``. The image's border counts
     as outside.
     """
     import cv2
