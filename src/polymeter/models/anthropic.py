@@ -80,7 +80,7 @@ class AnthropicModel(HostedModel):
         extra_body: Further fields of the request's body.
 
     Raises:
-        PlanError: A key or package is missing, or an argument is wrong.
+        PlanError: if a key or package is missing, or an argument is wrong.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 (what --model-args may set)
@@ -144,39 +144,41 @@ class AnthropicModel(HostedModel):
         """The model's id and what is set for every request; neither the key nor the address."""
         return self._identity
 
-    def ignores(self, ask: Parameters) -> Mapping[str, str]:
+    def ignores(self, parameters: Parameters) -> Mapping[str, str]:
         """Seeds, sampling settings that the model refuses, and settings of other kinds of models."""
-        if not isinstance(ask, Generate):
+        if not isinstance(parameters, Generate):
             return {}
-        sampling, found = self._sampling(ask)
-        found |= unknown_settings(ask.extra, {*_TAKEN, *_SAMPLING}, _TITLE)
-        if ask.seed is not None and sampling.get("temperature") != 0:
-            found["seed"] = f"{_TITLE}'s API takes none: what is sampled differs from run to run"
-        return found
+        sampling, reasons = self._sampling(parameters)
+        reasons |= unknown_settings(parameters.extra, {*_TAKEN, *_SAMPLING}, _TITLE)
+        if parameters.seed is not None and sampling.get("temperature") != 0:
+            reasons["seed"] = f"{_TITLE}'s API takes none: what is sampled differs from run to run"
+        return reasons
 
     def load(self) -> None:
         """Import the SDK, which takes a second."""
         import anthropic  # noqa: F401
 
-    def _body(self, request: Request, ask: Generate) -> bytes:
+    def _body(self, request: Request, parameters: Generate) -> bytes:
         system, turns = turns_of(request.messages, title=_TITLE)
         body: dict[str, Any] = {
             "model": self._name,
-            "max_tokens": (ask.max_new_tokens or self._max_tokens) + self._room,
+            "max_tokens": (parameters.max_new_tokens or self._max_tokens) + self._room,
             "messages": self._messages(turns),
         }
         if system:
             body["system"] = system
-        stops = [stop for stop in ask.stop if stop.strip()]  # others are refused, and the engine applies all of them
+        stops = [
+            stop for stop in parameters.stop if stop.strip()
+        ]  # others are refused, and the engine applies all of them
         if stops:
             body["stop_sequences"] = stops
         if self._thinking is not None:
             body["thinking"] = self._thinking
-        body |= self._sampling(ask)[0]
-        body |= {name: value for name, value in ask.extra.items() if name in _TAKEN}
+        body |= self._sampling(parameters)[0]
+        body |= {name: value for name, value in parameters.extra.items() if name in _TAKEN}
         if self._effort:
             body["output_config"] = {"effort": self._effort, **body.get("output_config", {})}
-        body |= {**self._extra_body, **ask.extra.get("extra_body", {})}
+        body |= {**self._extra_body, **parameters.extra.get("extra_body", {})}
         return json.dumps(body).encode()
 
     def _messages(self, turns: Sequence[Turn]) -> list[dict[str, Any]]:
@@ -205,23 +207,27 @@ class AnthropicModel(HostedModel):
         hint = "" if isinstance(part, Audio) else "Show them as frames: --model-args video=frames."
         raise ModelError(f"{_TITLE}'s API takes no {kind}.", where=self._label, hint=hint)
 
-    def _sampling(self, ask: Generate) -> tuple[dict[str, Any], dict[str, str]]:
+    def _sampling(self, parameters: Generate) -> tuple[dict[str, Any], dict[str, str]]:
         """What of temperature, top_p and top_k is sent, and why the rest is not; what changes nothing is left out."""
-        wanted = {"temperature": ask.temperature, "top_p": ask.top_p, "top_k": ask.extra.get("top_k")}
-        found = {name: value for name, value in wanted.items() if value is not None}
-        if found.get("top_p") == 1:
-            del found["top_p"]
+        wanted = {
+            "temperature": parameters.temperature,
+            "top_p": parameters.top_p,
+            "top_k": parameters.extra.get("top_k"),
+        }
+        sent = {name: value for name, value in wanted.items() if value is not None}
+        if sent.get("top_p") == 1:
+            del sent["top_p"]
         if self._thinking is not None and self._thinking["type"] != "disabled":
             reason = f"{_TITLE}'s API does not take it together with thinking"
         elif self._samples is False:
             reason = f"{self._name} takes no sampling settings"
-        elif "top_p" in found and "temperature" in found:
-            dropped = "temperature" if found["temperature"] == 1 else "top_p"
-            del found[dropped]
-            return found, {dropped: f"{_TITLE}'s models take either temperature or top_p"} if dropped == "top_p" else {}
+        elif "top_p" in sent and "temperature" in sent:
+            dropped = "temperature" if sent["temperature"] == 1 else "top_p"
+            del sent[dropped]
+            return sent, {dropped: f"{_TITLE}'s models take either temperature or top_p"} if dropped == "top_p" else {}
         else:
-            return found, {}
-        return {}, {name: reason for name, value in found.items() if (name, value) != ("temperature", 1)}
+            return sent, {}
+        return {}, {name: reason for name, value in sent.items() if (name, value) != ("temperature", 1)}
 
     def _greeting(self) -> bytes:
         body: dict[str, Any] = {"model": self._name, "max_tokens": 1, "messages": [{"role": "user", "content": "Hi"}]}
@@ -326,9 +332,9 @@ def _image(image: Encoded) -> dict[str, Any]:
     }
 
 
-def _usage(told: Mapping[str, Any]) -> Usage:
+def _usage(counts: Mapping[str, Any]) -> Usage:
     """Input tokens are all that were read, from the cache or not; output tokens include those of reasoning."""
-    fresh, cached = told.get("input_tokens"), told.get("cache_read_input_tokens")
-    total = None if fresh is None else fresh + (told.get("cache_creation_input_tokens") or 0) + (cached or 0)
-    details = told.get("output_tokens_details") or {}
-    return Usage(total, told.get("output_tokens"), details.get("thinking_tokens"), cached)
+    fresh, cached = counts.get("input_tokens"), counts.get("cache_read_input_tokens")
+    total = None if fresh is None else fresh + (counts.get("cache_creation_input_tokens") or 0) + (cached or 0)
+    details = counts.get("output_tokens_details") or {}
+    return Usage(total, counts.get("output_tokens"), details.get("thinking_tokens"), cached)

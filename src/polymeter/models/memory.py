@@ -17,7 +17,7 @@ def within_memory(compute: Callable[[], T]) -> T:
     """What a function returns.
 
     Raises:
-        ModelError: Memory ran out (``out_of_memory``). What the function held is free again.
+        ModelError: if memory ran out (``out_of_memory``). The memory that the function held is free again.
     """
     try:
         return compute()

@@ -34,7 +34,7 @@ from polymeter.core.request import (
 
 Compute = Callable[[Request], str | Sequence[str] | Response]
 
-_ASKS: Mapping[RequestKind, bool] = {"generate": True, "loglikelihood": True, "generate_image": True}
+_REQUESTS: Mapping[RequestKind, bool] = {"generate": True, "loglikelihood": True, "generate_image": True}
 _MODALITIES: Mapping[Modality, bool] = {"text": True, "image": True, "audio": True, "video": True}
 _MODES = ("canned", "echo", "gold", "empty")
 _FAILURES = ("transient", "rate_limit", "permanent", "refused")
@@ -70,7 +70,7 @@ def MockModel(
         seed: For what is chosen at random.
 
     Raises:
-        PlanError: An unknown mode or failure, or a file that cannot be read.
+        PlanError: if a mode or failure is unknown, or a file cannot be read.
     """
     if mode not in _MODES:
         raise PlanError(
@@ -84,7 +84,7 @@ def MockModel(
     script = _Script(
         mode, str(answer), _read_answers(answers), failure or "transient", rate, failures_per_request, seed
     )
-    traits = ModelTraits(family="mock", kind="simple" if simple else "chat", requests=_ASKS, modalities=_MODALITIES)
+    traits = ModelTraits(family="mock", kind="simple" if simple else "chat", requests=_REQUESTS, modalities=_MODALITIES)
     identity = {
         "backend": "mock",
         "mode": mode,
@@ -93,13 +93,13 @@ def MockModel(
         "simple": simple,
         "seed": seed,
     }
-    made: Model
+    model: Model
     if is_async:
-        made = MockEndpoint(script, traits, identity, delay_ms / 1000, script.look_up if mode == "gold" else None)
+        model = MockEndpoint(script, traits, identity, delay_ms / 1000, script.look_up if mode == "gold" else None)
     else:
-        made = MockBatch(script, traits, identity, delay_ms / 1000, batch_size)
-    script.model = made
-    return made
+        model = MockBatch(script, traits, identity, delay_ms / 1000, batch_size)
+    script.model = model
+    return model
 
 
 class MockBatch(BatchModel):
@@ -124,7 +124,7 @@ class MockBatch(BatchModel):
         batch_size: int = 0,
         group_key: Callable[[Request], Hashable] | None = None,
     ) -> None:
-        self.traits = traits or ModelTraits(family="mock", requests=_ASKS, modalities=_MODALITIES)
+        self.traits = traits or ModelTraits(family="mock", requests=_REQUESTS, modalities=_MODALITIES)
         self.batch_hint = batch_size or ALL_READY
         self.batches: list[int] = []
         self._compute = compute
@@ -160,7 +160,7 @@ class MockEndpoint(AsyncModel):
         delay_s: float = 0.0,
         look_up: Callable[[Request], None] | None = None,
     ) -> None:
-        self.traits = traits or ModelTraits(family="mock", requests=_ASKS, modalities=_MODALITIES)
+        self.traits = traits or ModelTraits(family="mock", requests=_REQUESTS, modalities=_MODALITIES)
         self.n_requests = 0
         self.n_in_flight = 0
         self.most_in_flight = 0
@@ -250,44 +250,45 @@ def _row_of(request: Request) -> tuple[str, str]:
 
 def _expected_answer(request: Request, target: Any, choices: Any) -> str | Response:
     if isinstance(request.parameters, Loglikelihood):
-        return Response((Output(logprobs=_gold_logprobs(request.parameters, target)),))
+        return Response((Output(logprobs=_reference_logprobs(request.parameters, target)),))
     if isinstance(request.parameters, GenerateImage) and isinstance(target, list):
-        pictures = [item for item in target if is_image(item)]
-        if pictures:
-            return Response((Output(images=(pictures[0],)),))
+        images = [item for item in target if is_image(item)]
+        if images:
+            return Response((Output(images=(images[0],)),))
     first = target[0] if isinstance(target, (list, tuple)) and target else target
     if isinstance(first, int) and choices is not None:
         first = choices[first] if 0 <= first < len(choices) else first
     return str(first)
 
 
-def _gold_logprobs(ask: Loglikelihood, target: Any) -> tuple[ChoiceLogprob, ...]:
-    def is_gold(place: int, continuation: str) -> bool:
-        golds = target if isinstance(target, (list, tuple)) else [target]
+def _reference_logprobs(parameters: Loglikelihood, target: Any) -> tuple[ChoiceLogprob, ...]:
+    def is_reference(position: int, continuation: str) -> bool:
+        references = target if isinstance(target, (list, tuple)) else [target]
         return any(
-            place == gold if isinstance(gold, int) else continuation.strip() == str(gold).strip() for gold in golds
+            position == reference if isinstance(reference, int) else continuation.strip() == str(reference).strip()
+            for reference in references
         )
 
     return tuple(
-        ChoiceLogprob(-0.1 if is_gold(place, text) else -10.0, is_gold(place, text), 1)
-        for place, text in enumerate(ask.continuations)
+        ChoiceLogprob(-0.1 if is_reference(position, text) else -10.0, is_reference(position, text), 1)
+        for position, text in enumerate(parameters.continuations)
     )
 
 
 def _response(compute: Compute, request: Request) -> Response:
     try:
-        made = compute(request)
+        computed = compute(request)
     except ModelError as error:
         return Response(error=Error.from_exception(error))
-    if isinstance(made, Response):
-        return made
-    ask = request.parameters
-    if isinstance(ask, Loglikelihood):
-        return Response((Output(logprobs=tuple(_logprob(request, text) for text in ask.continuations)),))
-    if isinstance(ask, GenerateImage):
-        return Response((Output(images=(_picture(request, ask.repeat),)),))
-    texts = [made] if isinstance(made, str) else list(made)
-    return Response((_output(texts[ask.repeat % len(texts)] if texts else "", request),))
+    if isinstance(computed, Response):
+        return computed
+    parameters = request.parameters
+    if isinstance(parameters, Loglikelihood):
+        return Response((Output(logprobs=tuple(_logprob(request, text) for text in parameters.continuations)),))
+    if isinstance(parameters, GenerateImage):
+        return Response((Output(images=(_drawn_image(request, parameters.repeat),)),))
+    texts = [computed] if isinstance(computed, str) else list(computed)
+    return Response((_output(texts[parameters.repeat % len(texts)] if texts else "", request),))
 
 
 def _output(text: str, request: Request) -> Output:
@@ -299,12 +300,12 @@ def _logprob(request: Request, continuation: str) -> ChoiceLogprob:
     return ChoiceLogprob(-1.0 - int.from_bytes(mark, "big") / 2**32, False, max(1, len(continuation.split())))
 
 
-def _picture(request: Request, number: int) -> Any:
+def _drawn_image(request: Request, number: int) -> Any:
     from PIL import Image
 
     mark = hashlib.blake2b(f"{request.text}:{number}".encode(), digest_size=3).digest()
-    ask = request.parameters
-    size = ask.size if isinstance(ask, GenerateImage) and ask.size else (64, 64)
+    parameters = request.parameters
+    size = parameters.size if isinstance(parameters, GenerateImage) and parameters.size else (64, 64)
     return Image.new("RGB", size, tuple(mark))
 
 

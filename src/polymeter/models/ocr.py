@@ -26,7 +26,7 @@ class OcrModel(BatchModel):
         n_threads: Threads of ONNX Runtime; 0: as many as there are cores.
 
     Raises:
-        PlanError: ``rapidocr`` or ``onnxruntime`` is not installed.
+        PlanError: if ``rapidocr`` or ``onnxruntime`` is not installed.
     """
 
     batch_hint = 1
@@ -89,9 +89,9 @@ class OcrModel(BatchModel):
         output = Output(text=text, finish_reason="stop", usage=Usage(output_tokens=len(text.split())))
         return Response((output,))
 
-    def _read(self, picture: Any) -> str:
+    def _read(self, image: Any) -> str:
         import numpy as np
 
-        bgr = np.asarray(picture.convert("RGB"))[:, :, ::-1]
-        found = self._engine(np.ascontiguousarray(bgr))
-        return "\n".join(found.txts or ())
+        bgr = np.asarray(image.convert("RGB"))[:, :, ::-1]
+        result = self._engine(np.ascontiguousarray(bgr))
+        return "\n".join(result.txts or ())

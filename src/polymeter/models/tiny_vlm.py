@@ -22,7 +22,7 @@ class TinyVlm(HfModel):
         device: A torch device (``cuda``, ``cpu``); default: the first accelerator, else the CPU.
 
     Raises:
-        PlanError: torch or Transformers is not installed.
+        PlanError: if torch or Transformers is not installed.
     """
 
     def __init__(self, device: str = "") -> None:

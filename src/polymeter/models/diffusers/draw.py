@@ -55,7 +55,7 @@ class Artist:
         Where a call fails, each of its rows is tried alone, so that one that cannot be drawn spoils nobody else's.
 
         Raises:
-            ModelError: Memory ran out (``out_of_memory``).
+            ModelError: if memory ran out (``out_of_memory``).
         """
         may_share = call_key(self._role, rows[0]) is not None
         if may_share and not self._is_tried:
@@ -102,17 +102,17 @@ class Artist:
 
         n_fill = 0 if call_key(self._role, rows[0]) is None else self._n_rows - len(rows)
         filled = [*rows, *[rows[-1]] * n_fill]
-        given = call_arguments(self._role, filled)
+        arguments = call_arguments(self._role, filled)
         generators = [torch.Generator("cpu").manual_seed(row.seed) for row in filled]
-        given["generator"] = generators if isinstance(given["prompt"], list) else generators[0]
+        arguments["generator"] = generators if isinstance(arguments["prompt"], list) else generators[0]
         with _seeded(rows[0].seed) as moved, boundary(ModelError, f"The pipeline {self._role.name}"):
-            made = self._within_memory(given)
+            result = self._within_memory(arguments)
             has_shared = moved()
-        return _pictures(made, len(filled), self._role)[: len(rows)], has_shared
+        return _images(result, len(filled), self._role)[: len(rows)], has_shared
 
-    def _within_memory(self, given: dict[str, Any]) -> Any:
+    def _within_memory(self, arguments: dict[str, Any]) -> Any:
         try:
-            return within_memory(lambda: self._pipeline(**given))
+            return within_memory(lambda: self._pipeline(**arguments))
         except ModelError as error:
             if self._n_rows > 1 and error.kind == "out_of_memory":
                 error.hint = "A smaller images_per_call needs less."
@@ -125,25 +125,25 @@ def _is_same(one: Drawn, other: Drawn) -> bool:
     """Whether two rows have the same pixels; what a safety checker blacked out has none."""
     if isinstance(one, ModelError) or isinstance(other, ModelError):
         return False
-    return [picture.tobytes() for picture in one] == [picture.tobytes() for picture in other]
+    return [image.tobytes() for image in one] == [image.tobytes() for image in other]
 
 
-def _pictures(made: Any, n_rows: int, role: Role) -> list[Drawn]:
-    pictures = getattr(made, "images", None)
-    if not isinstance(pictures, (list, tuple)) or len(pictures) != n_rows:
-        what = f"{len(pictures)} images" if isinstance(pictures, (list, tuple)) else f"a {type(made).__name__}"
+def _images(result: Any, n_rows: int, role: Role) -> list[Drawn]:
+    images = getattr(result, "images", None)
+    if not isinstance(images, (list, tuple)) or len(images) != n_rows:
+        what = f"{len(images)} images" if isinstance(images, (list, tuple)) else f"a {type(result).__name__}"
         raise ModelError(f"The pipeline {role.name} gave {what} where {n_rows} images were asked for.")
-    flags = getattr(made, "nsfw_content_detected", None)
+    flags = getattr(result, "nsfw_content_detected", None)
     if flags is None:
-        flags = getattr(made, "nsfw_detected", None)
+        flags = getattr(result, "nsfw_detected", None)
     flags = flags if isinstance(flags, (list, tuple)) and len(flags) == n_rows else [False] * n_rows
     return [
         ModelError("The pipeline's safety checker blacked the image out.", kind="refused")
         if is_flagged
-        else tuple(picture)
-        if isinstance(picture, (list, tuple))
-        else (picture,)
-        for picture, is_flagged in zip(pictures, flags, strict=True)
+        else tuple(image)
+        if isinstance(image, (list, tuple))
+        else (image,)
+        for image, is_flagged in zip(images, flags, strict=True)
     ]
 
 

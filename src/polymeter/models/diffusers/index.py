@@ -77,7 +77,7 @@ def read_index(settings: DiffusersSettings) -> tuple[Mapping[str, Any], str]:
     """A pipeline's ``model_index.json`` and, of a hub id, the commit that it is from.
 
     Raises:
-        PlanError: The folder does not exist or holds no pipeline, or the hub does not have it or cannot be reached.
+        PlanError: if the folder does not exist or is not a pipeline, or the hub does not have it or cannot be reached.
     """
     from diffusers import DiffusionPipeline
 
@@ -108,7 +108,7 @@ def kind_of(index: Mapping[str, Any], settings: DiffusersSettings) -> Kind | Non
     """What a checkpoint can be used for; ``None`` when only its own code says, which is not run before it is loaded.
 
     Raises:
-        PlanError: There is no such pipeline, or it makes something else than images of prompts.
+        PlanError: if there is no such pipeline, or it does not make images from prompts.
     """
     import diffusers
 
@@ -137,7 +137,7 @@ def kind_of_class(made_by: type) -> Kind:
     """What a class of pipelines can be used for, together with those that share its parts.
 
     Raises:
-        PlanError: It makes something else than images of prompts.
+        PlanError: if it does not make images from prompts.
     """
     role = _role(made_by)
     for parameter, what in _ELSEWHERE.items():
@@ -169,8 +169,8 @@ def _draws_from_text(role: Role, drawing: Mapping[str, type]) -> bool:
 
 def _sibling(made_by: type, own: Mapping[str, type], other: Mapping[str, type]) -> Role | None:
     """The class of another table that is made of the same parts."""
-    found = next((other[key] for key, value in own.items() if value is made_by and key in other), None)
-    return _role(found) if found is not None else None
+    sibling = next((other[key] for key, value in own.items() if value is made_by and key in other), None)
+    return _role(sibling) if sibling is not None else None
 
 
 def _tables() -> tuple[Mapping[str, type], Mapping[str, type]]:

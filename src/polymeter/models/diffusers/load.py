@@ -36,7 +36,7 @@ def check_places(settings: DiffusersSettings) -> None:
     """Look for the device, the scheduler and the LoRA weights that the settings name, before weights are read.
 
     Raises:
-        PlanError: One of them is not there.
+        PlanError: if one of them does not exist.
     """
     import diffusers
     import torch
@@ -70,34 +70,34 @@ def load_pipelines(settings: DiffusersSettings, kind: Kind | None) -> Loaded:
         kind: What ``kind_of`` told of it; ``None``: its own code says.
 
     Raises:
-        PlanError: A file is missing or broken, or a package that its parts need is not installed.
+        PlanError: if a file is missing or broken, or a package that its parts need is not installed.
     """
     import diffusers
 
     folder = _folder(settings)
-    given: dict[str, Any] = {"torch_dtype": _dtype(settings, folder)}
+    arguments: dict[str, Any] = {"torch_dtype": _dtype(settings, folder)}
     if settings.variant:
-        given["variant"] = settings.variant
+        arguments["variant"] = settings.variant
     if settings.trust_remote_code:
-        given["trust_remote_code"] = True
-    given |= missing_parts(settings.parts, kind, folder, given["torch_dtype"])
+        arguments["trust_remote_code"] = True
+    arguments |= missing_parts(settings.parts, kind, folder, arguments["torch_dtype"])
     made_by = getattr(diffusers, settings.pipeline) if settings.pipeline else diffusers.DiffusionPipeline
     with boundary(PlanError, f"Reading the weights of {settings.name!r}"):
-        pipeline = made_by.from_pretrained(str(folder), **given)
+        pipeline = made_by.from_pretrained(str(folder), **arguments)
     kind = kind or kind_of_class(type(pipeline))
     if settings.scheduler or settings.scheduler_args:
         pipeline.scheduler = _scheduler(pipeline.scheduler, settings)
     if settings.lora:
         with boundary(PlanError, f"Reading the LoRA weights {settings.lora!r}"):
             pipeline.load_lora_weights(settings.lora)
-    made = {role.name: _with_role(pipeline, role) for role in kind.roles}
-    for one in made.values():
+    by_role = {role.name: _with_role(pipeline, role) for role in kind.roles}
+    for one in by_role.values():
         one.set_progress_bar_config(disable=True)
         _place(one, settings)
     return Loaded(
         kind,
-        made[kind.draw.name] if kind.draw else None,
-        made[kind.edit.name] if kind.edit else None,
+        by_role[kind.draw.name] if kind.draw else None,
+        by_role[kind.edit.name] if kind.edit else None,
     )
 
 
@@ -107,11 +107,13 @@ def _folder(settings: DiffusersSettings) -> Path:
 
     if settings.is_folder:
         return Path(settings.name)
-    given: dict[str, Any] = dict(settings.source)
+    arguments: dict[str, Any] = dict(settings.source)
     if settings.variant:
-        given["variant"] = settings.variant
+        arguments["variant"] = settings.variant
     with boundary(PlanError, f"Fetching {settings.name!r}", hint=f"Offline: --weights {settings.name}=PATH."):
-        return Path(DiffusionPipeline.download(settings.name, trust_remote_code=settings.trust_remote_code, **given))
+        return Path(
+            DiffusionPipeline.download(settings.name, trust_remote_code=settings.trust_remote_code, **arguments)
+        )
 
 
 def _dtype(settings: DiffusersSettings, folder: Path) -> Any:

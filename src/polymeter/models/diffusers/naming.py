@@ -57,36 +57,38 @@ _OTHERS = frozenset(
 """Names that mean something to other pipelines, to endpoints, or to models that write text."""
 
 
-def settings_of(ask: GenerateImage, role: Role) -> dict[str, Any]:
+def settings_of(parameters: GenerateImage, role: Role) -> dict[str, Any]:
     """The settings of an ask that a pipeline's call takes, and that say something."""
-    return {name: value for name, value in ask.extra.items() if value is not None and _is_taken(name, role)}
+    return {name: value for name, value in parameters.extra.items() if value is not None and _is_taken(name, role)}
 
 
-def ignored(ask: GenerateImage, kind: Kind) -> dict[str, str]:
+def ignored(parameters: GenerateImage, kind: Kind) -> dict[str, str]:
     """Settings of an ask that change nothing, each with the reason."""
     named = " and ".join(role.name for role in kind.roles)
-    found = {
+    reasons = {
         name: f"It is no setting of {named}."
-        for name, value in ask.extra.items()
+        for name, value in parameters.extra.items()
         if value is not None and not any(_is_taken(name, role) for role in kind.roles)
     }
-    if ask.extra.get("negative_prompt") and "negative_prompt" not in found:
-        scales = [name for role in kind.roles if (name := _unguided_by(ask.extra, role))]
+    if parameters.extra.get("negative_prompt") and "negative_prompt" not in reasons:
+        scales = [name for role in kind.roles if (name := _unguided_by(parameters.extra, role))]
         if len(scales) == len(kind.roles):
-            found["negative_prompt"] = f"Without a {scales[0]} above 1 it is not heard by {named}."
-    if ask.size is not None and not any("height" in role.parameters or role.image_parameter for role in kind.roles):
-        found["size"] = f"One size is all that is drawn by {named}."
-    return found
+            reasons["negative_prompt"] = f"Without a {scales[0]} above 1 it is not heard by {named}."
+    if parameters.size is not None and not any(
+        "height" in role.parameters or role.image_parameter for role in kind.roles
+    ):
+        reasons["size"] = f"One size is all that is drawn by {named}."
+    return reasons
 
 
-def check_names(ask: GenerateImage, kind: Kind, error_type: type[PolymeterError]) -> None:
+def check_names(parameters: GenerateImage, kind: Kind, error_type: type[PolymeterError]) -> None:
     """Refuse a setting that means nothing to anybody: it is a slip of the pen.
 
     Raises:
-        PolymeterError: There is one, as an error of the type given; the nearest name is told.
+        PolymeterError: if there is one, as an error of the given type; the message gives the nearest name.
     """
     known = {*_OTHERS, *(name for role in kind.roles for name in role.parameters)} - _OURS
-    for name, value in ask.extra.items():
+    for name, value in parameters.extra.items():
         if value is not None and name not in known:
             raise error_type(
                 f"There is no generation setting {name!r}.",

@@ -13,7 +13,7 @@ from polymeter.core.repeats import seed_of
 from polymeter.core.request import GenerateImage, Request
 from polymeter.models.diffusers.index import Kind, Role
 from polymeter.models.diffusers.naming import check_names, settings_of
-from polymeter.models.hf.media import picture_of
+from polymeter.models.hf.media import image_of
 
 _ONE_EACH = frozenset(
     {
@@ -54,7 +54,7 @@ class Row:
         size: Width and height in pixels; ``None``: the pipeline's own.
     """
 
-    place: int
+    position: int
     prompt: str
     images: tuple[Any, ...]
     seed: int
@@ -62,22 +62,22 @@ class Row:
     size: tuple[int, int] | None
 
 
-def row_of(request: Request, place: int, kind: Kind) -> tuple[Role, Row]:
+def row_of(request: Request, position: int, kind: Kind) -> tuple[Role, Row]:
     """The row of a request, and the role that draws it.
 
     Raises:
-        DataError: An image cannot be read.
-        ModelError: The checkpoint cannot draw this: it shows too many images, none where one is needed, something
-            that is neither text nor image, or asks with a setting that does not exist.
+        DataError: if an image cannot be read.
+        ModelError: if the checkpoint cannot draw this: the request holds too many images, none although one is needed,
+            media other than images, or a setting that does not exist.
     """
-    ask = request.parameters
-    assert isinstance(ask, GenerateImage)
-    check_names(ask, kind, ModelError)
+    parameters = request.parameters
+    assert isinstance(parameters, GenerateImage)
+    check_names(parameters, kind, ModelError)
     prompt, images = _content(request)
     role = _role_for(len(images), kind)
-    pictures = tuple(_sized(picture_of(image), ask.size, role) for image in images)
-    settings = settings_of(ask, role)
-    return role, Row(place, prompt, pictures, seed_of(ask), settings, ask.size)
+    shown = tuple(_sized(image_of(image), parameters.size, role) for image in images)
+    settings = settings_of(parameters, role)
+    return role, Row(position, prompt, shown, seed_of(parameters), settings, parameters.size)
 
 
 def call_key(role: Role, row: Row) -> tuple[Hashable, ...] | None:
@@ -90,18 +90,18 @@ def call_key(role: Role, row: Row) -> tuple[Hashable, ...] | None:
 def call_arguments(role: Role, rows: Sequence[Row]) -> dict[str, Any]:
     """What the pipeline is called with for rows that share a call; the caller adds generators."""
     first = rows[0]
-    given: dict[str, Any] = dict(first.settings)
-    given["prompt"] = [row.prompt for row in rows]
-    if "negative_prompt" in given:
-        given["negative_prompt"] = [given["negative_prompt"]] * len(rows)
+    arguments: dict[str, Any] = dict(first.settings)
+    arguments["prompt"] = [row.prompt for row in rows]
+    if "negative_prompt" in arguments:
+        arguments["negative_prompt"] = [arguments["negative_prompt"]] * len(rows)
     if first.size is not None and "height" in role.parameters:
-        given["width"], given["height"] = first.size
+        arguments["width"], arguments["height"] = first.size
     if first.images:
         if role.name in _ONE_EACH:
-            given[role.image_parameter] = [row.images[0] for row in rows]
+            arguments[role.image_parameter] = [row.images[0] for row in rows]
         else:
-            given |= _alone(role, first)
-    return given
+            arguments |= _alone(role, first)
+    return arguments
 
 
 def _alone(role: Role, row: Row) -> dict[str, Any]:
@@ -147,10 +147,10 @@ def _role_for(n_images: int, kind: Kind) -> Role:
     return role
 
 
-def _sized(picture: Any, size: tuple[int, int] | None, role: Role) -> Any:
+def _sized(image: Any, size: tuple[int, int] | None, role: Role) -> Any:
     """The image in the size that is asked for, where the pipeline draws in the size of what it is shown."""
-    if size is None or picture.size == size or "height" in role.parameters:
-        return picture
+    if size is None or image.size == size or "height" in role.parameters:
+        return image
     from PIL import Image as pil
 
-    return picture.resize(size, pil.Resampling.LANCZOS)
+    return image.resize(size, pil.Resampling.LANCZOS)

@@ -105,18 +105,18 @@ def error_of(
         where: The endpoint and model, for the message.
         secrets: Keys that must not be shown, should the server repeat them.
     """
-    found = _read(body)
-    message = _hidden(found.message or _without_page(body) or "no message", secrets)[:_LONGEST_MESSAGE]
+    report = _read(body)
+    message = _hidden(report.message or _without_page(body) or "no message", secrets)[:_LONGEST_MESSAGE]
     wait_s = retry_after_s(headers) if status != 200 else None
-    wait_s = found.retry_delay_s if wait_s is None else wait_s
-    status = found.status if status < 400 and found.status else status
+    wait_s = report.retry_delay_s if wait_s is None else wait_s
+    status = report.status if status < 400 and report.status else status
     words = message.lower()
-    if _has(found.codes, _UNPAID) or status == 402:
+    if _has(report.codes, _UNPAID) or status == 402:
         return EndpointError(f"The quota is used up: {message}", status=402, where=where, hint=_HINTS[402])
-    if _has(found.codes, _FILTERED) or any(word in words for word in _FILTERED_WORDS) or found.is_flagged:
+    if _has(report.codes, _FILTERED) or any(word in words for word in _FILTERED_WORDS) or report.is_flagged:
         what = f"The endpoint's filter declined: {message}"
         return EndpointError(what, status=status, kind="refused", where=where)
-    if _has(found.codes, _TOO_LONG) or (400 <= status < 500 and any(word in words for word in _TOO_LONG_WORDS)):
+    if _has(report.codes, _TOO_LONG) or (400 <= status < 500 and any(word in words for word in _TOO_LONG_WORDS)):
         return EndpointError(
             f"The request is longer than the model takes: {message}",
             status=status,
@@ -124,11 +124,11 @@ def error_of(
             hint="Show fewer or smaller media, or ask for fewer new tokens.",
         )
     kind = kind_of(status)
-    is_passing = kind in ("rate_limit", "transient")
+    can_retry = kind in ("rate_limit", "transient")
     what = f"HTTP {status}: {message}" if status >= 400 else f"The endpoint reports an error: {message}"
     hint = _HINTS.get(status, "")
     return EndpointError(
-        what, status=status, kind=kind, where=where, hint=hint, retry_after_s=wait_s if is_passing else None
+        what, status=status, kind=kind, where=where, hint=hint, retry_after_s=wait_s if can_retry else None
     )
 
 
@@ -152,23 +152,23 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
     """How many seconds an endpoint asks to wait: ``retry-after-ms``, ``Retry-After`` (seconds or a date), else when the
     limit that has nothing left is reset (``x-ratelimit-reset…``); ``None`` if it does not say.
     """
-    known = {name.lower(): value.strip() for name, value in headers.items()}
-    milliseconds = _number(known.get("retry-after-ms", ""))
+    lowered = {name.lower(): value.strip() for name, value in headers.items()}
+    milliseconds = _number(lowered.get("retry-after-ms", ""))
     if milliseconds is not None:
         return max(0.0, milliseconds / 1000)
-    told = known.get("retry-after", "")
-    if told:
-        seconds = _number(told)
-        return max(0.0, seconds) if seconds is not None else _until_date(told)
+    retry_after = lowered.get("retry-after", "")
+    if retry_after:
+        seconds = _number(retry_after)
+        return max(0.0, seconds) if seconds is not None else _until_date(retry_after)
     resets = [
-        _until(known[f"x-ratelimit-reset{of}"])
+        _until(lowered[f"x-ratelimit-reset{of}"])
         for of in ("", "-requests", "-tokens")
-        if known.get(f"x-ratelimit-remaining{of}", "0") == "0" and f"x-ratelimit-reset{of}" in known
+        if lowered.get(f"x-ratelimit-remaining{of}", "0") == "0" and f"x-ratelimit-reset{of}" in lowered
     ]
     return max((seconds for seconds in resets if seconds is not None), default=None)
 
 
-class _Found:
+class _Report:
     """What the body of a failure says.
 
     Attributes:
@@ -189,41 +189,41 @@ class _Found:
         self.is_flagged = False
 
 
-def _read(body: str) -> _Found:
-    found = _Found()
+def _read(body: str) -> _Report:
+    report = _Report()
     try:
         value = json.loads(body)
     except ValueError:
-        return found
+        return report
     if isinstance(value, list) and value:  # Google's compatible endpoint wraps its error in a list
         value = value[0]
     if isinstance(value, str):
-        found.message = value
+        report.message = value
     if not isinstance(value, dict):
-        return found
+        return report
     error = value.get("error") or value
     if not isinstance(error, dict):
         error = {"message": error}
-    found.message = _message(error) or _message(value)
+    report.message = _message(error) or _message(value)
     inner = error.get("innererror") or error.get("inner_error") or {}
     named = [error.get("code"), error.get("type"), error.get("status"), value.get("type")]
     named.append(inner.get("code") if isinstance(inner, dict) else None)
-    found.codes = [item.lower() for item in named if isinstance(item, str)]
-    found.status = _status(error.get("code"), found.codes)
+    report.codes = [item.lower() for item in named if isinstance(item, str)]
+    report.status = _status(error.get("code"), report.codes)
     metadata = error.get("metadata")
-    found.is_flagged = isinstance(metadata, dict) and "flagged_input" in metadata
+    report.is_flagged = isinstance(metadata, dict) and "flagged_input" in metadata
     details = error.get("details")
     for detail in details if isinstance(details, list) else ():
         if isinstance(detail, dict) and isinstance(detail.get("retryDelay"), str):
-            found.retry_delay_s = _span(detail["retryDelay"])
-    return found
+            report.retry_delay_s = _span(detail["retryDelay"])
+    return report
 
 
 def _message(value: Mapping[str, Any]) -> str:
     for name in ("message", "detail", "msg", "error"):
-        told = value.get(name)
-        if told and not (name == "error" and isinstance(told, dict)):
-            return " ".join((told if isinstance(told, str) else json.dumps(told, ensure_ascii=False)).split())
+        text = value.get(name)
+        if text and not (name == "error" and isinstance(text, dict)):
+            return " ".join((text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)).split())
     return ""
 
 
@@ -239,7 +239,7 @@ def _status(code: Any, codes: Sequence[str]) -> int:
     number = _number(code) if isinstance(code, str) else code
     if isinstance(number, (int, float)) and 400 <= number < 600:
         return int(number)
-    return next((status for word, status in _BY_TYPE if any(word in known for known in codes)), 0)
+    return next((status for word, status in _BY_TYPE if any(word in code_text for code_text in codes)), 0)
 
 
 def _has(codes: Sequence[str], words: Sequence[str]) -> bool:

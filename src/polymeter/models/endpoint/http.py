@@ -6,20 +6,22 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import Mapping
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from polymeter.core.errors import ModelError
 from polymeter.core.secrets import hide_secrets
+from polymeter.core.sources import digest
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession, StreamReader
 
 JSON = "application/json"
-MOST_FETCHED = 64 << 20
+MAX_FETCHED = 64 << 20
 """Bytes of a file that is fetched by its address; the largest images that models make are a tenth of it."""
 
 _CONNECT_S = 10.0
@@ -72,7 +74,7 @@ class Connections:
         """Send a body of a kind (MIME type).
 
         Raises:
-            ModelError: No answer came, or only a part of one.
+            ModelError: if no answer came, or only a part of one.
         """
         return await self._send("POST", url, body, kind)
 
@@ -80,7 +82,7 @@ class Connections:
         """Fetch something.
 
         Raises:
-            ModelError: No answer came, or only a part of one.
+            ModelError: if no answer came, or only a part of one.
         """
         return await self._send("GET", url, None)
 
@@ -89,7 +91,8 @@ class Connections:
         followed.
 
         Raises:
-            ModelError: It cannot be reached, does not have it, or sends more than ``MOST_FETCHED`` bytes.
+            ModelError: if the server cannot be reached, does not have the file, or sends more than ``MAX_FETCHED``
+                bytes.
         """
         import aiohttp
 
@@ -111,7 +114,7 @@ class Connections:
                             else "permanent",
                             where=self._where,
                         )
-                    return await _at_most(response.content, MOST_FETCHED, where=self._where)
+                    return await _at_most(response.content, MAX_FETCHED, where=self._where)
         except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError):
             raise ModelError(f"There is no file at {shown!r}, which is no web address.", where=self._where) from None
         except (aiohttp.ClientError, OSError, asyncio.TimeoutError) as error:
@@ -219,3 +222,44 @@ def proxy_for(url: str) -> str | None:
         return None
     proxies: dict[str, Any] = getproxies()
     return proxies.get(parts.scheme) or proxies.get("all")
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file of a form.
+
+    Attributes:
+        key: Name of the field.
+        name: Name of the file.
+        mime: MIME type.
+        data: Its bytes.
+    """
+
+    key: str
+    name: str
+    mime: str
+    data: bytes = field(repr=False)
+
+
+def form(fields: Mapping[str, Any], files: Sequence[File]) -> tuple[bytes, str]:
+    """A form as bytes, and its content type. Equal forms give equal bytes.
+
+    Args:
+        fields: Texts are sent as they are, other values as JSON.
+        files: Sent as they are, in order.
+    """
+    boundary = f"polymeter-{digest(b''.join(digest(file.data).encode() for file in files))}"
+    pieces: list[bytes] = []
+    for name, value in fields.items():
+        text = value if isinstance(value, str) else json.dumps(value)
+        pieces += [_field_head(boundary, name), b"\r\n\r\n", text.encode("utf-8", "backslashreplace"), b"\r\n"]
+    for file in files:
+        pieces += [_field_head(boundary, file.key), f'; filename="{file.name}"\r\nContent-Type: {file.mime}'.encode()]
+        pieces += [b"\r\n\r\n", file.data, b"\r\n"]
+    pieces.append(f"--{boundary}--\r\n".encode())
+    return b"".join(pieces), f"multipart/form-data; boundary={boundary}"
+
+
+def _field_head(boundary: str, name: str) -> bytes:
+    quoted = name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+    return f'--{boundary}\r\nContent-Disposition: form-data; name="{quoted}"'.encode()

@@ -20,8 +20,6 @@ from polymeter.core.model import ModelTraits
 from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Output, Parameters, Request
 from polymeter.models.endpoint.hosted import HostedModel, body_of, key_from, need_package, turns_of, unknown_settings
 from polymeter.models.endpoint.media import MediaEncoder
-from polymeter.models.gemini.answers import read_output
-from polymeter.models.gemini.content import PartWriter
 from polymeter.models.gemini.images import (
     IMAGE_SETTINGS,
     IMAGEN_SETTINGS,
@@ -33,6 +31,7 @@ from polymeter.models.gemini.images import (
     kind_of,
     read_imagen,
 )
+from polymeter.models.gemini.wire import PartWriter, read_output
 
 _TITLE = "Gemini"
 _KEY_NAMES = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
@@ -82,7 +81,7 @@ class GeminiModel(HostedModel):
         extra_body: Further fields of the request's body.
 
     Raises:
-        PlanError: A key or package is missing, or an argument is wrong.
+        PlanError: if a key or package is missing, or an argument is wrong.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 (what --model-args may set)
@@ -151,37 +150,39 @@ class GeminiModel(HostedModel):
         """The model's id and what is set for every request; neither the key nor the address."""
         return self._identity
 
-    def ignores(self, ask: Parameters) -> Mapping[str, str]:
+    def ignores(self, parameters: Parameters) -> Mapping[str, str]:
         """Settings of other kinds of models."""
-        if isinstance(ask, Loglikelihood):
+        if isinstance(parameters, Loglikelihood):
             return {}
         known = _GENERATION | _TOP
-        taken = [name for name in ask.extra if _camel(name) in known]
-        if isinstance(ask, GenerateImage):
+        taken = [name for name in parameters.extra if _camel(name) in known]
+        if isinstance(parameters, GenerateImage):
             taken = list(IMAGEN_SETTINGS) if self._kind == "imagen" else [*taken, *IMAGE_SETTINGS]
-            return unknown_settings(ask.extra, taken, _TITLE) | ignored_size(ask, self._kind)
-        return unknown_settings(ask.extra, taken, _TITLE)
+            return unknown_settings(parameters.extra, taken, _TITLE) | ignored_size(parameters, self._kind)
+        return unknown_settings(parameters.extra, taken, _TITLE)
 
     def load(self) -> None:
         """Import the SDK, which takes a while."""
         from google import genai  # noqa: F401
 
-    def _body(self, request: Request, ask: Generate) -> dict[str, Any]:
-        return self._written(request, ask, self._settings(ask))
+    def _body(self, request: Request, parameters: Generate) -> dict[str, Any]:
+        return self._written(request, parameters, self._settings(parameters))
 
-    def _image_body(self, request: Request, ask: GenerateImage) -> Any:
+    def _image_body(self, request: Request, parameters: GenerateImage) -> Any:
         if self._kind == "text":
-            return super()._image_body(request, ask)
+            return super()._image_body(request, parameters)
         if self._kind == "imagen":
-            return imagen_call(request, ask, where=self._label)
-        config = image_config(ask)
+            return imagen_call(request, parameters, where=self._label)
+        config = image_config(parameters)
         settings = {"responseModalities": list(MODALITIES), **({"imageConfig": config} if config else {})}
-        return self._written(request, ask, settings)
+        return self._written(request, parameters, settings)
 
-    def _written(self, request: Request, ask: Generate | GenerateImage, settings: Mapping[str, Any]) -> dict[str, Any]:
+    def _written(
+        self, request: Request, parameters: Generate | GenerateImage, settings: Mapping[str, Any]
+    ) -> dict[str, Any]:
         """The body of a request."""
         system, turns = turns_of(request.messages, title=_TITLE)
-        extra = {_camel(name): value for name, value in ask.extra.items()}
+        extra = {_camel(name): value for name, value in parameters.extra.items()}
         body: dict[str, Any] = {
             "contents": [
                 {
@@ -198,21 +199,21 @@ class GeminiModel(HostedModel):
             body["safetySettings"] = self._safety
         body |= {name: value for name, value in extra.items() if name in _TOP}
         settings = {**settings, **{name: value for name, value in extra.items() if name in _GENERATION}}
-        if ask.seed is not None:
-            settings["seed"] = ask.seed
-        further = {**self._extra_body, **ask.extra.get("extra_body", {})}
+        if parameters.seed is not None:
+            settings["seed"] = parameters.seed
+        further = {**self._extra_body, **parameters.extra.get("extra_body", {})}
         return {**body, "generationConfig": settings, **further}
 
-    def _settings(self, ask: Generate) -> dict[str, Any]:
+    def _settings(self, parameters: Generate) -> dict[str, Any]:
         settings: dict[str, Any] = {}
-        if ask.max_new_tokens is not None:
-            settings["maxOutputTokens"] = ask.max_new_tokens + self._room
-        if ask.temperature is not None:
-            settings["temperature"] = ask.temperature
-        if ask.top_p is not None:
-            settings["topP"] = ask.top_p
-        if ask.stop:
-            settings["stopSequences"] = list(ask.stop[:_MOST_STOPS])  # more are refused; the engine applies all
+        if parameters.max_new_tokens is not None:
+            settings["maxOutputTokens"] = parameters.max_new_tokens + self._room
+        if parameters.temperature is not None:
+            settings["temperature"] = parameters.temperature
+        if parameters.top_p is not None:
+            settings["topP"] = parameters.top_p
+        if parameters.stop:
+            settings["stopSequences"] = list(parameters.stop[:_MOST_STOPS])  # more are refused; the engine applies all
         if self._thinking:
             settings["thinkingConfig"] = self._thinking
         return settings

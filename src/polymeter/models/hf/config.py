@@ -50,7 +50,8 @@ def read_config(settings: HfSettings) -> Any:
     """A checkpoint's configuration, from its folder, the local cache or the hub. No weights are read.
 
     Raises:
-        PlanError: The folder does not exist or holds no checkpoint, or the hub does not have it or cannot be reached.
+        PlanError: if the folder does not exist or is not a checkpoint, or the hub does not have it or cannot be
+            reached.
     """
     from transformers import AutoConfig
 
@@ -77,7 +78,7 @@ def kind_of(config: Any) -> Kind:
     """What sort of model this is.
 
     Raises:
-        PlanError: It is none that writes text.
+        PlanError: if it is not a model that generates text.
     """
     auto_class = _auto_class(config)
     is_encoder_decoder = bool(getattr(config, "is_encoder_decoder", False))
@@ -102,22 +103,22 @@ def _auto_class(config: Any) -> str:
     is_remote = type(config).__module__.startswith("transformers_modules")
     remote = (getattr(config, "auto_map", None) or {}) if is_remote else {}
     saved_from = (getattr(config, "architectures", None) or [""])[0]
-    found = []
+    candidates = []
     for name, table in _AUTO_CLASSES:
         if name in remote:
             return name
-        made = dict(getattr(modeling_auto, table, {})).get(config.model_type)
-        if made is not None:
-            if saved_from in ((made,) if isinstance(made, str) else made):
+        classes = dict(getattr(modeling_auto, table, {})).get(config.model_type)
+        if classes is not None:
+            if saved_from in ((classes,) if isinstance(classes, str) else classes):
                 return name
-            found.append(name)
-    if not found:
+            candidates.append(name)
+    if not candidates:
         raise PlanError(
             f"A model of type {config.model_type!r} writes no text that Transformers could load.",
             where="--model",
             hint="Choose a causal LM, or an image-text-to-text or audio model.",
         )
-    return found[0]
+    return candidates[0]
 
 
 def _has(config: Any, names: tuple[str, ...]) -> bool:

@@ -7,13 +7,12 @@ the task and the plan, so that two checkpoints are measured alike.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
 from polymeter.core.request import Generate
-from polymeter.models.hf.penalties import PENALTIES
 
 FALLBACK_MAX_NEW_TOKENS = 1024
 """Most tokens of an answer where neither the task nor the plan says."""
@@ -29,6 +28,14 @@ _WARPERS = (
     ("epsilon_cutoff", "EpsilonLogitsWarper"),
     ("eta_cutoff", "EtaLogitsWarper"),
 )
+# Each with the value that changes nothing, in the order in which Transformers applies them.
+PENALTIES = {
+    "encoder_repetition_penalty": 1,
+    "repetition_penalty": 1,
+    "no_repeat_ngram_size": 0,
+    "encoder_no_repeat_ngram_size": 0,
+    "min_length": 0,
+}
 _NEUTRAL = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "typical_p": 1.0, "epsilon_cutoff": 0.0, "eta_cutoff": 0.0}
 _OURS = {
     "do_sample": "",
@@ -74,21 +81,30 @@ class Decoding:
         return int(self.search.get("num_beams") or 1) > 1
 
 
-def decoding_of(ask: Generate) -> Decoding:
+def decoding_of(parameters: Generate) -> Decoding:
     """What an ask means. It is greedy unless it names a temperature above 0, or wants sampling and names none."""
-    wants = ask.extra.get("do_sample")
-    is_sampled = wants is not False and (bool(ask.temperature) or (wants is True and ask.temperature is None))
+    wants = parameters.extra.get("do_sample")
+    is_sampled = wants is not False and (
+        bool(parameters.temperature) or (wants is True and parameters.temperature is None)
+    )
     known = _known_settings()
-    given = {name: value for name, value in ask.extra.items() if name in known and name not in (*_OURS, *_TOKENS)}
-    given |= {"temperature": ask.temperature, "top_p": ask.top_p}
-    names = [name for name, _ in _WARPERS]
-    warpers = {name: given[name] for name in names if is_sampled and _says_something(name, given.get(name))}
-    penalties = {
-        name: value for name, value in given.items() if name in PENALTIES and value not in (None, PENALTIES[name])
+    values = {
+        name: value for name, value in parameters.extra.items() if name in known and name not in (*_OURS, *_TOKENS)
     }
-    search = {name: value for name, value in given.items() if name not in (*names, *PENALTIES)}
+    values |= {"temperature": parameters.temperature, "top_p": parameters.top_p}
+    names = [name for name, _ in _WARPERS]
+    warpers = {name: values[name] for name in names if is_sampled and _says_something(name, values.get(name))}
+    penalties = {
+        name: value for name, value in values.items() if name in PENALTIES and value not in (None, PENALTIES[name])
+    }
+    search = {name: value for name, value in values.items() if name not in (*names, *PENALTIES)}
     return Decoding(
-        ask.max_new_tokens, is_sampled, warpers, search, penalties, token_ids_of(ask.extra.get("eos_token_id"))
+        parameters.max_new_tokens,
+        is_sampled,
+        warpers,
+        search,
+        penalties,
+        token_ids_of(parameters.extra.get("eos_token_id")),
     )
 
 
@@ -99,24 +115,24 @@ def token_ids_of(value: Any) -> tuple[int, ...]:
     return tuple(int(one) for one in value) if isinstance(value, (list, tuple)) else (int(value),)
 
 
-def ignored(ask: Generate) -> dict[str, str]:
+def ignored(parameters: Generate) -> dict[str, str]:
     """Settings of an ask that change nothing here, each with the reason."""
-    known, decoding, ours = _known_settings(), decoding_of(ask), _OURS | _TOKENS
-    found = {}
-    for name in ask.extra:
+    known, decoding, ours = _known_settings(), decoding_of(parameters), _OURS | _TOKENS
+    reasons = {}
+    for name in parameters.extra:
         if name in ours:
             if ours[name]:
-                found[name] = ours[name]
+                reasons[name] = ours[name]
         elif name not in known:
             near = get_close_matches(name, known - set(ours), n=1, cutoff=_NEAR)
             hint = f" Did you mean {near[0]!r}?" if near else ""
-            found[name] = f"Transformers has no generation setting of that name.{hint}"
+            reasons[name] = f"Transformers has no generation setting of that name.{hint}"
     if not decoding.is_sampled:
-        given = {**ask.extra, "temperature": ask.temperature or None, "top_p": ask.top_p}
+        values = {**parameters.extra, "temperature": parameters.temperature or None, "top_p": parameters.top_p}
         for name, _ in _WARPERS:
-            if _says_something(name, given.get(name)):
-                found[name] = "The answer is greedy: nothing is sampled."
-    return found
+            if _says_something(name, values.get(name)):
+                reasons[name] = "The answer is greedy: nothing is sampled."
+    return reasons
 
 
 def without_decoding_defaults(config: Any) -> None:
@@ -185,6 +201,40 @@ class RowNoise:
         return scores - noise.log_()
 
 
+class OwnTokens:
+    """A logits processor that applies penalties to each row without the padding around its prompt.
+
+    Args:
+        penalties: Values by names of ``PENALTIES``.
+        inputs: The batch: ``input_ids`` and ``attention_mask`` of shape ``(rows, length)``.
+        eos_ids: Tokens that end an answer.
+        is_apart: Whether answers begin rows of their own, behind an encoder.
+    """
+
+    def __init__(
+        self, penalties: Mapping[str, Any], inputs: Mapping[str, Any], eos_ids: Sequence[int], *, is_apart: bool
+    ) -> None:
+        ids, is_own = inputs["input_ids"], inputs["attention_mask"].bool()
+        self._n_before = [0] * len(ids) if is_apart else is_own.int().argmax(dim=1).tolist()
+        self._of_rows = [
+            _penalty_processors(penalties, row[own][None], eos_ids) for row, own in zip(ids, is_own, strict=True)
+        ]
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        """Scores of shape ``(rows × beams, vocabulary)``, penalised."""
+        import torch
+
+        n_beams = len(scores) // len(self._of_rows)
+        penalised = []
+        for position in range(len(scores)):
+            row = position // n_beams
+            own, score = input_ids[position : position + 1, self._n_before[row] :], scores[position : position + 1]
+            for processor in self._of_rows[row]:
+                score = processor(own, score)
+            penalised.append(score)
+        return torch.cat(penalised)
+
+
 class StopStrings:
     """A stopping criterion: a row ends when its answer holds a stop string behind its reasoning.
 
@@ -237,10 +287,10 @@ def split_thought(text: str, *, is_finished: bool) -> tuple[str | None, str]:
     """Reasoning and answer of a text that begins inside reasoning. What never leaves it is all reasoning if it was
     broken off, and all answer if the model had finished: it has not reasoned, then.
     """
-    ends = [(place, mark) for mark in _THOUGHT if (place := text.find(mark)) >= 0]
+    ends = [(start, mark) for mark in _THOUGHT if (start := text.find(mark)) >= 0]
     if ends:
-        place, mark = min(ends)
-        return text[:place].strip(), text[place + len(mark) :].lstrip("\n")
+        start, mark = min(ends)
+        return text[:start].strip(), text[start + len(mark) :].lstrip("\n")
     return (None, text) if is_finished else (text.strip(), "")
 
 
@@ -262,5 +312,18 @@ def _says_something(name: str, value: Any) -> bool:
 def _warper(name: str, value: Any) -> Any:
     import transformers
 
-    made = getattr(transformers, dict(_WARPERS)[name])
-    return made(value)
+    maker = getattr(transformers, dict(_WARPERS)[name])
+    return maker(value)
+
+
+def _penalty_processors(penalties: Mapping[str, Any], prompt: Any, eos_ids: Sequence[int]) -> list[Callable[..., Any]]:
+    import transformers as hf
+
+    makers: dict[str, Callable[[Any], Callable[..., Any]]] = {
+        "encoder_repetition_penalty": lambda value: hf.EncoderRepetitionPenaltyLogitsProcessor(float(value), prompt),
+        "repetition_penalty": lambda value: hf.RepetitionPenaltyLogitsProcessor(float(value)),
+        "no_repeat_ngram_size": hf.NoRepeatNGramLogitsProcessor,
+        "encoder_no_repeat_ngram_size": lambda value: hf.EncoderNoRepeatNGramLogitsProcessor(value, prompt),
+        "min_length": lambda value: hf.MinLengthLogitsProcessor(value, list(eos_ids), device=str(prompt.device)),
+    }
+    return [makers[name](penalties[name]) for name in PENALTIES if name in penalties]

@@ -35,7 +35,7 @@ class Encoder:
         loaded: The checkpoint.
 
     Raises:
-        PlanError: Its chat template cannot be rendered.
+        PlanError: if its chat template cannot be rendered.
     """
 
     def __init__(self, loaded: Loaded) -> None:
@@ -50,8 +50,8 @@ class Encoder:
             is_plain: Leave the chat template out.
 
         Raises:
-            DataError: A medium cannot be read.
-            ModelError: It shows what this model cannot be shown, or the template refuses the conversation.
+            DataError: if a medium cannot be read.
+            ModelError: if it holds media that this model does not accept, or the template refuses the conversation.
         """
         return self._prompter.read(request, is_plain=is_plain)
 
@@ -69,25 +69,27 @@ class Encoder:
             processor_args: What the processor is told besides.
 
         Raises:
-            DataError: A medium cannot be read.
-            ModelError: A request shows what this model cannot be shown, or the processor refuses.
+            DataError: if a medium cannot be read.
+            ModelError: if a request holds media that this model does not accept, or the processor fails.
         """
         prompts = [one if isinstance(one, Prompt) else self.read(one) for one in requests]
         texts = tuple(prompt.text for prompt in prompts)
         full = texts if tails is None else tuple(text + tail for text, tail in zip(texts, tails, strict=True))
         with boundary(ModelError, "The processor"):
-            made = self._process(prompts, list(full), processor_args or {})
-        inputs = {name: self._placed(value) for name, value in made.items() if hasattr(value, "dim")}
+            encoded = self._process(prompts, list(full), processor_args or {})
+        inputs = {name: self._placed(value) for name, value in encoded.items() if hasattr(value, "dim")}
         # A model that only writes down speech reads no tokens.
-        n_tokens = tuple(made["attention_mask"].sum(dim=1).tolist()) if "input_ids" in inputs else (0,) * len(prompts)
+        n_tokens = (
+            tuple(encoded["attention_mask"].sum(dim=1).tolist()) if "input_ids" in inputs else (0,) * len(prompts)
+        )
         return Batch(inputs, n_tokens, texts)
 
     def prompt_text(self, request: Request) -> str:
         """A request's text as the model is given it: the chat template rendered, one token for each medium.
 
         Raises:
-            DataError: A medium cannot be read.
-            ModelError: The template refuses the conversation.
+            DataError: if a medium cannot be read.
+            ModelError: if the template refuses the conversation.
         """
         return self.read(request).text
 
@@ -100,7 +102,7 @@ class Encoder:
         sounds = [sound for prompt in prompts for sound in prompt.sounds]
         if loaded.kind.is_speech:
             return loaded.processor(audio=sounds, sampling_rate=self._prompter.rate, return_tensors="pt")
-        given: dict[str, Any] = {
+        arguments: dict[str, Any] = {
             "text": texts,
             "return_tensors": "pt",
             "padding": True,
@@ -108,17 +110,17 @@ class Encoder:
             **further,
         }
         if loaded.processor is None:
-            return loaded.tokenizer(**given)
+            return loaded.tokenizer(**arguments)
         if any(prompt.images for prompt in prompts):
-            given["images"] = [prompt.images for prompt in prompts]
+            arguments["images"] = [prompt.images for prompt in prompts]
         if any(prompt.clips for prompt in prompts):
-            given["videos"] = [[clip.frames for clip in prompt.clips] for prompt in prompts]
-            given["video_metadata"] = [[clip.metadata() for clip in prompt.clips] for prompt in prompts]
-            given["do_sample_frames"] = False
+            arguments["videos"] = [[clip.frames for clip in prompt.clips] for prompt in prompts]
+            arguments["video_metadata"] = [[clip.metadata() for clip in prompt.clips] for prompt in prompts]
+            arguments["do_sample_frames"] = False
         if sounds:
-            given["audio"] = sounds
-            given["sampling_rate"] = self._prompter.rate
-        return loaded.processor(**given)
+            arguments["audio"] = sounds
+            arguments["sampling_rate"] = self._prompter.rate
+        return loaded.processor(**arguments)
 
     def _placed(self, tensor: Any) -> Any:
         loaded = self._loaded

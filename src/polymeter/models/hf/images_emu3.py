@@ -54,7 +54,7 @@ class Emu3:
         """The text as it is: the checkpoint that draws follows no chat template.
 
         Raises:
-            ModelError: The request shows something.
+            ModelError: if the request holds media.
         """
         if any(True for _ in request.media()):
             raise ModelError("Emu3 draws from text alone, and the request shows an image or another medium.")
@@ -93,7 +93,7 @@ class Emu3:
         )
         return made[:, n_before:]
 
-    def picture(self, tokens: Any, drawing: Drawing) -> PILImage:
+    def image(self, tokens: Any, drawing: Drawing) -> PILImage:
         """Through the decoder of the codebook."""
         import torch
 
@@ -103,8 +103,8 @@ class Emu3:
         network = network.get_base_model() if hasattr(network, "get_base_model") else network
         pixels = network.decode_image_tokens(image_tokens=closed, height=height, width=width).float().cpu()
         made = self._loaded.processor.postprocess(list(pixels), return_tensors="PIL.Image.Image")
-        picture: PILImage = made["pixel_values"][0]
-        return picture
+        image: PILImage = made["pixel_values"][0]
+        return image
 
     def _patches(self, drawing: Drawing) -> tuple[int, int]:
         """Height and width in patches."""

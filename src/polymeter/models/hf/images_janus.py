@@ -56,7 +56,7 @@ class Janus:
         """One for each patch.
 
         Raises:
-            ModelError: Another size is asked for.
+            ModelError: if another size is requested.
         """
         size = self.size_of(self._loaded.config)
         if drawing.size not in (None, size):
@@ -99,7 +99,7 @@ class Janus:
             positions = positions[:, -1:] + 1
         return drawn
 
-    def picture(self, tokens: Any, drawing: Drawing) -> PILImage:
+    def image(self, tokens: Any, drawing: Drawing) -> PILImage:
         """Through the decoder of the codebook, whose values are those that the image processor makes of pixels."""
         from PIL import Image as pil
 

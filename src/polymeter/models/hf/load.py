@@ -61,7 +61,7 @@ def load_network(settings: HfSettings, config: Any, kind: Kind, processing: tupl
         processing: What ``load_processor`` gave, if it was asked before.
 
     Raises:
-        PlanError: A file is missing or broken, weights are missing, or a package that they need is not installed.
+        PlanError: if a file is missing or broken, weights are missing, or a package that they need is not installed.
     """
     processor, tokenizer = processing or load_processor(settings, kind)
     network = _load_weights(settings, config, kind)
@@ -94,7 +94,7 @@ def check_places(settings: HfSettings) -> None:
     """Look for the device and the adapter that the settings name, before anything is read for them.
 
     Raises:
-        PlanError: One of them is not there.
+        PlanError: if one of them does not exist.
     """
     import torch
 
@@ -115,7 +115,8 @@ def load_processor(settings: HfSettings, kind: Kind) -> tuple[Any, Any]:
     """The processor (``None`` for a model of text alone) and its tokenizer.
 
     Raises:
-        PlanError: They cannot be read, a package that they need is missing, or they take no such argument.
+        PlanError: if they cannot be read, a package that they need is missing, or they do not take one of the
+            arguments.
     """
     args = dict(settings.processor_args)
     processor = None
@@ -147,8 +148,8 @@ def _read_processor(settings: HfSettings, args: Mapping[str, Any]) -> Any:
         with boundary(PlanError, f"Reading the processor of {settings.name!r}"):
             processor = AutoProcessor.from_pretrained(settings.name, **settings.source, **args)
     except PlanError as error:
-        told = error.what.lower()
-        if find_spec("torchvision") is None and ("torchvision" in told or "video processor" in told):
+        message = error.what.lower()
+        if find_spec("torchvision") is None and ("torchvision" in message or "video processor" in message):
             # Those with a part for videos (Qwen-VL, InternVL, SmolVLM), also for images alone; and Pixtral's.
             raise missing_package("torchvision", f"the processor of {settings.name!r}") from error
         raise
@@ -164,17 +165,17 @@ def _read_processor(settings: HfSettings, args: Mapping[str, Any]) -> Any:
 def _load_weights(settings: HfSettings, config: Any, kind: Kind) -> Any:
     import transformers
 
-    given: dict[str, Any] = {**settings.source, "dtype": settings.dtype, "config": config}
+    arguments: dict[str, Any] = {**settings.source, "dtype": settings.dtype, "config": config}
     if settings.attn_implementation:
-        given["attn_implementation"] = settings.attn_implementation
+        arguments["attn_implementation"] = settings.attn_implementation
     if settings.device_map:
-        given["device_map"] = settings.device_map
+        arguments["device_map"] = settings.device_map
     if settings.quantization:
-        given["quantization_config"] = _quantization(settings.quantization)
+        arguments["quantization_config"] = _quantization(settings.quantization)
     auto_class = getattr(transformers, kind.auto_class)
     with boundary(PlanError, f"Reading the weights of {settings.name!r}"):
-        network, told = auto_class.from_pretrained(settings.name, output_loading_info=True, **given)
-    _check_weights(told, settings)
+        network, loading = auto_class.from_pretrained(settings.name, output_loading_info=True, **arguments)
+    _check_weights(loading, settings)
     without_decoding_defaults(network.generation_config)
     if kind.family == "janus":
         # Its own generate() throws away the logits processors of an answer in text.
@@ -210,10 +211,10 @@ def _with_adapter(network: Any, settings: HfSettings) -> Any:
         return PeftModel.from_pretrained(network, settings.adapter)
 
 
-def _check_weights(told: Mapping[str, Any], settings: HfSettings) -> None:
+def _check_weights(loading: Mapping[str, Any], settings: HfSettings) -> None:
     """Refuse a network that would answer with random weights."""
-    mismatched = [item[0] if isinstance(item, (tuple, list)) else item for item in told.get("mismatched_keys", ())]
-    missing = sorted({*told.get("missing_keys", ()), *mismatched})
+    mismatched = [item[0] if isinstance(item, (tuple, list)) else item for item in loading.get("mismatched_keys", ())]
+    missing = sorted({*loading.get("missing_keys", ()), *mismatched})
     if missing and not settings.allow_missing_weights:
         names = ", ".join(missing[:_SHOWN]) + (", …" if len(missing) > _SHOWN else "")
         raise PlanError(
@@ -248,9 +249,9 @@ _PARTS = ("image_processor", "video_processor", "feature_extractor", "audio_proc
 
 
 def _eos_ids(network: Any, tokenizer: Any) -> tuple[int, ...]:
-    told = getattr(getattr(network, "generation_config", None), "eos_token_id", None)
-    if told is None:
-        told = tokenizer.eos_token_id
-    if told is None:
+    eos_ids = getattr(getattr(network, "generation_config", None), "eos_token_id", None)
+    if eos_ids is None:
+        eos_ids = tokenizer.eos_token_id
+    if eos_ids is None:
         return ()
-    return tuple(told) if isinstance(told, (list, tuple)) else (int(told),)
+    return tuple(eos_ids) if isinstance(eos_ids, (list, tuple)) else (int(eos_ids),)

@@ -31,10 +31,10 @@ _HALF_TOLERANCE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Encoded:
     """Requests of a batch that can be answered: their places among all, their prompts, their tensors, their tokens."""
 
-    places: tuple[int, ...]
+    positions: tuple[int, ...]
     prompts: tuple[Prompt, ...]
     batch: Batch
     splits: tuple[Split, ...]
@@ -73,44 +73,46 @@ class Scorer:
             For each request one output with a score for each continuation, or an error.
 
         Raises:
-            ModelError: Memory ran out (``out_of_memory``), or the processor or the network failed; this concerns all of
-                them.
+            ModelError: if memory ran out (``out_of_memory``), or the processor or the network failed, which concerns
+                all of them.
         """
         responses: dict[int, Response] = {}
         prompts: dict[int, Prompt] = {}
-        for place, request in enumerate(requests):
+        for position, request in enumerate(requests):
             try:
-                prompts[place] = self._encoder.read(request)
+                prompts[position] = self._encoder.read(request)
             except PolymeterError as error:
-                responses[place] = Response.failed(error, "data")
+                responses[position] = Response.failed(error, "data")
         texts = [_continuations(request) for request in requests]
-        asked = self._fitting(prompts, texts, responses)
-        if asked is not None:
+        encoded_batch = self._fitting(prompts, texts, responses)
+        if encoded_batch is not None:
             with boundary(ModelError, "Scoring continuations"):
-                scores = within_memory(lambda: self._scores(asked))
-            for place, own, n_context in zip(asked.places, scores, asked.batch.n_tokens, strict=True):
+                scores = within_memory(lambda: self._scores(encoded_batch))
+            for position, own, n_context in zip(
+                encoded_batch.positions, scores, encoded_batch.batch.n_tokens, strict=True
+            ):
                 usage = Usage(int(n_context) or None, sum(one.n_tokens for one in own))
-                responses[place] = Response((Output(logprobs=tuple(own), usage=usage),))
-        return [responses[place] for place in range(len(requests))]
+                responses[position] = Response((Output(logprobs=tuple(own), usage=usage),))
+        return [responses[position] for position in range(len(requests))]
 
     def _fitting(
         self, prompts: Mapping[int, Prompt], texts: Sequence[Sequence[str]], responses: dict[int, Response]
-    ) -> _Asked | None:
+    ) -> _Encoded | None:
         """What is not too long for the model; the others' responses are filled in."""
         if not prompts:
             return None
-        places, own = tuple(prompts), tuple(prompts.values())
+        positions, own = tuple(prompts), tuple(prompts.values())
         batch = within_memory(lambda: self._encoder.encode(own))
-        splits = tuple(self._split(batch, row, texts[place]) for row, place in enumerate(places))
+        splits = tuple(self._split(batch, row, texts[position]) for row, position in enumerate(positions))
         fitting = {}
-        for place, n_context, found in zip(places, batch.n_tokens, splits, strict=True):
-            refusal = self._refusal(int(n_context), found)
+        for position, n_context, parts in zip(positions, batch.n_tokens, splits, strict=True):
+            refusal = self._refusal(int(n_context), parts)
             if refusal is None:
-                fitting[place] = prompts[place]
+                fitting[position] = prompts[position]
             else:
-                responses[place] = Response.failed(refusal)
-        if len(fitting) == len(places):
-            return _Asked(places, own, batch, splits)
+                responses[position] = Response.failed(refusal)
+        if len(fitting) == len(positions):
+            return _Encoded(positions, own, batch, splits)
         return self._fitting(fitting, texts, responses)
 
     def _split(self, batch: Batch, row: int, continuations: Sequence[str]) -> Split:
@@ -121,16 +123,16 @@ class Scorer:
         kept, space = move_white_space(text, is_templated=self._loaded.is_chat)
         encoded = token_ids(text)
         context = token_ids(kept) if space else encoded
-        found = split(encoded, context, [token_ids(kept + space + one) if one else encoded for one in continuations])
-        dropped = encoded[len(encoded) - found.n_dropped :]
+        parts = split(encoded, context, [token_ids(kept + space + one) if one else encoded for one in continuations])
+        dropped = encoded[len(encoded) - parts.n_dropped :]
         if dropped and batch.inputs["input_ids"][row, -len(dropped) :].tolist() != dropped:
             # The processor ends a prompt with something of its own: continuations stand apart behind it.
             return Split(len(encoded), 0, tuple(Tail(tuple(token_ids(one))) for one in continuations))
-        return found
+        return parts
 
-    def _refusal(self, n_context: int, found: Split) -> ModelError | None:
-        longest = max((len(tail.tokens) for tail in found.tails), default=0)
-        before = len(self._start) if self.way == "encoder_decoder" else n_context - found.n_dropped
+    def _refusal(self, n_context: int, parts: Split) -> ModelError | None:
+        longest = max((len(tail.tokens) for tail in parts.tails), default=0)
+        before = len(self._start) if self.way == "encoder_decoder" else n_context - parts.n_dropped
         most = self._loaded.max_length
         if not most or before + longest <= most:
             return None
@@ -139,44 +141,46 @@ class Scorer:
             hint="max_length=N sets another limit.",
         )
 
-    def _scores(self, asked: _Asked) -> list[list[ChoiceLogprob]]:
+    def _scores(self, encoded_batch: _Encoded) -> list[list[ChoiceLogprob]]:
         import torch
 
         with torch.inference_mode():
             if self.way == "encoder_decoder":
-                return score_encoder_decoder(self._network, asked.batch.inputs, asked.splits, self._start)
+                return score_encoder_decoder(
+                    self._network, encoded_batch.batch.inputs, encoded_batch.splits, self._start
+                )
             if self.way == "shared":
-                scores = self._shared(asked)
+                scores = self._shared(encoded_batch)
                 if scores is not None:
                     return scores
-            return [self._plain(asked, row) for row in range(len(asked.prompts))]
+            return [self._plain(encoded_batch, row) for row in range(len(encoded_batch.prompts))]
 
-    def _shared(self, asked: _Asked) -> list[list[ChoiceLogprob]] | None:
+    def _shared(self, encoded_batch: _Encoded) -> list[list[ChoiceLogprob]] | None:
         """Scores over shared prefixes; ``None`` if that turns out not to hold for this model."""
         try:
-            scores = score_shared(self._network, asked.batch.inputs, asked.splits, self._first)
+            scores = score_shared(self._network, encoded_batch.batch.inputs, encoded_batch.splits, self._first)
         except UnsharableError as reason:
             self._go_plain(str(reason))
             return None
-        return scores if self._is_sure or self._is_proven(asked, scores) else None
+        return scores if self._is_sure or self._is_proven(encoded_batch, scores) else None
 
-    def _plain(self, asked: _Asked, row: int) -> list[ChoiceLogprob]:
+    def _plain(self, encoded_batch: _Encoded, row: int) -> list[ChoiceLogprob]:
         def copies(n: int) -> dict[str, Any]:
-            return self._encoder.encode([asked.prompts[row]] * n).inputs
+            return self._encoder.encode([encoded_batch.prompts[row]] * n).inputs
 
-        return score_plain(self._network, copies, asked.splits[row], self._first)
+        return score_plain(self._network, copies, encoded_batch.splits[row], self._first)
 
-    def _is_proven(self, asked: _Asked, scores: Sequence[Sequence[ChoiceLogprob]]) -> bool:
+    def _is_proven(self, encoded_batch: _Encoded, scores: Sequence[Sequence[ChoiceLogprob]]) -> bool:
         """Whether shared and plain computation agree on the requests that tell most: the one with most tokens to score
         and, in a batch of several, the shortest, which is padded.
         """
-        longest = [max((len(tail.tokens) for tail in split.tails), default=0) for split in asked.splits]
+        longest = [max((len(tail.tokens) for tail in split.tails), default=0) for split in encoded_batch.splits]
         if max(longest) < 2:
             return True  # nothing was read on a cache; the next batch may tell
-        telling = {longest.index(max(longest)), asked.batch.n_tokens.index(min(asked.batch.n_tokens))}
+        telling = {longest.index(max(longest)), encoded_batch.batch.n_tokens.index(min(encoded_batch.batch.n_tokens))}
         tolerance = _TOLERANCE.get(str(self._loaded.dtype).removeprefix("torch."), _HALF_TOLERANCE)
         for row in telling:
-            for one, other in zip(self._plain(asked, row), scores[row], strict=True):
+            for one, other in zip(self._plain(encoded_batch, row), scores[row], strict=True):
                 if abs(one.logprob - other.logprob) > tolerance * max(1, one.n_tokens):
                     self._go_plain(f"sharing gives {other.logprob:.4f} where one forward gives {one.logprob:.4f}")
                     return False
@@ -201,10 +205,10 @@ def _decides_positions(network: Any) -> bool:
 
 
 def _continuations(request: Request) -> tuple[str, ...]:
-    ask = request.parameters
-    if not isinstance(ask, Loglikelihood):
-        raise ModelError(f"Continuations cannot be scored for a request that asks {ask.kind!r}.")
-    return ask.continuations
+    parameters = request.parameters
+    if not isinstance(parameters, Loglikelihood):
+        raise ModelError(f"Continuations cannot be scored for a request that asks {parameters.kind!r}.")
+    return parameters.continuations
 
 
 def _first_token(loaded: Loaded) -> int:

@@ -50,52 +50,52 @@ class Clip:
         }
 
 
-def picture_of(part: Image) -> PILImage:
+def image_of(part: Image) -> PILImage:
     """An image, decoded, in RGB; what is transparent is shown on white, and 16 bits of grey as 8.
 
     Raises:
-        DataError: It cannot be read.
+        DataError: if it cannot be read.
     """
-    picture = part.open()
-    if picture.mode == "RGB":
-        return picture
+    image = part.open()
+    if image.mode == "RGB":
+        return image
     with boundary(DataError, f"Making an RGB image of {part.describe()}"):
-        return _in_rgb(picture)
+        return _in_rgb(image)
 
 
-def _in_rgb(picture: PILImage) -> PILImage:
-    if picture.mode.startswith("I"):
-        levels = picture.convert("I")
+def _in_rgb(image: PILImage) -> PILImage:
+    if image.mode.startswith("I"):
+        levels = image.convert("I")
         brightest: Any = levels.getextrema()[1]
-        if picture.mode != "I" or brightest > _BYTE:  # Pillow would make all above it white
+        if image.mode != "I" or brightest > _BYTE:  # Pillow would make all above it white
             levels = levels.point(lambda level: level * (1 / 256))
         return levels.convert("L").convert("RGB")
-    if "A" in picture.getbands() or "transparency" in picture.info:
+    if "A" in image.getbands() or "transparency" in image.info:
         from PIL import Image as pil
 
-        layered = picture.convert("RGBA")
+        layered = image.convert("RGBA")
         return pil.alpha_composite(pil.new("RGBA", layered.size, "white"), layered).convert("RGB")
-    return picture.convert("RGB")
+    return image.convert("RGB")
 
 
 def clip_of(part: Video, settings: HfSettings) -> Clip:
     """The frames of a video that the settings want.
 
     Raises:
-        DataError: It cannot be read.
-        PlanError: PyAV is not installed.
+        DataError: if it cannot be read.
+        PlanError: if PyAV is not installed.
     """
     from polymeter.data.video import timed_frames
 
-    found = timed_frames(part, n=settings.video_frames, fps=settings.video_fps or None)
-    return Clip([picture.convert("RGB") for _, picture in found], [time for time, _ in found])
+    frames = timed_frames(part, n=settings.video_frames, fps=settings.video_fps or None)
+    return Clip([image.convert("RGB") for _, image in frames], [time for time, _ in frames])
 
 
 def sound_of(part: Audio, rate: int) -> Any:
     """The samples of a sound at a rate in Hz, one channel, shape ``(n,)``.
 
     Raises:
-        DataError: It cannot be read.
+        DataError: if it cannot be read.
     """
     from polymeter.data.audio import samples
 

@@ -57,7 +57,7 @@ class HfModel(BatchModel):
         allow_missing_weights: Go on where the checkpoint lacks weights, which are random then.
 
     Raises:
-        PlanError: An argument is wrong, torch or Transformers is not installed, or there is no such checkpoint.
+        PlanError: if an argument is wrong, torch or Transformers is not installed, or there is no such checkpoint.
     """
 
     batch_hint = 1
@@ -152,11 +152,11 @@ class HfModel(BatchModel):
             "packages": {package: package_version(package) for package in packages},
         }
 
-    def ignores(self, ask: Parameters) -> Mapping[str, str]:
+    def ignores(self, parameters: Parameters) -> Mapping[str, str]:
         """Generation settings that change nothing here."""
-        if isinstance(ask, GenerateImage):
-            return ignored_image_settings(ask, self._config)
-        return ignored(ask) if isinstance(ask, Generate) else {}
+        if isinstance(parameters, GenerateImage):
+            return ignored_image_settings(parameters, self._config)
+        return ignored(parameters) if isinstance(parameters, Generate) else {}
 
     def group_key(self, request: Request) -> Hashable:
         """How many images there are, or of which sizes, for the few families that cannot mix that."""
@@ -174,10 +174,10 @@ class HfModel(BatchModel):
     def respond(self, requests: list[Request]) -> list[Response]:
         """Answer a batch. Requests that differ in more than seeds are computed apart."""
         responses: list[Response | None] = [None] * len(requests)
-        for places in _alike(requests):
-            answered = self._respond([requests[place] for place in places])
-            for place, response in zip(places, answered, strict=True):
-                responses[place] = response
+        for positions in _alike(requests):
+            answered = self._respond([requests[position] for position in positions])
+            for position, response in zip(positions, answered, strict=True):
+                responses[position] = response
         return [response for response in responses if response is not None]
 
     def close(self) -> None:
@@ -187,17 +187,17 @@ class HfModel(BatchModel):
             free_memory()
 
     def _respond(self, requests: list[Request]) -> Sequence[Response]:
-        ask = requests[0].parameters
-        if not self.traits.requests[ask.kind]:
-            what = f"The model {self._settings.name!r} cannot answer {ask.kind!r}."
+        parameters = requests[0].parameters
+        if not self.traits.requests[parameters.kind]:
+            what = f"The model {self._settings.name!r} cannot answer {parameters.kind!r}."
             return [Response(error=Error("permanent", what)) for _ in requests]
         assert self._loaded is not None
         assert self._encoder is not None
         assert self._scorer is not None
         with quiet_transformers():
-            if isinstance(ask, GenerateImage):
+            if isinstance(parameters, GenerateImage):
                 return draw(self._loaded, self._encoder, requests)
-            if isinstance(ask, Generate):
+            if isinstance(parameters, Generate):
                 return answer(self._loaded, self._encoder, requests)
             return self._scorer.score(requests)
 
@@ -217,13 +217,17 @@ class HfModel(BatchModel):
 def _alike(requests: Sequence[Request]) -> list[list[int]]:
     """The places of requests whose asks are the same but for seeds (and, of log-likelihoods, continuations)."""
     groups: list[tuple[Any, list[int]]] = []
-    for place, request in enumerate(requests):
-        ask = request.parameters
-        settings: Any = replace(ask, seed=None, repeat=0) if isinstance(ask, (Generate, GenerateImage)) else ask.kind
-        members = next((members for known, members in groups if known == settings), None)
+    for position, request in enumerate(requests):
+        parameters = request.parameters
+        settings: Any = (
+            replace(parameters, seed=None, repeat=0)
+            if isinstance(parameters, (Generate, GenerateImage))
+            else parameters.kind
+        )
+        members = next((members for shared, members in groups if shared == settings), None)
         if members is None:
             groups.append((settings, members := []))
-        members.append(place)
+        members.append(position)
     return [members for _, members in groups]
 
 

@@ -15,8 +15,16 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from polymeter.core.request import ChoiceLogprob
-from polymeter.models.hf.prefix_layout import Row, longest_first, right_padded, shifted
-from polymeter.models.hf.score_rows import LOGIT_BYTES, RowScores, accepted, vocabulary
+from polymeter.models.hf.score_rows import (
+    LOGIT_BYTES,
+    Row,
+    RowScores,
+    accepted,
+    longest_first,
+    right_padded,
+    shifted,
+    vocabulary,
+)
 from polymeter.models.hf.score_tokens import Split
 
 if TYPE_CHECKING:
@@ -42,7 +50,7 @@ def score_shared(
         For each request one score for each of its tails.
 
     Raises:
-        UnsharableError: The model gives no cache that tails could be read on.
+        UnsharableError: if the model has no cache that tails could be read on.
     """
     inputs = shifted(inputs, [split.n_dropped for split in splits], first_token)
     rows = [Row(request, tail) for request, split in enumerate(splits) for tail in split.tails]
@@ -85,8 +93,8 @@ class PrefixReader:
             Logits after the last token of each, shape ``(requests, vocabulary)``.
 
         Raises:
-            UnsharableError: What the model keeps is no plain cache. A state that runs on cannot be trusted over padding
-                either.
+            UnsharableError: if the model's cache is not plain keys and values. A recurrent state is not usable either,
+                because padding changes it.
         """
         mask = inputs["attention_mask"]
         rotary = self._rotary

@@ -14,7 +14,7 @@ from polymeter.core.errors import ModelError, PlanError, PolymeterError, boundar
 from polymeter.core.parts import Audio, Image, Modality, Part, Text, Video
 from polymeter.core.request import Request
 from polymeter.models.hf.load import Loaded
-from polymeter.models.hf.media import Clip, clip_of, picture_of, sound_of
+from polymeter.models.hf.media import Clip, clip_of, image_of, sound_of
 
 _PLACEHOLDERS: dict[Modality, str] = {"image": "image_token", "video": "video_token", "audio": "audio_token"}
 _GUARDED = (
@@ -66,7 +66,7 @@ class Prompter:
             there is none.
 
     Raises:
-        PlanError: The chat template cannot be rendered.
+        PlanError: if the chat template cannot be rendered.
     """
 
     def __init__(self, loaded: Loaded) -> None:
@@ -91,8 +91,8 @@ class Prompter:
             is_plain: Leave the chat template out.
 
         Raises:
-            DataError: A medium cannot be read.
-            ModelError: It shows what this model cannot be shown, or the template refuses the conversation.
+            DataError: if a medium cannot be read.
+            ModelError: if it holds media that this model does not accept, or the template refuses the conversation.
         """
         prompt = Prompt()
         conversation: Conversation = []
@@ -116,7 +116,7 @@ class Prompter:
             return [("text", self._guard(part.text))]
         if isinstance(part, Image):
             self._require("image")
-            prompt.images.append(picture_of(part))
+            prompt.images.append(image_of(part))
             return [("image", "")]
         if isinstance(part, Audio):
             self._require("audio")
@@ -157,7 +157,7 @@ class Prompter:
         """Samples per second that the model's sounds have.
 
         Raises:
-            ModelError: The processor does not say.
+            ModelError: if the processor does not say.
         """
         processor = self._loaded.processor
         for name in ("feature_extractor", "audio_processor"):

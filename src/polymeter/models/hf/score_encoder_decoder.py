@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.request import ChoiceLogprob
-from polymeter.models.hf.prefix_layout import Row, longest_first, right_padded
-from polymeter.models.hf.score_rows import LOGIT_BYTES, RowScores, vocabulary
+from polymeter.models.hf.score_rows import LOGIT_BYTES, Row, RowScores, longest_first, right_padded, vocabulary
 from polymeter.models.hf.score_tokens import Split
 
 if TYPE_CHECKING:
@@ -53,13 +52,13 @@ def score_encoder_decoder(
 
 def start_tokens(model: Any, tokenizer: Any) -> list[int]:
     """What the decoder begins with: a speech model's words for language and task, else its one start token."""
-    told = getattr(tokenizer, "prefix_tokens", None)
+    prefix = getattr(tokenizer, "prefix_tokens", None)
     config = model.generation_config
     start = getattr(config, "decoder_start_token_id", None)
     if start is None:
         start = getattr(model.config, "decoder_start_token_id", None)
-    if told and start is not None and told[0] == start:
-        return list(told)
+    if prefix and start is not None and prefix[0] == start:
+        return list(prefix)
     if start is None:
         start = next(token for token in (tokenizer.bos_token_id, tokenizer.pad_token_id, 0) if token is not None)
     return [int(start)]

@@ -11,8 +11,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from polymeter.core.request import ChoiceLogprob
-from polymeter.models.hf.prefix_layout import Row, is_along_tokens, right_padded, shifted
-from polymeter.models.hf.score_rows import LOGIT_BYTES, RowScores, accepted, vocabulary
+from polymeter.models.hf.score_rows import (
+    LOGIT_BYTES,
+    Row,
+    RowScores,
+    accepted,
+    is_along_tokens,
+    right_padded,
+    shifted,
+    vocabulary,
+)
 from polymeter.models.hf.score_tokens import Split
 
 if TYPE_CHECKING:
@@ -49,7 +57,7 @@ def score_plain(
         if scores is None:
             scores = RowScores(len(rows), logits.device)
         numbers = [number for fed in taken for number in waiting[fed]]
-        of = [place for place, fed in enumerate(taken) for _ in waiting[fed]]
+        of = [position for position, fed in enumerate(taken) for _ in waiting[fed]]
         tokens, _, is_scored = right_padded([rows[number].tail for number in numbers])
         scores.add(numbers, logits, tokens, is_scored, of)
     if scores is None:

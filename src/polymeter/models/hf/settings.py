@@ -76,30 +76,30 @@ def as_mapping(value: Any, name: str) -> dict[str, Any]:
     """A mapping given as one, or as the text of a JSON object.
 
     Raises:
-        PlanError: It is neither.
+        PlanError: if it is neither.
     """
     if isinstance(value, Mapping):
         return dict(value)
     if not value:
         return {}
     try:
-        made = json.loads(value)
+        parsed = json.loads(value)
     except (TypeError, ValueError):
-        made = None
-    if not isinstance(made, dict):
+        parsed = None
+    if not isinstance(parsed, dict):
         raise PlanError(
             f"Argument {name!r} must be a mapping, not {value!r}.",
             where=_WHERE,
             hint=f'Write it as JSON: {name}={{"key": value}}.',
         )
-    return made
+    return parsed
 
 
 def one_of(value: str, known: tuple[str, ...], name: str) -> str:
     """The value, if it is a known one.
 
     Raises:
-        PlanError: It is not; the nearest is named.
+        PlanError: if it is not; the message gives the nearest.
     """
     if value not in known:
         hint = did_you_mean(str(value), known) or f"Known: {', '.join(known)}."
@@ -111,7 +111,7 @@ def flag(value: Any, name: str) -> bool:
     """The value, if it is true or false: "no" must not pass for true.
 
     Raises:
-        PlanError: It is neither.
+        PlanError: if it is neither.
     """
     if not isinstance(value, bool):
         raise PlanError(f"Argument {name!r} must be true or false, not {value!r}.", where=_WHERE)
@@ -122,7 +122,7 @@ def amount(value: Any, name: str, *, least: float = 0) -> Any:
     """The value, if it is a number that is large enough.
 
     Raises:
-        PlanError: It is not.
+        PlanError: if it is not one.
     """
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value < least:
         raise PlanError(f"Argument {name!r} must be a number of at least {least:g}, not {value!r}.", where=_WHERE)
@@ -133,7 +133,7 @@ def read_template(value: str) -> str:
     """A chat template: the content of a file, or the text itself if it holds template syntax.
 
     Raises:
-        PlanError: There is no such file.
+        PlanError: if there is no such file.
     """
     if not value or "{{" in value or "{%" in value:
         return value

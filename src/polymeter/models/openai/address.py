@@ -66,7 +66,7 @@ def find_address(
     """The address that a model's arguments and the environment name. Arguments win over the environment.
 
     Raises:
-        PlanError: A URL is none, OpenAI itself is asked without a key, or Azure without an API version.
+        PlanError: if a URL is malformed, OpenAI itself is used without a key, or Azure without an API version.
     """
     azure = azure_endpoint.rstrip("/")
     if azure and base_url:
@@ -103,8 +103,8 @@ def find_address(
     )
 
 
-def _base(told: str) -> str:
-    base = (told or os.environ.get("OPENAI_BASE_URL", "") or _OPENAI).strip().rstrip("/")
+def _base(base_url: str) -> str:
+    base = (base_url or os.environ.get("OPENAI_BASE_URL", "") or _OPENAI).strip().rstrip("/")
     for operation in _OPERATIONS:
         base = base.removesuffix(operation)
     return base
@@ -113,16 +113,16 @@ def _base(told: str) -> str:
 def _checked(base: str) -> _Parts:
     try:
         parts = urlsplit(base)
-        found = _Parts(parts.hostname, parts.port, parts.password)
+        checked = _Parts(parts.hostname, parts.port, parts.password)
     except ValueError as error:
         raise PlanError(f"The base URL {hide_secrets(base)!r} is none: {error}.", where="base_url") from None
-    if parts.scheme not in ("http", "https") or not found.hostname:
+    if parts.scheme not in ("http", "https") or not checked.hostname:
         raise PlanError(
             f"The base URL {hide_secrets(base)!r} is none.",
             where="base_url",
             hint="Write it with its scheme, as in http://localhost:8000/v1",
         )
-    return found
+    return checked
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +132,8 @@ class _Parts:
     password: str | None
 
 
-def _version(told: str) -> str:
-    version = told or os.environ.get("OPENAI_API_VERSION", "")
+def _version(api_version: str) -> str:
+    version = api_version or os.environ.get("OPENAI_API_VERSION", "")
     if not version:
         raise PlanError(
             "An azure_endpoint needs an API version.",

@@ -8,14 +8,13 @@ from typing import Any
 
 from polymeter.core.errors import ModelError
 from polymeter.models.endpoint.errors import EndpointError, error_of
-from polymeter.models.endpoint.forms import File, form
-from polymeter.models.endpoint.http import JSON, Answer, Connections
+from polymeter.models.endpoint.http import JSON, Answer, Connections, File, form
 from polymeter.models.openai.address import Address
 from polymeter.models.openai.content import dumps
 from polymeter.models.openai.quirks import Quirks, hinted
 from polymeter.models.openai.settings import Settings
 
-_MOST_TRIES = 5
+_MAX_TRIES = 5
 
 
 WriteBody = Callable[[Mapping[str, Any]], tuple[bytes, str]]
@@ -49,7 +48,7 @@ class Client:
             settings: The rest of the body.
 
         Raises:
-            ModelError: There is no answer.
+            ModelError: if there is no answer.
         """
         return await self._ask(self.address.chat_url, _json(b',"messages":', messages), settings)
 
@@ -61,7 +60,7 @@ class Client:
             settings: The rest of the body.
 
         Raises:
-            ModelError: There is no answer.
+            ModelError: if there is no answer.
         """
         return await self._ask(self.address.completions_url, _json(b',"prompt":', prompt), settings)
 
@@ -73,7 +72,7 @@ class Client:
             settings: The rest of the body.
 
         Raises:
-            ModelError: There is no answer.
+            ModelError: if there is no answer.
         """
         return await self._ask(self.address.generations_url, _json(b',"prompt":', prompt), settings)
 
@@ -86,7 +85,7 @@ class Client:
             settings: The rest of the form.
 
         Raises:
-            ModelError: There is no answer.
+            ModelError: if there is no answer.
         """
         return await self._ask(self.address.edits_url, lambda sent: form({**sent, "prompt": prompt}, files), settings)
 
@@ -94,7 +93,7 @@ class Client:
         """Fetch a file that the endpoint, or whoever asks it, names by its address.
 
         Raises:
-            ModelError: It cannot be had.
+            ModelError: if it cannot be fetched.
         """
         return await self._connections.fetch(url)
 
@@ -102,7 +101,7 @@ class Client:
         """The models that the endpoint lists.
 
         Raises:
-            ModelError: It lists none.
+            ModelError: if it lists none.
         """
         listed = self._read(await self._connections.get(self.address.models_url)).get("data")
         models = listed if isinstance(listed, list) else []
@@ -113,7 +112,7 @@ class Client:
         await self._connections.aclose()
 
     async def _ask(self, url: str, write: WriteBody, settings: Mapping[str, Any]) -> dict[str, Any]:
-        for tries_left in reversed(range(_MOST_TRIES)):
+        for tries_left in reversed(range(_MAX_TRIES)):
             sent = {"model": self._settings.name, **self.quirks.put(settings), **self._settings.extra_body}
             body, kind = write(sent)
             try:

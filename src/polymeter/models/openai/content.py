@@ -32,8 +32,8 @@ class ContentWriter:
         """A JSON list of messages, their parts in order.
 
         Raises:
-            DataError: A medium is missing or broken.
-            PlanError: A package that a medium needs is not installed.
+            DataError: if a medium is missing or broken.
+            PlanError: if a package that a medium needs is not installed.
         """
         return b"[%s]" % b",".join(self._message(message) for message in messages)
 
@@ -41,7 +41,7 @@ class ContentWriter:
         """The text of all messages, for endpoints that continue texts.
 
         Raises:
-            ModelError: There are media.
+            ModelError: if there are media.
         """
         if any(not isinstance(part, Text) for message in messages for part in message.parts):
             raise ModelError(
@@ -81,9 +81,9 @@ class ContentWriter:
         url = _remote(audio)
         if url is not None:
             return _linked(b"audio_url", url)
-        found = self._media.audio(audio)
-        kind = found.format.encode()
-        return b'{"type":"input_audio","input_audio":{"data":"%s","format":"%s"}}' % (found.base64, kind)
+        encoded = self._media.audio(audio)
+        kind = encoded.format.encode()
+        return b'{"type":"input_audio","input_audio":{"data":"%s","format":"%s"}}' % (encoded.base64, kind)
 
 
 def dumps(value: Any) -> bytes:

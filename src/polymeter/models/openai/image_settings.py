@@ -39,32 +39,32 @@ def takes_images(name: str) -> bool | None:
     return False if _WITHOUT_INPUT.search(name) else None
 
 
-def ignored_settings(settings: Settings, ask: GenerateImage) -> dict[str, str]:
+def ignored_settings(settings: Settings, parameters: GenerateImage) -> dict[str, str]:
     """Settings of an ask that are not sent, each with the reason."""
-    wanted = {"size": ask.size, **ask.extra}
-    found: dict[str, str] = {}
+    wanted = {"size": parameters.size, **parameters.extra}
+    reasons: dict[str, str] = {}
     for name, value in wanted.items():
         if value is None:
             continue
         if name in settings.omit:
-            found[name] = "omit= leaves it out"
+            reasons[name] = "omit= leaves it out"
         elif name in _OF_TEXT:
-            found[name] = "it is a setting of text"
+            reasons[name] = "it is a setting of text"
         elif settings.draws_in_chat and name == "size":
-            found[name] = _IN_CHAT
+            reasons[name] = _IN_CHAT
         elif settings.is_hosted and not settings.draws_in_chat and name not in _HOSTED:
-            found[name] = "this endpoint does not know it"
-    return found
+            reasons[name] = "this endpoint does not know it"
+    return reasons
 
 
-def image_settings(settings: Settings, ask: GenerateImage) -> dict[str, Any]:
+def image_settings(settings: Settings, parameters: GenerateImage) -> dict[str, Any]:
     """The settings of an ask by the names that endpoints know; number and seeds apart."""
-    ignored = ignored_settings(settings, ask)
-    body = {name: value for name, value in ask.extra.items() if value is not None and name not in ignored}
+    ignored = ignored_settings(settings, parameters)
+    body = {name: value for name, value in parameters.extra.items() if value is not None and name not in ignored}
     if settings.draws_in_chat:
         return {"modalities": ["image", "text"], **body}
-    if ask.size is not None and "size" not in ignored:
-        body["size"] = f"{ask.size[0]}x{ask.size[1]}"
+    if parameters.size is not None and "size" not in ignored:
+        body["size"] = f"{parameters.size[0]}x{parameters.size[1]}"
     if not _ONE_FORMAT.search(settings.name) and "response_format" not in settings.omit:
         body.setdefault("response_format", "b64_json")
     return body

@@ -68,38 +68,37 @@ class Likelihood:
     def __init__(self, client: Client, api: Api, way: Way | None) -> None:
         self._client = client
         self._where = client.address.where
-        self._told = way
         self._order: tuple[Way, ...] = (way,) if way else ("echo",) if api == "completions" else get_args(Way)
-        self._found: dict[bool, Way] = {}
+        self._working: dict[bool, Way] = {}
         self._searches: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}
 
-    async def answer(self, context: Context, ask: Loglikelihood) -> Output:
+    async def answer(self, context: Context, parameters: Loglikelihood) -> Output:
         """The log-probability of every continuation. The output's note says which way was used.
 
         Raises:
-            ModelError: The endpoint has none of the ways, or failed.
+            ModelError: if the endpoint supports none of the ways, or failed.
         """
         has_media = context.text is None
-        way = self._found.get(has_media)
+        way = self._working.get(has_media)
         if way is not None:
-            return await self._use(way, context, ask)
+            return await self._use(way, context, parameters)
         async with self._searches.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
-            way = self._found.get(has_media)
+            way = self._working.get(has_media)
             if way is None:
-                return await self._search(context, ask)
-        return await self._use(way, context, ask)
+                return await self._search(context, parameters)
+        return await self._use(way, context, parameters)
 
-    async def _search(self, context: Context, ask: Loglikelihood) -> Output:
+    async def _search(self, context: Context, parameters: Loglikelihood) -> Output:
         reasons: list[str] = []
         for way in self._order:
             try:
-                output = await self._use(way, context, ask)
+                output = await self._use(way, context, parameters)
             except (EndpointError, MissingFieldError) as error:
                 if error.kind != "permanent":
                     raise
                 reasons.append(f"{way}: {error.what}")
             else:
-                self._found[context.text is None] = way
+                self._working[context.text is None] = way
                 return output
         raise ModelError(
             f"The endpoint tells no log-probabilities. Tried {'; '.join(reasons)}.",
@@ -107,17 +106,17 @@ class Likelihood:
             hint="Choose tasks that generate, or a server that has them, such as vLLM.",
         )
 
-    async def _use(self, way: Way, context: Context, ask: Loglikelihood) -> Output:
+    async def _use(self, way: Way, context: Context, parameters: Loglikelihood) -> Output:
         ways: Mapping[Way, Answer] = {
             "prompt_logprobs": self._by_prompt,
             "echo": self._by_echo,
             "first_token": self._by_first_token,
         }
-        return await ways[way](context, ask)
+        return await ways[way](context, parameters)
 
-    async def _by_prompt(self, context: Context, ask: Loglikelihood) -> Output:
-        found = await _together([self._prompt_choice(context, text) for text in ask.continuations])
-        return Output(logprobs=tuple(found), note="log-probabilities: prompt_logprobs")
+    async def _by_prompt(self, context: Context, parameters: Loglikelihood) -> Output:
+        scored = await _together([self._prompt_choice(context, text) for text in parameters.continuations])
+        return Output(logprobs=tuple(scored), note="log-probabilities: prompt_logprobs")
 
     async def _prompt_choice(self, context: Context, continuation: str) -> ChoiceLogprob:
         # A turn of the model begins without a space: templates strip it, or would make other tokens of it.
@@ -131,9 +130,9 @@ class Likelihood:
         }
         payload = await self._client.chat(_appended(context.messages, message), settings)
         tokens = prompt_tokens(payload, choices_of(payload, where=self._where)[0])
-        found = spelled(tokens, own)
-        if found is not None:
-            return found
+        scored = spelled(tokens, own)
+        if scored is not None:
+            return scored
         n_context = await self._n_context(context)
         if not 0 < n_context < len(tokens):
             raise ModelError(f"The endpoint's tokens do not spell the continuation {own[:80]!r}.", where=self._where)
@@ -148,11 +147,11 @@ class Likelihood:
         usage = usage_of(await self._client.chat(messages, settings))
         return (usage.input_tokens if usage else None) or 0
 
-    async def _by_echo(self, context: Context, ask: Loglikelihood) -> Output:
+    async def _by_echo(self, context: Context, parameters: Loglikelihood) -> Output:
         if context.text is None:
             raise MissingFieldError("it shows no media")
-        found = await _together([self._echo_choice(context.text, text) for text in ask.continuations])
-        return Output(logprobs=tuple(found), note="log-probabilities: echo, without a chat template")
+        scored = await _together([self._echo_choice(context.text, text) for text in parameters.continuations])
+        return Output(logprobs=tuple(scored), note="log-probabilities: echo, without a chat template")
 
     async def _echo_choice(self, context: str, continuation: str) -> ChoiceLogprob:
         settings = {"max_tokens": 1, "temperature": 1.0, "echo": True, "logprobs": 1}
@@ -162,25 +161,25 @@ class Likelihood:
         tokens, offsets = echoed_tokens(choices_of(payload, where=self._where)[0], n_new)
         joined = "".join(token.text for token in tokens)
         if joined.endswith(context + continuation) or not offsets:
-            found = spelled(tokens, continuation)
+            scored = spelled(tokens, continuation)
         else:  # bytes of a character spread over tokens: only the server knows where each begins
-            found = from_offset(tokens, offsets, len(context))
-        if found is None:
+            scored = from_offset(tokens, offsets, len(context))
+        if scored is None:
             what = f"The endpoint's tokens do not spell the continuation {continuation[:80]!r}."
             raise ModelError(what, where=self._where)
-        return found
+        return scored
 
-    async def _by_first_token(self, context: Context, ask: Loglikelihood) -> Output:
+    async def _by_first_token(self, context: Context, parameters: Loglikelihood) -> Output:
         messages, settings = context.messages, {**_ONE, "logprobs": True, "top_logprobs": _N_TOP}
         if context.prefill:
             messages = _appended(messages, dumps({"role": "assistant", "content": context.prefill}))
             settings.update(add_generation_prompt=False, continue_final_message=True)
         payload = await self._client.chat(messages, settings)
-        found = first_tokens(choices_of(payload, where=self._where)[0], ask.continuations)
+        scored = first_tokens(choices_of(payload, where=self._where)[0], parameters.continuations)
         note = "log-probabilities: first token"
-        if found.unseen:
-            note += f"; not among the likeliest: choice {', '.join(map(str, found.unseen))}"
-        return Output(logprobs=found.choices, usage=usage_of(payload), note=note)
+        if scored.unseen:
+            note += f"; not among the likeliest: choice {', '.join(map(str, scored.unseen))}"
+        return Output(logprobs=scored.choices, usage=usage_of(payload), note=note)
 
 
 def _appended(messages: bytes, message: bytes) -> bytes:

@@ -94,7 +94,8 @@ class OpenAIModel(AsyncModel):
             and a seed for each answer; a provider's prefix cache takes most of the cost of the repeated prompt.
 
     Raises:
-        PlanError: An argument is none of its choices, an address is none, or a key that is surely needed is missing.
+        PlanError: if an argument is not one of its choices, an address is malformed, or a key that is certainly needed
+            is missing.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 (what --model-args may set)
@@ -186,36 +187,36 @@ class OpenAIModel(AsyncModel):
         """Where its user wants it, and where images have no seeds of their own that could be lost."""
         return self._join_repeats or (self._settings.api == "images" and not self._maker.sends_seeds)
 
-    def ignores(self, ask: Parameters) -> Mapping[str, str]:
+    def ignores(self, parameters: Parameters) -> Mapping[str, str]:
         """Settings that endpoints have no name for, that ``omit`` leaves out, or that the model refused ahead of the
         run.
         """
-        if isinstance(ask, Loglikelihood):
+        if isinstance(parameters, Loglikelihood):
             return {"continuations": _FIRST_ONLY} if self._logprobs == "first_token" else {}
-        if isinstance(ask, GenerateImage):
-            return ignored_settings(self._settings, ask)
-        set_by_ask = {"temperature": ask.temperature, "top_p": ask.top_p}
+        if isinstance(parameters, GenerateImage):
+            return ignored_settings(self._settings, parameters)
+        values = {"temperature": parameters.temperature, "top_p": parameters.top_p}
         refused = self._client.quirks.refused
-        return self._settings.ignored(ask) | {
-            name: reason for name, reason in refused.items() if set_by_ask.get(name) is not None
+        return self._settings.ignored(parameters) | {
+            name: reason for name, reason in refused.items() if values.get(name) is not None
         }
 
     def prepare(self, request: Request) -> Prepared:
         """Encode media and write the messages.
 
         Raises:
-            PolymeterError: A medium is missing or broken, or the endpoint takes none.
+            PolymeterError: if a medium is missing or broken, or the endpoint accepts none.
         """
-        ask = request.parameters
-        if isinstance(ask, Loglikelihood):
+        parameters = request.parameters
+        if isinstance(parameters, Loglikelihood):
             return Prepared(context=self._context(request))
-        if isinstance(ask, GenerateImage):
-            return Prepared(drawing=self._maker.prepare(request, ask))
+        if isinstance(parameters, GenerateImage):
+            return Prepared(drawing=self._maker.prepare(request, parameters))
         if self._settings.api == "completions":
             content = dumps(self._writer.prompt(request.messages))
         else:
             content = self._writer.messages(request.messages)
-        return Prepared(content, self._settings.of(ask))
+        return Prepared(content, self._settings.of(parameters))
 
     async def respond(self, request: Request) -> Response:
         """Answer one request that has not been prepared; its media are encoded on a thread."""
@@ -225,29 +226,29 @@ class OpenAIModel(AsyncModel):
         """Answer one request.
 
         Raises:
-            ModelError: There is no answer.
+            ModelError: if there is no answer.
         """
         if not isinstance(prepared, Prepared):
             return await self.respond(request)
-        ask = request.parameters
-        if isinstance(ask, Loglikelihood) and prepared.context is not None:
-            return Response((await self._likelihood.answer(prepared.context, ask),))
-        if isinstance(ask, GenerateImage) and prepared.drawing is not None:
-            return Response((await self._maker.answer(ask, prepared.drawing),))
-        assert isinstance(ask, Generate)
-        return Response((await self._generate(ask, prepared),))
+        parameters = request.parameters
+        if isinstance(parameters, Loglikelihood) and prepared.context is not None:
+            return Response((await self._likelihood.answer(prepared.context, parameters),))
+        if isinstance(parameters, GenerateImage) and prepared.drawing is not None:
+            return Response((await self._maker.answer(parameters, prepared.drawing),))
+        assert isinstance(parameters, Generate)
+        return Response((await self._generate(parameters, prepared),))
 
     async def respond_repeats(self, requests: Sequence[Request], prepared: Any) -> list[Response]:
         """Answer repeats with one request, and with one each what a server without ``n`` leaves unanswered.
 
         Raises:
-            ModelError: None of them has an answer.
+            ModelError: if none of them has an answer.
         """
         if not isinstance(prepared, Prepared):
             prepared = await asyncio.to_thread(self.prepare, requests[0])
         if prepared.drawing is not None:
-            asks = [request.parameters for request in requests if isinstance(request.parameters, GenerateImage)]
-            return await self._maker.answer_repeats(asks, prepared.drawing)
+            repeats = [request.parameters for request in requests if isinstance(request.parameters, GenerateImage)]
+            return await self._maker.answer_repeats(repeats, prepared.drawing)
         outputs = await self._at_once(len(requests), prepared) if self._client.quirks.takes_n else []
         responses = [Response((output,)) for output in outputs[: len(requests)]]
         alone = (response_or_error(self.respond_prepared(request, prepared)) for request in requests[len(responses) :])
@@ -257,7 +258,8 @@ class OpenAIModel(AsyncModel):
         """Ask for one token; a model that only makes images is asked for nothing and looked up in the endpoint's list.
 
         Raises:
-            PlanError: The endpoint cannot be reached, does not take the key, does not know the model, or is none.
+            PlanError: if the endpoint cannot be reached, rejects the key, does not know the model, or is not an
+                OpenAI-compatible endpoint.
         """
         try:
             await check(self._client, self._settings)
@@ -277,10 +279,10 @@ class OpenAIModel(AsyncModel):
         before = messages[:-1] if has_begun else messages
         return Context(self._writer.messages(before), messages[-1].text if has_begun else "", text)
 
-    async def _generate(self, ask: Generate, prepared: Prepared) -> Output:
+    async def _generate(self, parameters: Generate, prepared: Prepared) -> Output:
         settings = dict(prepared.settings)
-        if ask.seed is not None and "seed" not in self._settings.omit:
-            settings["seed"] = ask.seed
+        if parameters.seed is not None and "seed" not in self._settings.omit:
+            settings["seed"] = parameters.seed
         return (await self._ask(settings, prepared))[0]
 
     async def _at_once(self, n: int, prepared: Prepared) -> list[Output]:
@@ -309,20 +311,22 @@ def _api(wanted: str, name: str, images_via: str) -> Api:
 def _traits(settings: Settings, logprobs: str) -> ModelTraits:
     """What is known without asking; what the model behind the endpoint takes is not."""
     is_completion = settings.api == "completions"
-    asks: dict[RequestKind, bool] = {"generate": settings.api != "images"}
+    requests: dict[RequestKind, bool] = {"generate": settings.api != "images"}
     modalities: dict[Modality, bool] = {"text": True}
     if logprobs == "none" or settings.api == "images":
-        asks["loglikelihood"] = False
+        requests["loglikelihood"] = False
     if settings.api == "images" or settings.draws_in_chat:
-        asks["generate_image"] = True
+        requests["generate_image"] = True
     if is_completion:
-        asks["generate_image"] = False
+        requests["generate_image"] = False
         modalities |= {"image": False, "audio": False, "video": False}
     if settings.api == "images":
         modalities |= {"audio": False, "video": False}
         takes = takes_images(settings.name)
         modalities |= {} if takes is None else {"image": takes}
-    return ModelTraits("openai", requests=asks, modalities=modalities, is_endpoint=True, is_completion=is_completion)
+    return ModelTraits(
+        "openai", requests=requests, modalities=modalities, is_endpoint=True, is_completion=is_completion
+    )
 
 
 def _one_of(name: str, value: str, known: Sequence[str]) -> None:

@@ -22,7 +22,7 @@ _LOG = logging.getLogger("polymeter")
 _DEADLINE_S = 30.0
 _N_PAGES = 2
 _MISSING_WORDS = ("not found", "not exist", "unknown model", "invalid model", "no such model", "not a valid model")
-_MOST_NAMES = 8
+_MAX_NAMES = 8
 _AZURE = ".azure.com"
 
 
@@ -30,7 +30,8 @@ async def check(client: Client, settings: Settings) -> None:
     """Ask for one token; of a model that only makes images, whether the endpoint lists it.
 
     Raises:
-        PlanError: The endpoint cannot be reached, does not take the key, does not know the model, or is none.
+        PlanError: if the endpoint cannot be reached, rejects the key, does not know the model, or is not an
+            OpenAI-compatible endpoint.
     """
     address = client.address
     try:
@@ -56,26 +57,26 @@ async def check(client: Client, settings: Settings) -> None:
 
 
 async def _ping(client: Client, settings: Settings) -> None:
-    asked = {"max_tokens": 1, **({"temperature": 0} if "temperature" not in settings.omit else {})}
+    settings_sent = {"max_tokens": 1, **({"temperature": 0} if "temperature" not in settings.omit else {})}
     for pages_left in reversed(range(_N_PAGES)):  # a proxy may show a page in passing
         try:
-            return await _ask(client, settings, asked)
+            return await _ask(client, settings, settings_sent)
         except PageError:
             if not pages_left:
                 raise
         except EndpointError as error:
-            if not client.quirks.learn_ahead(error, asked):
+            if not client.quirks.learn_ahead(error, settings_sent):
                 raise
-            return await _ask(client, settings, asked)
+            return await _ask(client, settings, settings_sent)
 
 
-async def _ask(client: Client, settings: Settings, asked: Mapping[str, Any]) -> None:
+async def _ask(client: Client, settings: Settings, settings_sent: Mapping[str, Any]) -> None:
     if settings.api == "images":  # an image would cost time or money
         await _look_up(client, settings)
     elif settings.api == "completions":
-        await client.completion(dumps("ping"), asked)
+        await client.completion(dumps("ping"), settings_sent)
     else:
-        await client.chat(dumps([{"role": "user", "content": "ping"}]), asked)
+        await client.chat(dumps([{"role": "user", "content": "ping"}]), settings_sent)
 
 
 async def _look_up(client: Client, settings: Settings) -> None:
@@ -134,8 +135,8 @@ async def _unknown_model(client: Client, settings: Settings, error: EndpointErro
 def _serves(settings: Settings, known: Sequence[str]) -> str:
     hint = did_you_mean(settings.name, known)
     if known and not hint:
-        more = ", …" if len(known) > _MOST_NAMES else ""
-        hint = f"It serves: {', '.join(sorted(known)[:_MOST_NAMES])}{more}."
+        more = ", …" if len(known) > _MAX_NAMES else ""
+        hint = f"It serves: {', '.join(sorted(known)[:_MAX_NAMES])}{more}."
     return hint
 
 

@@ -47,13 +47,13 @@ def prompt_tokens(payload: Mapping[str, Any], choice: Mapping[str, Any]) -> list
     holds the prompt's own token and the likeliest, which may be the same.
 
     Raises:
-        MissingFieldError: There are none.
+        MissingFieldError: if there are none.
     """
-    found = payload.get("prompt_logprobs") or choice.get("prompt_logprobs")
-    if not isinstance(found, list):
+    positions = payload.get("prompt_logprobs") or choice.get("prompt_logprobs")
+    if not isinstance(positions, list):
         raise MissingFieldError("its answer has no prompt_logprobs")
     tokens = []
-    for position in found:
+    for position in positions:
         if not position:
             tokens.append(Token("", None, False))
             continue
@@ -68,10 +68,14 @@ def echoed_tokens(choice: Mapping[str, Any], n_new: int) -> tuple[list[Token], l
     prompt each begins (empty if that is not told).
 
     Raises:
-        MissingFieldError: There are none.
+        MissingFieldError: if there are none.
     """
-    found = choice.get("logprobs") or {}
-    texts, logprobs, top = found.get("tokens"), found.get("token_logprobs"), found.get("top_logprobs")
+    logprobs_field = choice.get("logprobs") or {}
+    texts, logprobs, top = (
+        logprobs_field.get("tokens"),
+        logprobs_field.get("token_logprobs"),
+        logprobs_field.get("top_logprobs"),
+    )
     if not isinstance(texts, list) or not isinstance(logprobs, list) or len(texts) <= n_new:
         raise MissingFieldError("its answer has no log-probabilities of the prompt")
     n_tokens = len(texts) - n_new
@@ -80,7 +84,7 @@ def echoed_tokens(choice: Mapping[str, Any], n_new: int) -> tuple[list[Token], l
         Token(text, logprob, logprob is not None and logprob >= max((best or {}).values(), default=math.inf))
         for text, logprob, best in zip(texts[:n_tokens], logprobs, likeliest, strict=False)
     ]
-    return tokens, list(found.get("text_offset") or ())[:n_tokens]
+    return tokens, list(logprobs_field.get("text_offset") or ())[:n_tokens]
 
 
 def spelled(tokens: Sequence[Token], continuation: str) -> ChoiceLogprob | None:
@@ -110,7 +114,7 @@ def total(tokens: Sequence[Token]) -> ChoiceLogprob:
     """The sum over the tokens of a continuation.
 
     Raises:
-        ModelError: The first token of a text is among them, which has no probability.
+        ModelError: if the first token of a text is among them, because it has no probability.
     """
     logprobs = [token.logprob for token in tokens]
     known = [logprob for logprob in logprobs if logprob is not None]
@@ -127,8 +131,8 @@ def first_tokens(choice: Mapping[str, Any], continuations: Sequence[str]) -> Fir
     the least likely token.
 
     Raises:
-        MissingFieldError: The answer has no log-probabilities.
-        ModelError: No token speaks for any choice, or two choices are the same.
+        MissingFieldError: if the answer has no log-probabilities.
+        ModelError: if no token counts for any choice, or two choices are the same.
     """
     logprobs = choice.get("logprobs")
     content = logprobs.get("content") if isinstance(logprobs, dict) else None
@@ -140,17 +144,18 @@ def first_tokens(choice: Mapping[str, Any], continuations: Sequence[str]) -> Fir
     if len(set(wanted)) != len(wanted):
         raise ModelError("First tokens cannot tell choices apart that are the same but for spaces.")
     spoken = [(_spoken_for(token, wanted), logprob) for token, logprob in listed]
-    found = [[logprob for place, logprob in spoken if place == i] for i in range(len(wanted))]
-    if not any(found):
+    of_choices = [[logprob for place, logprob in spoken if place == i] for i in range(len(wanted))]
+    if not any(of_choices):
         raise ModelError(
             f"None of the {len(listed)} likeliest first tokens begins one of the choices alone.",
-            hint="Parameters for letters, or use an endpoint with prompt_logprobs or echo.",
+            hint="Ask for letters, or use an endpoint with prompt_logprobs or echo.",
         )
     floor = listed[-1][1] - 1
     choices = tuple(
-        ChoiceLogprob(_added(own) if own else floor, bool(own) and spoken[0][0] == i, 1) for i, own in enumerate(found)
+        ChoiceLogprob(_added(own) if own else floor, bool(own) and spoken[0][0] == i, 1)
+        for i, own in enumerate(of_choices)
     )
-    return FirstTokens(choices, tuple(i + 1 for i, own in enumerate(found) if not own))
+    return FirstTokens(choices, tuple(i + 1 for i, own in enumerate(of_choices) if not own))
 
 
 def _plain(text: str) -> str:

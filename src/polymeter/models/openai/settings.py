@@ -65,36 +65,41 @@ class Settings:
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     is_hosted: bool = False
 
-    def ignored(self, ask: Generate) -> dict[str, str]:
+    def ignored(self, parameters: Generate) -> dict[str, str]:
         """Settings of an ask that are not sent, each with the reason. ``do_sample`` is sent as a temperature."""
-        wanted = {"max_new_tokens": ask.max_new_tokens, "temperature": ask.temperature, "top_p": ask.top_p, **ask.extra}
-        found: dict[str, str] = {}
+        wanted = {
+            "max_new_tokens": parameters.max_new_tokens,
+            "temperature": parameters.temperature,
+            "top_p": parameters.top_p,
+            **parameters.extra,
+        }
+        reasons: dict[str, str] = {}
         for name, value in wanted.items():
             neutral, reason = _MEANINGLESS.get(name, (None, ""))
             if value is None or (reason and value == neutral):
                 continue
             if _names(name) & self.omit:
-                found[name] = "omit= leaves it out"
+                reasons[name] = "omit= leaves it out"
             elif reason:
-                found[name] = reason
+                reasons[name] = reason
             elif self.is_hosted and name in _NOT_HOSTED:
-                found[name] = "this endpoint does not know it"
-        return found
+                reasons[name] = "this endpoint does not know it"
+        return reasons
 
-    def of(self, ask: Generate) -> dict[str, Any]:
+    def of(self, parameters: Generate) -> dict[str, Any]:
         """The settings of an ask by the names that endpoints know, seeds apart."""
-        ignored = self.ignored(ask)
+        ignored = self.ignored(parameters)
         body: dict[str, Any] = {
             name: value
-            for name, value in ask.extra.items()
+            for name, value in parameters.extra.items()
             if value is not None and name != "do_sample" and name not in _MEANINGLESS and name not in ignored
         }
-        temperature = 0.0 if ask.extra.get("do_sample") is False else ask.temperature
-        stops = [stop for stop in ask.stop if stop][:MAX_STOPS]
+        temperature = 0.0 if parameters.extra.get("do_sample") is False else parameters.temperature
+        stops = [stop for stop in parameters.stop if stop][:MAX_STOPS]
         typed = {
             "temperature": temperature,
-            "top_p": ask.top_p,
-            "max_tokens": ask.max_new_tokens,
+            "top_p": parameters.top_p,
+            "max_tokens": parameters.max_new_tokens,
             "stop": stops or None,
         }
         body.update({name: value for name, value in typed.items() if value is not None})
