@@ -1,10 +1,10 @@
 """Claude models, through Anthropic's own SDK.
 
-The SDK finds the credentials, keeps the connections and knows the errors. Bodies are written here, ahead of time and
-off the event loop, and answers are read as the JSON they are. The SDK's typed calls would write the body, images and
-all, on the event loop at every try, and since SDK 1.0 they know no ``temperature``. For the same reason the version of
-the API is our choice and not the SDK's: from 2026-10-21 on the API refuses temperature, top_p and top_k to every model,
-while the version before it refuses them to those models only that have none.
+The SDK finds the credentials, keeps the connections and classifies the errors. Bodies are written here, ahead of time
+and off the event loop, and answers are read as plain JSON. The SDK's typed calls would write the body, images included,
+on the event loop at every attempt, and since SDK 1.0 they have no ``temperature``. For the same reason the version of
+the API is set here and not by the SDK: from version 2026-10-21 on the API rejects temperature, top_p and top_k for
+every model, while the version before it rejects them only for models without such settings.
 
 Protocol: https://docs.anthropic.com/en/api/messages, https://docs.anthropic.com/en/api/versioning
 """
@@ -62,20 +62,20 @@ class AnthropicModel(HostedModel):
 
     Args:
         name: The model's id.
-        base_url: Another address, for proxies.
+        base_url: Another base URL, for proxies.
         api_key_env: The environment variable with the key; ``ANTHROPIC_AUTH_TOKEN`` is read as well.
-        max_tokens: Limit of an answer whose task sets none; the API wants one.
-        thinking: Tokens for reasoning (1024 or more), ``adaptive``, or ``disabled``; default: as the model does.
-        reasoning_room: Tokens for reasoning on top of the task's own limit, since the API counts both together;
-            default: the tokens of ``thinking``, and 8192 when adaptive.
+        max_tokens: Limit of an answer whose task sets none; the API requires one.
+        thinking: Tokens for reasoning (1024 or more), ``adaptive``, or ``disabled``; default: the model's own.
+        reasoning_room: Tokens for reasoning in addition to the task's own limit, since the API counts both together;
+            default: the tokens of ``thinking``, and 8192 if adaptive.
         effort: How much the model thinks and writes: ``low``, ``medium``, ``high``, …
-        sampling: Whether temperature, top_p and top_k are sent, which models since Opus 4.7 refuse; default: found out
-            by the request that is made ahead of the run.
-        video: ``frames``: videos are shown as frames; default: they are refused.
+        sampling: Whether temperature, top_p and top_k are sent, which models since Opus 4.7 reject; default: the
+            request that is made ahead of the run finds out.
+        video: ``frames``: videos are sent as frames; default: they are refused.
         num_frames: Frames of a video; at most this many when ``fps`` is given.
         fps: Frames per second of a video.
         max_image_side: Larger images and frames are scaled down to this many pixels on their longer side.
-        betas: Beta features, parted by commas.
+        betas: Beta features, separated by commas.
         api_version: Version of the API.
         extra_body: Further fields of the request's body.
 
@@ -104,7 +104,7 @@ class AnthropicModel(HostedModel):
         need_package("anthropic", "anthropic", "anthropic")
         label = f"anthropic:{name}"
         if video not in ("", "frames"):
-            raise PlanError(f"video is 'frames' or nothing, not {video!r}.", where=label)
+            raise PlanError(f"video must be 'frames' or empty, not {video!r}.", where=label)
         key_names = tuple(dict.fromkeys((api_key_env, _TOKEN_NAME)))
         self._key_name, key = key_from(key_names, _TITLE)
         super().__init__(label, _TITLE, key, key_names)
@@ -141,11 +141,11 @@ class AnthropicModel(HostedModel):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The model's id and what is set for every request; neither the key nor the address."""
+        """The model's id and the settings of every request; neither the key nor the address."""
         return self._identity
 
     def ignores(self, parameters: Parameters) -> Mapping[str, str]:
-        """Seeds, sampling settings that the model refuses, and settings of other kinds of models."""
+        """Seeds, sampling settings that the model rejects, and settings that only other models have."""
         if not isinstance(parameters, Generate):
             return {}
         sampling, reasons = self._sampling(parameters)
@@ -169,7 +169,7 @@ class AnthropicModel(HostedModel):
             body["system"] = system
         stops = [
             stop for stop in parameters.stop if stop.strip()
-        ]  # others are refused, and the engine applies all of them
+        ]  # the API rejects others; the engine applies all of them
         if stops:
             body["stop_sequences"] = stops
         if self._thinking is not None:
@@ -191,11 +191,11 @@ class AnthropicModel(HostedModel):
             raise ModelError("There is nothing to send: all messages are blank.", where=self._label)
         last = messages[-1]["content"][-1]
         if messages[-1]["role"] == "assistant" and last["type"] == "text":
-            last["text"] = last["text"].rstrip()  # an answer that the model shall continue must not end in blanks
+            last["text"] = last["text"].rstrip()  # the API rejects a beginning of an answer that ends in white space
         return messages
 
     def _blocks(self, part: Part) -> list[dict[str, Any]]:
-        if isinstance(part, Text):  # a text of blanks only is refused
+        if isinstance(part, Text):  # the API rejects a text of white space only
             return [{"type": "text", "text": part.text}] if part.text.strip() else []
         if isinstance(part, Image):
             if part.is_url and not str(part.source).startswith("data:"):
@@ -208,7 +208,9 @@ class AnthropicModel(HostedModel):
         raise ModelError(f"{_TITLE}'s API takes no {kind}.", where=self._label, hint=hint)
 
     def _sampling(self, parameters: Generate) -> tuple[dict[str, Any], dict[str, str]]:
-        """What of temperature, top_p and top_k is sent, and why the rest is not; what changes nothing is left out."""
+        """The values of temperature, top_p and top_k that are sent, and why others are not; neutral values are left
+        out.
+        """
         wanted = {
             "temperature": parameters.temperature,
             "top_p": parameters.top_p,
@@ -266,7 +268,7 @@ class AnthropicModel(HostedModel):
 
     @contextmanager
     def _attributed(self) -> Iterator[None]:
-        """The SDK's exceptions as ours."""
+        """Turn the SDK's exceptions into Polymeter's."""
         import anthropic
 
         try:
@@ -311,7 +313,7 @@ class AnthropicModel(HostedModel):
 
 
 def _thinking(wanted: int | str | None, label: str) -> tuple[dict[str, Any] | None, int]:
-    """The API's setting, and the tokens that it needs on top of the answer's."""
+    """The API's setting, and the tokens that it needs in addition to the answer's."""
     if wanted is None:
         return None, 0
     if wanted == "adaptive":
@@ -321,7 +323,7 @@ def _thinking(wanted: int | str | None, label: str) -> tuple[dict[str, Any] | No
     if isinstance(wanted, int) and wanted >= _LEAST_BUDGET:
         return {"type": "enabled", "budget_tokens": wanted}, wanted
     raise PlanError(
-        f"thinking is {_LEAST_BUDGET} tokens or more, 'adaptive' or 'disabled', not {wanted!r}.", where=label
+        f"thinking must be {_LEAST_BUDGET} tokens or more, 'adaptive' or 'disabled', not {wanted!r}.", where=label
     )
 
 
@@ -333,7 +335,7 @@ def _image(image: Encoded) -> dict[str, Any]:
 
 
 def _usage(counts: Mapping[str, Any]) -> Usage:
-    """Input tokens are all that were read, from the cache or not; output tokens include those of reasoning."""
+    """Input tokens include those read from the cache; output tokens include those of reasoning."""
     fresh, cached = counts.get("input_tokens"), counts.get("cache_read_input_tokens")
     total = None if fresh is None else fresh + (counts.get("cache_creation_input_tokens") or 0) + (cached or 0)
     details = counts.get("output_tokens_details") or {}

@@ -1,7 +1,7 @@
 """A model that needs no weights: canned, computed, slow or failing answers.
 
-It is a real provider, so that everything above it (planning, scheduling, journal, resume, reports) is tested and tried
-out with neither network nor torch.
+It is a real backend, so that everything above it (planning, scheduling, journal, resume, reports) can be tested and
+tried without network or torch.
 """
 
 from __future__ import annotations
@@ -56,18 +56,18 @@ def MockModel(
     """Make a mock.
 
     Args:
-        mode: ``canned`` gives ``answer``; ``echo`` the last message's text; ``gold`` what the task expects (the full
-            mark); ``empty`` nothing.
+        mode: ``canned`` answers with ``answer``, ``echo`` with the last message's text, ``gold`` with what the task
+            expects (the full score), ``empty`` with nothing.
         answer: The canned answer.
         answers: A JSON file with an object from sample id to answer; other samples get ``answer``.
         delay_ms: How long one request takes; a batch takes as long as one request.
         failure: How requests fail: ``transient``, ``rate_limit``, ``permanent`` or ``refused``.
         failure_rate: Share of requests that fail, chosen by their content.
-        failures_per_request: How often a request that fails in passing does so before it is answered.
-        is_async: Be an endpoint, not a batch model.
-        batch_size: Batch that it likes; 0: everything that is ready.
-        simple: Be a simple model, not a chat model.
-        seed: For what is chosen at random.
+        failures_per_request: How often a transient failure repeats before the request is answered.
+        is_async: Make an endpoint instead of a batch model.
+        batch_size: Preferred batch size; 0: everything that is ready.
+        simple: Make a simple model instead of a chat model.
+        seed: Seed of the choice of requests that fail.
 
     Raises:
         PlanError: if a mode or failure is unknown, or a file cannot be read.
@@ -106,12 +106,11 @@ class MockBatch(BatchModel):
     """A mock on this machine.
 
     Args:
-        compute: Gives a text, several (one for each repeat of the prompt), or a whole response for a request; may
-            raise.
+        compute: Returns a text, several (one per repeat of the prompt), or a whole response for a request; may raise.
         traits: What planning may know; default: a chat model that can do everything.
-        identity: What makes this mock this mock; default: the function's name.
-        delay_s: How long a batch takes.
-        batch_size: Batch that it likes; 0: everything that is ready.
+        identity: The mock's identity; default: the function's name.
+        delay_s: How long a batch takes, in seconds.
+        batch_size: Preferred batch size; 0: everything that is ready.
         group_key: Which requests may share a batch.
     """
 
@@ -134,7 +133,7 @@ class MockBatch(BatchModel):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """What makes this mock this mock."""
+        """The identity that it was made with."""
         return self._identity
 
     def respond(self, requests: list[Request]) -> list[Response]:
@@ -145,7 +144,7 @@ class MockBatch(BatchModel):
         return [_response(self._compute, request) for request in requests]
 
     def group_key(self, request: Request) -> Hashable:
-        """As told, else all alike."""
+        """The result of the function that it was made with; default: the same for all."""
         return self._group_key(request) if self._group_key else None
 
 
@@ -171,11 +170,11 @@ class MockEndpoint(AsyncModel):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """What makes this mock this mock."""
+        """The identity that it was made with."""
         return self._identity
 
     def prepare(self, request: Request) -> None:
-        """Look up what the task expects, which runs its author's code, and that never runs on the event loop."""
+        """Look up what the task expects. This runs its author's code, which must not run on the event loop."""
         if self._look_up is not None:
             self._look_up(request)
 
@@ -192,7 +191,7 @@ class MockEndpoint(AsyncModel):
 
 
 class _Script:
-    """The computed answers of a mock that is made from arguments."""
+    """The answers of a mock that is made from arguments."""
 
     def __init__(
         self, mode: str, answer: str, answers: Mapping[str, str], failure: str, rate: float, n_failures: int, seed: int
@@ -216,8 +215,8 @@ class _Script:
         return self._answers.get(request.origin.sample, self._answer) if request.origin else self._answer
 
     def look_up(self, request: Request) -> None:
-        """Find out what the task expects, for an answer that is given later."""
-        with suppress(ModelError):  # raised again, as the answer, when it is asked for
+        """Remember what the task expects, for an answer that is given later."""
+        with suppress(ModelError):  # raised again when the request is answered
             self._expected[_row_of(request)] = self._of_row(request)
 
     def _of_row(self, request: Request) -> tuple[Any, Any]:

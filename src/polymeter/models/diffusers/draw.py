@@ -1,13 +1,14 @@
-"""Calling a pipeline, so that an image depends on its own prompt, settings and seed, and on nothing it is drawn with.
+"""Calling a pipeline so that an image depends only on its own prompt, settings and seed, and not on the rest of the
+call.
 
-Kernels round otherwise for another number of rows, which moves a pixel by a level here and there. So every call has the
-same number of rows: what is missing is filled up with copies, whose images are thrown away.
+Kernels round differently for different numbers of rows, which changes a pixel by a level here and there. So every call
+has the same number of rows: missing ones are filled with copies, whose images are discarded.
 
-With that, rows that share a call leave each other alone, unless a pipeline pads the prompts of a call to the longest of
-them. This is tried out once, with a short prompt beside copies of itself and beside long ones: where the two images
-differ, every row has a call to itself, filled up as well, so that pixels do not depend on what was found out.
+Then rows that share a call do not influence each other, unless a pipeline pads the prompts of a call to the longest of
+them. This is tested once, with a short prompt next to copies of itself and next to long ones: if the two images differ,
+every row gets a separate call, filled as well, so that pixels do not depend on the outcome of the test.
 
-Every row has a generator of its own, on the CPU, as Diffusers advises for numbers that do not depend on the device.
+Every row has its own generator, on the CPU, as Diffusers advises for numbers that do not depend on the device.
 Some schedulers draw further noise from torch's global generator, for all rows at once. This shows in that generator's
 state after the call: such rows are drawn again, each in a call of its own that begins with the row's seed.
 """
@@ -52,7 +53,7 @@ class Artist:
     def draw(self, rows: Sequence[Row]) -> list[Drawn]:
         """Draw rows that may share a call.
 
-        Where a call fails, each of its rows is tried alone, so that one that cannot be drawn spoils nobody else's.
+        If a call fails, each of its rows is drawn alone, so that one that cannot be drawn does not fail the others.
 
         Raises:
             ModelError: if memory ran out (``out_of_memory``).
@@ -74,8 +75,8 @@ class Artist:
         return self._one_by_one(rows) if has_shared and len(rows) > 1 else drawn
 
     def _try_sharing(self, row: Row) -> None:
-        """Find out whether an image changes with the prompts that are drawn beside it. Where the pipeline cannot draw
-        these, nothing is found out, and the rows themselves tell what is wrong.
+        """Test whether an image changes with the other prompts of its call. If the pipeline cannot draw the test's
+        prompts, there is no result, and the rows themselves show what is wrong.
         """
         one, other = replace(row, prompt=_SHORT, seed=0), replace(row, prompt=_LONG, seed=1)
         try:
@@ -122,7 +123,7 @@ class Artist:
 
 
 def _is_same(one: Drawn, other: Drawn) -> bool:
-    """Whether two rows have the same pixels; what a safety checker blacked out has none."""
+    """Whether two rows have the same pixels; an image that a safety checker removed equals none."""
     if isinstance(one, ModelError) or isinstance(other, ModelError):
         return False
     return [image.tobytes() for image in one] == [image.tobytes() for image in other]
@@ -149,8 +150,8 @@ def _images(result: Any, n_rows: int, role: Role) -> list[Drawn]:
 
 @contextmanager
 def _seeded(seed: int) -> Iterator[Any]:
-    """Inside this, torch's global generators begin with a seed; what it gives tells whether they have been drawn from.
-    Then all is as it was.
+    """Seed torch's global generators inside the block and restore them afterwards. It yields a function that says
+    whether they were used.
     """
     import torch
 

@@ -1,4 +1,4 @@
-"""Reading a pipeline: its parts, the scheduler asked for, LoRA weights, and where all of it computes."""
+"""Reading a pipeline: its parts, the chosen scheduler, LoRA weights, and the device."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Loaded:
     Attributes:
         kind: What it can be used for.
         draw: The pipeline that draws from text alone; ``None``: there is none.
-        edit: The one that is shown images; it shares its parts with the other, or is the same.
+        edit: The one that takes images; it shares its parts with the other, or is the same.
     """
 
     kind: Kind
@@ -33,7 +33,7 @@ class Loaded:
 
 
 def check_places(settings: DiffusersSettings) -> None:
-    """Look for the device, the scheduler and the LoRA weights that the settings name, before weights are read.
+    """Check the device, the scheduler and the LoRA weights that the settings name, before weights are read.
 
     Raises:
         PlanError: if one of them does not exist.
@@ -63,11 +63,11 @@ def check_places(settings: DiffusersSettings) -> None:
 
 
 def load_pipelines(settings: DiffusersSettings, kind: Kind | None) -> Loaded:
-    """Read a pipeline's weights, and make of them what draws and what edits.
+    """Read a pipeline's weights, and make the pipelines that draw and edit.
 
     Args:
-        settings: How.
-        kind: What ``kind_of`` told of it; ``None``: its own code says.
+        settings: How to read them.
+        kind: The result of ``kind_of``; ``None``: only its own code says.
 
     Raises:
         PlanError: if a file is missing or broken, or a package that its parts need is not installed.
@@ -102,7 +102,7 @@ def load_pipelines(settings: DiffusersSettings, kind: Kind | None) -> Loaded:
 
 
 def _folder(settings: DiffusersSettings) -> Path:
-    """Where the pipeline lies; a hub id is fetched, or found in the local cache."""
+    """The folder of the pipeline; a hub id is downloaded, or found in the local cache."""
     from diffusers import DiffusionPipeline
 
     if settings.is_folder:
@@ -123,7 +123,7 @@ def _dtype(settings: DiffusersSettings, folder: Path) -> Any:
 
 
 def _stored_dtype(folder: Path, variant: str) -> str:
-    """The type that the denoiser's weights are stored in; 32 bits where nothing says."""
+    """The type in which the denoiser's weights are stored; 32 bits if nothing says."""
     from safetensors import safe_open
 
     for part in _DENOISERS:
@@ -153,7 +153,7 @@ def _scheduler(own: Any, settings: DiffusersSettings) -> Any:
 
 
 def _with_role(pipeline: Any, role: Role) -> Any:
-    """The pipeline itself, or another one made of its parts."""
+    """The pipeline itself, or another one made from its parts."""
     if isinstance(pipeline, role.made_by):
         return pipeline
     taken = inspect.signature(role.made_by.__init__).parameters  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""A pipeline of Diffusers as the engine asks it."""
+"""A pipeline of Diffusers as a Polymeter model."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _PACKAGES = ("diffusers", "torch", "transformers")
 class DiffusersModel(BatchModel):
     """A pipeline that draws images from text, or from text and images.
 
-    A checkpoint whose parts make both kinds of pipeline (Stable Diffusion, FLUX, …) is used as the one for requests
-    that show an image and as the other for the rest. Settings that no request names are the pipeline's own.
+    A checkpoint whose parts make both kinds of pipeline (Stable Diffusion, FLUX, …) is used as one kind for requests
+    with an image and as the other for the rest. Settings that a request does not set are the pipeline's own.
 
-    An image depends on its prompt, its settings and its seed: a batch size changes no pixel. Kernels round otherwise
-    for another number of rows (in 16 bits by several levels of a pixel), so how many images a call draws is a property
-    of the model, ``images_per_call``, and not of the batch. A batch size alone hands over more requests at a time and
-    draws them one after the other; ``images_per_call=4`` draws four at a time, on any batch size.
+    An image depends on its prompt, its settings and its seed: the batch size changes no pixel. Kernels round
+    differently for different numbers of rows (in 16 bits by several levels of a pixel), so how many images a call draws
+    is a property of the model, ``images_per_call``, and not of the batch. A batch size alone passes more requests at a
+    time, which are drawn one after the other; ``images_per_call=4`` draws four at a time, on any batch size.
 
     Args:
         name: Folder or hub id; it holds a ``model_index.json``.
@@ -57,13 +57,13 @@ class DiffusersModel(BatchModel):
         lora: Folder, file or hub id of LoRA weights.
         parts: Parts that the checkpoint does not hold, by name, each a folder or hub id of a model of Transformers
             (``{"text_encoder_4": "meta-llama/Llama-3.1-8B-Instruct"}``).
-        generation: Generation settings of requests that name none (``num_inference_steps``, ``guidance_scale``,
+        generation: Default generation settings of requests (``num_inference_steps``, ``guidance_scale``,
             ``size``, …).
         images_per_call: How many images one call of the pipeline draws: more are faster on an accelerator and need more
             memory. It can change pixels, so it is recorded with the model; how requests are batched cannot, because a
-            call that lacks some is filled up with copies, which are thrown away. Where a pipeline draws a prompt
-            otherwise beside longer ones, which is tried out, each is drawn alone.
-        trust_remote_code: Let Python files of the checkpoint run.
+            call with fewer images is filled with copies, which are discarded. If a pipeline draws a prompt differently
+            next to longer ones, which is tested once, each image is drawn alone.
+        trust_remote_code: Allow Python files of the checkpoint to run.
 
     Raises:
         PlanError: if an argument is wrong, a package is not installed, or there is no such pipeline.
@@ -142,7 +142,7 @@ class DiffusersModel(BatchModel):
         }
 
     def ignores(self, parameters: Parameters) -> Mapping[str, str]:
-        """Settings that this pipeline does not take, or that change nothing.
+        """Settings that this pipeline does not take, or that have no effect.
 
         Raises:
             PlanError: if no pipeline has a setting of that name; the message gives the nearest.
@@ -158,7 +158,7 @@ class DiffusersModel(BatchModel):
         }
 
     def group_key(self, request: Request) -> Hashable:
-        """How many images are shown: those who show none are drawn by another pipeline."""
+        """The number of images in the request: requests without one are drawn by another pipeline."""
         return sum(1 for _ in request.images())
 
     def load(self) -> None:
@@ -166,14 +166,14 @@ class DiffusersModel(BatchModel):
         self._compare_sizes()
         settings = replace(
             self._settings, revision=self._commit or self._settings.revision
-        )  # as planned, though it moved
+        )  # as planned, even if the branch has moved
         with quiet_diffusers():
             loaded = load_pipelines(settings, self._kind)
         self._kind = loaded.kind
         self._artists = _artists(loaded, self._settings.images_per_call)
 
     def respond(self, requests: list[Request]) -> list[Response]:
-        """Draw a batch. Requests that cannot share a call of the pipeline are drawn apart."""
+        """Draw a batch. Requests that cannot share a call of the pipeline are drawn separately."""
         drawn: dict[int, Drawn] = {}
         shared: dict[Hashable, tuple[str, list[Row]]] = {}
         for position, request in enumerate(requests):
@@ -191,11 +191,11 @@ class DiffusersModel(BatchModel):
         return [_response(drawn[position]) for position in range(len(requests))]
 
     def relieve(self) -> None:
-        """Give back what nothing refers to any more."""
+        """Free what nothing refers to any more."""
         free_memory()
 
     def close(self) -> None:
-        """Let go of the weights."""
+        """Free the weights."""
         if self._artists:
             self._artists = {}
             free_memory()
@@ -207,12 +207,12 @@ class DiffusersModel(BatchModel):
         return row_of(replace(request, parameters=self._settled(request.parameters)), position, self._kind)
 
     def _settled(self, parameters: GenerateImage) -> GenerateImage:
-        """An ask with this model's usual settings where it names none."""
+        """The parameters with this model's default settings for those that they do not set."""
         named = {name: value for name, value in parameters.extra.items() if value is not None}
         return replace(parameters, size=parameters.size or self._defaults.size, extra={**self._defaults.extra, **named})
 
     def _compare_sizes(self) -> None:
-        """Tell of a batch size that does not do what its user may expect of it."""
+        """Warn about a batch size that does not do what its user may expect."""
         size, n_rows = self.planned_batch_size or 0, self._settings.images_per_call
         if n_rows == 1 < size:
             _LOG.warning(
@@ -249,9 +249,9 @@ def _default_parameters(generation: Mapping[str, Any]) -> GenerateImage:
     parameters, n_images = image_parameters(generation)
     if n_images != 1:
         raise PlanError(
-            "How many images are drawn for a prompt is no setting of a model.",
+            "The number of images per prompt is not a setting of a model.",
             where="--model-args generation",
-            hint=f"Ask the benchmarks for them: --gen-kwargs n={n_images}.",
+            hint=f"Set it for the benchmarks: --gen-kwargs n={n_images}.",
         )
     return parameters
 

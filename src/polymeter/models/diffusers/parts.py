@@ -1,4 +1,4 @@
-"""Parts that a checkpoint lacks because they are published elsewhere: HiDream's prompts are read by a Llama."""
+"""Parts that a checkpoint lacks because they are published elsewhere: HiDream reads prompts with a Llama."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _WHERE = "--model-args parts"
 
 
 def check_parts(parts: Mapping[str, str], kind: Kind | None) -> None:
-    """Look whether a pipeline has such parts.
+    """Check that a pipeline has parts of these names.
 
     Args:
         parts: Names of parts, each with a folder or a hub id.
-        kind: What the pipeline can be used for; ``None``: its own code says.
+        kind: What the pipeline can be used for; ``None``: only its own code says.
 
     Raises:
         PlanError: if it lacks one of them, or its parts cannot be known.
@@ -32,13 +32,13 @@ def check_parts(parts: Mapping[str, str], kind: Kind | None) -> None:
 
 
 def missing_parts(parts: Mapping[str, str], kind: Kind | None, folder: Path, dtype: Any) -> dict[str, Any]:
-    """Those of the parts that a checkpoint does not hold itself, read.
+    """Read the parts that a checkpoint does not contain.
 
     Args:
         parts: As above, checked.
         kind: As above.
-        folder: Where the checkpoint lies.
-        dtype: The type that weights are read in.
+        folder: The folder of the checkpoint.
+        dtype: The type in which weights are read.
 
     Raises:
         PlanError: if one of them cannot be read.

@@ -1,4 +1,4 @@
-"""From requests to rows: one image to draw each, with its prompt, what it is shown, and its own seed."""
+"""From requests to rows, each an image to draw: with its prompt, its input images, and its own seed."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class Row:
     """One image to draw.
 
     Attributes:
-        place: Of its request among the requests.
+        position: Position of its request in the batch.
         prompt: The text.
-        images: What is shown: RGB, in order.
-        seed: Of its own generator.
-        settings: What the pipeline's call takes besides.
+        images: Input images in RGB, in order.
+        seed: Seed of its own generator.
+        settings: Further arguments of the pipeline's call.
         size: Width and height in pixels; ``None``: the pipeline's own.
     """
 
@@ -81,14 +81,14 @@ def row_of(request: Request, position: int, kind: Kind) -> tuple[Role, Row]:
 
 
 def call_key(role: Role, row: Row) -> tuple[Hashable, ...] | None:
-    """Rows of one role with equal keys may be drawn in one call; ``None``: the row has a call to itself."""
+    """Rows of one role with equal keys may share a call; ``None``: the row has a separate call."""
     if row.images and role.name not in _ONE_EACH:
         return None
     return (row.size, tuple(image.size for image in row.images), repr(canonical(row.settings)))
 
 
 def call_arguments(role: Role, rows: Sequence[Row]) -> dict[str, Any]:
-    """What the pipeline is called with for rows that share a call; the caller adds generators."""
+    """Arguments of the pipeline for rows that share a call; the caller adds generators."""
     first = rows[0]
     arguments: dict[str, Any] = dict(first.settings)
     arguments["prompt"] = [row.prompt for row in rows]
@@ -105,7 +105,7 @@ def call_arguments(role: Role, rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _alone(role: Role, row: Row) -> dict[str, Any]:
-    """Images of a row that has the call to itself."""
+    """Arguments for the images of a row that has a separate call."""
     if role.name == "OmniGenPipeline":
         marks = "".join(f"<img><|image_{number}|></img>" for number in range(1, len(row.images) + 1))
         prompt = row.prompt if "<|image_1|>" in row.prompt else f"{marks} {row.prompt}"
@@ -148,7 +148,7 @@ def _role_for(n_images: int, kind: Kind) -> Role:
 
 
 def _sized(image: Any, size: tuple[int, int] | None, role: Role) -> Any:
-    """The image in the size that is asked for, where the pipeline draws in the size of what it is shown."""
+    """The input image in the requested size, if the pipeline draws in the size of its input."""
     if size is None or image.size == size or "height" in role.parameters:
         return image
     from PIL import Image as pil

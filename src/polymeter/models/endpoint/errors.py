@@ -1,8 +1,8 @@
-"""What a failure at an endpoint means: from status, headers and body to a ``ModelError`` that says whether asking again
-can help.
+"""What a failure at an endpoint means: from status, headers and body to a ``ModelError`` that says whether a retry can
+help.
 
-The body has the last word, because servers disagree about statuses: a quota that is used up comes as 429, a filter as
-400, and some proxies report the failures of the servers behind them with status 200.
+The body decides, because servers disagree about statuses: an exhausted quota is reported as 429, a filter as 400, and
+some proxies report failures of the servers behind them with status 200.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _SPAN_UNITS: Mapping[str, float] = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1
 
 
 class EndpointError(ModelError):
-    """An answer of an endpoint that is none.
+    """An endpoint's answer that is an error.
 
     Args:
         what: What happened.
@@ -71,7 +71,7 @@ class EndpointError(ModelError):
         kind: See ``ModelError``.
         where: The endpoint.
         hint: What to do.
-        retry_after_s: What the endpoint asked for, if it did.
+        retry_after_s: The wait that the endpoint asked for, if it did.
     """
 
     def __init__(
@@ -91,19 +91,19 @@ class EndpointError(ModelError):
 def error_of(
     status: int, headers: Mapping[str, str], body: str, *, where: str, secrets: Iterable[str] = ()
 ) -> EndpointError:
-    """The error of an answer that is none.
+    """The error that an answer reports.
 
-    429 is a rate limit; 408, 409, 425 and everything from 500 pass (but 501 and 505, which say "never"); every other
-    status from 400 stays. A quota that is used up stays whatever its status, a filter's verdict is a refusal, and a
-    question longer than the model takes says so. With status 200, the code or type of the body's ``error`` decides; one
-    that says nothing passes.
+    429 is a rate limit; 408, 409, 425 and everything from 500 are transient (except 501 and 505); every other status
+    from 400 is permanent. An exhausted quota is permanent whatever its status, a filter's verdict is a refusal, and a
+    prompt that is too long is reported as such. With status 200, the code or type in the body's ``error`` decides; an
+    error without either is transient.
 
     Args:
         status: HTTP status.
         headers: Of the answer; names in any case.
         body: Of the answer, JSON or not.
         where: The endpoint and model, for the message.
-        secrets: Keys that must not be shown, should the server repeat them.
+        secrets: Keys to hide if the server repeats them.
     """
     report = _read(body)
     message = _hidden(report.message or _without_page(body) or "no message", secrets)[:_LONGEST_MESSAGE]
@@ -133,7 +133,7 @@ def error_of(
 
 
 async def response_or_error(answering: Awaitable[Response]) -> Response:
-    """The answer to one of several requests that are awaited together, or why it has none."""
+    """The answer to one of several requests that are awaited together, or its error as a response."""
     try:
         return await answering
     except PolymeterError as error:
@@ -141,7 +141,7 @@ async def response_or_error(answering: Awaitable[Response]) -> Response:
 
 
 def kind_of(status: int) -> ErrorKind:
-    """What an HTTP status alone says. Statuses below 400 are no failures by themselves, so one with an error passes."""
+    """The kind of failure by HTTP status alone. An error with a status below 400 counts as transient."""
     if status == 429:
         return "rate_limit"
     is_theirs = 400 <= status < 500 and status not in _TRANSIENT
@@ -149,8 +149,8 @@ def kind_of(status: int) -> ErrorKind:
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """How many seconds an endpoint asks to wait: ``retry-after-ms``, ``Retry-After`` (seconds or a date), else when the
-    limit that has nothing left is reset (``x-ratelimit-reset…``); ``None`` if it does not say.
+    """How many seconds an endpoint asks to wait: from ``retry-after-ms``, ``Retry-After`` (seconds or a date), or the
+    time until an exhausted limit is reset (``x-ratelimit-reset…``); ``None`` if it does not say.
     """
     lowered = {name.lower(): value.strip() for name, value in headers.items()}
     milliseconds = _number(lowered.get("retry-after-ms", ""))
@@ -172,11 +172,11 @@ class _Report:
     """What the body of a failure says.
 
     Attributes:
-        message: In words; empty when there are none.
+        message: Its message; empty if there is none.
         codes: Codes and types, in lower case.
-        status: The HTTP status that they stand for; 0 when they stand for none.
+        status: The HTTP status that the codes stand for; 0 if they stand for none.
         retry_delay_s: How long to wait.
-        is_flagged: Whether a moderation lists what it objects to.
+        is_flagged: Whether a moderation service lists what it objects to.
     """
 
     __slots__ = ("codes", "is_flagged", "message", "retry_delay_s", "status")
@@ -228,7 +228,7 @@ def _message(value: Mapping[str, Any]) -> str:
 
 
 def _without_page(body: str) -> str:
-    """A body that is no JSON; of a page only its title."""
+    """A body that is not JSON; of an HTML page only the title."""
     if "<html" not in body[:1000].lower():
         return " ".join(body.split())
     title = _TITLE.search(body)
@@ -268,8 +268,8 @@ def _until_date(text: str) -> float | None:
 
 
 def _until(text: str) -> float | None:
-    """Seconds until a reset that is told as a span (``1m30s``), in seconds, or as an instant in seconds or milliseconds
-    since 1970.
+    """Seconds until a reset that is given as a duration (``1m30s``), in seconds, or as a time in seconds or
+    milliseconds since 1970.
     """
     number = _number(text)
     if number is None:

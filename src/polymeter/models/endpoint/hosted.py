@@ -1,5 +1,5 @@
-"""What the backends of hosted models share: keys, turns, one HTTP request for each answer, and the question that is
-asked ahead. What is sent and how it is read belongs to the backends.
+"""What the backends of hosted models share: keys, turns, one HTTP request per answer, and the preflight request. The
+backends themselves write what is sent and read the answers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from polymeter.models.endpoint.http import UnreachedError
 _MAX_NAMES = 8
 _SHOWN = 120
 _LARGE = 1 << 18
-"""An answer of so many characters holds pictures and is read on a thread."""
+"""An answer of at least this many characters holds images and is read on a thread."""
 _NEUTRAL: Mapping[str, tuple[Any, ...]] = {
     "num_beams": (1,),
     "num_beam_groups": (1,),
@@ -43,7 +43,7 @@ _HANDLED_ELSEWHERE = ("do_sample", "use_cache", "pad_token_id", "eos_token_id", 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What one side says until the other one speaks; its texts are not empty."""
+    """The consecutive messages of one role as one; no text in it is empty."""
 
     role: Literal["user", "assistant"]
     parts: tuple[Part, ...]
@@ -73,11 +73,11 @@ class HostedModel(AsyncModel):
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def respond(self, request: Request) -> Response:
-        """Encode the media on another thread, and ask."""
+        """Encode the media on another thread, and send the request."""
         return await self.respond_prepared(request, await asyncio.to_thread(self.prepare, request))
 
     def prepare(self, request: Request) -> Prepared:
-        """Encode media and write what is sent.
+        """Encode media and write the body.
 
         Raises:
             PolymeterError: if the request can never be sent.
@@ -90,7 +90,7 @@ class HostedModel(AsyncModel):
         raise ModelError(f"{self._title} gives text only, not {parameters.kind}.", where=self._label)
 
     async def respond_prepared(self, request: Request, prepared: Any) -> Response:
-        """Ask.
+        """Send a request that ``prepare`` has written.
 
         Raises:
             ModelError: if there is no answer.
@@ -100,7 +100,7 @@ class HostedModel(AsyncModel):
         return Response((await self._answer(prepared.body),))
 
     async def preflight(self) -> None:
-        """Ask for one token, which shows whether the provider is there, takes the key and knows the model.
+        """Ask for one token, which shows whether the provider is there, accepts the key and knows the model.
 
         Raises:
             PlanError: if the provider cannot be reached, rejects the key or does not know the model. A provider that is
@@ -120,10 +120,10 @@ class HostedModel(AsyncModel):
 
     @abstractmethod
     def _body(self, request: Request, parameters: Generate) -> Any:
-        """What is sent to ask for text."""
+        """The body of a request for text."""
 
     def _image_body(self, request: Request, parameters: GenerateImage) -> Any:
-        """What is sent to ask for an image.
+        """The body of a request for an image.
 
         Raises:
             ModelError: if the model makes no images.
@@ -132,11 +132,11 @@ class HostedModel(AsyncModel):
 
     @abstractmethod
     def _greeting(self) -> Any:
-        """What is sent to ask for one token."""
+        """The body of a request for one token."""
 
     @abstractmethod
     def _open(self) -> Any:
-        """A client of the SDK that repeats nothing by itself and waits as long as it is let."""
+        """A client of the SDK without retries and without a deadline."""
 
     @abstractmethod
     async def _shut(self, client: Any) -> None:
@@ -168,7 +168,7 @@ class HostedModel(AsyncModel):
         """
 
     def _learns(self, error: EndpointError) -> bool:
-        """Whether a failed preflight told the backend something that it will heed from now on."""
+        """Whether a failed preflight showed the backend a setting that it must not send."""
         return False
 
     def _error(self, status: int, headers: Mapping[str, str], body: str) -> EndpointError:
@@ -234,7 +234,7 @@ class HostedModel(AsyncModel):
 
 
 def need_package(module: str, package: str, backend: str) -> None:
-    """Make sure that an SDK is installed, without importing it: that takes a second.
+    """Check that an SDK is installed, without importing it, which takes a second.
 
     Raises:
         PlanError: if it is not installed.
@@ -266,8 +266,7 @@ def key_from(names: Sequence[str], title: str) -> tuple[str, str]:
 def turns_of(messages: Iterable[Message], *, title: str) -> tuple[str, list[Turn]]:
     """The text of the system messages, and turns whose roles alternate.
 
-    Neighbouring texts of one message become one; messages of one role in a row become one turn. What is empty is left
-    out.
+    Neighbouring texts of a message are joined, and so are consecutive messages of one role. Empty ones are left out.
 
     Raises:
         ModelError: if a system message holds media, or all messages are empty.
@@ -290,7 +289,7 @@ def turns_of(messages: Iterable[Message], *, title: str) -> tuple[str, list[Turn
 
 
 def unknown_settings(extra: Mapping[str, Any], taken: Iterable[str], title: str) -> dict[str, str]:
-    """The settings that an API does not have, each with the reason; not those that change nothing anyway."""
+    """The settings that an API does not have, each with the reason; those with a neutral value are left out."""
     reason = f"{title}'s API has no such setting; extra_body sends what Polymeter does not know"
     known = {*taken, *_HANDLED_ELSEWHERE}
     return {name: reason for name, value in extra.items() if name not in known and value not in _NEUTRAL.get(name, ())}

@@ -1,7 +1,7 @@
-"""Media as endpoints take them: base64 text of encoded images, sounds and frames, each distinct one made once.
+"""Media as endpoints send and receive it: base64 text of encoded images, audio and frames, each encoded once.
 
-What is a JPEG, PNG, WebP or GIF already is sent as it is. It is encoded anew only if it would be shown lying on its
-side (EXIF orientation) or is larger than the user allows. All of this runs on decoding threads, never on an event loop.
+A JPEG, PNG, WebP or GIF is sent as it is. It is encoded again only if its EXIF orientation is not upright or it is
+larger than the user allows. All of this runs on decoding threads, never on an event loop.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
 
 IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/webp", "image/gif"})
-"""What nearly every endpoint takes."""
+"""What nearly every endpoint accepts."""
 
 _EXIF_MARKS: Mapping[str, tuple[bytes, ...]] = {
     "image/jpeg": (b"Exif\0",),
@@ -41,7 +41,7 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A medium as endpoints take it.
+    """An encoded medium.
 
     Attributes:
         mime: MIME type.
@@ -53,7 +53,7 @@ class Encoded:
 
     @property
     def format(self) -> str:
-        """What follows the slash of the MIME type (``jpeg``, ``wav``, ``mp3``)."""
+        """The name of its format, usually what follows the slash of the MIME type (``jpeg``, ``wav``, ``mp3``)."""
         return _AUDIO_FORMATS.get(self.mime, self.mime.partition("/")[2])
 
     @property
@@ -63,15 +63,15 @@ class Encoded:
 
 
 class MediaEncoder:
-    """Encodes media and remembers the last ones by their content. Thread-safe: what several threads ask for at the same
-    time is made once.
+    """Encodes media and remembers the last ones by their content. Thread-safe: a medium that several threads need at
+    the same time is encoded once.
 
     Args:
-        max_side_px: Images and frames with a longer side are scaled down to it; ``None``: none are.
-        image_types: MIME types that the endpoint takes; others are encoded as PNG.
+        max_side_px: Images and frames with a longer side are scaled down to it; ``None``: no limit.
+        image_types: MIME types that the endpoint accepts; others are encoded as PNG.
         num_frames: Frames of a video, see ``polymeter.data.video.frames``.
         fps: Frames per second of a video.
-        budget_mb: How much base64 text is remembered.
+        budget_mb: How much base64 text is remembered, in MB.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class MediaEncoder:
         self._memory = _Memory(budget_mb * _MIB)
 
     def image(self, image: Image) -> Encoded:
-        """An image, as its own bytes if the endpoint takes them.
+        """An image, as its own bytes if the endpoint accepts them.
 
         Raises:
             DataError: if the image is missing or broken.
@@ -109,7 +109,7 @@ class MediaEncoder:
         return self._memory.get(f"frames:{video.content_hash()}", lambda: self._encode_frames(video))
 
     def whole_video(self, video: Video) -> Encoded:
-        """A video's own bytes, for endpoints that take whole videos.
+        """A video's own bytes, for endpoints that accept whole videos.
 
         Raises:
             DataError: if it is missing, or there are only frames.
@@ -122,7 +122,7 @@ class MediaEncoder:
         return Encoded(_video_mime(data), base64.b64encode(data))
 
     def audio(self, audio: Audio) -> Encoded:
-        """A sound as WAV or MP3: its own bytes if it is one, else 16-bit WAV of all its channels at its own rate.
+        """Audio as WAV or MP3: its own bytes if it is one, else 16-bit WAV of all its channels at its own rate.
 
         Raises:
             DataError: if the recording is missing or broken.
@@ -196,7 +196,7 @@ def decode_received(encoded: bytes | str, *, where: str) -> PILImage:
 
 
 class _Memory:
-    """Encoded media by key, the ones used last, within a budget of bytes."""
+    """The most recently used encoded media, by key, within a budget of bytes."""
 
     def __init__(self, budget: int) -> None:
         self._budget = budget
@@ -206,7 +206,7 @@ class _Memory:
         self._in_work: dict[str, Future[tuple[Encoded, ...]]] = {}
 
     def get(self, key: str, make: Callable[[], tuple[Encoded, ...]]) -> tuple[Encoded, ...]:
-        """What stands under a key, made if need be. A failure is raised to all who wait for it and not remembered."""
+        """The media of a key, encoded if necessary. A failure is raised in every waiting thread and not remembered."""
         with self._lock:
             remembered = self._encoded.get(key)
             if remembered is not None:
@@ -240,7 +240,7 @@ def _size(media: tuple[Encoded, ...]) -> int:
 
 
 def _has_content(part: Audio | Video) -> bool:
-    """Whether the hash of a part is one of content. Decoded frames have none that outlives them."""
+    """Whether a part's hash depends on its content. Decoded frames have no such hash."""
     origin = part.origin()
     return isinstance(origin, (Path, str, bytes)) or (
         isinstance(origin, Mapping) and hasattr(origin["array"], "tobytes")
@@ -248,8 +248,8 @@ def _has_content(part: Audio | Video) -> bool:
 
 
 def _is_turned(data: bytes, mime: str) -> bool:
-    """Whether a viewer that ignores EXIF would show the image lying on its side. Reads no header where no mark of EXIF
-    data is found, which in a JPEG stands at its beginning.
+    """Whether a viewer that ignores EXIF would show the image rotated. The header is read only if there is a mark of
+    EXIF data, which in a JPEG is near the beginning.
     """
     searched = data[:_JPEG_HEADERS] if mime == "image/jpeg" else data
     if not any(mark in searched for mark in _EXIF_MARKS.get(mime, ())):

@@ -1,6 +1,6 @@
-"""Images from Google's models: what is known of them by their names, and how an ask for images is put.
+"""Images from Google's models: what their names say about them, and how images are requested.
 
-Gemini models with image output answer ``generateContent`` with text and images; Imagen has a call of its own, which the
+Gemini models with image output answer ``generateContent`` with text and images; Imagen has a separate call, which the
 SDK offers on Vertex AI only.
 
 Protocol: https://ai.google.dev/gemini-api/docs/image-generation,
@@ -39,13 +39,13 @@ IMAGEN_SETTINGS = frozenset(
 
 
 def kind_of(name: str) -> Kind:
-    """What a model is known by its name to answer with; names may have a path before them."""
+    """What a model of this name answers with; a path before the name is ignored."""
     bare = name.rpartition("/")[2]
     return "imagen" if _IMAGEN.search(bare) else "images" if _WITH_IMAGES.search(bare) else "text"
 
 
 def shape_of(size: tuple[int, int] | None, kind: Kind) -> str | None:
-    """The aspect ratio of a size (pixels) in the API's words, if it has one."""
+    """The API's aspect ratio of a size (pixels); ``None`` if it has no such ratio."""
     if size is None or min(size) < 1:
         return None
     divisor = gcd(*size)
@@ -55,7 +55,7 @@ def shape_of(size: tuple[int, int] | None, kind: Kind) -> str | None:
 
 
 def ignored_size(parameters: GenerateImage, kind: Kind) -> dict[str, str]:
-    """Why the size of an ask is not honoured as it is."""
+    """Why a requested size is not honoured exactly."""
     if parameters.size is None:
         return {}
     shape = shape_of(parameters.size, kind)
@@ -92,7 +92,7 @@ def imagen_call(request: Request, parameters: GenerateImage, *, where: str) -> d
 
 
 async def ask_imagen(models: Any, name: str, call: Mapping[str, Any]) -> Any:
-    """Call ``generate_images`` of the SDK, which says of it that a later version will have it no more."""
+    """Call ``generate_images`` of the SDK, without its warning that a later version will remove it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         answering = models.generate_images(model=name, **call)
@@ -100,7 +100,7 @@ async def ask_imagen(models: Any, name: str, call: Mapping[str, Any]) -> Any:
 
 
 async def read_imagen(answer: Any, *, where: str) -> Output:
-    """The output of an answer of the SDK.
+    """The output in an answer of the SDK.
 
     Raises:
         ModelError: if the image was filtered out, or there is none.

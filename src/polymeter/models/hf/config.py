@@ -1,4 +1,4 @@
-"""What a checkpoint is, told from its configuration alone: which Auto class loads it, and what it can be shown."""
+"""What a checkpoint is, by its configuration alone: which Auto class loads it, and which modalities it accepts."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class Kind:
     Attributes:
         family: The ``model_type``.
         auto_class: The Auto class that loads it.
-        modalities: What it takes.
-        is_encoder_decoder: Whether its answer is apart from its input, which then is no text that goes on.
-        is_speech: Whether it only writes down what is said: it is shown one sound, and no text.
-        max_length: Most tokens of prompt and answer together; 0: nothing is said.
+        modalities: Which modalities it accepts.
+        is_encoder_decoder: Whether its answer does not continue its input but is a separate sequence.
+        is_speech: Whether it only transcribes speech: its input is one audio and no text.
+        max_length: Maximum tokens of prompt and answer together; 0: the configuration does not say.
     """
 
     family: str
@@ -94,12 +94,12 @@ def kind_of(config: Any) -> Kind:
 
 
 def _auto_class(config: Any) -> str:
-    """The Auto class whose table has this type of model; where several have it, the one that names the class that the
-    checkpoint was saved from.
+    """The Auto class whose table has this type of model; if several have it, the one that names the class from which
+    the checkpoint was saved.
     """
     from transformers.models.auto import modeling_auto
 
-    # What a checkpoint says of its own code counts only where that code was let run.
+    # A checkpoint's auto_map counts only if its code was allowed to run.
     is_remote = type(config).__module__.startswith("transformers_modules")
     remote = (getattr(config, "auto_map", None) or {}) if is_remote else {}
     saved_from = (getattr(config, "architectures", None) or [""])[0]

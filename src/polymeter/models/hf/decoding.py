@@ -1,8 +1,8 @@
-"""How the tokens of an answer are chosen: what an ask means in the words of ``generate``, noise that belongs to each
-row, and stopping early.
+"""How the tokens of an answer are chosen: the arguments of ``generate`` for a request's parameters, penalties and noise
+per row, and stopping early.
 
-A checkpoint's own ``generation_config.json`` sets nothing here but special tokens: the settings of an answer come from
-the task and the plan, so that two checkpoints are measured alike.
+Only special tokens are taken from a checkpoint's ``generation_config.json``: the settings of an answer come from the
+task and the plan, so that two checkpoints are measured alike.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from polymeter.core.request import Generate
 
 FALLBACK_MAX_NEW_TOKENS = 1024
-"""Most tokens of an answer where neither the task nor the plan says."""
+"""Maximum tokens of an answer if neither the task nor the plan sets a limit."""
 
 # In the order in which Transformers applies them.
 _WARPERS = (
@@ -57,14 +57,14 @@ _SLACK_TOKENS = 8
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
-    """What an ask means.
+    """The meaning of a request's parameters.
 
     Attributes:
-        max_new_tokens: Most tokens of an answer; ``None``: the fallback.
-        is_sampled: Whether tokens are drawn.
-        warpers: Settings that shape the distribution that they are drawn from.
-        search: What is passed to ``generate`` as it is (``num_beams``, ``length_penalty``, …).
-        penalties: What looks back at the prompt (``repetition_penalty``, …); ``OwnTokens`` applies it.
+        max_new_tokens: Maximum tokens of an answer; ``None``: the fallback.
+        is_sampled: Whether tokens are sampled.
+        warpers: Settings that shape the distribution that they are sampled from.
+        search: Arguments passed to ``generate`` unchanged (``num_beams``, ``length_penalty``, …).
+        penalties: Settings that look back at the prompt (``repetition_penalty``, …); ``OwnTokens`` applies them.
         eos_ids: Tokens that end an answer; empty: those of the checkpoint.
     """
 
@@ -77,12 +77,12 @@ class Decoding:
 
     @property
     def has_beams(self) -> bool:
-        """Whether several beginnings of an answer compete."""
+        """Whether it is a beam search."""
         return int(self.search.get("num_beams") or 1) > 1
 
 
 def decoding_of(parameters: Generate) -> Decoding:
-    """What an ask means. It is greedy unless it names a temperature above 0, or wants sampling and names none."""
+    """The meaning of parameters. They are greedy without a temperature above 0, unless ``do_sample`` is set alone."""
     wants = parameters.extra.get("do_sample")
     is_sampled = wants is not False and (
         bool(parameters.temperature) or (wants is True and parameters.temperature is None)
@@ -116,7 +116,7 @@ def token_ids_of(value: Any) -> tuple[int, ...]:
 
 
 def ignored(parameters: Generate) -> dict[str, str]:
-    """Settings of an ask that change nothing here, each with the reason."""
+    """Settings that have no effect here, each with the reason."""
     known, decoding, ours = _known_settings(), decoding_of(parameters), _OURS | _TOKENS
     reasons = {}
     for name in parameters.extra:
@@ -136,7 +136,7 @@ def ignored(parameters: Generate) -> dict[str, str]:
 
 
 def without_decoding_defaults(config: Any) -> None:
-    """Take out of a checkpoint's ``GenerationConfig`` what would shape its answers; special tokens stay."""
+    """Remove from a checkpoint's ``GenerationConfig`` what would shape its answers; special tokens stay."""
     from transformers import GenerationConfig
 
     fresh = GenerationConfig()
@@ -172,14 +172,14 @@ _SHAPING = (
 
 
 class RowNoise:
-    """A logits processor that makes greedy search draw from the distribution, each row with its own generator.
+    """A logits processor that makes greedy search sample from the distribution, each row with its own generator.
 
     The largest of ``logit + Gumbel noise`` is distributed as the softmax of the logits (Gumbel, 1954; the "Gumbel-max
-    trick"), so a row's answer depends on its seed and on nothing that it shares a batch with.
+    trick"), so a row's answer depends on its seed and not on the rest of the batch.
 
     Args:
-        warpers: What shapes the distribution first.
-        seeds: One for each row.
+        warpers: Settings that shape the distribution first.
+        seeds: One per row.
         device: Where the logits are.
     """
 
@@ -204,11 +204,14 @@ class RowNoise:
 class OwnTokens:
     """A logits processor that applies penalties to each row without the padding around its prompt.
 
+    Transformers would include the padding. The padding token, which is often the one that ends answers, would then be
+    penalised in some rows of a batch and not in others.
+
     Args:
         penalties: Values by names of ``PENALTIES``.
         inputs: The batch: ``input_ids`` and ``attention_mask`` of shape ``(rows, length)``.
         eos_ids: Tokens that end an answer.
-        is_apart: Whether answers begin rows of their own, behind an encoder.
+        is_apart: Whether the prompts are an encoder's input, so that answers begin at the first column.
     """
 
     def __init__(
@@ -236,15 +239,15 @@ class OwnTokens:
 
 
 class StopStrings:
-    """A stopping criterion: a row ends when its answer holds a stop string behind its reasoning.
+    """A stopping criterion: a row ends when its answer contains a stop string after its reasoning.
 
     Only the newest tokens are decoded, as many as a stop string can span. The engine cuts the answer; this only saves
-    what would be computed for nothing.
+    computation.
 
     Args:
         stops: The stop strings.
-        tokenizer: Decodes.
-        is_thinking: For each row whether its answer begins inside reasoning.
+        tokenizer: Decodes the tokens.
+        is_thinking: For each row, whether its answer begins inside reasoning.
     """
 
     def __init__(self, stops: Sequence[str], tokenizer: Any, is_thinking: Sequence[bool]) -> None:
@@ -284,8 +287,8 @@ def begins_in_thought(prompt: str) -> bool:
 
 
 def split_thought(text: str, *, is_finished: bool) -> tuple[str | None, str]:
-    """Reasoning and answer of a text that begins inside reasoning. What never leaves it is all reasoning if it was
-    broken off, and all answer if the model had finished: it has not reasoned, then.
+    """Reasoning and answer of a text that begins inside reasoning. Without an end mark, the text is all reasoning if it
+    was cut off, and all answer if the model finished, because then it did not reason.
     """
     ends = [(start, mark) for mark in _THOUGHT if (start := text.find(mark)) >= 0]
     if ends:
@@ -295,7 +298,7 @@ def split_thought(text: str, *, is_finished: bool) -> tuple[str | None, str]:
 
 
 def warper_names() -> tuple[str, ...]:
-    """Names of the settings that shape the distribution which tokens are drawn from."""
+    """Names of the settings that shape the distribution from which tokens are sampled."""
     return tuple(name for name, _ in _WARPERS)
 
 

@@ -17,9 +17,9 @@ class Batch:
     """Tensors of several requests.
 
     Attributes:
-        inputs: What the network is called with: ``input_ids`` and ``attention_mask`` of shape ``(rows, length)``, and
-            the media of all rows as the processor gives them. On the network's device, floats in its type.
-        n_tokens: Tokens of each row, padding not counted.
+        inputs: The arguments of the network: ``input_ids`` and ``attention_mask`` of shape ``(rows, length)``, and
+            the media of all rows as the processor returns them. On the network's device, floats in its type.
+        n_tokens: Tokens of each row, without padding.
         texts: The prompt of each row before it was tokenised, without its tail.
     """
 
@@ -43,11 +43,11 @@ class Encoder:
         self._prompter = Prompter(loaded)
 
     def read(self, request: Request, *, is_plain: bool = False) -> Prompt:
-        """A request's text and media, decoded; ``encode`` takes what this gives.
+        """A request's text and media, decoded, for ``encode``.
 
         Args:
-            request: What is asked.
-            is_plain: Leave the chat template out.
+            request: The request.
+            is_plain: Do not use the chat template.
 
         Raises:
             DataError: if a medium cannot be read.
@@ -64,9 +64,9 @@ class Encoder:
         """The tensors of several requests, one row each.
 
         Args:
-            requests: What is asked; those that are read already are taken as they are.
-            tails: Text put right after each prompt, tokenised together with it.
-            processor_args: What the processor is told besides.
+            requests: The requests; those that were already read are used as they are.
+            tails: Text right after each prompt, tokenised together with it.
+            processor_args: Further arguments of the processor.
 
         Raises:
             DataError: if a medium cannot be read.
@@ -78,14 +78,14 @@ class Encoder:
         with boundary(ModelError, "The processor"):
             encoded = self._process(prompts, list(full), processor_args or {})
         inputs = {name: self._placed(value) for name, value in encoded.items() if hasattr(value, "dim")}
-        # A model that only writes down speech reads no tokens.
+        # A model that only transcribes speech reads no tokens.
         n_tokens = (
             tuple(encoded["attention_mask"].sum(dim=1).tolist()) if "input_ids" in inputs else (0,) * len(prompts)
         )
         return Batch(inputs, n_tokens, texts)
 
     def prompt_text(self, request: Request) -> str:
-        """A request's text as the model is given it: the chat template rendered, one token for each medium.
+        """A request's text as the model sees it: the chat template rendered, one token per medium.
 
         Raises:
             DataError: if a medium cannot be read.
@@ -94,7 +94,7 @@ class Encoder:
         return self.read(request).text
 
     def token_ids(self, text: str) -> list[int]:
-        """The tokens of a text, nothing added."""
+        """The tokens of a text, without special tokens."""
         return list(self._loaded.tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def _process(self, prompts: Sequence[Prompt], texts: list[str], further: Mapping[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Answers: one call of ``generate`` for a batch whose requests differ in their seeds at most."""
+"""Answers: one call of ``generate`` for a batch whose requests differ only in their seeds."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from polymeter.models.hf.prompts import Prompt
 from polymeter.models.memory import within_memory
 
 _SPEECH_START = 4
-"""Most tokens that Whisper begins with: start, language, task, and that there are no times."""
+"""Maximum number of tokens that Whisper begins with: start, language, task, no timestamps."""
 
 
 def answer(loaded: Loaded, encoder: Encoder, requests: Sequence[Request]) -> list[Response]:
-    """Answer requests whose asks differ in nothing but seeds.
+    """Answer requests whose parameters differ only in seeds.
 
-    A request that cannot be read or is too long has an error of its own; its neighbours are answered.
+    A request that cannot be read or is too long gets an error; the others are answered.
 
     Raises:
         ModelError: if memory ran out or the network failed, which concerns all of them.
@@ -96,7 +96,7 @@ def _rows(
         return _pass(loaded, batch, decoding, stops, None)
     seeds = [seed_of(parameters) for parameters in per_row]
     if decoding.has_beams:
-        # Beams that are sampled draw from one generator for the whole batch: each row has to be alone.
+        # Sampled beams use one generator for the whole batch, so each row is computed alone.
         return [
             _seeded_pass(loaded, encoder.encode([prompt]), decoding, stops, seed)
             for prompt, seed in zip(prompts, seeds, strict=True)
@@ -151,7 +151,7 @@ def _pass(
 def _processors(
     loaded: Loaded, batch: Batch, decoding: Decoding, eos_ids: Sequence[int], seeds: Sequence[int] | None
 ) -> list[Any]:
-    """What changes the scores of tokens, beyond what ``generate`` does itself."""
+    """Logits processors in addition to those of ``generate``."""
     processors: list[Any] = []
     if decoding.penalties and "input_ids" in batch.inputs:
         is_apart = loaded.kind.is_encoder_decoder
@@ -171,7 +171,7 @@ def _generate(loaded: Loaded, batch: Batch, arguments: dict[str, Any], eos_ids: 
 
 
 def _n_before(loaded: Loaded, batch: Batch, generated: Any) -> int:
-    """How many columns of what ``generate`` gave are no answer: the prompt, or the token that a decoder begins with."""
+    """How many columns of the result of ``generate`` precede the answer: the prompt, or a decoder's first token."""
     if not loaded.kind.is_encoder_decoder:
         return int(batch.inputs["input_ids"].shape[1])
     config = loaded.network.generation_config
@@ -180,8 +180,8 @@ def _n_before(loaded: Loaded, batch: Batch, generated: Any) -> int:
 
 
 def _max_new_tokens(loaded: Loaded, decoding: Decoding) -> int:
-    """As asked for; else the fallback, which leaves half of the context to the prompt. An answer that is apart from
-    its prompt is never longer than the decoder can be behind the tokens that it begins with.
+    """As requested, else the fallback, which leaves half of the context to the prompt. An encoder-decoder's answer is
+    limited to the decoder's length without the tokens that it begins with.
     """
     wanted, room = decoding.max_new_tokens, loaded.max_length
     if loaded.kind.is_encoder_decoder:
@@ -193,13 +193,15 @@ def _max_new_tokens(loaded: Loaded, decoding: Decoding) -> int:
 def _output(
     loaded: Loaded, tokens: list[int], end: int | None, n_input: int, eos_ids: Sequence[int], *, is_in_thought: bool
 ) -> Output:
-    """A row's answer: what it generated up to its end, which padding follows."""
+    """A row's answer: what it generated up to its end; the rest is padding."""
     eos = next((position for position, token in enumerate(tokens) if token in eos_ids), None)
     if eos is not None and (end is None or eos < end):
         end = eos + 1
     is_finished = end is not None
     own = tokens if end is None else tokens[:end]
-    if loaded.kind.is_speech and not is_finished:  # what joins the windows of a sound fills up and marks no end
+    if (
+        loaded.kind.is_speech and not is_finished
+    ):  # windows of audio are joined with padding, which does not mark an end
         own = _without_fill(own, loaded.pad_id)
     text = loaded.tokenizer.decode(own, skip_special_tokens=True)
     reasoning = None

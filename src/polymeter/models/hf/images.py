@@ -1,7 +1,7 @@
-"""Images out of networks that write them as tokens: one batch whose requests differ in their seeds at most.
+"""Images from networks that write them as tokens: one batch whose requests differ only in their seeds.
 
-The tokens of each row are drawn with noise of its own (``RowNoise``), and each row's tokens are made into pixels alone,
-because kernels round otherwise for another number of rows. So an image depends on its prompt and its seed.
+The tokens of each row are sampled with its own noise (``RowNoise``), and each row's tokens are decoded to pixels alone,
+because kernels round differently for different numbers of rows. So an image depends only on its prompt and its seed.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ PAINTERS = {
     "JanusForConditionalGeneration": "polymeter.models.hf.images_janus:Janus",
     "Emu3ForConditionalGeneration": "polymeter.models.hf.images_emu3:Emu3",
 }
-"""Networks of Transformers that draw, and who knows how. Chameleon and others read images and write text alone."""
+"""Networks of Transformers that draw, and the code for each. Chameleon and others only read images."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """What an ask for images means.
+    """The meaning of parameters for images.
 
     Attributes:
         size: Width and height in pixels; ``None``: the network's own.
-        guidance: How much further the scores are moved from those without the prompt to those with it; 1: to them.
-        warpers: Settings that shape the distribution that tokens are drawn from.
-        is_sampled: Whether they are drawn; else the likeliest is taken.
-        negative: What is drawn away from, in place of no prompt.
+        guidance: Scale of classifier-free guidance; 1: the scores with the prompt are used as they are.
+        warpers: Settings that shape the distribution that tokens are sampled from.
+        is_sampled: Whether they are sampled; else the likeliest is taken.
+        negative: The negative prompt, in place of an empty one.
     """
 
     size: tuple[int, int] | None
@@ -53,10 +53,10 @@ class Painter(Protocol):
     """How one architecture draws.
 
     Attributes:
-        guidance: Where an ask names none: what its authors publish their pictures with.
-        sampling: Likewise, for what shapes the distribution.
-        takes_negative: Whether it can be told what to draw away from.
-        negative: What is drawn away from where an ask does not say: likewise as its authors publish their pictures.
+        guidance: Default guidance: the value that its authors use for their published images.
+        sampling: Default settings of the distribution, likewise.
+        takes_negative: Whether it accepts a negative prompt.
+        negative: Default negative prompt, likewise.
     """
 
     guidance: float
@@ -68,7 +68,7 @@ class Painter(Protocol):
 
     @staticmethod
     def size_of(config: Any) -> tuple[int, int] | None:
-        """Width and height of all that a checkpoint draws, in pixels; ``None``: any size may be asked for."""
+        """Width and height of a checkpoint's images, in pixels; ``None``: any size can be requested."""
 
     def read(self, encoder: Encoder, request: Request) -> Prompt:
         """A request's text and media."""
@@ -80,7 +80,7 @@ class Painter(Protocol):
         """The tensors of several prompts, open for an image."""
 
     def tokens(self, batch: Batch, drawing: Drawing, noise: RowNoise | None) -> Any:
-        """One image for each row, as a tensor of shape ``(rows, tokens)``."""
+        """One image per row, as a tensor of shape ``(rows, tokens)``."""
 
     def image(self, tokens: Any, drawing: Drawing) -> PILImage:
         """The image of one row's tokens, shape ``(1, tokens)``."""
@@ -92,7 +92,7 @@ def can_draw(config: Any) -> bool:
 
 
 def ignored_image_settings(parameters: GenerateImage, config: Any) -> dict[str, str]:
-    """Settings of an ask that change nothing for this checkpoint, each with the reason."""
+    """Settings that have no effect for this checkpoint, each with the reason."""
     if not can_draw(config):
         return {}
     painter = _painter(config)
@@ -109,9 +109,9 @@ def ignored_image_settings(parameters: GenerateImage, config: Any) -> dict[str, 
 
 
 def draw(loaded: Loaded, encoder: Encoder, requests: Sequence[Request]) -> list[Response]:
-    """Answer requests for images whose asks differ in nothing but seeds.
+    """Answer requests for images whose parameters differ only in seeds.
 
-    A request that cannot be read or is too long has an error of its own; its neighbours are answered.
+    A request that cannot be read or is too long gets an error; the others are answered.
 
     Raises:
         ModelError: if memory ran out or the network failed, which concerns all of them.
@@ -140,7 +140,7 @@ def draw(loaded: Loaded, encoder: Encoder, requests: Sequence[Request]) -> list[
 
 
 def drawing_of(parameters: GenerateImage, painter: Painter) -> Drawing:
-    """What an ask means: tokens are sampled, unless it says ``do_sample=false`` or names a temperature of 0.
+    """The meaning of parameters: tokens are sampled, unless ``do_sample`` is false or the temperature is 0.
 
     Raises:
         ModelError: if a setting is of the wrong type.
@@ -161,8 +161,14 @@ def drawing_of(parameters: GenerateImage, painter: Painter) -> Drawing:
 
 
 def guided(scores: Any, guidance: float) -> Any:
-    """Scores of rows with their prompts, and behind them those of the same rows without, made into one for each row:
-    classifier-free guidance (Ho and Salimans, 2022).
+    """Classifier-free guidance (Ho and Salimans, 2022).
+
+    Args:
+        scores: Of rows with their prompts, followed by the same rows without: shape ``(2 × rows, vocabulary)``.
+        guidance: The scale.
+
+    Returns:
+        Shape ``(rows, vocabulary)``.
     """
     with_prompt, without = scores.chunk(2)
     return without + guidance * (with_prompt - without)
@@ -195,7 +201,7 @@ def _encoded(
 
 
 def _draw(painter: Painter, loaded: Loaded, batch: Batch, drawing: Drawing, seeds: Sequence[int]) -> list[Output]:
-    """One image for each row."""
+    """One image per row."""
     import torch
 
     with boundary(ModelError, "The generation settings"):

@@ -20,21 +20,21 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A checkpoint in memory, ready to be asked.
+    """A checkpoint in memory, ready to answer.
 
     Attributes:
-        network: The ``PreTrainedModel`` (inside a ``PeftModel`` where there is an adapter), in evaluation mode.
-        processor: The processor of a model that is shown media; ``None`` for one of text alone.
+        network: The ``PreTrainedModel`` (inside a ``PeftModel`` if there is an adapter), in evaluation mode.
+        processor: The processor of a model that accepts media; ``None`` for one of text alone.
         tokenizer: The tokenizer; it pads on the left, for an encoder on the right.
         config: The network's configuration.
         kind: What sort of model it is.
-        settings: How it was asked to be read.
+        settings: How it was read.
         device: Where inputs go.
         dtype: Of the network; floating inputs are cast to it.
         is_chat: Whether there is a chat template.
         eos_ids: Tokens that end an answer.
-        pad_id: Token that fills rows up.
-        max_length: Most tokens of prompt and answer together; 0: not limited.
+        pad_id: The padding token.
+        max_length: Maximum tokens of prompt and answer together; 0: unlimited.
     """
 
     network: Any
@@ -55,10 +55,10 @@ def load_network(settings: HfSettings, config: Any, kind: Kind, processing: tupl
     """Read weights and processor.
 
     Args:
-        settings: How.
+        settings: How to read them.
         config: The checkpoint's configuration.
-        kind: What ``kind_of`` told of it.
-        processing: What ``load_processor`` gave, if it was asked before.
+        kind: The result of ``kind_of`` for it.
+        processing: The result of ``load_processor``, if it was already called.
 
     Raises:
         PlanError: if a file is missing or broken, weights are missing, or a package that they need is not installed.
@@ -91,7 +91,7 @@ def load_network(settings: HfSettings, config: Any, kind: Kind, processing: tupl
 
 
 def check_places(settings: HfSettings) -> None:
-    """Look for the device and the adapter that the settings name, before anything is read for them.
+    """Check the device and the adapter that the settings name, before anything is read.
 
     Raises:
         PlanError: if one of them does not exist.
@@ -129,7 +129,7 @@ def load_processor(settings: HfSettings, kind: Kind) -> tuple[Any, Any]:
         with boundary(PlanError, f"Reading the tokenizer of {settings.name!r}"):
             tokenizer = AutoTokenizer.from_pretrained(settings.name, **settings.source, **args)
     _check_args(args, processor or tokenizer)
-    # An encoder may number its tokens from the left edge, whatever stands there.
+    # An encoder may count positions from the left edge, padding included.
     tokenizer.padding_side = "right" if kind.is_encoder_decoder else "left"
     if settings.chat_template:
         (processor or tokenizer).chat_template = settings.chat_template
@@ -150,7 +150,8 @@ def _read_processor(settings: HfSettings, args: Mapping[str, Any]) -> Any:
     except PlanError as error:
         message = error.what.lower()
         if find_spec("torchvision") is None and ("torchvision" in message or "video processor" in message):
-            # Those with a part for videos (Qwen-VL, InternVL, SmolVLM), also for images alone; and Pixtral's.
+            # Needed by processors with a part for videos (Qwen-VL, InternVL, SmolVLM), even for images alone, and by
+            # Pixtral's.
             raise missing_package("torchvision", f"the processor of {settings.name!r}") from error
         raise
     if not hasattr(processor, "tokenizer"):
@@ -178,7 +179,7 @@ def _load_weights(settings: HfSettings, config: Any, kind: Kind) -> Any:
     _check_weights(loading, settings)
     without_decoding_defaults(network.generation_config)
     if kind.family == "janus":
-        # Its own generate() throws away the logits processors of an answer in text.
+        # Its own generate() ignores logits processors for answers in text.
         network.generate = MethodType(transformers.GenerationMixin.generate, network)
     if settings.device_map or settings.quantization:
         return network
@@ -225,7 +226,7 @@ def _check_weights(loading: Mapping[str, Any], settings: HfSettings) -> None:
 
 
 def _check_args(args: Mapping[str, Any], processor: Any) -> None:
-    """Refuse processor arguments that nothing reads: Transformers passes over them in silence."""
+    """Refuse processor arguments that nothing reads: Transformers silently ignores them."""
     import inspect
 
     parts = [processor, *(getattr(processor, name, None) for name in (*_PARTS, "tokenizer"))]

@@ -1,9 +1,9 @@
-"""Log-probabilities of continuations: encode, tokenise jointly, choose the way to compute, and answer.
+"""Log-probabilities of continuations: encode, tokenise jointly, choose how to compute, and answer.
 
-A context is the prompt as the model is given it, chat template and all; a continuation follows it directly, as it is
-written (" A" and "A" are two things). ``score_tokens`` says where the one ends and the other begins. An empty
-continuation has log-probability 0, is greedy, and has no tokens. A context without any token begins with the
-tokenizer's first or last special token.
+A context is the prompt as the model sees it, chat template included; a continuation follows it directly, as it is
+written (" A" and "A" differ). ``score_tokens`` decides where the one ends and the other begins. An empty continuation
+has log-probability 0, is greedy, and has no tokens. A context without any token begins with the tokenizer's
+beginning-of-sequence token, else its end-of-sequence token.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _HALF_TOLERANCE = 0.2
 
 @dataclass(frozen=True, slots=True)
 class _Encoded:
-    """Requests of a batch that can be answered: their places among all, their prompts, their tensors, their tokens."""
+    """The requests of a batch that can be answered: their positions in it, their prompts, tensors and tokens."""
 
     positions: tuple[int, ...]
     prompts: tuple[Prompt, ...]
@@ -41,11 +41,11 @@ class _Encoded:
 
 
 class Scorer:
-    """Scores continuations with one loaded checkpoint, and remembers which way of computing holds for it.
+    """Scores continuations with one loaded checkpoint, and remembers which way of computing is correct for it.
 
-    Prefixes are shared where the model keeps a plain cache of keys and values. Where its own code decides what a
-    position is (rotary axes for media, cross-attention, code from a checkpoint), the first batch is computed both ways
-    and sharing is kept only if they agree.
+    Prefixes are shared if the model keeps a plain cache of keys and values. If its own code determines positions
+    (rotary axes for media, cross-attention, code from a checkpoint), the first batch is computed both ways, and
+    sharing is kept only if they agree.
 
     Args:
         loaded: The checkpoint.
@@ -62,15 +62,15 @@ class Scorer:
         self._start = start_tokens(loaded.network, loaded.tokenizer) if is_apart else []
 
     def score(self, requests: Sequence[Request]) -> list[Response]:
-        """Answer requests that ask for log-probabilities.
+        """Answer requests for log-probabilities.
 
-        A request that cannot be read or is too long has an error of its own; its neighbours are answered.
+        A request that cannot be read or is too long gets an error; the others are answered.
 
         Args:
-            requests: The requests; each asks a ``Loglikelihood``.
+            requests: The requests, with parameters of type ``Loglikelihood``.
 
         Returns:
-            For each request one output with a score for each continuation, or an error.
+            For each request, one output with a score per continuation, or an error.
 
         Raises:
             ModelError: if memory ran out (``out_of_memory``), or the processor or the network failed, which concerns
@@ -98,7 +98,7 @@ class Scorer:
     def _fitting(
         self, prompts: Mapping[int, Prompt], texts: Sequence[Sequence[str]], responses: dict[int, Response]
     ) -> _Encoded | None:
-        """What is not too long for the model; the others' responses are filled in."""
+        """The requests that are not too long for the model; the responses of the others are filled in."""
         if not prompts:
             return None
         positions, own = tuple(prompts), tuple(prompts.values())
@@ -126,7 +126,7 @@ class Scorer:
         parts = split(encoded, context, [token_ids(kept + space + one) if one else encoded for one in continuations])
         dropped = encoded[len(encoded) - parts.n_dropped :]
         if dropped and batch.inputs["input_ids"][row, -len(dropped) :].tolist() != dropped:
-            # The processor ends a prompt with something of its own: continuations stand apart behind it.
+            # The processor appends tokens to the prompt, so continuations are tokenised separately after them.
             return Split(len(encoded), 0, tuple(Tail(tuple(token_ids(one))) for one in continuations))
         return parts
 
@@ -156,7 +156,7 @@ class Scorer:
             return [self._plain(encoded_batch, row) for row in range(len(encoded_batch.prompts))]
 
     def _shared(self, encoded_batch: _Encoded) -> list[list[ChoiceLogprob]] | None:
-        """Scores over shared prefixes; ``None`` if that turns out not to hold for this model."""
+        """Scores over shared prefixes; ``None`` if that turns out to be wrong for this model."""
         try:
             scores = score_shared(self._network, encoded_batch.batch.inputs, encoded_batch.splits, self._first)
         except UnsharableError as reason:
@@ -171,12 +171,12 @@ class Scorer:
         return score_plain(self._network, copies, encoded_batch.splits[row], self._first)
 
     def _is_proven(self, encoded_batch: _Encoded, scores: Sequence[Sequence[ChoiceLogprob]]) -> bool:
-        """Whether shared and plain computation agree on the requests that tell most: the one with most tokens to score
-        and, in a batch of several, the shortest, which is padded.
+        """Whether shared and plain computation agree on the requests that differ most easily: the one with most tokens
+        to score and, in a batch of several, the shortest, which is padded.
         """
         longest = [max((len(tail.tokens) for tail in split.tails), default=0) for split in encoded_batch.splits]
         if max(longest) < 2:
-            return True  # nothing was read on a cache; the next batch may tell
+            return True  # nothing was read on a cache; the next batch may decide
         telling = {longest.index(max(longest)), encoded_batch.batch.n_tokens.index(min(encoded_batch.batch.n_tokens))}
         tolerance = _TOLERANCE.get(str(self._loaded.dtype).removeprefix("torch."), _HALF_TOLERANCE)
         for row in telling:
@@ -193,7 +193,7 @@ class Scorer:
 
 
 def _decides_positions(network: Any) -> bool:
-    """Whether a model's own code settles what tokens see or where they stand, so that sharing has to be proven."""
+    """Whether a model's own code determines attention or positions, so that sharing has to be verified."""
     inner = network.get_base_model() if hasattr(network, "get_base_model") else network
     text = inner.config.get_text_config(decoder=True)
     return (
@@ -212,7 +212,7 @@ def _continuations(request: Request) -> tuple[str, ...]:
 
 
 def _first_token(loaded: Loaded) -> int:
-    """The token that an empty context is given."""
+    """The token of an otherwise empty context."""
     tokenizer = loaded.tokenizer
     for token in (tokenizer.bos_token_id, tokenizer.eos_token_id):
         if token is not None:

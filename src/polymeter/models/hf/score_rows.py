@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import torch
 
 LOGIT_BYTES: Final = 1 << 28
-"""Most bytes of float32 logits at a time."""
+"""Maximum bytes of float32 logits at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +24,8 @@ class Row:
     """One continuation of one request.
 
     Attributes:
-        request: Place of the request in the batch.
-        tail: What follows the prefix.
+        request: Position of the request in the batch.
+        tail: The tokens after the prefix.
     """
 
     request: int
@@ -56,11 +56,11 @@ def right_padded(tails: Sequence[Tail]) -> tuple[torch.Tensor, torch.Tensor, tor
 
 
 def shifted(inputs: Mapping[str, torch.Tensor], dropped: Sequence[int], first_token: int) -> dict[str, torch.Tensor]:
-    """Encoded contexts without the tokens at their ends that are not shared, again against the right edge.
+    """Encoded contexts without the tokens at their ends that are not shared, padded on the left again.
 
     Args:
         inputs: The contexts, padded on the left.
-        dropped: How many tokens each loses at its end.
+        dropped: For each, how many tokens to drop at its end.
         first_token: The only token of a context that has none left.
     """
     import torch
@@ -78,7 +78,7 @@ def shifted(inputs: Mapping[str, torch.Tensor], dropped: Sequence[int], first_to
         else tensor
         for name, tensor in inputs.items()
     }
-    # What stood at the end of a row now stands before it, where it is masked.
+    # roll() moves the dropped tokens from the end of a row to its beginning, where they are masked.
     is_kept = places >= ids.shape[1] - n_left[:, None]
     is_first = (n_left <= 0)[:, None] & (places == ids.shape[1] - 1)
     changed["attention_mask"] = (is_kept | is_first).to(mask.dtype)
@@ -87,15 +87,15 @@ def shifted(inputs: Mapping[str, torch.Tensor], dropped: Sequence[int], first_to
 
 
 def is_along_tokens(tensor: torch.Tensor, ids: torch.Tensor) -> bool:
-    """Whether an input has one whole number for each token: masks and kinds of tokens, and not pixels."""
+    """Whether an input has one integer per token, as masks and token types have and pixels do not."""
     return tensor.ndim >= 2 and tensor.shape[:2] == ids.shape and not tensor.is_floating_point()
 
 
 class RowScores:
-    """Sums that grow as the tokens of rows are read.
+    """Running sums of the log-probabilities of rows.
 
     Args:
-        n_rows: How many.
+        n_rows: Number of rows.
         device: Where the logits are.
     """
 
@@ -113,14 +113,14 @@ class RowScores:
         is_scored: torch.Tensor,
         of: Sequence[int] | None = None,
     ) -> None:
-        """Add what the logits say of tokens.
+        """Add the log-probabilities of tokens.
 
         Args:
-            rows: Which rows, ``r`` of them.
+            rows: Numbers of the ``r`` rows.
             logits: Shape ``(n, s, vocabulary)``; position ``j`` predicts ``tokens[:, j]``.
             tokens: Shape ``(r, s)``.
             is_scored: Which of the tokens count, shape ``(r, s)``.
-            of: For each row which of the ``n`` logits are its own; default: ``n`` is ``r``, in order.
+            of: For each row, which of the ``n`` logits are its own; default: ``n`` is ``r``, in order.
         """
         import torch
 
@@ -137,11 +137,11 @@ class RowScores:
         self._greedy[number] &= (is_greedy | ~is_scored).all(-1)
 
     def add_first(self, rows: Sequence[Row], last: torch.Tensor) -> None:
-        """Add what the logits after each prefix say of the first tokens of all tails.
+        """Add the log-probabilities of the first tokens of all tails.
 
         Args:
             rows: All rows, in order.
-            last: Shape ``(requests, vocabulary)``.
+            last: Logits after each prefix, shape ``(requests, vocabulary)``.
         """
         import torch
 
@@ -154,7 +154,7 @@ class RowScores:
         self.add(begun, last[:, None], tokens, is_scored, [rows[number].request for number in begun])
 
     def result(self, rows: Sequence[Row]) -> list[ChoiceLogprob]:
-        """One score for each row, in order."""
+        """One score per row, in order."""
         pairs = zip(self._logprobs.tolist(), self._greedy.tolist(), rows, strict=True)
         return [ChoiceLogprob(logprob, is_greedy, row.tail.n_scored) for logprob, is_greedy, row in pairs]
 
@@ -165,13 +165,13 @@ def vocabulary(model: Any) -> int:
 
 
 def accepted(model: Any) -> frozenset[str]:
-    """Names that the model's forward takes; an adapter around it hands on what it does not know."""
+    """Names of the arguments of the model's forward; an adapter around it passes on what it does not know."""
     inner = model.get_base_model() if hasattr(model, "get_base_model") else model
     return frozenset(inspect.signature(inner.forward).parameters)
 
 
 def _widened(inputs: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """One masked token for each row of a batch whose contexts are all empty; tokenizers give those any type."""
+    """One masked token per row for a batch whose contexts are all empty, for which tokenizers return any type."""
     import torch
 
     n_rows = len(inputs["input_ids"])

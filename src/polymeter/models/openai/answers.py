@@ -1,4 +1,4 @@
-"""From an endpoint's JSON to outputs. What is declined or broken off becomes an error, and never an answer."""
+"""From an endpoint's JSON to outputs. A refusal or a broken answer becomes an error, never an answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LENGTH_REASONS = ("max_tokens", "max_output_tokens", "max_completion_tokens")
 
 
 def read_outputs(payload: Mapping[str, Any], *, where: str) -> list[Output]:
-    """The outputs of a chat or of a completion, in the order of their index. The first bears the usage of all.
+    """The outputs of a chat or of a completion, in the order of their index. The first holds the usage of all.
 
     Raises:
         ModelError: if there are none, or the model declined.

@@ -1,4 +1,4 @@
-"""One question and its answer: the body put together, sent, and what comes back told apart from failures."""
+"""One request and its answer: writes the body, sends it, and distinguishes answers from failures."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _MAX_TRIES = 5
 
 
 WriteBody = Callable[[Mapping[str, Any]], tuple[bytes, str]]
-"""Makes a body, and its type, of the settings as the server takes them."""
+"""From the settings as the server takes them to a body and its content type."""
 
 
 class PageError(ModelError):
-    """A web page came where JSON was expected."""
+    """The server answered with a web page instead of JSON."""
 
 
 class Client:
-    """Asks one endpoint about one model.
+    """Sends requests for one model to one endpoint.
 
     Args:
         address: Where it is.
         settings: The model's name, and what every body holds.
-        quirks: What the server turned out not to take.
+        quirks: What the server turned out not to accept.
     """
 
     def __init__(self, address: Address, settings: Settings, quirks: Quirks) -> None:
@@ -41,7 +41,7 @@ class Client:
         self._connections = Connections(address.base_url, address.headers, where=address.where)
 
     async def chat(self, messages: bytes, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Ask for the next message.
+        """Request the next message.
 
         Args:
             messages: A JSON list.
@@ -53,7 +53,7 @@ class Client:
         return await self._ask(self.address.chat_url, _json(b',"messages":', messages), settings)
 
     async def completion(self, prompt: bytes, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Ask how a text goes on.
+        """Request the continuation of a text.
 
         Args:
             prompt: A JSON text.
@@ -65,7 +65,7 @@ class Client:
         return await self._ask(self.address.completions_url, _json(b',"prompt":', prompt), settings)
 
     async def generation(self, prompt: bytes, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Ask for images.
+        """Request images.
 
         Args:
             prompt: A JSON text.
@@ -77,7 +77,7 @@ class Client:
         return await self._ask(self.address.generations_url, _json(b',"prompt":', prompt), settings)
 
     async def edit(self, prompt: str, files: Sequence[File], settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Ask for images that are made of others.
+        """Request edits of images.
 
         Args:
             prompt: What to make of them.
@@ -90,7 +90,7 @@ class Client:
         return await self._ask(self.address.edits_url, lambda sent: form({**sent, "prompt": prompt}, files), settings)
 
     async def fetch(self, url: str) -> bytes:
-        """Fetch a file that the endpoint, or whoever asks it, names by its address.
+        """Fetch a file that the endpoint or its user names by a URL.
 
         Raises:
             ModelError: if it cannot be fetched.
@@ -152,5 +152,5 @@ class Client:
 
 
 def _json(key: bytes, content: bytes) -> WriteBody:
-    """Puts what is JSON already behind the settings, without reading it."""
+    """Append content that already is JSON to the settings, without parsing it."""
     return lambda sent: (b"".join((dumps(sent)[:-1], key, content, b"}")), JSON)

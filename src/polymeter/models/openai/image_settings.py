@@ -1,4 +1,4 @@
-"""Which models of OpenAI-compatible endpoints make images, and how their settings are put."""
+"""Which models at OpenAI-compatible endpoints make images, and the endpoints' names of their settings."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ _HOSTED = frozenset(
         "response_format", "size", "style", "user",
     }
 )  # fmt: skip
-"""What OpenAI's own endpoint knows beside prompt, model and number; it refuses everything else."""
+"""What OpenAI's own endpoint accepts besides prompt, model and number; it rejects everything else."""
 
 _IN_CHAT = "a chat has no name for the size of an image; say it as the server wants it with extra_body"
 
 
 def makes_images(name: str) -> bool:
-    """Whether a model is known by its name to make images and nothing else."""
+    """Whether a model of this name makes only images."""
     return bool(_MAKERS.search(name))
 
 
 def takes_images(name: str) -> bool | None:
-    """Whether an image model is known by its name to edit images; ``None``: it is not."""
+    """Whether an image model of this name can edit images; ``None``: unknown."""
     return False if _WITHOUT_INPUT.search(name) else None
 
 
 def ignored_settings(settings: Settings, parameters: GenerateImage) -> dict[str, str]:
-    """Settings of an ask that are not sent, each with the reason."""
+    """Settings that are not sent, each with the reason."""
     wanted = {"size": parameters.size, **parameters.extra}
     reasons: dict[str, str] = {}
     for name, value in wanted.items():
@@ -58,7 +58,7 @@ def ignored_settings(settings: Settings, parameters: GenerateImage) -> dict[str,
 
 
 def image_settings(settings: Settings, parameters: GenerateImage) -> dict[str, Any]:
-    """The settings of an ask by the names that endpoints know; number and seeds apart."""
+    """The settings under the endpoints' names, without number and seeds."""
     ignored = ignored_settings(settings, parameters)
     body = {name: value for name, value in parameters.extra.items() if value is not None and name not in ignored}
     if settings.draws_in_chat:

@@ -1,8 +1,8 @@
-"""Images from an OpenAI-compatible endpoint: made from a prompt, made of other images, or as part of a chat.
+"""Images from an OpenAI-compatible endpoint: made from a prompt, edited from other images, or as part of a chat.
 
-Every image is a request of its own where the server takes seeds, because each has its own; where it does not, repeats
-are asked for at once until the server says that it makes one at a time. Nothing is paid for twice: an image that cannot
-be fetched is fetched again and not made again.
+If the server accepts seeds, every image is a separate request with its own seed. If not, repeats are requested
+together until the server says that it makes one at a time. Nothing is paid for twice: an image that could not be
+fetched is fetched again and not made again.
 
 Protocol: https://platform.openai.com/docs/api-reference/images; images in chats: https://openrouter.ai/docs
 """
@@ -38,8 +38,8 @@ _UNSEEDED = "Drawn without that seed, which the endpoint is not sent."
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """An image as it was answered: its base64 text or its address, what was said with it, and whether the request was
-    for several, which have no seeds.
+    """An image as the server answered it: its base64 text or its URL, the rest of the answer, and whether the request
+    was for several images, which have no seeds.
     """
 
     encoded: str = ""
@@ -50,15 +50,15 @@ class Drawn:
 
 @dataclass(slots=True)
 class Drawing:
-    """A request for an image, ready to be sent, and what earlier tries brought.
+    """A request for an image, ready to be sent, and the results of earlier attempts.
 
     Attributes:
-        settings: Its settings, number and seeds apart.
+        settings: Its settings, without number and seeds.
         prompt: What to draw.
-        files: The images that it is made of. In a run they are here; outside of one those that lie elsewhere are
-            known by their address until they are fetched.
-        messages: The messages as a JSON list, where images are asked for in a chat.
-        drawn: Answers by number of the repeat: what was drawn and could not be fetched is not drawn again.
+        files: The images to edit. In a run they are files; outside of one, an image on another machine is a URL until
+            it is fetched.
+        messages: The messages as a JSON list, if images are requested in a chat.
+        drawn: Answers by number of the repeat: an image that was drawn but not fetched is not drawn again.
     """
 
     settings: Mapping[str, Any]
@@ -69,13 +69,13 @@ class Drawing:
 
 
 class ImageMaker:
-    """Asks one endpoint for images.
+    """Requests images from one endpoint.
 
     Args:
-        client: Asks it.
-        settings: The model's name, and how images are asked for.
+        client: Sends the requests.
+        settings: The model's name, and how images are requested.
         writer: Writes chats.
-        media: Encodes the images that others are made of.
+        media: Encodes the images to edit.
     """
 
     def __init__(self, client: Client, settings: Settings, writer: ContentWriter, media: MediaEncoder) -> None:
@@ -85,7 +85,7 @@ class ImageMaker:
         self._media = media
 
     def prepare(self, request: Request, parameters: GenerateImage) -> Drawing:
-        """Encode the images and write down the prompt.
+        """Encode the images and write the prompt.
 
         Raises:
             DataError: if an image is missing or broken.
@@ -108,8 +108,8 @@ class ImageMaker:
         return await self._one(parameters, drawing)
 
     async def answer_repeats(self, repeats: Sequence[GenerateImage], drawing: Drawing) -> list[Response]:
-        """The images of several requests that are equal but for seed and number, drawn with one request where the
-        server does that.
+        """The images of several requests that differ only in seed and number, drawn with one request if the server can
+        do that.
 
         Raises:
             ModelError: if none of them could be made.
@@ -129,7 +129,7 @@ class ImageMaker:
 
     @property
     def sends_seeds(self) -> bool:
-        """Whether the server is sent seeds, as far as it is known to take them."""
+        """Whether seeds are sent: the server is not known to reject them."""
         settings = self._settings
         is_unknown = settings.is_hosted and not settings.draws_in_chat
         return "seed" not in settings.omit and not is_unknown and self._client.quirks.takes_seeds
@@ -159,7 +159,7 @@ class ImageMaker:
                 drawing.files[number] = fetched
 
     async def _at_once(self, n: int, drawing: Drawing) -> list[Drawn]:
-        """Several images of one request; fewer, or none, from servers that make one at a time."""
+        """Several images from one request; fewer, or none, from servers that make one at a time."""
         if self._settings.draws_in_chat:
             return []
         try:
@@ -175,7 +175,7 @@ class ImageMaker:
         return Response((await self._one(parameters, drawing),))
 
     async def _one(self, parameters: GenerateImage, drawing: Drawing) -> Output:
-        """One image with its own seed, asked for unless it was, and decoded."""
+        """One decoded image with its own seed; requested unless an earlier attempt did."""
         if parameters.repeat not in drawing.drawn:
             settings = dict(drawing.settings)
             if parameters.seed is not None and self.sends_seeds:
@@ -183,7 +183,7 @@ class ImageMaker:
             drawing.drawn[parameters.repeat] = (await self._ask(settings, drawing))[0]
         drawn = drawing.drawn[parameters.repeat]
         image = await received_image(drawn.encoded or await self._bytes_at(drawn.url), where=self._where)
-        # Asked for last: the server may have objected to the seed meanwhile.
+        # Read only now: the server may have rejected the seed meanwhile.
         is_seeded = self.sends_seeds and not drawn.is_of_several
         unseeded = _UNSEEDED if parameters.seed is not None and not is_seeded else None
         note = " ".join(filter(None, (unseeded, drawn.said.note))) or None
@@ -209,7 +209,7 @@ class ImageMaker:
 
 
 def read_images(payload: Mapping[str, Any], *, where: str) -> list[Drawn]:
-    """The images of an answer; the first bears the usage of all.
+    """The images of an answer; the first holds the usage of all.
 
     Raises:
         ModelError: if there are none, which may be transient.
@@ -224,7 +224,7 @@ def read_images(payload: Mapping[str, Any], *, where: str) -> list[Drawn]:
 
 
 def read_chat(payload: Mapping[str, Any], *, where: str) -> list[Drawn]:
-    """The image of a chat's answer: in ``images`` beside the text, or among the parts of the content.
+    """The image in a chat's answer: in ``images`` beside the text, or among the parts of the content.
 
     Raises:
         ModelError: if the model declined, or there is none.
@@ -259,5 +259,5 @@ def _url(part: Mapping[str, Any]) -> str:
 
 
 def _field(count: int) -> str:
-    """What the field of an image is called: a list when there are several."""
+    """Name of the form's field for images: a list if there are several."""
     return "image" if count == 1 else "image[]"

@@ -1,12 +1,12 @@
-"""Log-likelihood at an endpoint, in the way that it has: three, of which the first that works is kept.
+"""Log-likelihood at an endpoint, in one of three ways; the first that works is kept.
 
 ``prompt_logprobs``
-    vLLM's own: the continuation is put into the conversation as the beginning of the model's turn, and the server tells
-    the log-probability of every token of the prompt. Exact, with media and with the model's chat template.
+    vLLM's own: the continuation becomes the beginning of the model's turn, and the server returns the log-probability
+    of every token of the prompt. Exact, with media and with the model's chat template.
 ``echo``
     Completions that repeat their prompt with log-probabilities. Exact, but a text without the chat template.
 ``first_token``
-    The likeliest first tokens of an answer. Right for letters and single tokens, one request for all choices.
+    The likeliest first tokens of an answer. Correct for letters and single tokens; one request for all choices.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _ONE: Mapping[str, Any] = {"max_tokens": 1, "temperature": 1.0}
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What continuations are about.
+    """The context of continuations.
 
     Attributes:
-        messages: JSON list of the messages, without a last one of the model itself.
-        prefill: The text of that last message; empty when there is none.
-        text: All text, for endpoints that continue texts; ``None`` where there are media.
+        messages: JSON list of the messages, without a final message of the model.
+        prefill: The text of that final message; empty if there is none.
+        text: All text, for endpoints that continue text; ``None`` if there are media.
     """
 
     messages: bytes
@@ -119,7 +119,7 @@ class Likelihood:
         return Output(logprobs=tuple(scored), note="log-probabilities: prompt_logprobs")
 
     async def _prompt_choice(self, context: Context, continuation: str) -> ChoiceLogprob:
-        # A turn of the model begins without a space: templates strip it, or would make other tokens of it.
+        # The model's turn begins without a space: templates strip it, or it would change the tokens.
         own = continuation if context.prefill else continuation.lstrip() or continuation
         message = dumps({"role": "assistant", "content": context.prefill + own})
         settings = {
@@ -139,7 +139,7 @@ class Likelihood:
         return total(tokens[n_context:])
 
     async def _n_context(self, context: Context) -> int:
-        """How many tokens come before the model's turn, or before what follows its beginning."""
+        """How many tokens precede the continuation."""
         messages, settings = context.messages, dict(_ONE)
         if context.prefill:
             messages = _appended(messages, dumps({"role": "assistant", "content": context.prefill}))
@@ -162,7 +162,7 @@ class Likelihood:
         joined = "".join(token.text for token in tokens)
         if joined.endswith(context + continuation) or not offsets:
             scored = spelled(tokens, continuation)
-        else:  # bytes of a character spread over tokens: only the server knows where each begins
+        else:  # the bytes of a character are spread over tokens: only the server knows where each token begins
             scored = from_offset(tokens, offsets, len(context))
         if scored is None:
             what = f"The endpoint's tokens do not spell the continuation {continuation[:80]!r}."
@@ -188,7 +188,7 @@ def _appended(messages: bytes, message: bytes) -> bytes:
 
 
 async def _together(questions: list[Any]) -> list[ChoiceLogprob]:
-    """Ask at the same time; when one fails, the others are called off."""
+    """Send requests at the same time; if one fails, the others are cancelled."""
     tasks = [asyncio.ensure_future(question) for question in questions]
     try:
         return list(await asyncio.gather(*tasks))

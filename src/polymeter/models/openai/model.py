@@ -1,10 +1,10 @@
 """An OpenAI-compatible endpoint as a model.
 
-What differs between servers is settled here: OpenAI calls the token limit ``max_completion_tokens`` and refuses names
+Differences between servers are handled here: OpenAI calls the token limit ``max_completion_tokens`` and rejects names
 that it does not know; Azure puts the deployment into the URL and the key into ``api-key`` (its newer ``/openai/v1``
 addresses are ordinary base URLs); OpenRouter and vLLM keep reasoning in ``reasoning``, others in ``reasoning_content``;
-OpenRouter reports failures of the servers behind it with status 200; Ollama needs no key and cuts prompts longer than
-its ``num_ctx`` without a word, so set that at the server.
+OpenRouter reports failures of the servers behind it with status 200; Ollama needs no key and silently truncates prompts
+longer than its ``num_ctx``, so set that at the server.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class Prepared:
 
     Attributes:
         content: Its messages as a JSON list, or its prompt as a JSON text.
-        settings: Its settings, seeds apart.
-        context: What its continuations are about.
-        drawing: What image is asked for.
+        settings: Its settings, without seeds.
+        context: The context of its continuations.
+        drawing: The requested image.
     """
 
     content: bytes = b""
@@ -62,36 +62,36 @@ class Prepared:
 
 
 class OpenAIModel(AsyncModel):
-    """A model at an OpenAI-compatible endpoint. Its key is taken from the environment and from nowhere else.
+    """A model at an OpenAI-compatible endpoint. The key is read only from the environment.
 
     Args:
         name: The model's name at the endpoint; at Azure the deployment's.
-        base_url: Its address, up to and with ``/v1``; default: ``OPENAI_BASE_URL``, else OpenAI's own.
+        base_url: Its address, up to and including ``/v1``; default: ``OPENAI_BASE_URL``, else OpenAI's own.
         api_key_env: The environment variable that holds the key; default: ``OPENAI_API_KEY``, at Azure
             ``AZURE_OPENAI_API_KEY``. Servers that need no key need no variable.
         headers: Further headers.
         organization: Sent as ``OpenAI-Organization``.
         azure_endpoint: An Azure resource, in place of a base URL.
         api_version: Azure's API version; default: ``OPENAI_API_VERSION``.
-        api: ``chat``; ``completions`` for base models that continue texts; ``images`` for models that make images and
-            nothing else. Default: ``images`` for models that are known by their name to do so, else ``chat``.
-        images_via: Where images are asked for: ``images`` (``/images/generations`` and ``/images/edits``), or ``chat``
+        api: ``chat``; ``completions`` for base models that continue text; ``images`` for models that make only images.
+            Default: ``images`` for models whose names say so, else ``chat``.
+        images_via: How images are requested: ``images`` (``/images/generations`` and ``/images/edits``), or ``chat``
             for servers that put them into the messages of a chat.
         extra_body: Sent with every request as it is.
-        omit: Names of settings that are never sent (``temperature,seed``), because the model refuses them.
-        system_role: What the role of system prompts is called: ``system`` or ``developer``.
+        omit: Names of settings that are never sent (``temperature,seed``), because the model rejects them.
+        system_role: Name of the role of system prompts: ``system`` or ``developer``.
         reasoning_effort: Sent with every request.
         image_detail: ``auto``, ``low`` or ``high``.
         max_image_side: Larger images and frames are scaled down to this many pixels on their longer side.
-        video: ``frames``: videos are shown as images; ``url``: sent whole, for servers that take videos.
+        video: ``frames``: videos are sent as images; ``url``: sent whole, for servers that accept videos.
         num_frames: Frames of a video; at most this many when ``fps`` is given.
         fps: Frames per second of a video.
-        max_tokens_key: ``max_tokens`` or ``max_completion_tokens``; default: as the endpoint wants it.
-        logprobs: How log-likelihood is asked for: ``prompt_logprobs``, ``echo``, ``first_token``, ``none``; ``auto``:
+        max_tokens_key: ``max_tokens`` or ``max_completion_tokens``; default: the one that the endpoint accepts.
+        logprobs: How log-likelihood is requested: ``prompt_logprobs``, ``echo``, ``first_token``, ``none``; ``auto``:
             the first of these that works.
-        join_repeats: Repeats of one prompt are asked for in one request with ``n``, so that the prompt is paid once.
-            They have no seeds of their own then, and those that a killed run has are not had again. Default: a request
-            and a seed for each answer; a provider's prefix cache takes most of the cost of the repeated prompt.
+        join_repeats: Request the repeats of a prompt together with ``n``, so that the prompt is paid once. They then
+            have no individual seeds, and repeating a run does not repeat its answers. Default: a request and a seed for
+            each answer; a provider's prefix cache saves most of the cost of the repeated prompt.
 
     Raises:
         PlanError: if an argument is not one of its choices, an address is malformed, or a key that is certainly needed
@@ -165,7 +165,7 @@ class OpenAIModel(AsyncModel):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The model's name and how it is asked. Addresses, keys and headers stay out."""
+        """The model's name and the settings of requests. Addresses, keys and headers are not part of it."""
         settings = self._settings
         return {
             "backend": "openai",
@@ -184,12 +184,12 @@ class OpenAIModel(AsyncModel):
 
     @property
     def joins_repeats(self) -> bool:
-        """Where its user wants it, and where images have no seeds of their own that could be lost."""
+        """If its user wants it, and for images that have no individual seeds to lose."""
         return self._join_repeats or (self._settings.api == "images" and not self._maker.sends_seeds)
 
     def ignores(self, parameters: Parameters) -> Mapping[str, str]:
-        """Settings that endpoints have no name for, that ``omit`` leaves out, or that the model refused ahead of the
-        run.
+        """Settings that endpoints have no name for, that ``omit`` leaves out, or that the model rejected in the
+        preflight.
         """
         if isinstance(parameters, Loglikelihood):
             return {"continuations": _FIRST_ONLY} if self._logprobs == "first_token" else {}
@@ -219,7 +219,7 @@ class OpenAIModel(AsyncModel):
         return Prepared(content, self._settings.of(parameters))
 
     async def respond(self, request: Request) -> Response:
-        """Answer one request that has not been prepared; its media are encoded on a thread."""
+        """Answer one request that was not prepared; its media are encoded on a thread."""
         return await self.respond_prepared(request, await asyncio.to_thread(self.prepare, request))
 
     async def respond_prepared(self, request: Request, prepared: Any) -> Response:
@@ -239,7 +239,7 @@ class OpenAIModel(AsyncModel):
         return Response((await self._generate(parameters, prepared),))
 
     async def respond_repeats(self, requests: Sequence[Request], prepared: Any) -> list[Response]:
-        """Answer repeats with one request, and with one each what a server without ``n`` leaves unanswered.
+        """Answer repeats with one request; what a server without ``n`` leaves unanswered gets separate requests.
 
         Raises:
             ModelError: if none of them has an answer.
@@ -255,7 +255,7 @@ class OpenAIModel(AsyncModel):
         return [*responses, *await asyncio.gather(*alone)]
 
     async def preflight(self) -> None:
-        """Ask for one token; a model that only makes images is asked for nothing and looked up in the endpoint's list.
+        """Ask for one token; a model that only makes images is looked up in the endpoint's list.
 
         Raises:
             PlanError: if the endpoint cannot be reached, rejects the key, does not know the model, or is not an
@@ -286,7 +286,7 @@ class OpenAIModel(AsyncModel):
         return (await self._ask(settings, prepared))[0]
 
     async def _at_once(self, n: int, prepared: Prepared) -> list[Output]:
-        """Several answers to one request; fewer, or none, from servers that do not know ``n``."""
+        """Several answers from one request; fewer, or none, from servers without ``n``."""
         try:
             outputs = await self._ask({**prepared.settings, "n": n}, prepared)
         except EndpointError as error:
@@ -302,14 +302,14 @@ class OpenAIModel(AsyncModel):
 
 
 def _api(wanted: str, name: str, images_via: str) -> Api:
-    """The API to use, by the model's name where none is named."""
+    """The API to use; chosen by the model's name if it is ``auto``."""
     if wanted == "auto":
         return "images" if images_via == "images" and makes_images(name) else "chat"
     return next(known for known in get_args(Api) if known == wanted)
 
 
 def _traits(settings: Settings, logprobs: str) -> ModelTraits:
-    """What is known without asking; what the model behind the endpoint takes is not."""
+    """What is known without a request. Which modalities the model accepts is mostly unknown."""
     is_completion = settings.api == "completions"
     requests: dict[RequestKind, bool] = {"generate": settings.api != "images"}
     modalities: dict[Modality, bool] = {"text": True}

@@ -1,6 +1,6 @@
-"""One small question before anything is spent: is the endpoint there, does it take the key, does it know the model?
+"""One small request before anything is spent: is the endpoint there, does it accept the key, does it know the model?
 
-What says that the server is there and merely busy, or dislikes the question's form, is left to the run.
+An error that only says that the server is busy or rejects the form of this request is left to the run.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _AZURE = ".azure.com"
 
 
 async def check(client: Client, settings: Settings) -> None:
-    """Ask for one token; of a model that only makes images, whether the endpoint lists it.
+    """Ask for one token; a model that only makes images is looked up in the endpoint's list.
 
     Raises:
         PlanError: if the endpoint cannot be reached, rejects the key, does not know the model, or is not an
@@ -58,7 +58,7 @@ async def check(client: Client, settings: Settings) -> None:
 
 async def _ping(client: Client, settings: Settings) -> None:
     settings_sent = {"max_tokens": 1, **({"temperature": 0} if "temperature" not in settings.omit else {})}
-    for pages_left in reversed(range(_N_PAGES)):  # a proxy may show a page in passing
+    for pages_left in reversed(range(_N_PAGES)):  # a proxy may show a page for a moment
         try:
             return await _ask(client, settings, settings_sent)
         except PageError:
@@ -80,8 +80,8 @@ async def _ask(client: Client, settings: Settings, settings_sent: Mapping[str, A
 
 
 async def _look_up(client: Client, settings: Settings) -> None:
-    """Whether the endpoint's list of models names this one. No list, or an empty one, says nothing, and Azure's list
-    names no deployments.
+    """Warn if the endpoint's list of models lacks this one. A missing or empty list proves nothing, and Azure's list
+    does not contain deployments.
     """
     try:
         known = await client.model_names()
@@ -96,7 +96,7 @@ async def _look_up(client: Client, settings: Settings) -> None:
 
 
 async def _refusal(client: Client, settings: Settings, error: EndpointError) -> PlanError | None:
-    """What an answer says against the run; ``None`` if nothing."""
+    """The reason why the run cannot start, as an answer gives it; ``None`` if there is none."""
     address, status = client.address, error.status
     if status in (401, 403):
         return _bad_key(address, error)

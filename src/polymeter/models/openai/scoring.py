@@ -1,4 +1,4 @@
-"""Log-probabilities of continuations out of what endpoints tell of tokens. Pure: no request is made here.
+"""Log-probabilities of continuations from what endpoints report about tokens. Pure code: no request is made here.
 
 A continuation's tokens are found by their text: those that overlap it, counted from the end, so that neither the
 template before it nor a token that joins context and continuation can shift the sum.
@@ -21,7 +21,7 @@ _WORD_STARTS = "▁Ġ"
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One token of a prompt. ``logprob``: ``None`` where nothing comes before it."""
+    """One token of a prompt. ``logprob`` is ``None`` for the first token of a text."""
 
     text: str
     logprob: float | None
@@ -30,8 +30,8 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class FirstTokens:
-    """What first tokens tell of choices: a log-probability for each, and which of them (from 1) are not among the
-    likeliest first tokens and got less than the last of these.
+    """What first tokens say about choices: a log-probability for each, and which of them (from 1) are not among the
+    likeliest first tokens and so count as less likely than the last of these.
     """
 
     choices: tuple[ChoiceLogprob, ...]
@@ -39,7 +39,7 @@ class FirstTokens:
 
 
 class MissingFieldError(ModelError):
-    """An endpoint answered, but without the log-probabilities asked for."""
+    """An endpoint answered, but without the requested log-probabilities."""
 
 
 def prompt_tokens(payload: Mapping[str, Any], choice: Mapping[str, Any]) -> list[Token]:
@@ -65,7 +65,7 @@ def prompt_tokens(payload: Mapping[str, Any], choice: Mapping[str, Any]) -> list
 
 def echoed_tokens(choice: Mapping[str, Any], n_new: int) -> tuple[list[Token], list[int]]:
     """The tokens of a completion with ``echo``, without the ``n_new`` at the end that the model added, and where in the
-    prompt each begins (empty if that is not told).
+    prompt each begins (empty if the endpoint does not say).
 
     Raises:
         MissingFieldError: if there are none.
@@ -88,8 +88,8 @@ def echoed_tokens(choice: Mapping[str, Any], n_new: int) -> tuple[list[Token], l
 
 
 def spelled(tokens: Sequence[Token], continuation: str) -> ChoiceLogprob | None:
-    """The log-probability of a continuation at the end of some tokens, where at most a few signs of a template follow
-    it; ``None`` if the tokens' texts do not spell it (a character may be spread over several tokens).
+    """The log-probability of a continuation at the end of some tokens, if at most a few characters of a template
+    follow it; ``None`` if the tokens' texts do not spell it (a character may be spread over several tokens).
     """
     ends = list(accumulate(len(token.text) for token in tokens))
     joined = "".join(token.text for token in tokens)
@@ -103,7 +103,7 @@ def spelled(tokens: Sequence[Token], continuation: str) -> ChoiceLogprob | None:
 
 
 def from_offset(tokens: Sequence[Token], offsets: Sequence[int], start: int) -> ChoiceLogprob | None:
-    """The log-probability of all that is written from a place of the prompt on; ``None`` without offsets."""
+    """The log-probability of everything from a character of the prompt on; ``None`` without offsets."""
     if len(offsets) != len(tokens):
         return None
     ends = [*offsets[1:], math.inf]
@@ -126,9 +126,9 @@ def total(tokens: Sequence[Token]) -> ChoiceLogprob:
 def first_tokens(choice: Mapping[str, Any], continuations: Sequence[str]) -> FirstTokens:
     """The log-probability that an answer begins as each choice does, from the likeliest first tokens.
 
-    A token speaks for the choice that it is, spaces apart, else for the only choice that begins with it; the
-    probabilities of several such tokens (``A`` and `` A``) are added. A choice that no token speaks for lies 1 below
-    the least likely token.
+    A token counts for the choice that it equals, spaces aside, else for the only choice that begins with it; the
+    probabilities of several such tokens (``A`` and `` A``) are added. A choice without a token gets 1 less than the
+    least likely token.
 
     Raises:
         MissingFieldError: if the answer has no log-probabilities.
