@@ -1,4 +1,4 @@
-"""The public extension API: what code that adds to Polymeter is written against.
+"""The public extension API: the names that code which extends Polymeter builds on.
 
 Benchmark formats, systems, models, metrics and detectors of other packages import their names from here, and so does
 everything in ``polymeter.library``. These names stay; the modules behind them may move. A name is imported when it is
@@ -25,15 +25,16 @@ Tasks
     ``RolloutSteps``, ``Rollout``, ``RowFunctions``; ``Score`` with ``MetricKey``; ``ScoredRow`` with ``SampleStatus``,
     ``ReduceContext``, ``Result``; ``MetricPlan`` and ``reduce_rows``, the default reduction.
 Judges
-    ``RoleClient`` asks the model of a role: ``current_role_client`` is that of the sample that is being scored,
-    ``has_role`` says whether there is such a model, and ``refuse_verdict`` that its answer is no verdict.
+    ``RoleClient`` sends requests to the model of a role: ``current_role_client`` returns the one of the sample that is
+    being scored, ``has_role`` says whether the run has such a model, and ``refuse_verdict`` reports that its answer is
+    not a verdict.
 Formats
     ``Format``, ``Loaded``, ``OpenContext``; ``Catalog``, ``Entry``, ``Problem``, ``Root``.
 Systems
     ``System`` and ``Target``. A package names its ``System`` in the entry point group ``polymeter.interop``.
 Metrics
     ``Metric``, ``Aggregation`` with ``Uncertainty``; the registries ``METRICS`` and ``AGGREGATIONS``, whose method
-    ``.get(name)`` finds one by name.
+    ``.get(name)`` finds an entry.
 Detectors
     ``Detector``, ``Detection``, ``Box``; ``as_rgb`` reads an image, ``unknown_names`` compares names of classes;
     ``COLOUR_NAMES``, ``colour_name`` and ``lab`` for colours.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.report.words import count
+from polymeter.report.formatting import count
 from polymeter.store.export import sample_lines
 from polymeter.store.folder import open_folder
 from polymeter.store.journal import Journal

@@ -158,13 +158,13 @@ def carried_out(evaluation: Callable[[], RunOutcome]) -> RunResult:
 
 
 def _write_report(outcome: RunOutcome) -> None:
-    from polymeter.report.page import make_page
+    from polymeter.report.html_report import make_html_report
     from polymeter.store.export import read_samples
-    from polymeter.store.files import write_text
+    from polymeter.store.folder import write_text
     from polymeter.store.media import read_media
 
     folder = outcome.folder
-    page = make_page(
+    page = make_html_report(
         folder.read_manifest(),
         outcome.results,
         lambda task: read_samples(folder, task),

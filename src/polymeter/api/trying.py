@@ -19,6 +19,7 @@ from polymeter.api.tasks import build_catalog
 from polymeter.core.errors import PlanError, PolymeterError, ScoreError, boundary
 from polymeter.core.format import OpenContext
 from polymeter.core.options import RunOptions
+from polymeter.core.repeats import group_repeats
 from polymeter.core.request import Loglikelihood, OwnPrompt, Request
 from polymeter.core.task import Sample, Task, TaskSpec
 from polymeter.engine import plan
@@ -148,7 +149,7 @@ def first_prompts(
 
 def first_prompt(task: Task, sample: Sample) -> ShownPrompt:
     """What an open task asks first about one of its samples, as a run with the usual seed does: a prompt that is drawn
-    at random is the same there.
+    at random is the same there. Repeats of a prompt are shown once.
 
     Raises:
         DataError: The row cannot be read.
@@ -160,11 +161,8 @@ def first_prompt(task: Task, sample: Sample) -> ShownPrompt:
     with random_state_kept(), hook, boundary(ScoreError, doing):
         asked = next(play, ())  # a model without traits has no prompts of its own
         play.close()
-    return ShownPrompt(
-        task.spec.name,
-        sample.id,
-        (asked,) if isinstance(asked, Request) else () if isinstance(asked, OwnPrompt) else tuple(asked),
-    )
+    together = (asked,) if isinstance(asked, Request) else () if isinstance(asked, OwnPrompt) else tuple(asked)
+    return ShownPrompt(task.spec.name, sample.id, tuple(repeats[0] for repeats in group_repeats(together)))
 
 
 def ask_in_words(request: Request) -> str:

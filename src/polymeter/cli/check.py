@@ -93,7 +93,7 @@ def _prompt(shown: ShownPrompt) -> Iterator[str]:
 
 
 def _gold(found: GoldCheck) -> Iterator[str]:
-    from polymeter.report.words import number
+    from polymeter.report.formatting import number
 
     if found.problem:
         yield f"{found.task}: could not be tried: {found.problem}"

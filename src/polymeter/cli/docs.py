@@ -42,7 +42,7 @@ def docs(
     """Write documentation pages of benchmarks, without the network."""
     from polymeter.api.catalog import LANGUAGES, write_pages
     from polymeter.cli.pairs import parse_places
-    from polymeter.report.words import count
+    from polymeter.report.formatting import count
 
     written = write_pages(
         patterns or (),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from polymeter.report.words import count
+from polymeter.report.formatting import count
 
 if TYPE_CHECKING:
     from polymeter.api import RunResult

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from polymeter.core.progress import Progress, Silence
-from polymeter.report.words import count, duration, one_line
+from polymeter.report.formatting import count, duration, one_line
 
 if TYPE_CHECKING:
     from rich.console import Console

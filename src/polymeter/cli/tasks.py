@@ -57,7 +57,7 @@ def tasks(
 def _listing(catalog: Catalog, chosen: Sequence[Entry]) -> Iterator[str]:
     """Groups with their members below them, then the tasks that are in none of them."""
     from polymeter.cli.extras import missing_modules
-    from polymeter.report.words import count
+    from polymeter.report.formatting import count
 
     names = {entry.name for entry in chosen}
     members = {member for entry in chosen for member in entry.members}
@@ -102,7 +102,7 @@ def _description(entry: Entry, values: Iterable[tuple[str, Any, Path]]) -> Itera
 
 
 def _one_line(value: Any) -> str:
-    from polymeter.report.words import clip, one_line
+    from polymeter.report.formatting import clip, one_line
 
     return clip(one_line(value if isinstance(value, str) else repr(value)), 160)
 

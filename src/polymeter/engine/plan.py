@@ -165,7 +165,7 @@ def _add_task(spec: TaskSpec, tasks: dict[str, TaskSpec], named_by: str) -> None
         )
 
 
-def open_tasks(plan: Plan, cache_dir: Path | None) -> None:
+def compile_tasks(plan: Plan, cache_dir: Path | None) -> None:
     """Bind every task to the model and open its data; check what it needs.
 
     Raises:
@@ -194,7 +194,7 @@ def open_tasks(plan: Plan, cache_dir: Path | None) -> None:
             raise PlanError(
                 f"Task {spec.name!r} has no samples.", where=str(spec.file), hint="Check its split and process_docs."
             )
-        if not played_samples(task, options):
+        if not selected_samples(task, options):
             raise PlanError(
                 f"Task {spec.name!r} has {len(task.samples)} samples: an offset of {options.offset} leaves none.",
                 where="offset",
@@ -205,7 +205,7 @@ def open_tasks(plan: Plan, cache_dir: Path | None) -> None:
     plan.notes = tuple(dict.fromkeys([*plan.notes, *(note for task in opened for note in task.notes), *ignored]))
 
 
-def samples_to_play(n_samples: int, options: RunOptions) -> range:
+def samples_to_run(n_samples: int, options: RunOptions) -> range:
     """Which samples ``offset`` and ``limit`` leave. A limit is a count, or a share of all samples when it is below 1
     (rounded up).
     """
@@ -216,11 +216,11 @@ def samples_to_play(n_samples: int, options: RunOptions) -> range:
     return range(start, min(n_samples, start + n_wanted))
 
 
-def played_samples(task: Task, options: RunOptions) -> range:
-    """Which samples of a task are played. A task that has limited its subsets itself (``limits_subsets``) is played as
+def selected_samples(task: Task, options: RunOptions) -> range:
+    """Which samples of a task are run. A task that has limited its subsets itself (``limits_subsets``) is run as
     it is.
     """
-    return samples_to_play(
+    return samples_to_run(
         len(task.samples), options.model_copy(update={"limit": None}) if task.limits_subsets else options
     )
 

@@ -38,7 +38,7 @@ class Rows:
 
     def __iter__(self) -> Iterator[ScoredRow]:
         for row in self._journal.rows(self._task.name):
-            if row.index in self._task.played:
+            if row.index in self._task.selected:
                 yield self._row(row)
 
     def _row(self, row: SampleRow) -> ScoredRow:
@@ -84,7 +84,7 @@ def reduce_task(
 
 
 def finish_task(task: RunningTask, results: list[Result], report_path: Path, door: Door) -> None:
-    """Let the task see its sealed results.
+    """Let the task see its written results.
 
     Raises:
         ScoreError: The task's own code failed.

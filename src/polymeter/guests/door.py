@@ -1,10 +1,10 @@
 """The door: the only way into code that Polymeter did not write, in three modes.
 
 *Load* is whatever runs before anything is asked: importing a guest's module, opening a benchmark, making a model. What
-it does to the process is contained where that can be undone (see ``contain``). *Hook* is a call of a benchmark's author:
-it runs alone, under the process's lock, with Python's and NumPy's global generators seeded for what it is about to do; a
-hook that calls another one stays inside. *Model* is a call of a model, from loading it to closing it: it never holds the
-lock, and what it calls of its task enters hook mode by itself (``core.rows``).
+it does to the process is contained where that can be undone (see ``contain``). *Hook* is a call of a benchmark author's
+code: it runs alone, under the process's lock, with Python's and NumPy's global generators seeded for what it is about
+to do; a hook that calls another one stays inside. *Model* is a call of a model, from loading it to closing it: it never
+holds the lock, and what it calls of its task enters hook mode by itself (``core.rows``).
 
 A mode belongs to a thread. Code that loads further code stays in the mode that it is in.
 
@@ -31,7 +31,7 @@ _PROCESS_LOCK = threading.Lock()
 
 
 class _Here(threading.local):
-    """What holds on this thread."""
+    """The door's state on this thread."""
 
     mode: Mode | None = None
     holds_lock = False
@@ -41,14 +41,14 @@ _here = _Here()
 
 
 def current_mode() -> Mode | None:
-    """The mode in which this thread is inside the door; ``None``: it is outside."""
+    """The mode in which this thread is inside the door; ``None`` if it is outside."""
     return _here.mode
 
 
 @contextmanager
 def in_mode(mode: Mode) -> Iterator[None]:
-    """Note that this thread runs a guest in a mode, for as long as the block lasts. Loading inside another mode stays in
-    that one.
+    """Note that this thread runs a guest in a mode, for as long as the block lasts. Loading inside another mode stays
+    in that one.
     """
     before = _here.mode
     if mode != "load" or before is None:
@@ -120,7 +120,7 @@ class Door:
 
 @contextmanager
 def random_state_kept() -> Iterator[None]:
-    """Give the process its random generators back as they were."""
+    """Put the process's random generators back as they were."""
     state = _random_state()
     try:
         yield

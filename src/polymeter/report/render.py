@@ -18,7 +18,7 @@ _PLAIN_WIDTH = 200
 
 
 def print_table(console: Console, results: Mapping[str, Any]) -> None:
-    """Print the table of a ``results.json`` and what stands under it."""
+    """Print the table of a ``results.json`` and its footnotes."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -46,7 +46,7 @@ def print_table(console: Console, results: Mapping[str, Any]) -> None:
 
 
 def to_text(results: Mapping[str, Any]) -> str:
-    """The table and what stands under it as plain text, for logs and files."""
+    """The table and its footnotes as plain text, for logs and files."""
     from rich.console import Console
 
     buffer = io.StringIO()
@@ -57,7 +57,7 @@ def to_text(results: Mapping[str, Any]) -> str:
 
 
 def to_markdown(results: Mapping[str, Any]) -> str:
-    """The table as Markdown, with what stands under it as a list."""
+    """The table as Markdown, with its footnotes as a list."""
     rules = ["--:" if name in _RIGHT else ":--" for name in _COLUMNS]
     rows = [_COLUMNS, rules, *(tuple(_escaped(cell) for cell in _cells(line, "– ")) for line in table_lines(results))]
     notes = "".join(f"\n- {_escaped(note)}" for note in footnotes(results))
@@ -70,6 +70,6 @@ def _cells(line: Line, indent: str) -> tuple[str, ...]:
 
 
 def _escaped(text: str) -> str:
-    """Markdown of a text that is to be read as it is."""
+    """A text with everything escaped that Markdown or HTML would interpret."""
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return re.sub(r"([\\`*_\[\]|~])", r"\\\1", text)

@@ -1,4 +1,4 @@
-"""Helpers: write a task folder, open its task, play it without an engine."""
+"""Helpers: write a task folder, open its task, run its rollout without an engine."""
 
 from __future__ import annotations
 

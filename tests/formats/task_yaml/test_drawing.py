@@ -309,7 +309,7 @@ def test_a_row_without_its_reference_has_no_score(tmp_path, network, metric):
     ("lines", "message"),
     [
         ("doc_to_target: wanted", "asks for images and does not say how they are scored"),
-        ("metric_list: [psnr]", "Metric 'psnr' compares with a picture, and task 't' has no doc_to_target"),
+        ("metric_list: [psnr]", "Metric 'psnr' compares with an image, and task 't' has no doc_to_target"),
         ("doc_to_target: wanted\nmetric_list: [exact_match]", "'exact_match' cannot be computed for output type"),
         ("doc_to_target: wanted\nmetric_list: [{metric: psnr, ceilng: 3}]", "'psnr' does not take 'ceilng'"),
         (
@@ -330,7 +330,7 @@ def test_what_makes_no_sense_is_refused_and_found_by_check(tmp_path, lines, mess
     ("lines", "message"),
     [
         ("doc_to_target: caption\nmetric_list: [psnr]", "doc_to_target of task 't' gives the text 'a grey field 0'"),
-        ("doc_to_target: wnted\nmetric_list: [ssim]", "Metric 'ssim' compares with a picture.* gives the text 'wnted'"),
+        ("doc_to_target: wnted\nmetric_list: [ssim]", "Metric 'ssim' compares with an image.* gives the text 'wnted'"),
         ("doc_to_target: wanted\nmetric_list: [lpips]", "LPIPS needs a folder with"),
         ("doc_to_target: caption\nmetric_list: [frechet_distance]", "rests on a network, and none is named"),
     ],
@@ -343,7 +343,7 @@ def test_what_only_the_data_tells_is_refused_when_it_is_opened(tmp_path, lines, 
 
 def test_clip_score_of_pictures_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("polymeter.metrics.image.check_network", lambda *args: None)
-    with pytest.raises(PlanError, match=r"'clip_score' compares with a text.* gives pictures only"):
+    with pytest.raises(PlanError, match=r"'clip_score' compares with a text.* gives images only"):
         task_of(tmp_path, EDIT + "doc_to_target: wanted\nmetric_list: [clip_score]\n")
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
-from polymeter.report.words import DASH, clean, one_line
+from polymeter.report.formatting import DASH, clean, one_line
 
 _MARKUP = re.compile(r"[\\`*_{}\[\]<>#|!&~$]")
 _NUMBERED = re.compile(r"^(\d{1,9})([.)])")

@@ -13,7 +13,7 @@ from polymeter.api.catalog.words import CHROME, Words
 from polymeter.core.catalog import Problem
 from polymeter.core.registries import stored_format
 from polymeter.data.source import BUILDERS
-from polymeter.report.words import DASH
+from polymeter.report.formatting import DASH
 
 INDEX = "index.md"
 SAMPLE = "sample"

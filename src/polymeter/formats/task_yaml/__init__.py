@@ -5,9 +5,9 @@ Three layers, the first two of which run no task code:
 - ``reader`` gives pure data; ``config`` knows the fields.
 - ``index`` lists names, ``load`` makes specs of them, ``inspection`` shows and checks them; ``task_code`` knows a
   task's files.
-- ``compile`` makes a Task of a spec: ``parts`` says what it is made of (``rows``, ``forms``, ``metrics``), ``prompt``
+- ``compile`` makes a Task of a spec: ``parts`` collects the task's parts (``rows``, ``forms``, ``metrics``), ``prompt``
   builds its messages, and an output type (``generation``, ``likelihoods``, ``rounds``, ``visual_cot``, ``images``)
-  gives its rollout and score. What a YAML alone cannot say is attached through ``extensions``.
+  makes its rollout and score. What a YAML alone cannot say is attached through ``extensions``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["FORMAT"]
 
 
 def _index(roots: Sequence[Root], cache_dir: Path | None) -> Catalog:
-    """All tasks and groups under the roots. Each run begins with it, and with task code as it was written."""
+    """All tasks and groups under the roots. Each run begins here, so guest modules are forgotten and run anew."""
     forget_modules()
     return index_roots(roots, cache_dir)
 

@@ -469,7 +469,7 @@ def test_numbers_that_can_only_be_losses_are_told_once(caplog: pytest.LogCapture
     ask(wrapper, weigh, returns_loss=True)
     assert caplog.text == ""
     ask(wrapper, weigh, request("q", picture("red"), ask=Loglikelihood(("a", "b"))))
-    assert caplog.text.count("Echo.loglikelihood gives 2.5, and no log-probability is above 0") == 1
+    assert caplog.text.count("Echo.loglikelihood gives 2.5, but a log-probability is never above 0") == 1
     assert "--model-args returns_loss=true" in caplog.text
 
 
