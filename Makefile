@@ -7,7 +7,7 @@ PYTEST_ARGS ?= -n auto --maxprocesses 8 --dist worksteal
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-t2i test check bench format clean
+.PHONY: help demo demo-t2i test check mutants without bench format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,12 @@ check: .venv/.installed ## check formatting, lint, types and the layers
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+mutants: .venv/.installed ## put known faults back, one at a time: the tests must turn red
+	$(BIN)/python scripts/mutants.py
+
+without: .venv/.installed ## delete SYSTEM=… from a copy of the tree: everything else must stay green
+	$(BIN)/python scripts/without_system.py $(SYSTEM) $(WITHOUT_ARGS)
 
 bench: .venv/.installed ## run the performance benchmarks
 	$(BIN)/python -m benchmarks

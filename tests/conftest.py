@@ -1,6 +1,8 @@
 """What holds for every test: no hub, no caches of the machine, no browser where none is installed."""
 
+import ast
 import os
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -27,14 +29,47 @@ settings.register_profile(
 settings.load_profile("polymeter")
 
 
+_NEEDS_SYSTEM = re.compile(r"^pytestmark\b.*?\bneeds_system\(", re.MULTILINE | re.DOTALL)
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out a test file whose ``pytestmark`` needs a system that is not there: it could not even be imported."""
+    if collection_path.suffix != ".py" or not collection_path.is_file():
+        return None
+    text = collection_path.read_text(encoding="utf-8")
+    return True if _NEEDS_SYSTEM.search(text) and not _needed_by_file(text) <= _systems() else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip the tests that drive a browser where there is no Chromium to drive."""
-    if shutil.which("chromium") or Path("/usr/bin/chromium").exists():
-        return
-    skip = pytest.mark.skip(reason="no Chromium: neither /usr/bin/chromium nor chromium on PATH")
+    """Skip the tests that drive a browser where there is no Chromium to drive, and those that need a system that is not
+    there.
+    """
+    has_browser = bool(shutil.which("chromium")) or Path("/usr/bin/chromium").exists()
+    no_browser = pytest.mark.skip(reason="no Chromium: neither /usr/bin/chromium nor chromium on PATH")
     for item in items:
-        if item.get_closest_marker("browser"):
-            item.add_marker(skip)
+        if not has_browser and item.get_closest_marker("browser"):
+            item.add_marker(no_browser)
+        missing = {name for mark in item.iter_markers("needs_system") for name in mark.args} - _systems()
+        if missing:
+            item.add_marker(pytest.mark.skip(reason=f"no system {', '.join(sorted(missing))}"))
+
+
+def _needed_by_file(text: str) -> set[str]:
+    """The systems that the ``pytestmark`` of a test file names."""
+    marks = [
+        node
+        for statement in ast.parse(text).body
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "pytestmark"
+        for node in ast.walk(statement.value)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "needs_system"
+    ]
+    return {argument.value for mark in marks for argument in mark.args if isinstance(argument, ast.Constant)}
+
+
+def _systems() -> set[str]:
+    from polymeter.core.systems import systems
+
+    return {system.name for system in systems()}
 
 
 def pytest_unconfigure() -> None:

@@ -27,6 +27,7 @@ class Remote(TextBaseDataset):
 """
 
 
+@pytest.mark.needs_system("ulmeval")
 def test_offline_fetches_nothing_and_uses_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     monkeypatch.setenv("LMUData", str(tmp_path / "LMUData"))

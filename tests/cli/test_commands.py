@@ -277,13 +277,17 @@ def test_models_lists_what_there_is_and_explains_one(capsys):
     assert "ocr" in out
     assert main(["models", "mock"]) == 0
     assert "--model-args" in capsys.readouterr().out
+    assert main(["models", "mokc"]) == 2
+    assert "Did you mean 'mock'" in capsys.readouterr().err
+
+
+@pytest.mark.needs_system("ulmeval")
+def test_models_explains_a_backend_that_knows_models_by_name(capsys):
     assert main(["models", "ulm"]) == 0
     out = capsys.readouterr().out
     assert "  ulm:Janus-Pro-1B\n      hf:deepseek-community/Janus-Pro-1B\n" in out
     assert "  ulm:Show-o\n      needs the code of https://github.com/showlab/Show-o" in out
     assert "  …\n      Arguments of the wrapper's constructor" in out
-    assert main(["models", "mokc"]) == 2
-    assert "Did you mean 'mock'" in capsys.readouterr().err
 
 
 def test_missing_packages_of_an_extra_are_named(monkeypatch):

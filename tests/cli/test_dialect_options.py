@@ -13,6 +13,7 @@ from tests.helpers.toy_datasets import write_table
 OPTION = "--dialect-option"
 
 
+@pytest.mark.needs_system("evalscope")
 def test_settings_are_grouped_by_dialect_and_read_like_other_pairs() -> None:
     told = parse_dialect_options(
         ["tsv.circular=true", 'tsv.judge_args={"nproc": 2},adapter.judge_strategy=llm'], OPTION

@@ -43,6 +43,7 @@ _POLYMETER = str(Path(sys.modules["polymeter"].__file__ or "").parent) + "/"
 _GUEST_MODULES = ("_polymeter_guest_", "_polymeter_import_")
 _RUNNERS = tuple(f"{_POLYMETER}{room}/" for room in ("api", "cli", "engine"))
 _SCRIPT = (f"{_POLYMETER}cli/python.py", "_play")
+_POOLS = tuple(str(Path(threading.__file__).with_name(name)) for name in ("threading.py", "concurrent"))
 _DEEPEST_STACK = 12
 
 
@@ -71,7 +72,7 @@ class DoorProbe:
         start = threading.Thread.start
 
         def start_inheriting(thread: threading.Thread) -> None:
-            if self._is_inside() and not thread.name.startswith("polymeter-"):
+            if self._is_inside() and not _is_started_by_us(sys._getframe(1)):
                 thread.run = self._inside(thread.run)  # type: ignore[method-assign]
             start(thread)
 
@@ -144,6 +145,13 @@ class DoorProbe:
                 return self._by_hand(str(Path(file).relative_to(TESTS)))
             caller = caller.f_back
         return False
+
+
+def _is_started_by_us(frame: FrameType | None) -> bool:
+    """Whether Polymeter's own code starts a thread here, by itself or through a pool of the standard library."""
+    while frame is not None and frame.f_code.co_filename.startswith(_POOLS):
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_filename.startswith(_POLYMETER)
 
 
 def _callers(frame: FrameType) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import polymeter
+from polymeter.engine.pool import Pool
 from polymeter.guests import contained, load_file
 from polymeter.guests.door import Door, in_mode
 from polymeter.models.mock import MockBatch
@@ -74,12 +75,13 @@ def test_a_thread_that_a_guest_starts_is_where_its_starter_was(guest: ModuleType
 
 def test_a_pool_of_ours_enters_by_itself(guest: ModuleType) -> None:
     def call() -> None:
+        pool, is_done = Pool("hooks", 1), threading.Event()
         with in_mode("hook"):
-            thread = threading.Thread(target=guest.hook, name="polymeter-hooks")
-            thread.start()
-        thread.join()
+            pool.submit(lambda: is_done.set() if guest.hook() else None)
+            assert is_done.wait(20)
+        pool.close()
 
-    assert len(watched(call, by_hand=True).outside) == 1
+    assert len(watched(call).outside) == 1
 
 
 def test_a_run_calls_its_guests_from_inside(tmp_path: Path, door_probe: DoorProbe) -> None:

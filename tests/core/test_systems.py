@@ -13,6 +13,7 @@ from polymeter.core import systems as module
 from polymeter.core.systems import broken_systems, offered, systems
 
 Install = Callable[[str, str], None]
+BUILT_IN = systems()[0]
 
 
 @pytest.fixture
@@ -62,8 +63,8 @@ def test_an_installed_package_adds_a_system(install: Install) -> None:
         ("OTHER = 1", "of the package 'toy_two' raised AttributeError"),
         ("SYSTEM = 3", "The entry point 'toy_two' of the package 'toy_two' is not a System."),
         (
-            RECORD.format(name="evalscope", more=""),
-            "claim the name 'evalscope': Polymeter's 'evalscope' and the package 'toy_two'",
+            RECORD.format(name=BUILT_IN.name, more=""),
+            f"claim the name {BUILT_IN.name!r}: Polymeter's {BUILT_IN.name!r} and the package 'toy_two'",
         ),
     ],
 )
@@ -77,10 +78,12 @@ def test_a_broken_system_is_named_and_the_others_stay(install: Install, source: 
 
 
 def test_a_system_that_brings_a_name_another_has_is_left_out(install: Install) -> None:
-    install("toy_four", RECORD.format(name="toy_four", more=", import_roots={'evalscope': ()}"))
+    root = next(iter(BUILT_IN.import_roots))
+    install("toy_four", RECORD.format(name="toy_four", more=f", import_roots={{{root!r}: ()}}"))
     assert "toy_four" not in [system.name for system in systems()]
     (problem,) = broken_systems()
-    assert "claim the import root 'evalscope': Polymeter's 'evalscope' and the package 'toy_four'" in problem.message
+    claim = f"claim the import root {root!r}: Polymeter's {BUILT_IN.name!r} and the package 'toy_four'"
+    assert claim in problem.message
 
 
 def test_a_broken_system_stops_no_command(install: Install, tmp_path: Path) -> None:

@@ -141,6 +141,7 @@ def test_a_settings_file_serves_local_data_to_every_entry_point(tmp_path: Path) 
     assert "'data'" in done.stderr
 
 
+@pytest.mark.needs_system("lmms_eval")
 def test_a_users_metric_wins_over_a_built_in_one_and_the_report_says_so(tmp_path: Path) -> None:
     folder = capitals(tmp_path / "mine")
     (folder / "metrics.py").write_text(
@@ -167,6 +168,7 @@ def test_a_users_model_wins_over_a_built_in_one_and_the_report_says_so(tmp_path:
     assert "in place of the built-in one" in done.stdout
 
 
+@pytest.mark.needs_system("lmms_eval")
 def test_a_module_of_the_stand_in_that_is_missing_is_named(tmp_path: Path) -> None:
     folder = capitals(tmp_path / "mine")
     (folder / "utils.py").write_text("from lmms_eval.no_such import thing\n\n\ndef text(doc):\n    return ''\n")

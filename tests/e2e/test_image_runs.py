@@ -173,6 +173,7 @@ def test_killed_and_resumed(benchmark: Path, whole: Path, tmp_path: Path, instan
         assert media_path(run / "media", file).read_bytes() == media_path(whole / "media", file).read_bytes()
 
 
+@pytest.mark.needs_system("evalscope")
 @pytest.mark.parametrize(("instant", "occurrence"), [("after_media", 5), ("after_answers", 2), ("mid_transaction", 9)])
 def test_an_adapters_run_is_killed_and_resumed(tmp_path: Path, instant: str, occurrence: int) -> None:
     file = tmp_path / "drawn_adapter.py"

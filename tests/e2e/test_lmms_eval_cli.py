@@ -13,6 +13,8 @@ import pytest
 from polymeter.cli.main import main
 from tests.e2e.kit import capitals, polymeter
 
+pytestmark = pytest.mark.needs_system("lmms_eval")
+
 READER = """
 import glob, json, sys
 newest = sorted(glob.glob(f"{sys.argv[1]}/**/*_results.json", recursive=True))[-1]

@@ -11,6 +11,8 @@ from tests.conformance.kit import guests_of
 from tests.e2e.kit import polymeter
 from tests.helpers.colours import folder_of_colours, wrapper_file
 
+pytestmark = pytest.mark.needs_system("lmms_eval")
+
 IDIOMS = guests_of("lmms_eval") / "model_idioms"
 CODE = """\
 def __init__(self, pretrained="x", scale=1, extra=None):

@@ -10,6 +10,8 @@ from polymeter.data.formats import load
 from tests.e2e.kit import polymeter
 from tests.helpers.painting import PROMPTS, WORDS, drawn, studio
 
+pytestmark = pytest.mark.needs_system("ulmeval")
+
 PAIR = ("--data", "shades", "--model", "Painter", *WORDS)
 
 

@@ -22,7 +22,6 @@ from polymeter.judge import LLMJudge
 from polymeter.models.mock import MockBatch, MockEndpoint
 from polymeter.store.export import read_samples
 from polymeter.store.journal import Journal
-from tests.conformance.evalscope.test_adapter_guide import METHODS, pets
 from tests.engine.judging_child import carry_out
 from tests.helpers.judged import CARELESS, CODE, N_ROWS, TASK, judged_folder
 
@@ -248,7 +247,10 @@ def test_there_must_be_a_run(tmp_path: Path) -> None:
         polymeter.score(tmp_path / "nothing")
 
 
+@pytest.mark.needs_system("evalscope")
 def test_a_dialect_s_rules_may_change(tmp_path: Path) -> None:
+    from tests.conformance.evalscope.test_adapter_guide import METHODS, pets
+
     run = polymeter.evaluate(
         "mock",
         "guide_judge",

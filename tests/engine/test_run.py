@@ -424,6 +424,26 @@ def test_changed_scoring_code_scores_again_without_asking(tmp_path: Path) -> Non
     assert n_asked == 9
 
 
+def test_a_completed_sample_whose_prompt_has_changed_is_asked_again(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def compute(request: Request) -> str:
+        asked.append(request.text)
+        return "x"
+
+    def task(version: str) -> ListTask:
+        def play(sample: Sample) -> RolloutSteps:
+            yield ask(f"{sample.doc['question']} {version}", sample)
+
+        return ListTask(docs(3), source=version, play=play)
+
+    model = MockBatch(compute, identity={"backend": "m"})
+    for version in ("v1", "v1", "v2", "v2"):
+        run_tasks([task(version)], model, tmp_path / "run")
+    questions = [doc["question"] for doc in docs(3)]
+    assert asked == [f"{question} {version}" for version in ("v1", "v2") for question in questions]
+
+
 def test_a_nondeterministic_task_is_reported(tmp_path: Path) -> None:
     version = 1
 

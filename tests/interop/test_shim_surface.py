@@ -21,6 +21,8 @@ import pytest
 from polymeter.core.systems import import_roots, load
 from polymeter.guests.shims import ShimModule, _ShimFinder, switch_on_shims
 
+pytestmark = pytest.mark.needs_system("evalscope", "lmms_eval", "ulmeval")
+
 LIST = Path(__file__).with_name("shim_surface.json")
 ROOTS = ("lmms_eval", "evalscope", "ulmeval", "vlmeval")
 

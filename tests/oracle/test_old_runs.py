@@ -13,6 +13,7 @@ import pytest
 from tests.oracle.old_runs import INPUTS, KINDS, STEPS, answers, carry_out, command, differences, digest, unpack
 
 EXPECTED = json.loads(Path(__file__).with_name("expected_differences.json").read_text(encoding="utf-8"))
+pytestmark = pytest.mark.needs_system("evalscope", "lmms_eval", "ulmeval")
 
 
 @pytest.fixture(scope="module")

@@ -88,7 +88,8 @@ class RunOptions(Options):
     output: Path | None = runtime(None, "The run folder; default: a new one under ./runs.")
     batch_size: Count | Literal["auto"] | None = runtime(
         None,
-        "Requests in one batch of a local model, or auto: doubled while that is faster; default: the task's or model's.",
+        "Requests in one batch of a local model, or auto: doubled while that is faster; default: the task's or the "
+        "model's.",
     )
     concurrency: Count | Literal["auto"] = runtime(
         "auto", "Maximum requests in flight at an endpoint, or auto: raised until the endpoint reaches its limit."

@@ -5,7 +5,6 @@ uninterrupted one agree.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from pathlib import Path
 
 from polymeter.core.errors import ScoreError, boundary
@@ -74,11 +73,9 @@ def reduce_task(
         with (
             answering_through(context.role_client or no_role_client),
             boundary(ScoreError, f"Aggregating task {task.name!r}"),
+            door.hook(task.name, "", "reduce"),  # a task without code of its own may name a user's aggregation
         ):
-            if not task.task.is_guest:
-                return list(task.task.reduce(rows, context))
-            with door.hook(task.name, "", "reduce"):
-                return list(task.task.reduce(rows, context))
+            return list(task.task.reduce(rows, context))
     finally:
         journal.close()
 
@@ -89,6 +86,5 @@ def finish_task(task: RunningTask, results: list[Result], report_path: Path, doo
     Raises:
         ScoreError: The task's own code failed.
     """
-    way = door.hook(task.name, "", "finish") if task.task.is_guest else nullcontext()
-    with boundary(ScoreError, f"Finishing task {task.name!r}"), way:
+    with boundary(ScoreError, f"Finishing task {task.name!r}"), door.hook(task.name, "", "finish"):
         task.task.finish(results, report_path)

@@ -18,14 +18,16 @@ from __future__ import annotations
 import random
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, Literal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any, Literal, ParamSpec, TypeVar
 
 from polymeter.core.identity import seed_for
 from polymeter.guests.generators import own_generators
 
 Mode = Literal["load", "hook", "model"]
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _PROCESS_LOCK = threading.Lock()
 
@@ -57,6 +59,19 @@ def in_mode(mode: Mode) -> Iterator[None]:
         yield
     finally:
         _here.mode = before
+
+
+def in_this_mode(function: Callable[P, T]) -> Callable[P, T]:
+    """A function that runs in the mode that holds here, also on another thread: for pools that do part of a guest's
+    work while it waits for them.
+    """
+    mode = _here.mode
+
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        with nullcontext() if mode is None else in_mode(mode):
+            return function(*args, **kwargs)
+
+    return run
 
 
 class Door:

@@ -25,6 +25,8 @@ from polymeter.models.diffusers.index import Role
 from polymeter.models.diffusers.rows import Row
 from tests.helpers.mixed_requests import request
 
+pytestmark = pytest.mark.needs_system("ulmeval")
+
 USUAL = {"num_inference_steps": 2, "size": "48x32"}
 CLASSES = {
     "FLUX.1-schnell": "FluxPipeline",

@@ -61,7 +61,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
 
     # Its parts. From here on the author's code runs; a class may change its own configuration.
     read = yaml_parts if config.class_ is None else class_task(config, locate)
-    is_guest = load_task_code(spec)
+    has_code = load_task_code(spec)
     parts = read(spec, config, context, prompt_key, locate)
     config = parts.config
     check_images(config, context, locate)
@@ -98,7 +98,8 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         parameters=functions.parameters,
         fingerprint=f"{parts.rows.measured.fingerprint}:{config.eval_split}",
         score_digest=_score_digest(spec, parts),
-        is_guest=is_guest,
+        # What a user registers elsewhere (--import) is a guest too, in a task that has no code of its own.
+        is_guest=has_code or any(metric.is_guest_score for metric in parts.metrics),
         is_thread_safe=config.metadata.get("thread_safe") is True,
         batch_size=config.own_batch_size,
         num_fewshot=int(config.metadata.get("num_fewshot", parts.n_fewshot)),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, UnscoredError
 from polymeter.formats.table.classes.cells import text_of
+from polymeter.guests.door import in_this_mode
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,8 +57,9 @@ def scored(eval_file: str | Path, score: ScoreRow, nproc: int | None = None) -> 
             return {"explanation": str(error)}
 
     lines = [data.iloc[number] for number in range(len(data))]
+    score_line = in_this_mode(one)
     with ThreadPoolExecutor(nproc or _THREADS) as pool:
-        waiting = [pool.submit(copy_context().run, one, line) for line in lines]
+        waiting = [pool.submit(copy_context().run, score_line, line) for line in lines]
         scores = [dict(item.result()) for item in waiting]
     names = dict.fromkeys(name for item in scores for name in item)
     return data.assign(**{_COLUMN.get(name, name): [item.get(name, math.nan) for item in scores] for name in names})

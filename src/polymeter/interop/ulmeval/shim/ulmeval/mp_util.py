@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.data.formats import dump, load
+from polymeter.guests.door import in_this_mode
 
 __all__ = ["track_progress_rich"]
 
@@ -54,10 +55,11 @@ def track_progress_rich(
     if keys is not None and len(keys) != len(inputs):
         raise ValueError(f"There are {len(keys)} keys for {len(inputs)} tasks.")
     kept = None if save is None else _Kept(Path(save))
+    call = in_this_mode(_call)
     pool = ThreadPoolExecutor(nproc, thread_name_prefix="polymeter-guest")
     try:
         places: dict[Future[Any], int] = {
-            pool.submit(copy_context().run, _call, func, given): place for place, given in enumerate(inputs)
+            pool.submit(copy_context().run, call, func, given): place for place, given in enumerate(inputs)
         }
         for done in as_completed(places):
             found = done.result()
