@@ -16,6 +16,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from polymeter.report.choose import Choice, choose
+from polymeter.report.columns import page_columns
 from polymeter.report.extract import image_files, sample_data, script_json
 from polymeter.report.formatting import clean, count
 from polymeter.report.images import EmbeddedImages, LoadMedia, embed
@@ -76,7 +77,7 @@ def make_html_report(
         .render(
             head=headline(manifest, results),
             rows=[*zip(lines, bars(lines), strict=True)],
-            has_filters=any(line.filter not in ("", "none") for line in lines),
+            columns=page_columns(lines),
             footnotes=footnotes(results),
             provenance=provenance(manifest),
             statement=_statement(shown, images),

@@ -1,4 +1,6 @@
-"""The result table as data: its lines in order, and its footnotes. ``polymeter.report.render`` draws it."""
+"""The result table as data: its lines in order, and its footnotes. ``polymeter.report.columns`` says which columns it
+has; ``polymeter.report.render`` and ``templates/table.html`` draw it.
+"""
 
 from __future__ import annotations
 
