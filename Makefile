@@ -1,7 +1,7 @@
 # Everything happens in .venv, which is made on first use and brought up to date when the pins change.
 
 PYTHON ?= python3
-# Installed first, so that a build chosen here (one for the CPU alone, say) is the one that everything else finds.
+# Installed first, so that everything else finds the build chosen here (a CPU-only one, for example).
 TORCH ?= torch==2.13.0
 PYTEST_ARGS ?= -n auto --maxprocesses 8 --dist worksteal
 BIN := .venv/bin
@@ -15,13 +15,13 @@ help: ## show this list
 demo: .venv/.installed-demo ## evaluate the embedded model on the demo benchmark
 	$(BIN)/polymeter run --model ocr --tasks demo --output runs/demo
 
-demo-t2i: .venv/.installed-demo-t2i ## draw pictures from prompts, edit pictures, and measure both
+demo-t2i: .venv/.installed-demo-t2i ## generate images from prompts, edit images, and measure both
 	$(BIN)/polymeter run --model shapes --tasks demo_t2i,demo_edit --output runs/demo-t2i
 
 test: .venv/.installed ## run all tests
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-check: .venv/.installed ## formatting, lint, types and the law of the layers
+check: .venv/.installed ## check formatting, lint, types and the layers
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy

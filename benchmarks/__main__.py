@@ -1,8 +1,7 @@
 """Prints how fast Polymeter is on this machine.
 
 Usage: ``python -m benchmarks [--quick]``. Everything is measured from outside the process, start-up included.
-    ``--quick`` leaves out the
-million documents.
+``--quick`` leaves out the million documents.
 """
 
 from __future__ import annotations
@@ -42,13 +41,13 @@ def main() -> None:
 
 def startup(folder: Path) -> None:
     """``polymeter --help``."""
-    found = best_of(5, "--help", cwd=folder)
-    show("polymeter --help", f"{found.wall_s:.2f} s", "at most 0.3 s")
+    fastest = best_of(5, "--help", cwd=folder)
+    show("polymeter --help", f"{fastest.wall_s:.2f} s", "at most 0.3 s")
 
 
 def index(folder: Path) -> None:
     """Index of 1,900 task files, cold and warm."""
-    tasks = made(data.many_yamls, folder / "many", 1_900)
+    tasks = make_apart(data.many_yamls, folder / "many", 1_900)
     cold = polymeter("tasks", "--include-path", str(tasks), "indexed_1", cwd=folder)
     warm = best_of(3, "tasks", "--include-path", str(tasks), "indexed_1", cwd=folder)
     show("index of 1,900 YAML files", f"{cold.wall_s:.2f} s cold, {warm.wall_s:.2f} s warm", "at most 4 s and 1 s")
@@ -56,82 +55,83 @@ def index(folder: Path) -> None:
 
 def text(folder: Path, n_docs: int) -> None:
     """Short text questions, a model that costs nothing, exact match, everything journaled; then resumed."""
-    home = made(data.text_task, folder / f"text{n_docs}", n_docs)
+    home = make_apart(data.text_task, folder / f"text{n_docs}", n_docs)
     run = folder / "run-text"
     words = ("run", "--model", "mock", "--tasks", str(home / "bench_text.yaml"), "--output", str(run), "--quiet")
     polymeter(*words, cwd=folder)
-    found = best_of(3, *words, cwd=folder, fresh=run)
+    fastest = best_of(3, *words, cwd=folder, fresh=run)
     show(
         f"{n_docs:,} text documents",
-        f"{found.wall_s:.2f} s ({found.cpu_s:.2f} s CPU, {found.peak_mb:.0f} MB)",
+        f"{fastest.wall_s:.2f} s ({fastest.cpu_s:.2f} s CPU, {fastest.peak_mb:.0f} MB)",
         "at most 4 s",
     )
-    again = best_of(3, "resume", str(run), "--quiet", cwd=folder)
-    show("resume of that finished run", f"{again.wall_s:.2f} s", "at most 2 s")
+    resumed = best_of(3, "resume", str(run), "--quiet", cwd=folder)
+    show("resume of that finished run", f"{resumed.wall_s:.2f} s", "at most 2 s")
 
 
 def images(folder: Path, n_docs: int) -> None:
-    """One 640×480 JPEG per document, decoded for the model, against decoding alone."""
-    home = made(data.image_task, folder / "images", n_docs)
+    """One 640×480 JPEG per document, decoded for the model, compared with decoding alone."""
+    home = make_apart(data.image_task, folder / "images", n_docs)
     run = folder / "run-images"
     alone = measure([sys.executable, "-c", data.decode_script(home)], cwd=folder)
     words = ("run", "--model", "mock", "--tasks", str(home / "bench_images.yaml"), "--output", str(run), "--quiet")
     polymeter(*words, cwd=folder)
-    found = best_of(3, *words, cwd=folder, fresh=run)
+    fastest = best_of(3, *words, cwd=folder, fresh=run)
+    over_s = fastest.wall_s - alone.wall_s
     show(
         f"{n_docs:,} documents with a 640x480 JPEG",
-        f"{found.wall_s:.2f} s, {found.wall_s - alone.wall_s:+.2f} s over decoding alone ({found.peak_mb:.0f} MB)",
+        f"{fastest.wall_s:.2f} s, {over_s:+.2f} s over decoding alone ({fastest.peak_mb:.0f} MB)",
         "at most 3 s over decoding",
     )
 
 
 def endpoints(folder: Path) -> None:
-    """An endpoint that answers 2,000 requests, 64 at a time: the harness against the server and against nothing."""
-    text = made(data.text_task, folder / "endpoint-text", endpoint.N_REQUESTS) / "bench_text.yaml"
-    pictures = made(data.image_task, folder / "endpoint-images", endpoint.N_REQUESTS) / "bench_images.yaml"
+    """An endpoint that answers 2,000 requests, 64 at a time: Polymeter against the ideal and a bare client."""
+    text = make_apart(data.text_task, folder / "endpoint-text", endpoint.N_REQUESTS) / "bench_text.yaml"
+    image_task = make_apart(data.image_task, folder / "endpoint-images", endpoint.N_REQUESTS) / "bench_images.yaml"
     bare, ours = endpoint.through_bare_client, endpoint.through_polymeter
     calm = "2,000 x 100 ms"
     for name, weather, command, task, budget in (
         (f"{calm}, a bare client", endpoint.CALM, bare, text, ""),
         (f"{calm}, polymeter", endpoint.CALM, ours, text, "window at most 1.05 x, process 1.3 x"),
         ("stormy: 200 ms, 2 % 429, 1 % 500", endpoint.STORMY, ours, text, "window at most 1.15 x"),
-        (f"{calm}, a 640x480 JPEG each", endpoint.CALM, ours, pictures, "window at most 1.08 x"),
+        (f"{calm}, a 640x480 JPEG each", endpoint.CALM, ours, image_task, "window at most 1.08 x"),
     ):
-        found = endpoint.best_window(weather, command, task, folder)
-        whole = f"process {found.process.wall_s:.2f} s = {found.process.wall_s / found.ideal_s:.2f} x"
-        cpu = f"{found.process.cpu_s:.2f} s CPU"
-        show(name, f"window {found.window_s:.2f} s = {found.ratio:.3f} x ideal, {whole}, {cpu}", budget)
+        best = endpoint.best_window(weather, command, task, folder)
+        whole = f"process {best.process.wall_s:.2f} s = {best.process.wall_s / best.ideal_s:.2f} x"
+        cpu = f"{best.process.cpu_s:.2f} s CPU"
+        show(name, f"window {best.window_s:.2f} s = {best.ratio:.3f} x ideal, {whole}, {cpu}", budget)
 
 
 def local_models() -> None:
-    """Checkpoints on this machine, in a process of their own: torch would count in the memory of all that follow."""
+    """Checkpoints on this machine, in a separate process: otherwise torch would count in the memory of what follows."""
     subprocess.run([sys.executable, "-m", "benchmarks.local_models"], check=True)
 
 
 def memory(folder: Path, n_docs: int) -> None:
-    """Peak memory at growing numbers of documents."""
-    home = made(data.text_task, folder / f"memory{n_docs}", n_docs)
+    """Peak memory with a number of documents."""
+    home = make_apart(data.text_task, folder / f"memory{n_docs}", n_docs)
     run = folder / f"run-memory{n_docs}"
     words = ("run", "--model", "mock", "--tasks", str(home / "bench_text.yaml"), "--output", str(run), "--quiet")
-    found = polymeter(*words, cwd=folder)
-    show(f"memory at {n_docs:,} documents", f"{found.peak_mb:.0f} MB in {found.wall_s:.1f} s", "at most 500 MB")
+    process = polymeter(*words, cwd=folder)
+    show(f"memory at {n_docs:,} documents", f"{process.peak_mb:.0f} MB in {process.wall_s:.1f} s", "at most 500 MB")
     shutil.rmtree(run, ignore_errors=True)
 
 
-def made(make: Callable[[Path, int], Path], folder: Path, n: int) -> Path:
-    """Make data in a process of its own.
+def make_apart(make: Callable[[Path, int], Path], folder: Path, n: int) -> Path:
+    """Make data in a separate process.
 
-    The peak memory that the system reports for a process counts that of the process it was started from, so this one
-    stays small.
+    The peak memory that the system reports for a process includes that of the process that started it, so this one
+    must stay small.
     """
     code = f"from pathlib import Path; from benchmarks import data; data.{make.__name__}(Path({str(folder)!r}), {n})"
     subprocess.run([sys.executable, "-c", code], check=True)
     return folder
 
 
-def show(what: str, found: str, budget: str) -> None:
-    """One line."""
-    print(f"  {what:<38} {found:<66} budget: {budget}", flush=True)
+def show(what: str, measured: str, budget: str) -> None:
+    """Print one line."""
+    print(f"  {what:<38} {measured:<66} budget: {budget}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Data for the benchmarks, made on the spot from a fixed seed."""
+"""Data for the benchmarks, generated from a fixed seed."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def text_task(folder: Path, n_docs: int) -> Path:
 
 
 def image_task(folder: Path, n_docs: int) -> Path:
-    """A folder with a task of one 640×480 JPEG photograph-like picture per question, every one different."""
+    """A folder with a task of one 640×480 JPEG per question; the images look like photographs and all differ."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -72,9 +72,9 @@ def image_task(folder: Path, n_docs: int) -> Path:
     rows = []
     for number in range(n_docs):
         coarse = generator.integers(0, 256, (30, 40, 3), dtype=np.uint8)
-        picture = Image.fromarray(coarse).resize((640, 480), Image.Resampling.BICUBIC)
+        image = Image.fromarray(coarse).resize((640, 480), Image.Resampling.BICUBIC)
         buffer = io.BytesIO()
-        picture.save(buffer, format="JPEG", quality=90)
+        image.save(buffer, format="JPEG", quality=90)
         rows.append({"bytes": buffer.getvalue(), "path": f"{number}.jpg"})
     table = pa.table(
         {
@@ -98,7 +98,7 @@ def image_task(folder: Path, n_docs: int) -> Path:
 
 
 def decode_script(folder: Path) -> str:
-    """Code that decodes all pictures of ``image_task`` and does nothing else: the cost that no harness can avoid."""
+    """Code that decodes all images of ``image_task`` and does nothing else: the cost that no harness can avoid."""
     return (
         "import io, pyarrow.parquet as pq\n"
         "from PIL import Image\n"
@@ -108,7 +108,7 @@ def decode_script(folder: Path) -> str:
 
 
 def many_yamls(folder: Path, n_files: int) -> Path:
-    """A folder tree with many task files that share templates, as collections of benchmarks have."""
+    """A folder tree with many task files that share templates, as in collections of benchmarks."""
     for number in range(n_files):
         home = folder / f"family_{number // 10}"
         if number % 10 == 0:

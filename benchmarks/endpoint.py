@@ -1,10 +1,10 @@
-"""How much of an endpoint's speed is left: 2,000 requests against the fault server in a process of its own.
+"""How much of an endpoint's speed Polymeter reaches: 2,000 requests to the fault server in a separate process.
 
-The *window* lasts from the first request to the last answer, as the server sees it; what is asked ahead of all others
-(is the server there, does the model see images) counts in the whole process only. *Ideal* is what nobody can beat:
-where every answer takes as long, whole rounds of ``CONCURRENCY``; else the sum of the latencies that the server drew,
-divided by it. Machines differ and are shared, so the best of several runs is shown, and beside it what a bare
-``aiohttp`` client needs for the same.
+The *window* lasts from the first request to the last answer, as the server sees it. The requests that come before all
+others (is the server there, does the model take images) count only in the time of the whole process. *Ideal* is the
+lower bound: if all answers take equally long, whole rounds of ``CONCURRENCY`` requests; otherwise the sum of the
+latencies that the server drew, divided by ``CONCURRENCY``. Machines differ and are shared, so the best of several runs
+is shown, together with what a bare ``aiohttp`` client needs for the same work.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ROOT = Path(__file__).parents[1]
 
 @dataclass(frozen=True)
 class Window:
-    """One run as the server saw it (seconds), and the process that asked."""
+    """One run as the server saw it (in seconds), and the process of the client."""
 
     window_s: float
     ideal_s: float
@@ -47,7 +47,7 @@ class Window:
 
 @contextmanager
 def fault_server(*words: str) -> Iterator[str]:
-    """A fault server in a process of its own; gives its base URL."""
+    """A fault server in a separate process; yields its base URL."""
     command = [sys.executable, "-m", "tests.helpers.fault_server", *words]
     process = subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -68,31 +68,31 @@ def through_polymeter(base_url: str, task: Path, folder: Path) -> list[str]:
 
 
 def through_bare_client(base_url: str, task: Path, folder: Path) -> list[str]:
-    """A client that does nothing but ask."""
+    """A client that does nothing but send requests."""
     return [sys.executable, "-m", "benchmarks.endpoint", base_url]
 
 
 def best_window(
     weather: Sequence[str], command: Callable[[str, Path, Path], list[str]], task: Path, folder: Path, *, n: int = 3
 ) -> Window:
-    """The run with the shortest window, of several. Each meets the same weather.
+    """The run with the shortest window, of several under the same conditions.
 
     Raises:
-        RuntimeError: The command failed, or an answer was lost.
+        RuntimeError: if the command failed or an answer was lost.
     """
-    found = []
+    windows = []
     with fault_server(*weather) as base_url:
         for _ in range(n):
             _fetch(base_url, "/reset")
             process = measure(command(base_url, task, folder), cwd=_ROOT, log=folder / "bench.log")
-            found.append(_window(_fetch(base_url, "/stats"), process))
-    return min(found, key=lambda window: window.window_s)
+            windows.append(_window(_fetch(base_url, "/stats"), process))
+    return min(windows, key=lambda window: window.window_s)
 
 
 def _fetch(base_url: str, path: str) -> dict[str, Any]:
     with build_opener(ProxyHandler({})).open(base_url.removesuffix("/v1") + path) as answer:
-        found: dict[str, Any] = json.load(answer)
-    return found
+        content: dict[str, Any] = json.load(answer)
+    return content
 
 
 def _window(stats: dict[str, Any], process: Measured) -> Window:
@@ -105,7 +105,7 @@ def _window(stats: dict[str, Any], process: Measured) -> Window:
 
 
 async def bare_client(base_url: str) -> None:
-    """Ask ``N_REQUESTS`` questions, ``CONCURRENCY`` at a time."""
+    """Send ``N_REQUESTS`` requests, ``CONCURRENCY`` at a time."""
     import asyncio
 
     import aiohttp

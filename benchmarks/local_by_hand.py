@@ -1,7 +1,7 @@
-"""A LLaVA of a size that can be timed, and what somebody would write for it by hand: the measure of our own speed.
+"""A LLaVA of a size that can be timed, and hand-written code for it, with which Polymeter's speed is compared.
 
-256 tokens of image and 33 of text; random weights, large enough that a forward takes tens of milliseconds and not so
-large that Python's own cost would hide behind it.
+256 image tokens and 33 text tokens; random weights, large enough that a forward pass takes tens of milliseconds, and
+small enough that the cost of Python still shows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _PATCH = 14
 
 
 def make_llava(folder: Path, *, seed: int = 0) -> Path:
-    """A LLaVA whose forward over 289 tokens costs tens of milliseconds on two cores; float32, 30 M parameters."""
+    """A LLaVA whose forward pass over 289 tokens takes tens of milliseconds on two cores; float32, 30 M parameters."""
     import torch
     from transformers import (
         CLIPImageProcessorPil,
@@ -60,7 +60,7 @@ def make_llava(folder: Path, *, seed: int = 0) -> Path:
 
 
 class ByHand:
-    """What somebody would write for this one model: no templates, no joint tokens, no error of anybody else's.
+    """What somebody would write for this one model: no templates, no merged tokens, no handling of errors.
 
     Args:
         folder: The checkpoint.
@@ -73,14 +73,14 @@ class ByHand:
         self.processor.tokenizer.padding_side = "left"
         self.network = LlavaForConditionalGeneration.from_pretrained(folder).eval()
 
-    def encode(self, texts: Sequence[str], pictures: Sequence[Any]) -> dict[str, Any]:
-        """Tensors of prompts with one picture each; the texts begin with ``<s>``."""
-        given = {"text": list(texts), "images": list(pictures), "return_tensors": "pt", "padding": True}
+    def encode(self, texts: Sequence[str], images: Sequence[Any]) -> dict[str, Any]:
+        """The tensors of prompts with one image each; the texts begin with ``<s>``."""
+        given = {"text": list(texts), "images": list(images), "return_tensors": "pt", "padding": True}
         return dict(self.processor(**given, add_special_tokens=False))
 
-    def one_forward_per_choice(self, text: str, picture: Any, choices: Sequence[str]) -> list[float]:
-        """The plain way: context and choice through the whole network, logits everywhere, choice by choice."""
-        context = self.encode([text], [picture])
+    def one_forward_per_choice(self, text: str, image: Any, choices: Sequence[str]) -> list[float]:
+        """The plain way: context and choice through the whole network, logits at every token, one choice at a time."""
+        context = self.encode([text], [image])
         scores = []
         for choice in choices:
             tokens = self._tokens(choice)
@@ -89,12 +89,12 @@ class ByHand:
         return scores
 
     def shared_prefix(
-        self, texts: Sequence[str], pictures: Sequence[Any], choices: Sequence[Sequence[str]]
+        self, texts: Sequence[str], images: Sequence[Any], choices: Sequence[Sequence[str]]
     ) -> list[list[float]]:
-        """Each prompt once, then all choices on its keys and values, every question with as many choices."""
+        """Each prompt once, then all choices on its keys and values; all questions have the same number of choices."""
         import torch
 
-        context = self.encode(texts, pictures)
+        context = self.encode(texts, images)
         n_choices = len(choices[0])
         first = self._run({**context, "use_cache": True, "logits_to_keep": 1})
         cache, start = first.past_key_values, first.logits[:, -1]
@@ -113,11 +113,11 @@ class ByHand:
         scores = (logits.gather(-1, fed[..., None])[..., 0] * mask).sum(-1).tolist()
         return [scores[row : row + n_choices] for row in range(0, len(scores), n_choices)]
 
-    def generate(self, texts: Sequence[str], pictures: Sequence[Any], n_tokens: int) -> list[str]:
+    def generate(self, texts: Sequence[str], images: Sequence[Any], n_tokens: int) -> list[str]:
         """A greedy loop over a growing cache."""
         import torch
 
-        given: dict[str, Any] = self.encode(texts, pictures) | {"logits_to_keep": 1, "use_cache": True}
+        given: dict[str, Any] = self.encode(texts, images) | {"logits_to_keep": 1, "use_cache": True}
         mask, made, position = given["attention_mask"], [], given["attention_mask"].sum(-1, keepdim=True)
         given["position_ids"] = (mask.cumsum(-1) - 1).clamp(min=0)
         for _ in range(n_tokens):

@@ -1,7 +1,7 @@
-"""How fast a model of Transformers answers, against what could be written by hand for it alone.
+"""How fast a model of Transformers answers, compared with code written by hand for that model alone.
 
-Ways are timed in turn, so that a busy moment of the machine falls on all of them; a ratio is the median of the ratios
-of the rounds.
+The alternatives are timed in turn, so that a busy moment of the machine affects all of them. A ratio is the median of
+the ratios of the rounds.
 
 Usage: ``python -m benchmarks.local_models``.
 """
@@ -92,7 +92,7 @@ def multiple_choice(model: Any, by_hand: ByHand) -> None:
 
 
 def generation(model: Any, by_hand: ByHand) -> None:
-    """Sixteen tokens, eight requests together, against a loop written by hand."""
+    """Sixteen tokens, eight requests together, compared with a hand-written loop."""
     asked = questions(N_QUESTIONS)
     texts, pictures = [PROMPT.format(text) for text, _, _ in asked], [picture for _, picture, _ in asked]
     seconds, given = in_turn(
@@ -113,7 +113,7 @@ def generation(model: Any, by_hand: ByHand) -> None:
 
 
 def questions(n: int) -> list[tuple[str, Any, tuple[str, ...]]]:
-    """Question, picture and four choices of a few tokens, each question different."""
+    """Question, image and four choices of a few tokens, each question different."""
     import numpy as np
     from PIL import Image
 
@@ -127,7 +127,7 @@ def questions(n: int) -> list[tuple[str, Any, tuple[str, ...]]]:
 
 
 def in_turn(ways: dict[str, Callable[[], Any]], n_rounds: int) -> tuple[dict[str, list[float]], dict[str, Any]]:
-    """Seconds of each way in each round, after one round that is not counted, and what each gave."""
+    """The seconds of each alternative in each round, after one uncounted round, and what each returned."""
     given = {name: way() for name, way in ways.items()}
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for number in range(n_rounds):
@@ -140,12 +140,12 @@ def in_turn(ways: dict[str, Callable[[], Any]], n_rounds: int) -> tuple[dict[str
 
 
 def ratio(seconds: dict[str, list[float]], slow: str, fast: str) -> float:
-    """How many times faster one way is than another: the median over rounds."""
+    """How many times faster one alternative is than another: the median over rounds."""
     return statistics.median(one / other for one, other in zip(seconds[slow], seconds[fast], strict=True))
 
 
 def logprobs(model: Any, asked: Sequence[Question]) -> list[list[float]]:
-    """What ``model`` answers, asked as the engine asks."""
+    """The log-probabilities of ``model``, requested as the engine does."""
     from polymeter import Image, Loglikelihood, Message, Request, Text
 
     requests = [
@@ -156,7 +156,7 @@ def logprobs(model: Any, asked: Sequence[Question]) -> list[list[float]]:
 
 
 def answers(model: Any, asked: Sequence[Question]) -> list[str]:
-    """What ``model`` writes, asked as the engine asks."""
+    """The texts of ``model``, requested as the engine does."""
     from polymeter import Generate, Image, Message, Request, Text
 
     requests = [
@@ -167,7 +167,7 @@ def answers(model: Any, asked: Sequence[Question]) -> list[str]:
 
 
 def show_choices(what: str, seconds: dict[str, list[float]], given: dict[str, Any], budget: str) -> None:
-    """One line of multiple choice."""
+    """Print one line about multiple choice."""
     pairs = zip(chain(*given["ours"]), chain(*given["plain"]), strict=True)
     apart = max(abs(one - other) for one, other in pairs)
     ours, hand = ratio(seconds, "plain", "ours"), ratio(seconds, "plain", "hand")
@@ -179,13 +179,13 @@ def show_choices(what: str, seconds: dict[str, list[float]], given: dict[str, An
     )
 
 
-def show(what: str, found: str, budget: str) -> None:
-    """One line."""
-    print(f"  {what:<38} {found:<66} budget: {budget}", flush=True)
+def show(what: str, measured: str, budget: str) -> None:
+    """Print one line."""
+    print(f"  {what:<38} {measured:<66} budget: {budget}", flush=True)
 
 
 def mixed_task(folder: Path, n_docs: int) -> Path:
-    """A folder with a task of questions of 1 to 150 words, short ones as frequent as long ones on a scale of powers."""
+    """A folder with a task of questions of 1 to 150 words, their lengths spread evenly on a logarithmic scale."""
     generator, words = random.Random(0), _QUESTION.split()
     folder.mkdir()
     with (folder / "mixed.jsonl").open("w") as file:
@@ -197,13 +197,13 @@ def mixed_task(folder: Path, n_docs: int) -> Path:
 
 
 def padding(home: Path, *, n_docs: int = 400, batch_size: int = 8) -> None:
-    """Padding in batches as the engine forms them, on questions of 1 to 150 words."""
+    """Padding in the batches that the engine forms from questions of 1 to 150 words."""
     import polymeter
     from polymeter.models.hf import HfModel
     from tests.helpers.checkpoints import make_checkpoint
 
     class Counting(HfModel):
-        """Counts the tokens of every batch, with padding and without."""
+        """Counts the tokens of every batch, with and without padding."""
 
         n_computed = n_needed = 0
 

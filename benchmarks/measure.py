@@ -1,4 +1,4 @@
-"""Measuring whole processes: wall time from the shell's point of view, start-up included, and peak memory."""
+"""Measuring whole processes: wall time as a shell sees it, start-up included, and peak memory."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ def polymeter(*words: str, cwd: Path, env: dict[str, str] | None = None) -> Meas
     """Run the ``polymeter`` command of this environment and measure it.
 
     Raises:
-        RuntimeError: It failed.
+        RuntimeError: if it failed.
     """
     command = [str(Path(sys.executable).with_name("polymeter")), *words]
     return measure(command, cwd=cwd, env=env)
 
 
 def measure(command: list[str], *, cwd: Path, env: dict[str, str] | None = None, log: Path | None = None) -> Measured:
-    """Run a command and measure it. What it writes goes to ``log``, else to a file in ``cwd``.
+    """Run a command and measure it. Its output goes to ``log``, by default a file in ``cwd``.
 
     Raises:
-        RuntimeError: It failed.
+        RuntimeError: if it failed.
     """
     log = log or cwd / "bench.log"
     with log.open("wb") as output:
@@ -51,9 +51,9 @@ def best_of(n: int, *words: str, cwd: Path, fresh: Path | None = None) -> Measur
     """The fastest of ``n`` runs of a ``polymeter`` command; ``fresh`` is a run folder that is removed before each."""
     import shutil
 
-    found = []
+    runs = []
     for _ in range(n):
         if fresh is not None:
             shutil.rmtree(fresh, ignore_errors=True)
-        found.append(polymeter(*words, cwd=cwd))
-    return min(found, key=lambda measured: measured.wall_s)
+        runs.append(polymeter(*words, cwd=cwd))
+    return min(runs, key=lambda measured: measured.wall_s)

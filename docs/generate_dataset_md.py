@@ -1,4 +1,4 @@
-"""Writes the documentation pages of all benchmarks to ``docs/benchmarks``: ``polymeter docs`` with its options."""
+"""Writes the documentation pages of all benchmarks to ``docs/benchmarks``. Takes the options of ``polymeter docs``."""
 
 import sys
 from pathlib import Path

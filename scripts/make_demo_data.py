@@ -2,8 +2,8 @@
 
 Run by hand, rarely: the files it writes are committed, so neither the tests nor a run of the benchmarks need the fonts.
 Every sample draws its random numbers from (seed, benchmark, index), so a sample does not change when another one does.
-The same seed gives the same pictures only with the same Pillow, FreeType and font versions.
-The file is long because it holds the texts that are drawn as well as the drawing.
+The same seed gives the same images only with the same versions of Pillow, FreeType and the fonts.
+The file is long because it holds the texts to draw as well as the drawing code.
 
 It needs Pillow, numpy, datasets and scikit-image, and the fonts of these Debian packages:
 
@@ -51,7 +51,7 @@ def colour(rng: np.random.Generator, low: int, high: int) -> Colour:
 
 
 def encode(image: Image.Image, quality: int = 72) -> dict[str, Any]:
-    """Return the image as a cell of a Hugging Face `Image` column (JPEG bytes; every picture here is grainy)."""
+    """Return the image as a cell of a Hugging Face `Image` column (JPEG bytes; every image here is grainy)."""
     buffer = io.BytesIO()
     image.save(buffer, "JPEG", quality=quality, optimize=True)
     return {"bytes": buffer.getvalue(), "path": None}
@@ -71,7 +71,7 @@ def checked(face: ImageFont.FreeTypeFont, text: str) -> str:
     return text
 
 
-# Damage: each takes and returns a picture of the same size.
+# Damage: each takes and returns an image of the same size.
 
 
 def blurred(image: Image.Image, radius: float) -> Image.Image:
@@ -85,7 +85,7 @@ def per_pixel(values: np.ndarray, image: np.ndarray) -> np.ndarray:
 
 
 def picture(pixels: np.ndarray) -> Image.Image:
-    """Return real-valued pixels, cut off at 0 and 255, as a picture."""
+    """Return real-valued pixels, cut off at 0 and 255, as an image."""
     return Image.fromarray(np.clip(pixels, 0, 255).astype("uint8"))
 
 
@@ -103,13 +103,13 @@ def noisy(image: Image.Image, rng: np.random.Generator, sigma: float) -> Image.I
 
 
 def faded(image: Image.Image, contrast: float, towards: float = 225.0) -> Image.Image:
-    """Pull all grey values towards one value; `contrast` 1 changes nothing, 0 leaves a flat picture."""
+    """Pull all grey values towards one value; `contrast` 1 changes nothing, 0 gives a flat image."""
     pixels = np.asarray(image, dtype=np.float64)
     return picture(towards + contrast * (pixels - towards))
 
 
 def shaded(image: Image.Image, rng: np.random.Generator, depth: float) -> Image.Image:
-    """Light the picture from one side, so that the far side is darker by the share `depth`."""
+    """Light the image from one side, so that the far side is darker by the share `depth`."""
     angle = rng.uniform(0, 2 * np.pi)
     y, x = np.mgrid[0 : image.height, 0 : image.width]
     ramp = np.cos(angle) * x / image.width + np.sin(angle) * y / image.height
@@ -119,7 +119,7 @@ def shaded(image: Image.Image, rng: np.random.Generator, depth: float) -> Image.
 
 
 def glared(image: Image.Image, rng: np.random.Generator, strength: float) -> Image.Image:
-    """Add the white reflection of a lamp somewhere in the middle of the picture."""
+    """Add the white reflection of a lamp somewhere in the middle of the image."""
     width, height = image.size
     cx, cy = rng.uniform(0.3, 0.7) * width, rng.uniform(0.35, 0.65) * height
     y, x = np.mgrid[0:height, 0:width]
@@ -137,7 +137,7 @@ def turned(image: Image.Image, degrees: float, fill: Ink) -> Image.Image:
 def perspective(
     image: Image.Image, corners: Sequence[tuple[float, float]], size: tuple[int, int]
 ) -> tuple[Image.Image, Image.Image]:
-    """Map the picture's corners (from top left, clockwise) to `corners`; return it with the mask of what it covers."""
+    """Map the image's corners (from top left, clockwise) to `corners`; return it with the mask of what it covers."""
     source = [(0, 0), (image.width, 0), (image.width, image.height), (0, image.height)]
     rows, right = [], []
     for (x, y), (u, v) in zip(corners, source, strict=True):

@@ -1,6 +1,6 @@
-"""Write the tables of the benchmarks `demo_t2i` (prompts of shapes) and `demo_edit` (pictures to change).
+"""Write the tables of the benchmarks `demo_t2i` (prompts of shapes) and `demo_edit` (images to change).
 
-Run by hand, rarely: the files it writes are committed. The same seed gives the same prompts; the same pictures only
+Run by hand, rarely: the files it writes are committed. The same seed gives the same prompts; the same images only
 with the same Pillow. Needs what the model `shapes` draws with, and nothing else.
 
 Usage:
@@ -22,11 +22,12 @@ from typing import Any
 
 import numpy as np
 from PIL import Image
-from polymeter.models.shapes.drawing import mask
-from polymeter.models.shapes.editing import Layers, changed, layer
-from polymeter.models.shapes.layout import Plan, placed
-from polymeter.models.shapes.reading import Group, Order, read_edit, read_order
-from polymeter.models.shapes.words import COLOURS, PLACES, RELATIONS, SHAPES
+
+from polymeter.library.shapes.drawing import mask
+from polymeter.library.shapes.editing import Layers, changed, layer
+from polymeter.library.shapes.layout import Plan, placed
+from polymeter.library.shapes.reading import Group, Order, read_edit, read_order
+from polymeter.library.shapes.words import COLOURS, PLACES, RELATIONS, SHAPES
 
 DEFAULT_OUT = Path(__file__).resolve().parents[1] / "src" / "polymeter" / "library"
 SIDE = 256
@@ -37,7 +38,7 @@ Clause = dict[str, Any]
 
 
 def phrase(shape: str, count: int = 1, colour: str = "") -> str:
-    """Say how many of what: "a red circle", "two crosses"."""
+    """Return a number and a thing in words: "a red circle", "two crosses"."""
     noun = shape if count == 1 else f"{shape}es" if shape.endswith("s") else f"{shape}s"
     words = f"{colour} {noun}".strip()
     article = "an" if words[0] in "aeiou" else "a"
@@ -55,7 +56,7 @@ def clause(shape: str, count: int = 1, colour: str = "", position: tuple[str, in
 
 
 def scene_row(tag: str, prompt: str, include: list[Clause]) -> Row:
-    """Return a row whose scene wants exactly the numbers that it includes."""
+    """Return a row whose scene requires exactly the numbers that it includes."""
     totals: dict[str, int] = {}
     for item in include:
         totals[item["class"]] = totals.get(item["class"], 0) + item["count"]
@@ -107,7 +108,7 @@ KINDS = ((single, 5), (two, 10), (counting, 20), (colours, 20), (position, 25), 
 
 
 def drawn_rows(seed: int) -> Iterator[Row]:
-    """Yield the rows of `demo_t2i`: no prompt twice, and each one that the model can read."""
+    """Yield the rows of `demo_t2i`: all prompts differ, and the model can read each."""
     rng = random.Random(f"{seed}/t2i")
     seen: set[str] = set()
     for kind, n in KINDS:
@@ -122,14 +123,14 @@ def drawn_rows(seed: int) -> Iterator[Row]:
 
 
 def layers_of(plan: Plan, colours_of: list[str]) -> Layers:
-    """Take a picture apart by what is known of it, and not by looking."""
+    """Take an image apart by the known positions of its shapes, without detection."""
     covers = [np.asarray(mask(thing, SIDE, SIDE), dtype=np.float64) / 255 for thing in plan.things]
     told = zip(plan.things, colours_of, covers, strict=True)
     return Layers(plan.background, tuple(layer(thing.shape, colour, thing.ink, cover) for thing, colour, cover in told))
 
 
 def is_clear(layers: Layers) -> bool:
-    """Whether no two shapes touch and none is cut off, so that there is one right picture."""
+    """Return whether no two shapes touch and none is cut off, so that exactly one image is correct."""
     covers = [item.cover for item in layers.shapes]
     edges = [value for cover in covers for value in (cover[0], cover[-1], cover[:, 0], cover[:, -1])]
     wide = [
@@ -169,7 +170,7 @@ def contrast(first: Sequence[int], second: Sequence[int]) -> int:
 
 
 def edit_row(rng: random.Random, kind: str) -> Row | None:
-    """Make up a picture and a change; `None` where the change would hide something."""
+    """Make up an image and a change; `None` where the change would hide something."""
     shapes, inks = rng.sample(SHAPES, 3), rng.sample([c for c in COLOURS if c not in ("white", "black", "gray")], 3)
     n_groups = rng.randint(2, 3)
     counts = [rng.randint(1, 2) if kind in ("recolour", "remove") else 1 for _ in range(n_groups)]
@@ -185,8 +186,8 @@ def edit_row(rng: random.Random, kind: str) -> Row | None:
     return {
         "category": kind,
         "prompt": prompt,
-        "image": encoded(before.picture(SIDE, SIDE)),
-        "reference": encoded(after.picture(SIDE, SIDE)),
+        "image": encoded(before.image(SIDE, SIDE)),
+        "reference": encoded(after.image(SIDE, SIDE)),
     }
 
 
@@ -202,10 +203,10 @@ def edit_rows(seed: int) -> Iterator[Row]:
                 yield row
 
 
-def encoded(picture: Image.Image) -> str:
-    """Return a picture as base64 of a PNG."""
+def encoded(image: Image.Image) -> str:
+    """Return an image as base64 of a PNG."""
     buffer = io.BytesIO()
-    picture.save(buffer, "PNG", optimize=True)
+    image.save(buffer, "PNG", optimize=True)
     return base64.b64encode(buffer.getvalue()).decode()
 
 

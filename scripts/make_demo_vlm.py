@@ -1,4 +1,4 @@
-"""Draw the pictures of the `demo_vlm` benchmarks, ask about them, and write them as parquet files.
+"""Draw the images of the `demo_vlm` benchmarks, ask about them, and write them as parquet files.
 
 Run by hand, rarely: the files it writes are committed. Every sample draws its random numbers from (seed, benchmark,
 index). Training of the tiny model uses other seeds, and other handwriting for digits. It needs Pillow, numpy, datasets
@@ -32,14 +32,14 @@ LETTERED_KINDS = tuple(kind for kind in SCENE_OF_KIND if kind != "yes_no")
 
 
 def encode(picture: Image.Image) -> Row:
-    """The picture as a cell of a Hugging Face `Image` column."""
+    """The image as a cell of a Hugging Face `Image` column."""
     buffer = io.BytesIO()
     picture.save(buffer, "PNG", optimize=True)
     return {"bytes": buffer.getvalue(), "path": None}
 
 
 def posed(rng: np.random.Generator, kind: str, index: int) -> tuple[Question, Row]:
-    """A question of a kind about a new picture, and what all benchmarks keep of it."""
+    """A question of a kind about a new image, and the columns that all benchmarks share."""
     scenes = SCENE_OF_KIND[kind]
     scene, picture = draw_scene(rng, scenes[index % len(scenes)], "test")
     question = ask(rng, scene, kind)
@@ -103,7 +103,7 @@ def write(name: str, out: Path, seed: int) -> Path:
 
 def main() -> None:
     """Write all benchmarks and say how large each file is."""
-    parser = argparse.ArgumentParser(description="Draw the pictures of the demo_vlm benchmarks and ask about them.")
+    parser = argparse.ArgumentParser(description="Draw the images of the demo_vlm benchmarks and ask about them.")
     parser.add_argument("--out", type=Path, default=DEFAULT_OUT)
     parser.add_argument("--seed", type=int, default=2026)
     chosen = parser.parse_args()

@@ -3,7 +3,9 @@
     python scripts/renames.py PATH …      rewrites the Python files below the paths in place
 
 ``renames.json`` holds the table: ``modules`` maps dotted modules and packages (the longest match wins), ``names`` maps
-identifiers, ``patterns`` regular expressions for attributes whose name alone says too little. Names that reach a file, digest, seed, flag or YAML key never moved and are not in it.
+identifiers, ``patterns`` regular expressions for attributes whose name alone says too little, and ``texts`` the few
+places where a call has another shape. Names that reach a file, digest, seed, flag or YAML key never moved and are not
+in it.
 """
 
 from __future__ import annotations

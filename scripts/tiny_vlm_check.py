@@ -1,4 +1,4 @@
-"""What the tiny model can do: accuracy on questions that training never saw, through Transformers alone."""
+"""The accuracy of the tiny model on questions that training never saw, through Transformers alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tiny_vlm_scenes import draw_scene
 
 
 def held_out(kind: str, n: int, *, is_lettered: bool = False) -> Iterator[tuple[np.ndarray, tuple[Turn, ...]]]:
-    """Pictures and dialogues that training never saw."""
+    """Images and dialogues that training never saw."""
     for index in range(n):
         rng = np.random.default_rng([2**31, index])
         scenes = SCENE_OF_KIND.get(kind, ("two",))

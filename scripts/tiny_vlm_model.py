@@ -1,7 +1,6 @@
 """The tiny vision-language model before it has learnt anything: tokenizer, processor and configuration.
 
-It is LLaVA as Transformers has it: a CLIP vision tower, a projector of two layers, and a Llama. Only the sizes are its
-own.
+It is the LLaVA of Transformers: a CLIP vision tower, a projector of two layers, and a Llama, only smaller.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ VOCABULARY = 1024
 PAD, END, IMAGE = "<pad>", "<|end|>", "<image>"
 ROLES = ("<|system|>", "<|user|>", "<|assistant|>")
 
-# An answer begins with a blank, so that it is the same tokens as a choice behind a blank.
+# An answer begins with a space, so that it has the same tokens as a choice after a space.
 CHAT_TEMPLATE = (
     "{%- for message in messages -%}{{- '<|' + message['role'] + '|>' -}}"
     "{%- set content = message['content'] -%}"
@@ -76,17 +75,17 @@ def _corpus() -> list[str]:
 
 
 def make_processor() -> Any:
-    """The tokenizer with the picture's side: 64 × 64 pixels, values from -1 to 1, one token for each patch."""
+    """The tokenizer and the image processor: 64 × 64 pixels, values from -1 to 1, one token for each patch."""
     from transformers import CLIPImageProcessorPil, LlavaProcessor
 
-    pictures = CLIPImageProcessorPil(
+    images = CLIPImageProcessorPil(
         size={"height": SIZE, "width": SIZE},
         crop_size={"height": SIZE, "width": SIZE},
         image_mean=[0.5, 0.5, 0.5],
         image_std=[0.5, 0.5, 0.5],
     )
     return LlavaProcessor(
-        pictures,
+        images,
         make_tokenizer(),
         patch_size=PATCH,
         vision_feature_select_strategy="default",

@@ -1,6 +1,6 @@
-"""Many questions about one picture, the picture computed once.
+"""Many questions about one image, which is computed once.
 
-The language model reads the picture, and each question goes on from the keys and values of that reading, so it is
+The language model reads the image, and each question goes on from the keys and values of that reading, so it is
 answered exactly as if it had been asked alone.
 """
 
@@ -17,19 +17,19 @@ from tiny_vlm_scenes import SIZE, Scene, Thing
 from torch import nn
 
 SEGMENTS = {"one": 5, "two": 8, "many": 3, "digit": 5}
-"""How many questions or dialogues share a picture, by kind of scene."""
+"""How many questions or dialogues share an image, by kind of scene."""
 N_GROUPS = 3
-"""Questions of like length are computed together, in so many groups, so that little is padding."""
+"""Questions of similar length are computed together, in this many groups, so that there is little padding."""
 
 OPTION_LAYER, LOOK_LAYER, CHOICE_LAYER = 1, 2, 3
-"""Layers whose first head is hinted at: where an option's word finds its letter, where the answer is looked for in the
-picture, and where it is found among the options.
+"""Layers whose first head gets hints: from an option's word to its letter, to the answer's place in the image, and to
+the answer among the options.
 """
 
 
 @dataclass
 class Segment:
-    """What follows a picture.
+    """What follows an image.
 
     Attributes:
         ids: Tokens.
@@ -43,11 +43,11 @@ class Segment:
 
 
 def segments_of(rng: np.random.Generator, scene: Scene, lettered_share: float = 0.5) -> list[tuple[Turn, ...]]:
-    """What is asked about a picture: open and lettered questions, and dialogues where there are two shapes.
+    """What is asked about an image: open and lettered questions, and dialogues where there are two shapes.
 
     Args:
         rng: Where its random numbers come from.
-        scene: What the picture shows.
+        scene: What the image shows.
         lettered_share: How many of the questions that can have options have them.
     """
     kinds = [kind for kind, scenes in SCENE_OF_KIND.items() if scene.kind in scenes]
@@ -83,8 +83,8 @@ class Packer:
 
         Args:
             model: The model.
-            pixels: Pictures, of shape (n, 3, height, width).
-            packed: For each picture what is asked about it.
+            pixels: Images, of shape (n, 3, height, width).
+            packed: For each image what is asked about it.
             hint_weight: How much it counts that attention goes where the answer is.
         """
         segments = [(self.segment(turns), owner) for owner, several in enumerate(packed) for turns in several]
@@ -157,7 +157,7 @@ class Packer:
         return self._known[text]
 
     def _read(self, model: Any, pixels: torch.Tensor) -> Any:
-        """Keys and values of the pictures."""
+        """Keys and values of the images."""
         prefix = torch.tensor(self.prefix).expand(len(pixels), -1)
         return model.model(input_ids=prefix, pixel_values=pixels, use_cache=True).past_key_values
 
@@ -172,7 +172,7 @@ class Packer:
 
 
 def _of_rows(cache: Any, owners: list[int]) -> Any:
-    """The keys and values of some pictures, one row for each question."""
+    """The keys and values of some images, one row for each question."""
     from transformers import DynamicCache
 
     rows = torch.tensor(owners)

@@ -28,7 +28,7 @@ SCENE_OF_KIND |= {"digit": ("digit",), "yes_no": ("one", "two", "digit")}
 
 @dataclass(frozen=True)
 class Question:
-    """A question about a picture.
+    """A question about an image.
 
     Attributes:
         kind: A key of `SCENE_OF_KIND`.

@@ -1,8 +1,8 @@
-"""Pictures for the tiny vision-language model: coloured shapes, groups of shapes, and handwritten digits.
+"""Images for the tiny vision-language model: coloured shapes, groups of shapes, and handwritten digits.
 
 Owns what a scene is and how it is drawn; `tiny_vlm_questions.py` asks about it. Training and the `demo_vlm` benchmarks
 draw from the same distribution, but from different random streams and, for digits, from different handwriting:
-scikit-learn's 1,797 digits are parted once into `train` and `test`.
+scikit-learn's 1,797 digits are split once into `train` and `test`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from PIL import Image, ImageDraw
 from sklearn.datasets import load_digits
 
 SIZE = 64
-"""Width and height of a picture in pixels."""
+"""Width and height of an image in pixels."""
 
 COLOURS = {
     "red": (215, 35, 40),
@@ -37,7 +37,7 @@ _COLOUR_JITTER = 16
 
 @dataclass(frozen=True)
 class Thing:
-    """A shape in a picture: its centre and its width, in pixels."""
+    """A shape in an image: its centre and its width, in pixels."""
 
     shape: str
     colour: str
@@ -52,7 +52,7 @@ class Thing:
 
 @dataclass(frozen=True)
 class Scene:
-    """What can be seen in a picture.
+    """The content of an image.
 
     Attributes:
         kind: `one` shape, `two` shapes of different kind and colour, `many` shapes to count, or a `digit`.
@@ -71,7 +71,7 @@ class Scene:
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """The sides that part two shapes clearly."""
+        """The sides on which one of two shapes clearly is."""
         first, second = self.things
         is_beside = abs(first.x - second.x) >= 18
         is_above = abs(first.y - second.y) >= 18
@@ -122,7 +122,7 @@ def _many(rng: np.random.Generator) -> tuple[Thing, ...]:
 
 
 def _apart(rng: np.random.Generator, n: int) -> list[tuple[float, float, float]]:
-    """Centres and widths of ``n`` squares that do not touch; begins again when the picture is too full for the last."""
+    """Centres and widths of ``n`` squares that do not touch; begins again when the image is too full for the last."""
     places: list[tuple[float, float, float]] = []
     for _ in range(40 * n):
         width = rng.uniform(11, 16)
@@ -135,7 +135,7 @@ def _apart(rng: np.random.Generator, n: int) -> list[tuple[float, float, float]]
 
 
 def _background(rng: np.random.Generator) -> np.ndarray:
-    """A grey of its own for each picture, light or dark, with a slight tint."""
+    """A different grey for each image, light or dark, with a slight tint."""
     grey = rng.uniform(215, 250) if rng.random() < 0.6 else rng.uniform(10, 45)
     return np.clip(grey + rng.uniform(-5, 5, 3), 0, 255)
 
@@ -178,7 +178,7 @@ def _outline(shape: str) -> tuple[tuple[float, float], ...]:
 
 @functools.cache
 def _digits(split: str) -> tuple[np.ndarray, np.ndarray]:
-    """Handwriting of a split: pictures of shape (n, 8, 8) from 0 to 16, and their digits."""
+    """Handwriting of a split: images of shape (n, 8, 8) from 0 to 16, and their digits."""
     digits = load_digits()
     order = np.random.default_rng(_DIGITS_SEED).permutation(len(digits.target))
     chosen = order[:N_TEST_DIGITS] if split == "test" else order[N_TEST_DIGITS:]

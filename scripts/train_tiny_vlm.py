@@ -1,11 +1,11 @@
-"""Train the tiny vision-language model that comes with Polymeter, from nothing, on two cores in minutes.
+"""Train the tiny vision-language model that comes with Polymeter, from scratch, on two cores in minutes.
 
-First the vision tower learns to name what lies under each patch and what the whole shows (its heads are thrown away).
-Then the projector learns to put patches where the words for them lie. At last projector and language model learn to
-answer questions, several about each picture; some of their attention heads are told at first where the answer is
-(`tiny_vlm_packing.py`).
+First the vision tower learns to name what each patch and the whole image show (its heads are discarded afterwards).
+Then the projector learns to map patches to the embeddings of the words for them. Finally projector and language model
+learn to answer questions, several about each image; at first some of their attention heads are shown where the answer
+is (`tiny_vlm_packing.py`).
 
-Run by hand, rarely: the checkpoint that it writes is committed. The same seed gives the same pictures, questions and
+Run by hand, rarely: the checkpoint that it writes is committed. The same seed gives the same images, questions and
 order; the weights then agree as far as the processor's arithmetic and the number of threads do. It needs torch 2.9 or
 later, transformers, scikit-learn and Pillow.
 
@@ -48,17 +48,17 @@ Batch = dict[str, torch.Tensor]
 GRID = SIZE // PATCH
 THINGS = (*SHAPES, *(f"digit {number}" for number in range(10)))
 N_WHOLES = 5 + 10
-"""What a whole picture can be asked for in stage one: how many shapes, or which digit."""
+"""The labels of a whole image in stage one: the number of shapes, or the digit."""
 
 
 def say(text: str) -> None:
-    """Write a line at once."""
+    """Print a line without buffering."""
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
 
 def pixels(pictures: list[np.ndarray]) -> torch.Tensor:
-    """What the processor makes of pictures of the right size: shape (n, 3, height, width), values from -1 to 1."""
+    """What the processor makes of images of the right size: shape (n, 3, height, width), values from -1 to 1."""
     return torch.from_numpy(np.stack(pictures)).permute(0, 3, 1, 2).float() / 127.5 - 1
 
 
@@ -91,7 +91,7 @@ class Heads(nn.Module):
 
     @torch.no_grad()
     def share_right(self, states: torch.Tensor, batch: Batch) -> float:
-        """Share of pictures whose number of shapes, or digit, is named."""
+        """Share of images whose number of shapes, or digit, is named."""
         is_asked = batch["wholes"] >= 0
         return (self.whole(states.mean(1)).argmax(-1) == batch["wholes"])[is_asked].float().mean().item()
 
@@ -110,7 +110,7 @@ def labels_of(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
 
 
 def whole_of(scene: Scene) -> int:
-    """The label of a whole picture; -1: it is asked for nothing."""
+    """The label of a whole image; -1: it has none."""
     if scene.digit is not None:
         return 5 + scene.digit
     return len(scene.things) - 1 if scene.kind == "many" else -1
@@ -183,8 +183,8 @@ def pretrain(model: Any, seed: int, steps: int, batch: int) -> None:
 
 
 def align(model: Any, tokenizer: Any, seed: int, steps: int, batch: int) -> None:
-    """Between the stages: each patch of a thing is projected to where the words for its colour and kind lie, so that a
-    question's words can find it.
+    """Between the stages: each patch of a thing is projected to the embeddings of the words for its colour and kind, so
+    that a question's words can attend to it.
     """
 
     def word(text: str) -> int:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from polymeter.core.model import AsyncModel, BatchModel, ModelSpec, ModelTraits
     from polymeter.core.options import RunOptions
     from polymeter.core.parts import Audio, Image, Text, Video
-    from polymeter.core.registration import register_aggregation, register_metric, register_model
+    from polymeter.core.registries import register_aggregation, register_metric, register_model
     from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Message, Output, Request, Response, Usage
 
 __version__ = "0.1.0"
@@ -23,7 +23,7 @@ _HOMES = {
     "polymeter.core.model": ("AsyncModel", "BatchModel", "ModelSpec", "ModelTraits"),
     "polymeter.core.options": ("RunOptions",),
     "polymeter.core.parts": ("Audio", "Image", "Text", "Video"),
-    "polymeter.core.registration": ("register_aggregation", "register_metric", "register_model"),
+    "polymeter.core.registries": ("register_aggregation", "register_metric", "register_model"),
     "polymeter.core.request": (
         "Generate",
         "GenerateImage",

@@ -1,4 +1,4 @@
-"""The public extension API: what code that adds to Polymeter is written against.
+"""The public extension API: the names that code which extends Polymeter builds on.
 
 Benchmark formats, systems, models, metrics and detectors of other packages import their names from here, and so does
 everything in ``polymeter.library``. These names stay; the modules behind them may move. A name is imported when it is
@@ -14,9 +14,9 @@ Messages
 Requests
     ``Request`` with one of ``Generate``, ``Loglikelihood`` and ``GenerateImage`` (together ``Parameters``;
     ``RequestKind`` names them), its ``Origin``; ``Response`` with ``Output``, ``ChoiceLogprob`` and ``Usage``, or an
-    ``Error``. ``text_parameters`` and ``image_parameters`` make parameters of the settings that people write, and say
-    how many times they are asked; ``repeats_of`` makes that many requests of one, and ``group_repeats`` finds them
-    again in a batch.
+    ``Error``. ``text_parameters`` and ``image_parameters`` read written settings and return parameters and
+    the number of repeats; ``repeats_of`` makes that many requests of one, and ``group_repeats`` finds the repeats in a
+    batch.
 Models
     ``BatchModel`` with its hint ``ALL_READY``, ``AsyncModel``, either of them as ``Model``; ``ModelTraits``,
     ``ModelSpec``; ``weights_place``, the local folder that a run puts in place of a model id.
@@ -25,15 +25,16 @@ Tasks
     ``RolloutSteps``, ``Rollout``, ``RowFunctions``; ``Score`` with ``MetricKey``; ``ScoredRow`` with ``SampleStatus``,
     ``ReduceContext``, ``Result``; ``MetricPlan`` and ``reduce_rows``, the default reduction.
 Judges
-    ``RoleClient`` asks the model of a role: ``current_role_client`` is that of the sample that is being scored,
-    ``has_role`` says whether there is such a model, and ``refuse_verdict`` that its answer is no verdict.
+    ``RoleClient`` sends requests to the model of a role: ``current_role_client`` returns the one of the sample that is
+    being scored, ``has_role`` says whether the run has such a model, and ``refuse_verdict`` reports that its answer is
+    not a verdict.
 Formats
-    ``Format``, ``Loaded``, ``OpenContext``; ``Catalog``, ``Entry``, ``Problem``, ``Root``.
+    ``Format`` with its ``PageKeys``, ``Loaded``, ``OpenContext``; ``Catalog``, ``Entry``, ``Problem``, ``Root``.
 Systems
     ``System`` and ``Target``. A package names its ``System`` in the entry point group ``polymeter.interop``.
 Metrics
     ``Metric``, ``Aggregation`` with ``Uncertainty``; the registries ``METRICS`` and ``AGGREGATIONS``, whose method
-    ``.get(name)`` finds one by name.
+    ``.get(name)`` finds an entry.
 Detectors
     ``Detector``, ``Detection``, ``Box``; ``as_rgb`` reads an image, ``unknown_names`` compares names of classes;
     ``COLOUR_NAMES``, ``colour_name`` and ``lab`` for colours.
@@ -61,15 +62,22 @@ if TYPE_CHECKING:
         boundary,
         did_you_mean,
     )
-    from polymeter.core.format import Format, Loaded, OpenContext
+    from polymeter.core.format import Format, Loaded, OpenContext, PageKeys
     from polymeter.core.generation import image_parameters, text_parameters
     from polymeter.core.guest_context import current_role_client, has_role, refuse_verdict, weights_place
     from polymeter.core.identity import fingerprint, seed_for, source_hash
     from polymeter.core.metric import Aggregation, Metric, Uncertainty
     from polymeter.core.model import ALL_READY, AsyncModel, BatchModel, Model, ModelSpec, ModelTraits
+    from polymeter.core.needs import Needs
     from polymeter.core.parts import Audio, Image, Media, Modality, Part, Text, Video
-    from polymeter.core.registration import register_aggregation, register_detector, register_metric, register_model
-    from polymeter.core.registries import AGGREGATIONS, METRICS
+    from polymeter.core.registries import (
+        AGGREGATIONS,
+        METRICS,
+        register_aggregation,
+        register_detector,
+        register_metric,
+        register_model,
+    )
     from polymeter.core.registry import Target, missing_package
     from polymeter.core.repeats import group_repeats, repeats_of
     from polymeter.core.request import (
@@ -88,20 +96,19 @@ if TYPE_CHECKING:
         Usage,
     )
     from polymeter.core.role_client import RoleClient
-    from polymeter.core.samples import SampleView
-    from polymeter.core.status import SampleStatus
+    from polymeter.core.rows import RowFunctions
     from polymeter.core.systems import System
     from polymeter.core.task import (
         GroupSpec,
         MetricKey,
-        Needs,
         ReduceContext,
         Result,
         Rollout,
         RolloutSteps,
-        RowFunctions,
         Sample,
         Samples,
+        SampleStatus,
+        SampleView,
         Score,
         ScoredRow,
         Task,
@@ -139,6 +146,7 @@ _HOMES = {
         "Format",
         "Loaded",
         "OpenContext",
+        "PageKeys",
     ),
     "polymeter.core.generation": (
         "image_parameters",
@@ -163,6 +171,7 @@ _HOMES = {
         "ModelSpec",
         "ModelTraits",
     ),
+    "polymeter.core.needs": ("Needs",),
     "polymeter.core.parts": (
         "Audio",
         "Image",
@@ -172,15 +181,13 @@ _HOMES = {
         "Text",
         "Video",
     ),
-    "polymeter.core.registration": (
+    "polymeter.core.registries": (
+        "AGGREGATIONS",
+        "METRICS",
         "register_aggregation",
         "register_detector",
         "register_metric",
         "register_model",
-    ),
-    "polymeter.core.registries": (
-        "AGGREGATIONS",
-        "METRICS",
     ),
     "polymeter.core.registry": (
         "Target",
@@ -206,20 +213,19 @@ _HOMES = {
         "Usage",
     ),
     "polymeter.core.role_client": ("RoleClient",),
-    "polymeter.core.samples": ("SampleView",),
-    "polymeter.core.status": ("SampleStatus",),
+    "polymeter.core.rows": ("RowFunctions",),
     "polymeter.core.systems": ("System",),
     "polymeter.core.task": (
         "GroupSpec",
         "MetricKey",
-        "Needs",
         "ReduceContext",
         "Result",
         "Rollout",
         "RolloutSteps",
-        "RowFunctions",
         "Sample",
         "Samples",
+        "SampleStatus",
+        "SampleView",
         "Score",
         "ScoredRow",
         "Task",
@@ -277,6 +283,7 @@ __all__ = [
     "OpenContext",
     "Origin",
     "Output",
+    "PageKeys",
     "Parameters",
     "Part",
     "PlanError",

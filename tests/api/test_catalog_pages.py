@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import pytest
 from markdown_it import MarkdownIt
 
-from polymeter.api.catalog.hiding import Hider
+from polymeter.api.catalog.facts import Hider
 from polymeter.api.catalog.judging import judge_need
 from polymeter.api.catalog.markdown import code, escape, fence, paragraphs, table
 from polymeter.api.catalog.words import CHROME, LANGUAGES
@@ -157,7 +157,7 @@ def test_a_page_tells_what_the_configuration_says(page):
     text = page("capitals")
     assert "| Dataset | `csv` |" in text
     assert "| Splits | `test_split`: `test` |" in text
-    assert "| Output types | `generate_until` |\n| Asks the model to | write text |" in text
+    assert "| Output types | `generate_until` |\n| Asks the model to | generate text |" in text
     assert "| Metrics | `exact_match` |" in text
     assert "| File | `capitals.yaml` |" in text
     assert "`doc_to_text`\n\n```text\nWhat is the capital of {{country}}?\n```" in text
@@ -183,7 +183,7 @@ def test_an_adapter_is_described_without_running_it(page, home):
     assert "<https://example.org/a_b_c>" in text
     assert "| Tags | `MCQ`, ``a`b`` |" in text
     assert "| Subsets | `one`, `two` |" in text
-    assert "| Metrics | ? (only its code tells: `make_metrics()`) |" in text
+    assert "| Metrics | ? (known only when its code runs: `make_metrics()`) |" in text
     assert "| Few-shot examples | `2` |" in text
     assert "| Judge | needed |" in text
     assert "--tasks quiz --include-path FOLDER --judge JUDGE" in text
@@ -225,7 +225,7 @@ def test_a_missing_package_is_no_fault(tmp_path, home):
     written = write_pages(["spelling"], include_paths=[home], output=tmp_path / "out")
     assert written.problems == ()
     text = (tmp_path / "out" / "en" / "spelling.md").read_text()
-    assert "| Packages that its code needs | `no_such_package_at_all` |" in text
+    assert "| Packages its code needs | `no_such_package_at_all` |" in text
     assert "no_such_package_at_all" in text.partition("## One sample")[2]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from polymeter.api.trying import check_gold, first_prompts, open_named, tasks_in
+from polymeter.api.trying import check_references, first_prompts, open_named, tasks_in
 from polymeter.cli.main import main
 from polymeter.core.errors import PlanError
 from tests.e2e.kit import capitals
@@ -30,7 +30,7 @@ def test_the_first_prompts_are_those_of_the_run(home):
 
 
 def test_gold_answers_score_full_marks(home):
-    (found,) = check_gold(home, limit=3)
+    (found,) = check_references(home, limit=3)
     assert (found.n_samples, found.n_scored, found.is_fine) == (3, 3, True)
     assert [(result.metric, result.verdict) for result in found.results] == [("exact_match", "full")]
 
@@ -38,7 +38,7 @@ def test_gold_answers_score_full_marks(home):
 def test_a_task_whose_gold_scores_nothing_is_found(home):
     (home / "liar.yaml").write_text(LIAR)
     (home / "utils.py").write_text("def never(doc, results):\n    return {'score': 0.0, 'sum': 5.0}\n")
-    found = {check.task: check for check in check_gold(home)}
+    found = {check.task: check for check in check_references(home)}
     assert found["capitals"].is_fine
     assert not found["liar"].is_fine
     assert [result.verdict for result in found["liar"].results] == ["short", "unknown"]
@@ -47,14 +47,14 @@ def test_a_task_whose_gold_scores_nothing_is_found(home):
 def test_a_task_that_cannot_be_scored_says_why(home):
     (home / "liar.yaml").write_text(LIAR)
     (home / "utils.py").write_text("def never(doc, results):\n    raise ValueError('no such thing')\n")
-    found = {check.task: check for check in check_gold(home)}["liar"]
+    found = {check.task: check for check in check_references(home)}["liar"]
     assert (found.n_scored, found.is_fine) == (0, False)
     assert "no such thing" in found.errors[0]
 
 
 def test_a_task_that_cannot_be_opened_says_why(home):
     (home / "capitals.csv").unlink()
-    (found,) = check_gold(home)
+    (found,) = check_references(home)
     assert not found.is_fine
     assert "capitals.csv" in found.problem
 
@@ -69,7 +69,7 @@ def test_data_can_be_given(home, tmp_path):
 def test_a_folder_without_tasks_is_refused(tmp_path):
     assert tasks_in(tmp_path) == []
     with pytest.raises(PlanError, match="There is no task in"):
-        list(check_gold(tmp_path))
+        list(check_references(tmp_path))
 
 
 def test_check_shows_prompts_and_gold(home, capsys):
@@ -77,7 +77,7 @@ def test_check_shows_prompts_and_gold(home, capsys):
     said = capsys.readouterr().out
     assert "What is the capital of France 0?" in said
     assert "→ generate(max_new_tokens=8, temperature=0.0)" in said
-    assert "capitals: gold answers of 2 samples, 2 scored\n  exact_match = 1.0000: full marks" in said
+    assert "capitals: references of 2 samples, 2 scored\n  exact_match = 1.0000: full marks" in said
 
 
 def test_check_ends_with_1_where_gold_falls_short(home, capsys):

@@ -1,10 +1,10 @@
-"""Generated pictures in headless Chromium: beside their prompts, with verdicts, seeds, inputs and references."""
+"""Generated images in headless Chromium: beside their prompts, with verdicts, seeds, inputs and references."""
 
 from __future__ import annotations
 
 import pytest
 
-from polymeter.report import make_page
+from polymeter.report import make_html_report
 from tests.report.drawn import N_DRAWN, DrawnRun
 
 pytestmark = pytest.mark.browser
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 def address(tmp_path_factory) -> str:
     run = DrawnRun()
     file = tmp_path_factory.mktemp("report") / "report.html"
-    file.write_text(make_page(run.manifest, run.results, run.samples, run.media), encoding="utf-8")
+    file.write_text(make_html_report(run.manifest, run.results, run.samples, run.media), encoding="utf-8")
     return file.as_uri()
 
 
@@ -60,8 +60,8 @@ def test_several_pictures_stand_in_a_row_with_their_seeds(page, address):
     figures = page.locator("#detail .gallery figure.made")
     assert figures.count() == 3
     assert [text.replace("\n", " ") for text in figures.locator("figcaption").all_text_contents()][1:] == [
-        "Picture 2seed 2001",
-        "Picture 3seed 2002",
+        "Image 2seed 2001",
+        "Image 3seed 2002",
     ]
     tops = figures.evaluate_all("all => all.map((one) => Math.round(one.getBoundingClientRect().top))")
     assert tops[0] == tops[1]
@@ -79,10 +79,10 @@ def test_an_edit_goes_from_input_over_output_to_reference(page, address):
     assert '"steps": 4' in page.locator("#detail details[open] pre").text_content()
 
 
-def test_a_picture_opens_larger_with_its_seed(page, address):
+def test_an_image_opens_larger_with_its_seed(page, address):
     open_sample(page, address, "paint/row-001")
     page.get_by_title("Show at full size").nth(1).click()
-    assert page.locator("#zoom p span").text_content() == "Picture 2 · seed 1001"
+    assert page.locator("#zoom p span").text_content() == "Image 2 · seed 1001"
     page.keyboard.press("Escape")
     assert not page.locator("#zoom").is_visible()
 

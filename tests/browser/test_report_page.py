@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from polymeter.report import make_page
+from polymeter.report import make_html_report
 from tests.report.synthetic import SyntheticRun
 
 pytestmark = pytest.mark.browser
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 def address(tmp_path_factory) -> str:
     run = SyntheticRun()
     file = tmp_path_factory.mktemp("report") / "report.html"
-    file.write_text(make_page(run.manifest, run.results, run.samples, run.media), encoding="utf-8")
+    file.write_text(make_html_report(run.manifest, run.results, run.samples, run.media), encoding="utf-8")
     return file.as_uri()
 
 
@@ -75,7 +75,7 @@ def test_orders(page):
     assert page.locator("#list li").last.locator(".mark-failed").count() == 1
 
 
-def test_an_open_sample_shows_picture_prompt_texts_and_differences(page):
+def test_an_open_sample_shows_image_prompt_texts_and_differences(page):
     page.get_by_label("Task").select_option("0")
     open_row(page, 2)
     detail = page.locator("#detail")
@@ -152,7 +152,7 @@ def test_hostile_strings_are_only_text(page):
     assert page.locator("#detail script, #detail svg[onload]").count() == 0
 
 
-def test_a_picture_opens_at_full_size_and_closes(page):
+def test_an_image_opens_at_full_size_and_closes(page):
     page.get_by_label("Task").select_option("1")
     open_row(page, 0)
     page.get_by_title("Show at full size").first.click()

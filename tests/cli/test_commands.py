@@ -128,7 +128,7 @@ def test_a_run_that_ended_early_says_how_to_go_on(api, capsys, status, code, why
     assert main(["run", "-m", "mock", "-t", "t", "-q"]) == code
     out, err = capsys.readouterr()
     assert out == ""
-    assert err == f"{why}. What was answered is kept. Go on with:\n  polymeter resume runs\n"
+    assert err == f"{why}. All answers so far are kept. Continue with:\n  polymeter resume runs\n"
 
 
 def test_resume_goes_on_with_a_folder(api, capsys):

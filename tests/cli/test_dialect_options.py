@@ -24,9 +24,9 @@ def test_settings_are_grouped_by_dialect_and_read_like_other_pairs() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("circular=true", r"'circular' names no dialect.*tsv\.circular=true"),
-        ("tsb.circular=true", "no dialect 'tsb'.*Did you mean 'tsv'"),
-        ("tsv.=1", "names no dialect"),
+        ("circular=true", r"'circular' names no format.*tsv\.circular=true"),
+        ("tsb.circular=true", "no format 'tsb'.*Did you mean 'tsv'"),
+        ("tsv.=1", "names no format"),
     ],
 )
 def test_what_names_no_dialect_is_refused(text: str, message: str) -> None:

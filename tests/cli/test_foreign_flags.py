@@ -53,7 +53,7 @@ def test_flags_are_written_in_both_ways_and_become_options() -> None:
         (["--limit", "x"], "Argument --limit: invalid float value: 'x'.", "See polymeter tool --help."),
         (["--size", "medium"], "Argument --size/-s: invalid choice", "See polymeter tool --help."),
         (["--mod", "x"], "There is no option '--mod'.", ""),
-        (["--judge", "[]"], "[] is no JSON object.", "Write"),
+        (["--judge", "[]"], "[] is not a JSON object.", "Write"),
     ],
 )
 def test_what_is_wrong_is_said(words: list[str], what: str, hint: str) -> None:

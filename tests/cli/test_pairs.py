@@ -84,7 +84,7 @@ def test_plain_lists_are_split_at_every_comma(names):
         ("a=[1,2", "lacks a closing ]"),
         ("a='x", "lacks a closing '"),
         ("a={x}", "is not valid JSON"),
-        ("a=[NaN]", "NaN is no JSON"),
+        ("a=[NaN]", "NaN is not JSON"),
     ],
 )
 def test_what_cannot_be_read_is_refused(text, said):

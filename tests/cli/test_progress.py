@@ -72,7 +72,7 @@ def test_what_an_earlier_run_ended_counts_as_done_but_not_as_speed(progress, clo
     clock.now += 10
     progress.advance(10, 2, 0)
     assert lines == [
-        "100 samples, 50 of them ended already",
+        "100 samples, 50 of them already done",
         "60/100 samples (60 %), 1.0/s, about 40 s left, 2 failed",
     ]
 

@@ -83,14 +83,14 @@ def test_a_sample_without_a_verdict_shows_in_the_table_and_the_exit_code(
     [
         (["score", "nowhere"], "There is no run folder at nowhere."),
         (["score", "first", "--judge", "mok"], "There is no model 'mok'."),
-        (["score", "first", "--judge-args", "answer=A"], "--judge-args are given, but no judge."),
+        (["score", "first", "--judge-args", "answer=A"], "--judge-args needs a judge."),
         (["score", "first", "--judge", "mock", "--judge-args", "anwser=A"], "Model 'mock' has no argument 'anwser'."),
         (["score", "first", "--output", "first"], "A run is scored again into a folder of its own."),
-        (["agree", "first"], "One run alone agrees with nothing."),
-        (["agree", "first", "first", "first"], "At most two runs are compared."),
+        (["agree", "first"], "There is nothing to compare one run with."),
+        (["agree", "first", "first", "first"], "At most two runs can be compared."),
         (["agree", "first", "--column", "labels"], "Did you mean 'label'?"),
-        (["agree", "first", "--column", "answer"], "Column 'answer' holds 'answer 0', which is no label"),
-        (["agree", "first", "first", "--metric", "acc"], "no scores that are numbers under the metric 'acc'"),
+        (["agree", "first", "--column", "answer"], "Column 'answer' holds 'answer 0', which is not a label"),
+        (["agree", "first", "first", "--metric", "acc"], "no numeric scores for the metric 'acc'"),
     ],
 )
 def test_bad_input(
@@ -121,7 +121,7 @@ def test_agreement_of_two_judges_and_of_labels(
     assert main(["agree", "first", "second", "--column", "label"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert f"{TASK} judged none second column label 7 0.714" in said
-    assert "facts, judged: 1 sample left out, as first or second has no score." in said
+    assert "facts, judged: 1 sample left out because first or second has no score." in said
 
 
 def test_agreement_as_json(place: Path, second: Path, capsys: pytest.CaptureFixture[str], monkeypatch) -> None:

@@ -23,7 +23,7 @@ from polymeter.guests.door import current_mode
 
 TESTS = Path(__file__).parents[1]
 BY_HAND = {
-    "conformance/evalscope/test_adapter_runs.py": "runs a script by runpy, not by Polymeter's command",
+    "conformance/evalscope/test_adapter_runs.py": "runs a script by runpy, as a user would without our command",
     "conformance/lmms_eval/shim/test_model_helpers.py": "calls a function of a guest that imports the shim",
     "conformance/lmms_eval/shim/test_surface.py": "calls a function of a guest that imports the shim",
     "conformance/lmms_eval/test_classes.py": "compiles a task and calls its functions one by one",
@@ -35,7 +35,7 @@ BY_HAND = {
     "conformance/ulmeval/test_checklist.py": "constructs a wrapper and calls it, as a script would",
     "conformance/ulmeval/test_facts.py": "makes a dataset class and calls its methods",
     "conformance/ulmeval/test_guide.py": "makes a dataset class and calls its evaluate",
-    "formats/task_yaml/kit.py": "compiles tasks and plays them without an engine",
+    "formats/task_yaml/kit.py": "compiles tasks and runs them without an engine, for single prompts and scores",
 }
 """Test files that call functions of guests themselves, below ``tests``, each with what for."""
 

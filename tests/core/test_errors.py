@@ -22,8 +22,8 @@ from polymeter.core.errors import (
     did_you_mean,
 )
 from polymeter.core.model import ModelTraits
+from polymeter.core.needs import Needs, check_needs
 from polymeter.core.request import Error
-from polymeter.core.task import Needs, check_needs
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Requests and responses as data, and the RoleClient of the moment."""
+"""Requests and responses as data, and the current RoleClient."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from polymeter.core.model import ModelSpec
 from polymeter.core.parts import Audio, Image, Text
 from polymeter.core.request import Error, Generate, Message, Origin, Request, Response
 from polymeter.core.role_client import no_role_client
-from polymeter.core.status import SampleStatus
+from polymeter.core.task import SampleStatus
 from tests.helpers.tasks import ask
 
 TALK = Request(
@@ -26,7 +26,7 @@ TALK = Request(
 )
 
 
-def test_a_request_tells_its_text_and_media_in_order() -> None:
+def test_a_request_gives_its_text_and_media_in_order() -> None:
     assert TALK.text == "Be brief.\n\nab"
     assert TALK.messages[1].text == "ab"
     assert [medium.source for medium in TALK.media()] == [b"1", b"2", b"3"]
@@ -38,7 +38,7 @@ def test_a_response_gives_its_text_or_says_why_it_has_none() -> None:
     assert len(Response.of_text("a", "b").outputs) == 2
     with pytest.raises(ValueError, match="the model is down"):
         _ = Response.failed(ModelError("the model is down")).text
-    with pytest.raises(ValueError, match="another ask"):
+    with pytest.raises(ValueError, match="answers another kind of request"):
         _ = Response().text
 
 
@@ -52,18 +52,18 @@ def test_requests_cross_processes() -> None:
     assert pickle.loads(pickle.dumps(request)) == request
 
 
-def test_names_as_people_write_them() -> None:
+def test_names_as_users_write_them() -> None:
     assert str(ModelSpec("hf", "org/model")) == "hf:org/model"
     assert str(ModelSpec("ocr")) == "ocr"
     assert f"{SampleStatus.OK}" == "ok"
 
 
-def test_nobody_can_be_asked_unless_somebody_can() -> None:
+def test_a_role_without_a_model_is_refused() -> None:
     with pytest.raises(PlanError, match=r"role 'judge'.*--judge"):
         current_role_client()("judge", ask("?"))
 
 
-def test_the_asker_of_the_moment_is_that_of_the_block_and_of_this_thread() -> None:
+def test_the_current_role_client_is_that_of_the_block_and_of_this_thread() -> None:
     def yes(role: str, request: Request) -> Response:
         return Response.of_text(f"{role}: yes")
 

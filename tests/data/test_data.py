@@ -110,7 +110,7 @@ def test_bad_places_are_named(csv):
     with pytest.raises(DataError, match=r"no split 'test'.*train"):
         open_one(Source("csv", None, {"data_files": "rows.csv"}, csv), "test", cache_dir=csv / "c")
     (csv / "a.bin").write_bytes(b"x")
-    with pytest.raises(DataError, match="Known endings"):
+    with pytest.raises(DataError, match="Supported suffixes"):
         open_one(Source("org/x"), overrides={"org/x": str(csv / "a.bin")})
 
 

@@ -198,7 +198,7 @@ def test_what_is_no_image_is_refused_and_not_kept(server, tmp_path, body):
 
 
 def test_an_image_is_bounded(server, tmp_path, monkeypatch):
-    monkeypatch.setattr(fetch, "MOST_IMAGE_BYTES", 50)
+    monkeypatch.setattr(fetch, "MAX_IMAGE_BYTES", 50)
     server.replies["/i.png"] = Reply(encoded(size=(200, 200)))
     with pytest.raises(DataError, match="50 are the most"):
         fetched_image(f"{server.url}/i.png", tmp_path)

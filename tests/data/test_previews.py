@@ -14,7 +14,7 @@ from polymeter.core.parts import Audio, Image, Text, Video
 from polymeter.core.request import Generate, Message, Request
 from polymeter.engine.prefetch import Prefetcher, Previews
 from polymeter.store.export import read_samples
-from polymeter.store.media import SOUND_BYTES, MediaStore, read_media
+from polymeter.store.media import AUDIO_BYTES, MediaStore, read_media
 
 av = pytest.importorskip("av")
 
@@ -90,7 +90,7 @@ def test_a_video_that_cannot_be_shown_fails_no_request(store, tmp_path):
 
 
 def test_small_sounds_are_kept_as_they_are(store, tmp_path):
-    small, large = sound(2000), sound(SOUND_BYTES)
+    small, large = sound(2000), sound(AUDIO_BYTES)
     (tmp_path / "a.wav").write_bytes(small)
     (tmp_path / "b.wav").write_bytes(large)
     previews = Previews(store, store.folder / "fetched")

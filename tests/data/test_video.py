@@ -203,9 +203,9 @@ def test_without_the_package_its_extra_is_named(clip, monkeypatch):
 def test_a_strip_shows_a_few_frames(clip, monkeypatch):
     found = strip(Video(str(clip)))
     assert (found.width, found.height, found.duration_s) == (64, 48, 5.0)
-    assert found.picture.width > 3 * found.picture.height
+    assert found.image.width > 3 * found.image.height
     from polymeter.data import video
 
     monkeypatch.setattr(video, "_CHEAP_PIXELS", 0)
-    assert strip(Video(str(clip))).picture.size == found.picture.size
-    assert strip(Video(str(clip), start_s=0, end_s=0.5)).picture.width < 300
+    assert strip(Video(str(clip))).image.size == found.image.size
+    assert strip(Video(str(clip), start_s=0, end_s=0.5)).image.width < 300

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from polymeter.core.options import RunOptions
-from polymeter.engine.plan import samples_to_play
+from polymeter.engine.plan import samples_to_run
 from polymeter.models.mock import MockBatch
 from polymeter.store.journal import Journal
 from tests.helpers.tasks import ListTask, answer_of, docs, run_tasks
@@ -26,7 +26,7 @@ from tests.helpers.tasks import ListTask, answer_of, docs, run_tasks
     ],
 )
 def test_which_samples_are_played(limit, offset, expected):
-    assert samples_to_play(10, RunOptions.make({"limit": limit, "offset": offset})) == expected
+    assert samples_to_run(10, RunOptions.make({"limit": limit, "offset": offset})) == expected
 
 
 def test_only_they_are_asked_counted_and_reduced(tmp_path):

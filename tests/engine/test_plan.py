@@ -16,7 +16,7 @@ from polymeter.core.format import Loaded
 from polymeter.core.options import RunOptions
 from polymeter.core.task import GroupSpec, TaskSpec
 from polymeter.engine import plan as plans
-from polymeter.engine.plan import Selection, cache_folder, describe_selection, samples_to_play, select
+from polymeter.engine.plan import Selection, cache_folder, describe_selection, samples_to_run, select
 
 
 class FakeDialect:
@@ -178,7 +178,7 @@ def test_a_users_task_in_place_of_a_built_in_one_is_noted_once(catalog: Catalog)
 @settings(deadline=None)
 @given(st.integers(1, 5000), st.integers(0, 6000), st.none() | st.integers(1, 6000) | st.floats(0.001, 0.999))
 def test_offset_and_limit_leave_a_range_within_the_samples(n: int, offset: int, limit: float | None) -> None:
-    played = samples_to_play(n, RunOptions(offset=offset, limit=limit))
+    played = samples_to_run(n, RunOptions(offset=offset, limit=limit))
     assert played.start == min(offset, n)
     assert played.stop <= n
     if limit is None:
@@ -191,7 +191,7 @@ def test_offset_and_limit_leave_a_range_within_the_samples(n: int, offset: int, 
 
 @pytest.mark.parametrize(("limit", "n_played"), [(0.5, 5), (0.01, 1), (0.11, 2), (1, 1), (3.7, 3), (99, 10)])
 def test_a_share_is_rounded_up_and_a_count_is_a_count(limit: float, n_played: int) -> None:
-    assert len(samples_to_play(10, RunOptions(limit=limit))) == n_played
+    assert len(samples_to_run(10, RunOptions(limit=limit))) == n_played
 
 
 def test_the_cache_is_where_it_was_told_to_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,8 +69,12 @@ def test_a_running_event_loop_is_no_obstacle(tmp_path: Path) -> None:
 
 
 class Deaf(MockBatch):
-    def ignores(self, ask: Parameters) -> Mapping[str, str]:
-        return {"num_beams": "it has no beams."} if isinstance(ask, Generate) and "num_beams" in ask.extra else {}
+    def ignores(self, parameters: Parameters) -> Mapping[str, str]:
+        return (
+            {"num_beams": "it has no beams."}
+            if isinstance(parameters, Generate) and "num_beams" in parameters.extra
+            else {}
+        )
 
 
 def test_a_setting_that_cannot_be_honoured_is_told_and_reported(tmp_path: Path, capsys: Any) -> None:
@@ -84,7 +88,7 @@ def test_a_setting_that_cannot_be_honoured_is_told_and_reported(tmp_path: Path, 
 
 
 class Deafer(MockBatch):
-    def ignores(self, ask: Parameters) -> Mapping[str, str]:
+    def ignores(self, parameters: Parameters) -> Mapping[str, str]:
         return dict.fromkeys(("temperature", "do_sample", "max_new_tokens"), "it takes none.")
 
 

@@ -163,7 +163,7 @@ def test_a_row_of_old_with_all_answers_answers_all_repeats(tmp_path: Path) -> No
     results = (tmp_path / "run" / "results.json").read_bytes()
     for size in (N_REPEATS, 2):
         folder = tmp_path / "run"
-        joint(folder, size)
+        write_joint_rows(folder, size)
         before = rows(folder)
         model = Batch(True)
         assert run_tasks([task()], model, folder).status == "complete"
@@ -175,7 +175,24 @@ def test_a_row_of_old_with_all_answers_answers_all_repeats(tmp_path: Path) -> No
         assert rows(folder) == before, "the rows stay what they are"
 
 
-def joint(folder: Path, size: int) -> None:
+def test_a_row_of_old_whose_image_is_gone_is_set_apart_and_asked_anew(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    run_tasks([task()], Batch(False), folder)
+    results = (folder / "results.json").read_bytes()
+    write_joint_rows(folder, N_REPEATS)
+    with closing(sqlite3.connect(folder / "journal.db")) as db, db:
+        lost = '{"outputs":[' + ",".join(['{"images":["gone.png"]}'] * N_REPEATS) + "]}"
+        db.execute("UPDATE responses SET body=? WHERE sample=1", (lost,))
+    model = Batch(True)
+    run_tasks([task()], model, folder)
+    assert model.calls == repeats(1)
+    assert (folder / "results.json").read_bytes() == results
+    with closing(sqlite3.connect(folder / "journal.db")) as db:
+        turns = [turn for (turn,) in db.execute("SELECT turn FROM responses WHERE sample=1 ORDER BY turn")]
+    assert turns == [-1, 1, 2, 3, 4]
+
+
+def write_joint_rows(folder: Path, size: int) -> None:
     """Rewrite a journal as earlier versions wrote it: one row for so many repeats, and no end of any sample."""
     forget(folder)
     with closing(sqlite3.connect(folder / "journal.db")) as db, db:

@@ -13,8 +13,7 @@ import pytest
 from polymeter.core.errors import PlanError
 from polymeter.core.request import Output, Request, Response
 from polymeter.core.role_client import RoleClient
-from polymeter.core.status import SampleStatus
-from polymeter.core.task import GroupSpec, Result, Rollout, RolloutSteps, Sample, Score
+from polymeter.core.task import GroupSpec, Result, Rollout, RolloutSteps, Sample, SampleStatus, Score
 from polymeter.engine.driver import Driver
 from polymeter.engine.rollouts import RunningSample, RunningTask
 from polymeter.engine.work_list import WorkList

@@ -170,7 +170,7 @@ def test_a_missing_function_or_module_names_the_nearest(tmp_path):
 
 def test_a_reference_is_plain_data_until_it_is_called(tmp_path):
     folder = write(tmp_path, utils="raise SystemExit\n")
-    made = ref(folder, "utils.get")
-    assert pickle.loads(pickle.dumps(made)) == made
+    reference = ref(folder, "utils.get")
+    assert pickle.loads(pickle.dumps(reference)) == reference
     with pytest.raises(PlanError, match="SystemExit"):
-        made()
+        reference()

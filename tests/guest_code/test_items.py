@@ -30,10 +30,10 @@ def data_url() -> str:
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory with a picture, a text file, and a folder that is called like a prompt."""
+    """A working directory with an image, a text file, and a folder that is called like a prompt."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "apple.png").write_bytes(png())
-    (tmp_path / "notes.txt").write_text("no picture")
+    (tmp_path / "notes.txt").write_text("no image")
     (tmp_path / "dog").mkdir()
     (tmp_path / "cat.png").mkdir()
     return tmp_path
@@ -52,11 +52,11 @@ def test_a_text_is_one_text_also_when_it_names_a_file(here: Path) -> None:
     "text",
     ["a red dog", "dog", "cat.png", "notes.txt", "missing.png", "", "two\nlines.png", "x" * 5000 + ".png", "nul\0.png"],
 )
-def test_strings_of_a_list_that_name_no_picture_are_text(here: Path, text: str) -> None:
+def test_strings_of_a_list_that_name_no_image_are_text(here: Path, text: str) -> None:
     assert as_items([text]) == [{"type": "text", "value": text}]
 
 
-def test_a_picture_in_a_list_of_strings_is_found_from_where_the_caller_stands(
+def test_an_image_in_a_list_of_strings_is_found_from_where_the_caller_stands(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert as_items(["apple.png", "add another"]) == [
@@ -86,8 +86,8 @@ def test_urls_in_a_list_of_strings(text: str, kind: str) -> None:
 
 
 def test_the_declared_type_wins_and_text_is_never_looked_up(here: Path) -> None:
-    told = [{"type": "text", "value": name} for name in ("apple.png", "dog", "http://example.org/a.png", data_url())]
-    assert as_items(told) == told
+    items = [{"type": "text", "value": name} for name in ("apple.png", "dog", "http://example.org/a.png", data_url())]
+    assert as_items(items) == items
 
 
 def test_nothing_that_is_passed_in_is_changed(here: Path) -> None:
@@ -132,9 +132,9 @@ def test_errors_say_what_came(here: Path, message: Any, said: str) -> None:
 
 def test_images_that_are_no_files_become_files_below_the_folder(tmp_path: Path) -> None:
     folder = tmp_path / "media"
-    picture = PIL.Image.new("RGBA", (3, 2), (1, 2, 3, 4))
+    image = PIL.Image.new("RGBA", (3, 2), (1, 2, 3, 4))
     found = as_items(
-        [{"type": "image", "value": value} for value in (data_url(), png(), picture, png("blue"))], folder=folder
+        [{"type": "image", "value": value} for value in (data_url(), png(), image, png("blue"))], folder=folder
     )
     paths = [Path(item["value"]) for item in found]
     assert paths[0] == paths[1] != paths[3]
@@ -146,7 +146,7 @@ def test_images_that_are_no_files_become_files_below_the_folder(tmp_path: Path) 
     assert as_items([data_url()])[0]["value"] == data_url()
 
 
-def test_broken_data_urls_are_told() -> None:
+def test_broken_data_urls_are_errors() -> None:
     item = {"type": "image", "value": "data:image/png;base64,@@@"}
     with pytest.raises(DataError, match="cannot be read"):
         as_parts(as_items([item]))
@@ -180,13 +180,13 @@ def test_parts_of_items(here: Path) -> None:
 
 
 def test_roles_make_messages() -> None:
-    told = [
+    items = [
         {"type": "text", "value": "Be short.", "role": "system"},
         {"type": "text", "value": "a"},
         {"type": "text", "value": "b", "role": "user"},
         {"type": "text", "value": "c", "role": "assistant"},
     ]
-    messages = as_messages(as_items(told))
+    messages = as_messages(as_items(items))
     assert [(message.role, message.text) for message in messages] == [
         ("system", "Be short."),
         ("user", "ab"),
@@ -219,15 +219,15 @@ def test_the_way_back_keeps_paths_and_writes_bytes_as_they_are(here: Path, tmp_p
     ]  # fmt: skip
 
 
-def test_a_picture_of_pixels_is_written_without_loss(tmp_path: Path) -> None:
-    picture = PIL.Image.new("RGB", (5, 4), (10, 200, 30))
-    picture.putpixel((2, 2), (11, 12, 13))
-    (item,) = items_of(asking(Image(picture)), tmp_path)
+def test_an_image_of_pixels_is_written_without_loss(tmp_path: Path) -> None:
+    image = PIL.Image.new("RGB", (5, 4), (10, 200, 30))
+    image.putpixel((2, 2), (11, 12, 13))
+    (item,) = items_of(asking(Image(image)), tmp_path)
     with PIL.Image.open(item["value"]) as stored:
-        assert (stored.mode, stored.tobytes()) == (picture.mode, picture.tobytes())
+        assert (stored.mode, stored.tobytes()) == (image.mode, image.tobytes())
 
 
-def test_what_is_missing_is_told(tmp_path: Path) -> None:
+def test_what_is_missing_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="does not exist"):
         items_of(asking(Image(tmp_path / "gone.png")), tmp_path)
     with pytest.raises(DataError, match="is no file, and a wrapper takes files only"):

@@ -1,4 +1,4 @@
-"""The door: foreign hooks run alone, on generators seeded for what they do."""
+"""The door: hooks run alone, on generators seeded for what they do."""
 
 from __future__ import annotations
 
@@ -31,31 +31,31 @@ def draw() -> Draw:
     )
 
 
-def entered(door: Door, *place: str) -> Draw:
-    with door.hook(*place):
+def entered(door: Door, *step: str) -> Draw:
+    with door.hook(*step):
         return draw()
 
 
-PLACE = ("task", "sample", "score")
+STEP = ("task", "sample", "score")
 
 
 def test_the_same_hook_draws_the_same_and_any_other_draws_something_else() -> None:
     door = Door(1)
-    first = entered(door, *PLACE)
+    first = entered(door, *STEP)
     random.seed(99)
-    assert entered(door, *PLACE) == first
+    assert entered(door, *STEP) == first
     others = [("other", "sample", "score"), ("task", "other", "score"), ("task", "sample", "play:1")]
-    draws = [entered(door, *place) for place in others] + [entered(Door(2), *PLACE)]
+    draws = [entered(door, *step) for step in others] + [entered(Door(2), *STEP)]
     assert first not in draws
     assert len({repr(one) for one in draws}) == 4
 
 
-def test_beside_the_gate_a_hook_draws_what_it_would_draw_inside() -> None:
+def test_beside_the_lock_a_hook_draws_what_it_would_draw_inside() -> None:
     door = Door(1)
     with dispatched():
-        inside = entered(door, *PLACE)
+        inside = entered(door, *STEP)
         state = random.getstate()
-        with door.hook_beside(*PLACE):
+        with door.hook_beside(*STEP):
             beside = draw()
         assert random.getstate() == state, "and leaves the process's generators alone"
     assert beside == inside
@@ -63,13 +63,13 @@ def test_beside_the_gate_a_hook_draws_what_it_would_draw_inside() -> None:
 
 def test_many_beside_do_not_disturb_each_other() -> None:
     door = Door(1)
-    found: dict[str, Draw] = {}
+    draws: dict[str, Draw] = {}
     together = threading.Barrier(4)
 
     def hook(sample: str) -> None:
         with door.hook_beside("task", sample, "score"):
             together.wait(20)
-            found[sample] = draw()
+            draws[sample] = draw()
 
     with dispatched():
         threads = [threading.Thread(target=hook, args=(str(number),)) for number in range(4)]
@@ -77,27 +77,27 @@ def test_many_beside_do_not_disturb_each_other() -> None:
             thread.start()
         for thread in threads:
             thread.join()
-        assert found == {sample: entered(door, "task", sample, "score") for sample in "0123"}
+        assert draws == {sample: entered(door, "task", sample, "score") for sample in "0123"}
 
 
 def test_a_hook_that_waits_finds_its_generators_as_it_left_them() -> None:
     door = Door(1)
-    with door.hook(*PLACE):
+    with door.hook(*STEP):
         undisturbed = (draw(), draw())
-    with door.hook(*PLACE):
+    with door.hook(*STEP):
         before = draw()
         with door.left():
             entered(door, "task", "another", "score")
         assert (before, draw()) == undisturbed
 
 
-def test_one_hook_at_a_time_and_the_gate_is_free_while_it_waits() -> None:
+def test_one_hook_at_a_time_and_the_lock_is_free_while_it_waits() -> None:
     door = Door(1)
     inside, waits, go_on = threading.Event(), threading.Event(), threading.Event()
     order: list[str] = []
 
     def hook() -> None:
-        with door.hook(*PLACE):
+        with door.hook(*STEP):
             order.append("first in")
             inside.set()
             with door.left():
@@ -117,19 +117,19 @@ def test_one_hook_at_a_time_and_the_gate_is_free_while_it_waits() -> None:
     assert order == ["first in", "second in", "second still in", "first again"]
 
 
-def test_leaving_a_gate_one_is_not_in_does_nothing() -> None:
+def test_leaving_a_door_one_is_not_in_does_nothing() -> None:
     door = Door(1)
-    with door.left(), door.hook(*PLACE):
+    with door.left(), door.hook(*STEP):
         pass
 
 
-def test_a_hook_that_fails_leaves_the_gate_open() -> None:
+def test_a_hook_that_fails_leaves_the_lock_free() -> None:
     door = Door(1)
-    with pytest.raises(ValueError, match="oops"), door.hook(*PLACE):
+    with pytest.raises(ValueError, match="oops"), door.hook(*STEP):
         raise ValueError("oops")
-    with pytest.raises(KeyError), door.hook(*PLACE), door.left():
+    with pytest.raises(KeyError), door.hook(*STEP), door.left():
         raise KeyError
-    assert entered(door, *PLACE)
+    assert entered(door, *STEP)
 
 
 def test_the_process_gets_its_generators_back() -> None:
@@ -139,7 +139,7 @@ def test_the_process_gets_its_generators_back() -> None:
     random.seed(5)
     np.random.seed(5)  # noqa: NPY002
     with random_state_kept():
-        entered(Door(1), *PLACE)
+        entered(Door(1), *STEP)
     assert draw() == expected
 
 

@@ -9,20 +9,20 @@ from typing import Any
 
 from polymeter.core.guest_context import current_role_client
 from polymeter.core.model import Model
+from polymeter.core.needs import Needs
 from polymeter.core.options import RunOptions
 from polymeter.core.parts import Image, Text
 from polymeter.core.progress import Silence
 from polymeter.core.request import Generate, Message, Origin, Request
 from polymeter.core.role_client import RoleClient
-from polymeter.core.status import SampleStatus
+from polymeter.core.rows import RowFunctions
 from polymeter.core.task import (
-    Needs,
     ReduceContext,
     Result,
     Rollout,
     RolloutSteps,
-    RowFunctions,
     Sample,
+    SampleStatus,
     Score,
     ScoredRow,
     Task,

@@ -38,7 +38,7 @@ def asked(judge: LLMJudge, answer: str = "A", **how: Any) -> Request:
     return request
 
 
-def test_the_prompt_holds_question_gold_and_answer() -> None:
+def test_the_prompt_holds_question_reference_and_answer() -> None:
     prompt = LLMJudge().build_prompt("4", "four", "2 + 2?")
     assert prompt == GRADE_PROMPT.format(question="2 + 2?", gold="four", pred="4")
     assert "Not provided" in LLMJudge().build_prompt("4", "four")
@@ -122,7 +122,7 @@ def test_without_a_judge_the_error_says_how_to_name_one() -> None:
 
 
 def test_an_unknown_score_type_names_the_nearest() -> None:
-    with pytest.raises(PlanError, match="no score_type 'numerical'") as caught:
+    with pytest.raises(PlanError, match="Unknown score_type of a judge: 'numerical'") as caught:
         LLMJudge(score_type="numerical")  # type: ignore[arg-type]
     assert "'numeric'" in caught.value.hint
 

@@ -24,8 +24,7 @@ from polymeter.core.request import (
     Request,
     Response,
 )
-from polymeter.core.rows import RowHandle
-from polymeter.core.task import RowFunctions
+from polymeter.core.rows import RowFunctions, RowHandle
 from polymeter.models.mock import MockBatch, MockEndpoint, MockModel
 
 Answer = Callable[..., list[Response]]

@@ -12,6 +12,7 @@ import pytest
 
 from tests.oracle.old_runs import INPUTS, KINDS, STEPS, answers, carry_out, command, differences, digest, unpack
 
+EXPECTED = json.loads(Path(__file__).with_name("expected_differences.json").read_text(encoding="utf-8"))
 pytestmark = pytest.mark.needs_system("evalscope", "lmms_eval", "ulmeval")
 
 
@@ -33,7 +34,11 @@ def test_an_old_run_goes_on_and_is_scored_again(kind: str, here: Path) -> None:
     differing = {}
     for step in STEPS:
         found = carry_out(here, kind, step)
-        differing |= {f"{step}: {label}": pair for label, pair in differences(expected[step], found).items()}
+        differing |= {
+            f"{step}: {label}": pair
+            for label, pair in differences(expected[step], found).items()
+            if f"test_old_runs.py::{kind} | {label}" not in EXPECTED
+        }
         assert before <= answers(here / kind / "journal.db"), f"{step} asked again what was answered"
     assert differing == {}
 

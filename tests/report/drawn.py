@@ -1,4 +1,4 @@
-"""A synthetic run of generated pictures for the tests of reports: several from one prompt, edits with a reference, a
+"""A synthetic run of generated images for the tests of reports: several from one prompt, edits with a reference, a
 refusal, strings that want to run.
 """
 
@@ -35,7 +35,7 @@ def drawing(
 
 
 class DrawnRun(SyntheticRun):
-    """Everything that ``make_page`` takes."""
+    """Everything that ``make_html_report`` takes."""
 
     def __init__(self) -> None:
         super().__init__(n_receipts=4)
@@ -55,7 +55,7 @@ class DrawnRun(SyntheticRun):
             "notes": ["Paint computes fid from all answers together, so there is no interval."],
         }
 
-    def _picture(self, name: str, colour: Any) -> str:
+    def _image(self, name: str, colour: Any) -> str:
         self.files[name] = png(colour, (40, 30))
         return name
 
@@ -63,7 +63,7 @@ class DrawnRun(SyntheticRun):
         if number == N_DRAWN - 1:
             error = {"kind": "refused", "message": "The endpoint's filter declined: <b>no</b>"}
             return sample(number, status="refused", error=error, target=None, answer=None, scores=[])
-        files = [self._picture(f"p{number}{j}.png", (40 * number, 80 * j, 99)) for j in range(3)]
+        files = [self._image(f"p{number}{j}.png", (40 * number, 80 * j, 99)) for j in range(3)]
         seeds = [1000 * number + j for j in range(3)]
         return sample(
             number,
@@ -75,7 +75,7 @@ class DrawnRun(SyntheticRun):
         )
 
     def _edited(self) -> dict[str, Any]:
-        before, after, reference = (self._picture(f"{name}.png", name) for name in ("red", "blue", "navy"))
+        before, after, reference = (self._image(f"{name}.png", name) for name in ("red", "blue", "navy"))
         return sample(
             0,
             target=None,
@@ -87,6 +87,6 @@ class DrawnRun(SyntheticRun):
         )
 
 
-def as_picture(uri: str) -> Image.Image:
-    """The picture in a data URI."""
+def as_image(uri: str) -> Image.Image:
+    """The image in a data URI."""
     return Image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2])))

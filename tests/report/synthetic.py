@@ -1,4 +1,4 @@
-"""A synthetic run for the tests of reports: drawn pictures, good, bad and failed answers, strings that want to run."""
+"""A synthetic run for the tests of reports: drawn images, good, bad and failed answers, strings that want to run."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ def receipt(number: int) -> tuple[bytes, str]:
         f"Subtotal   {6 + number % 7}.35",
         f"Total   {7 + number % 7}.10",
     ]
-    picture = Image.new("RGB", (300, 190), "#fdfcf8")
-    pen = ImageDraw.Draw(picture)
+    image = Image.new("RGB", (300, 190), "#fdfcf8")
+    pen = ImageDraw.Draw(image)
     for row, line in enumerate(lines):
         pen.text((18, 14 + 27 * row), line, fill="#222222", font_size=17)
     pen.line((14, 118, 286, 118), fill="#888888")
-    return _png(picture), "\n".join(lines)
+    return _png(image), "\n".join(lines)
 
 
 def sign(number: int) -> tuple[bytes, str]:
     """A drawn sign and its text."""
     text = ("WET FLOOR", "Gleis 7", "NO ENTRY", "Exit 24B", "出口", "Mind the gap")[number % 6]
-    picture = Image.new("RGB", (420, 150), ("#1f4e8c", "#a33a2c", "#2f6b3c")[number % 3])
-    ImageDraw.Draw(picture).text((40, 45), text, fill="white", font_size=52)
-    return _png(picture), text
+    image = Image.new("RGB", (420, 150), ("#1f4e8c", "#a33a2c", "#2f6b3c")[number % 3])
+    ImageDraw.Draw(image).text((40, 45), text, fill="white", font_size=52)
+    return _png(image), text
 
 
-def _png(picture: Image.Image) -> bytes:
+def _png(image: Image.Image) -> bytes:
     buffer = io.BytesIO()
-    picture.save(buffer, format="PNG")
+    image.save(buffer, format="PNG")
     return buffer.getvalue()
 
 
@@ -131,7 +131,7 @@ def task(alias: str, results: list[dict[str, Any]], n_samples: int, **values: An
 
 
 class SyntheticRun:
-    """Everything that ``make_page`` takes."""
+    """Everything that ``make_html_report`` takes."""
 
     def __init__(self, n_receipts: int = 40) -> None:
         self.files: dict[str, bytes] = {}

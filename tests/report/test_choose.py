@@ -1,4 +1,4 @@
-"""Which samples a page shows."""
+"""Which samples an HTML report shows."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_run_of_failures_leaves_room_for_answers():
     assert len(choice.samples) == 40
 
 
-def test_when_all_failed_the_page_is_full_of_failures():
+def test_when_all_failed_the_report_is_full_of_failures():
     assert len(choose(iter(made([("error", 0.0)] * 500)), 40, lambda sample: None).samples) == 40
 
 

@@ -1,4 +1,4 @@
-"""Generated pictures on the page: embedded with what they are compared to, and nothing of them can run."""
+"""Generated images in the report: embedded with what they are compared to, and nothing of them can run."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import re
 
 import pytest
 
-from polymeter.report import make_page
-from polymeter.report.extract import pictures_of
+from polymeter.report import make_html_report
+from polymeter.report.extract import image_files
 from polymeter.report.render import to_markdown, to_text
-from tests.report.drawn import DrawnRun, as_picture
+from tests.report.drawn import DrawnRun, as_image
 
 
 @pytest.fixture(scope="module")
@@ -20,22 +20,22 @@ def run() -> DrawnRun:
 
 @pytest.fixture(scope="module")
 def page(run: DrawnRun) -> str:
-    return make_page(run.manifest, run.results, run.samples, run.media)
+    return make_html_report(run.manifest, run.results, run.samples, run.media)
 
 
 def embedded(page: str, name: str):
     return json.loads(re.search(f'<script type="application/json" id="{name}">(.*?)</script>', page, re.S)[1])
 
 
-def test_every_picture_is_embedded_once(run, page):
-    pictures = embedded(page, "pictures")
-    assert set(pictures) == set(run.files)
-    assert as_picture(pictures["p21.png"]).getpixel((3, 3)) == (80, 80, 99)
+def test_every_image_is_embedded_once(run, page):
+    images = embedded(page, "pictures")
+    assert set(images) == set(run.files)
+    assert as_image(images["p21.png"]).getpixel((3, 3)) == (80, 80, 99)
 
 
 def test_inputs_outputs_and_references_belong_to_a_sample(run):
-    assert list(pictures_of(run.by_task["edits"][0])) == ["red.png", "blue.png", "navy.png"]
-    assert list(pictures_of({"log": {"reference": {"image": 3}, "a": [], "b": {"image": {"file": None}}}})) == []
+    assert list(image_files(run.by_task["edits"][0])) == ["red.png", "blue.png", "navy.png"]
+    assert list(image_files({"log": {"reference": {"image": 3}, "a": [], "b": {"image": {"file": None}}}})) == []
 
 
 def test_seeds_settings_and_notes_reach_the_page(page):

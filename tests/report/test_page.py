@@ -9,9 +9,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from polymeter.report import make_page, table_lines
+from polymeter.report import make_html_report, table_lines
 from polymeter.report.extract import script_json
-from polymeter.report.pictures import embed
+from polymeter.report.images import embed
 from polymeter.report.scales import Scale, bars, sample_scale, scale_of
 from tests.report.synthetic import HOSTILE, SyntheticRun, receipt, result, sample, task
 
@@ -42,7 +42,7 @@ def run() -> SyntheticRun:
 
 @pytest.fixture(scope="module")
 def page(run) -> str:
-    return make_page(run.manifest, run.results, run.samples, run.media)
+    return make_html_report(run.manifest, run.results, run.samples, run.media)
 
 
 def embedded(page: str, name: str):
@@ -101,7 +101,7 @@ def test_lone_surrogates_do_not_break_the_file(page):
 
 def test_the_same_run_makes_the_same_page(run, page):
     again = SyntheticRun()
-    assert make_page(again.manifest, again.results, again.samples, again.media) == page
+    assert make_html_report(again.manifest, again.results, again.samples, again.media) == page
 
 
 def test_the_head_tells_model_time_and_version(page):
@@ -127,26 +127,30 @@ def test_provenance_is_there(page):
 
 
 def test_an_empty_manifest_and_an_empty_run_make_a_page():
-    page = make_page({}, {"tasks": {}, "status": "stopped"}, lambda name: [], lambda name: None)
+    page = make_html_report({}, {"tasks": {}, "status": "stopped"}, lambda name: [], lambda name: None)
     assert "Stopped before its end" in page
     assert 'id="list"' not in page
 
 
-def test_every_picture_is_embedded_once(run, page):
-    pictures = embedded(page, "pictures")
+def test_every_image_is_embedded_once(run, page):
+    images = embedded(page, "pictures")
     # That of the refused sample too, which was asked about; the broken one was never asked.
-    assert set(pictures) == set(run.files) - {"0007receipt.png"}
-    assert all(uri.startswith("data:image/png;base64,") for uri in pictures.values())
+    assert set(images) == set(run.files) - {"0007receipt.png"}
+    assert all(uri.startswith("data:image/png;base64,") for uri in images.values())
 
 
-def test_a_small_budget_shrinks_then_drops_pictures_and_says_so():
+def test_a_small_budget_shrinks_then_drops_images_and_says_so():
     run = SyntheticRun(60)
     noisy = {name: receipt(3)[0] + bytes(40_000) for name in run.files}
-    page = make_page(run.manifest, run.results, run.samples, lambda name: (noisy[name], "image/png"), max_bytes=400_000)
+    page = make_html_report(
+        run.manifest, run.results, run.samples, lambda name: (noisy[name], "image/png"), max_bytes=400_000
+    )
     assert len(page.encode()) <= 400_000
-    assert re.search(r"\d+ pictures embedded smaller than they are", page)
-    page = make_page(run.manifest, run.results, run.samples, lambda name: (noisy[name], "image/png"), max_bytes=200_000)
-    assert re.search(r"\d+ pictures left out, to keep the page small; they are in media/", page)
+    assert re.search(r"\d+ images scaled down to keep the report small", page)
+    page = make_html_report(
+        run.manifest, run.results, run.samples, lambda name: (noisy[name], "image/png"), max_bytes=200_000
+    )
+    assert re.search(r"\d+ images left out to keep the report small; see media/", page)
 
 
 def test_missing_and_foreign_media_are_counted_and_not_embedded():
@@ -158,9 +162,10 @@ def test_missing_and_foreign_media_are_counted_and_not_embedded():
 def test_a_long_run_shows_a_part_and_says_which():
     samples = [sample(i, status="error" if i % 50 == 0 else "ok") for i in range(1000)]
     results = {"tasks": {"t": task("T", [result("exact_match", 0.9, 980)], 1000, n_scored=980)}}
-    page = make_page({}, results, lambda name: iter(samples), lambda name: None, samples_per_task=60)
+    page = make_html_report({}, results, lambda name: iter(samples), lambda name: None, samples_per_task=60)
     assert (
-        "60 of 1,000 samples are on this page: all without a score, the worst, and an even spread of the rest." in page
+        "60 of 1,000 samples are in this report: all without a score, the worst, and an even spread of the others."
+        in page
     )
     data = embedded(page, "data")
     assert data["tasks"][0] | {"shown": 60, "total": 1000, "failed": 20, "failed_shown": 20} == data["tasks"][0]
@@ -169,16 +174,16 @@ def test_a_long_run_shows_a_part_and_says_which():
 def test_long_texts_are_cut_and_the_page_stays_small():
     samples = [sample(i, answer="a" * 50_000, log={"l": ["b" * 9000] * 200}) for i in range(300)]
     results = {"tasks": {"t": task("T", [result("exact_match", 0.9, 300)], 300)}}
-    page = make_page({}, results, lambda name: samples, lambda name: None, max_bytes=1_000_000)
+    page = make_html_report({}, results, lambda name: samples, lambda name: None, max_bytes=1_000_000)
     assert len(page.encode()) <= 1_000_000
     assert "[44,000 more characters]" in page
-    assert "of 300 samples are on this page" in page
+    assert "of 300 samples are in this report" in page
 
 
 def test_worst_first_follows_the_direction_of_the_metric():
     samples = [sample(i, scores=[{"metric": "cer", "filter": "none", "value": i / 10}]) for i in range(10)]
     results = {"tasks": {"t": task("T", [result("cer", 0.45, 10, higher_is_better=False)], 10)}}
-    page = make_page({}, results, lambda name: samples, lambda name: None, samples_per_task=1)
+    page = make_html_report({}, results, lambda name: samples, lambda name: None, samples_per_task=1)
     (one,) = embedded(page, "data")["samples"]
     assert (one["id"], one["value"], one["good"]) == ("row-009", "0.9000", 0.1)
 
@@ -186,7 +191,7 @@ def test_worst_first_follows_the_direction_of_the_metric():
 def test_a_score_inside_a_dictionary_orders_samples():
     scores = [{"metric": "judge", "filter": "none", "value": {"question": "q", "score": 0.25}}]
     results = {"tasks": {"t": task("T", [result("judge", 0.25, 1)], 1)}}
-    page = make_page({}, results, lambda name: [sample(0, scores=scores)], lambda name: None)
+    page = make_html_report({}, results, lambda name: [sample(0, scores=scores)], lambda name: None)
     assert embedded(page, "data")["samples"][0]["good"] == 0.25
 
 

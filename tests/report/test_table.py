@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from polymeter.report import footnotes, print_table, table_lines, to_markdown, to_text
-from polymeter.report.words import clean, duration, moment, number
+from polymeter.report.formatting import clean, duration, moment, number
 from tests.report.synthetic import SyntheticRun, result, task
 
 
@@ -142,7 +142,7 @@ def test_footnotes_name_every_way_a_sample_can_be_missing():
         "This run was stopped before its end; the numbers rest on the samples that had ended by then.",
         "Title: 5 of 10 samples without a score (2 errors, 1 refused and 2 not run).",
         "Title: 1 answer reached the token limit; scored as they are.",
-        "Title: 2 samples asked something else when played again.",
+        "Title: 2 samples made a different request when replayed.",
         "A note in two lines.",
     ]
 

@@ -1,11 +1,11 @@
-"""What is told of endpoints."""
+"""What a report says about endpoints."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from polymeter.report import make_page
-from polymeter.report.traffic import endpoints, histories
+from polymeter.report import make_html_report
+from polymeter.report.provenance import endpoints, histories
 from tests.report.synthetic import SyntheticRun
 
 
@@ -26,14 +26,15 @@ def test_parts_of_a_run_are_added_up() -> None:
     first = record(rate_limits=2, timeouts=1, paused_s=3.0)
     second = record(most_in_flight=40, rate_limits=3, failures=1)
     assert endpoints(manifest({"model": first}, {"model": second}))["model"] == (
-        "at most 40 requests in flight, 5 rate limits, 1 passing failure, 1 time-out, 3.0 s of waiting as told"
+        "at most 40 requests in flight, 5 rate limits, 1 transient failure, 1 timeout, "
+        "paused for 3.0 s at the endpoint's request"
     )
 
 
 def test_the_history_is_told_by_part_and_role() -> None:
     told = dict(histories(manifest({"model": record(), "judge": record()}, {"model": record()})))
     assert told.keys() == {"model, part 1", "model, part 2", "judge"}
-    assert told["judge"] == "0.0 s: 8 (to begin with)\n0.2 s: 16 (more, as all were in use)"
+    assert told["judge"] == "0.0 s: 8 (at the start)\n0.2 s: 16 (raised: all were in use)"
 
 
 def test_models_on_this_machine_have_no_traffic() -> None:
@@ -44,6 +45,8 @@ def test_models_on_this_machine_have_no_traffic() -> None:
 
 def test_the_page_tells_it() -> None:
     run = SyntheticRun()
-    page = make_page({**run.manifest, **manifest({"model": record(failures=2)})}, run.results, run.samples, run.media)
-    assert "at most 16 requests in flight, 2 passing failures" in page
-    assert "Requests in flight at a time" in page
+    page = make_html_report(
+        {**run.manifest, **manifest({"model": record(failures=2)})}, run.results, run.samples, run.media
+    )
+    assert "at most 16 requests in flight, 2 transient failures" in page
+    assert "Requests in flight over time" in page

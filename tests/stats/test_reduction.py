@@ -13,8 +13,7 @@ import pytest
 from polymeter.core.errors import ScoreError
 from polymeter.core.metric import Aggregation
 from polymeter.core.registries import AGGREGATIONS
-from polymeter.core.status import SampleStatus
-from polymeter.core.task import ReduceContext, Result, Score, ScoredRow
+from polymeter.core.task import ReduceContext, Result, SampleStatus, Score, ScoredRow
 from polymeter.stats import (
     MetricPlan,
     Partition,
@@ -286,7 +285,7 @@ def test_every_resampled_aggregation_has_an_error(aggregation: str, values: list
 def test_the_common_path_needs_no_scipy() -> None:
     code = (
         "import sys; from pathlib import Path; from polymeter.core.registries import AGGREGATIONS;"
-        "from polymeter.core.status import SampleStatus; from polymeter.core.task import ReduceContext, ScoredRow, Score;"
+        "from polymeter.core.task import SampleStatus; from polymeter.core.task import ReduceContext, ScoredRow, Score;"
         "from polymeter.stats import MetricPlan, reduce_rows;"
         "rows = [ScoredRow(str(i), i, (), None, SampleStatus.OK, Score({('m', 'none'): i / 50})) for i in range(50)];"
         "reduce_rows(rows, [MetricPlan('m', 'none', AGGREGATIONS.get('mean'), True)], ReduceContext(Path('.')));"

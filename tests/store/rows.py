@@ -6,8 +6,7 @@ import json
 from typing import Any
 
 from polymeter.core.request import Error, Response
-from polymeter.core.status import SampleStatus
-from polymeter.core.task import Score
+from polymeter.core.task import SampleStatus, Score
 from polymeter.store.wire import write_response, write_score
 
 

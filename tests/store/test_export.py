@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from polymeter.core.request import Error
-from polymeter.core.status import SampleStatus
-from polymeter.core.task import Result, Score
+from polymeter.core.task import Result, SampleStatus, Score
 from polymeter.store.export import (
     GroupSummary,
     TaskSummary,

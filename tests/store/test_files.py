@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from polymeter.store.files import replacing, write_json, write_text
+from polymeter.core.files import replacing
+from polymeter.store.folder import write_json, write_text
 
 
 @pytest.fixture

@@ -31,11 +31,11 @@ def noise(mode: str) -> pil.Image:
 
 @pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA", "I;16"])
 def test_pixels_come_back_as_they_were(store: MediaStore, mode: str) -> None:
-    picture = noise(mode)
-    back = store.load(store.keep_generated(picture).path.name)
-    assert (back.mode, back.size) == (picture.mode, picture.size)
-    assert np.array_equal(np.asarray(back), np.asarray(picture))
-    assert back.convert("RGBA").tobytes() == picture.convert("RGBA").tobytes(), "palettes come back too"
+    image = noise(mode)
+    back = store.load(store.keep_generated(image).path.name)
+    assert (back.mode, back.size) == (image.mode, image.size)
+    assert np.array_equal(np.asarray(back), np.asarray(image))
+    assert back.convert("RGBA").tobytes() == image.convert("RGBA").tobytes(), "palettes come back too"
 
 
 @pytest.mark.parametrize("mode", ["I", "F", "CMYK", "YCbCr", "HSV", "LAB", "RGBa", "PA"])
@@ -46,11 +46,11 @@ def test_what_a_png_cannot_hold_is_refused(store: MediaStore, mode: str) -> None
 
 
 def test_equal_pixels_are_one_file_whatever_else_an_image_carries(store: MediaStore, tmp_path: Path) -> None:
-    picture = noise("RGB")
-    noted = picture.copy()
+    image = noise("RGB")
+    noted = image.copy()
     noted.info.update(Software="somebody", dpi=(300, 300))
-    picture.save(tmp_path / "a.webp", lossless=True)
-    names = {store.keep_generated(one).path.name for one in (picture, noted, pil.open(tmp_path / "a.webp"))}
+    image.save(tmp_path / "a.webp", lossless=True)
+    names = {store.keep_generated(one).path.name for one in (image, noted, pil.open(tmp_path / "a.webp"))}
     names.add(store.keep_generated(store.load(*names)).path.name)
     assert len(names) == 1
     assert len([path for path in store.folder.rglob("*") if path.is_file()]) == 1
@@ -67,7 +67,7 @@ def test_what_gives_pixels_their_colours_tells_images_apart(store: MediaStore) -
     faint.putpalette([200, 0, 0, 9], "RGBA")
     profiled = pil.new("RGB", (2, 2))
     profiled.info["icc_profile"] = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
-    pictures = [
+    images = [
         grey,
         red,
         clear,
@@ -78,21 +78,21 @@ def test_what_gives_pixels_their_colours_tells_images_apart(store: MediaStore) -
         pil.new("RGB", (1, 4)),
         pil.new("L", (2, 6)),
     ]
-    names = [store.keep_generated(picture).path.name for picture in pictures]
-    assert len(set(names)) == len(pictures)
+    names = [store.keep_generated(image).path.name for image in images]
+    assert len(set(names)) == len(images)
     assert store.load(names[1]).convert("RGB").getpixel((0, 0)) == (200, 0, 0)
     assert store.load(names[2]).convert("RGBA").getpixel((0, 0)) == (200, 0, 0, 0)
 
 
 def test_a_stored_image_is_a_reference_until_it_is_looked_at(store: MediaStore) -> None:
-    picture = noise("RGB")
-    name = store.keep_generated(picture).path.name
+    image = noise("RGB")
+    name = store.keep_generated(image).path.name
     back = store.load(name)
     assert isinstance(back, StoredImage)
     assert back.size == (9, 7)
     assert not back.is_decoded
     assert len(pickle.dumps(back)) < 1000
-    assert np.array_equal(np.asarray(pickle.loads(pickle.dumps(back))), np.asarray(picture))
+    assert np.array_equal(np.asarray(pickle.loads(pickle.dumps(back))), np.asarray(image))
 
 
 def test_an_image_that_is_gone_says_so(store: MediaStore) -> None:

@@ -20,8 +20,7 @@ from hypothesis import strategies as st
 
 from polymeter.core.errors import PlanError
 from polymeter.core.request import Error
-from polymeter.core.status import SampleStatus
-from polymeter.core.task import Score
+from polymeter.core.task import SampleStatus, Score
 from polymeter.store import journal as journals
 from polymeter.store.journal import STALE, AnswerKey, Journal, JournalError, JournalWriter
 from polymeter.store.wire import read_score
@@ -141,7 +140,7 @@ def check(journal: Journal, task: str, number: int, model: Model) -> None:
     assert list(journal.marks(task, "answered", 5)) == [int(any(row[1] == n for row in asked)) for n in range(5)]
     for seal in ("old", "new"):
         sealed = {row[1] for row in ended if row[9] == seal}
-        assert list(journal.marks(task, "sealed", 5, seal)) == [int(n in sealed) for n in range(5)]
+        assert list(journal.marks(task, "completed", 5, seal)) == [int(n in sealed) for n in range(5)]
     rows = list(journal.rows(task))
     assert [row.index for row in rows] == [row[1] for row in ended]
     for found, put in zip(rows, ended, strict=True):
@@ -194,13 +193,13 @@ def test_an_unknown_task_has_nothing(reader: Journal) -> None:
     assert reader.answers("third", 0) == {}
     assert reader.returned("third", 0) is None
     assert reader.statuses("third") == {}
-    assert not any(reader.marks("third", "sealed", 3, "seal"))
+    assert not any(reader.marks("third", "completed", 3, "seal"))
 
 
 def test_marks_beyond_the_length_of_the_task_do_not_count(writer: JournalWriter, reader: Journal) -> None:
     writer.put("samples", [sample_row(1, 2), sample_row(1, 7)])
     writer.flush()
-    assert reader.marks("first", "sealed", 4, "seal") == bytearray([0, 0, 1, 0])
+    assert reader.marks("first", "completed", 4, "seal") == bytearray([0, 0, 1, 0])
 
 
 def test_an_error_is_read_as_it_was_written(writer: JournalWriter, reader: Journal) -> None:

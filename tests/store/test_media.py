@@ -9,34 +9,34 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image as Pictures
+from PIL import Image as pil
 
 from polymeter.core.errors import DataError
 from polymeter.core.parts import Audio, Image, Video
 from polymeter.store.media import (
-    AS_IS_BYTES,
-    AS_IS_BYTES_IF_SMALL,
+    AUDIO_BYTES,
     PREVIEW_SIDE_PX,
-    SOUND_BYTES,
+    UNCHANGED_BYTES,
+    UNCHANGED_BYTES_IF_SMALL,
     MediaStore,
     media_path,
     read_media,
 )
 
 
-def noise(width: int, height: int, mode: str = "RGB") -> Pictures.Image:
-    """A picture that does not compress."""
+def noise(width: int, height: int, mode: str = "RGB") -> pil.Image:
+    """A image that does not compress."""
     pixels = np.random.RandomState(0).randint(0, 256, (height, width, 3), dtype=np.uint8)
-    return Pictures.fromarray(pixels).convert(mode)
+    return pil.fromarray(pixels).convert(mode)
 
 
-def file_bytes(picture: Pictures.Image, kind: str = "JPEG") -> bytes:
+def file_bytes(image: pil.Image, kind: str = "JPEG") -> bytes:
     buffer = io.BytesIO()
-    picture.save(buffer, format=kind)
+    image.save(buffer, format=kind)
     return buffer.getvalue()
 
 
-SMALL = file_bytes(Pictures.new("RGB", (40, 30), "teal"))
+SMALL = file_bytes(pil.new("RGB", (40, 30), "teal"))
 LARGE = file_bytes(noise(1600, 800))
 
 
@@ -50,12 +50,12 @@ def files(store: MediaStore) -> list[Path]:
 
 
 def test_the_sizes_here_are_small_and_large() -> None:
-    assert len(SMALL) <= AS_IS_BYTES < len(LARGE)
+    assert len(SMALL) <= UNCHANGED_BYTES < len(LARGE)
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "GIF"])
 def test_a_small_image_is_its_own_preview(store: MediaStore, kind: str) -> None:
-    data = file_bytes(Pictures.new("RGB", (40, 30), "teal"), kind)
+    data = file_bytes(pil.new("RGB", (40, 30), "teal"), kind)
     image = Image(data)
     store.keep_preview(image)
     assert image.note is not None
@@ -80,7 +80,7 @@ def test_a_large_image_gets_a_smaller_preview_of_the_same_shape(store: MediaStor
 
 def test_an_image_no_larger_than_a_preview_is_kept_as_it_is_though_its_bytes_are_many(store: MediaStore) -> None:
     data = file_bytes(noise(640, 480))
-    assert AS_IS_BYTES < len(data) <= AS_IS_BYTES_IF_SMALL
+    assert UNCHANGED_BYTES < len(data) <= UNCHANGED_BYTES_IF_SMALL
     image = Image(data)
     store.keep_preview(image)
     assert files(store)[0].read_bytes() == data
@@ -103,11 +103,11 @@ def test_a_large_jpeg_is_not_decoded_whole_for_its_preview(store: MediaStore) ->
 
 
 def test_a_preview_stands_upright(store: MediaStore) -> None:
-    picture = noise(1600, 800)
-    exif = picture.getexif()
+    image = noise(1600, 800)
+    exif = image.getexif()
     exif[0x0112] = 6
     buffer = io.BytesIO()
-    picture.save(buffer, format="JPEG", exif=exif)
+    image.save(buffer, format="JPEG", exif=exif)
     image = Image(buffer.getvalue())
     store.keep_preview(image)
     note = image.note or {}
@@ -169,11 +169,11 @@ def test_an_image_that_is_corrupt_has_no_preview(store: MediaStore) -> None:
 
 @pytest.mark.parametrize("mode", ["RGB", "RGBA", "L", "LA", "1", "P", "I;16"])
 def test_a_generated_image_is_kept_without_loss(store: MediaStore, mode: str) -> None:
-    picture = Pictures.new("I;16", (9, 7), 40_000) if mode == "I;16" else noise(9, 7).convert(mode)
-    name = store.keep_generated(picture).path.name
+    image = pil.new("I;16", (9, 7), 40_000) if mode == "I;16" else noise(9, 7).convert(mode)
+    name = store.keep_generated(image).path.name
     back = store.load(name)
-    assert (back.mode, back.size, back.tobytes()) == (picture.mode, picture.size, picture.tobytes())
-    assert store.keep_generated(picture.copy()).path.name == name
+    assert (back.mode, back.size, back.tobytes()) == (image.mode, image.size, image.tobytes())
+    assert store.keep_generated(image.copy()).path.name == name
     assert len(files(store)) == 1
 
 
@@ -187,9 +187,9 @@ def test_what_is_kept_of_a_medium_nobody_looked_at_is_its_source(store: MediaSto
 
 def test_a_sound_is_kept_as_it_is_if_it_is_small_and_browsers_play_it(store: MediaStore, tmp_path: Path) -> None:
     wave = b"RIFF\0\0\0\0WAVE" + b"\0" * 100
-    sounds = [Audio(wave), Audio({"bytes": wave, "path": "x.wav"}), Audio(wave + b"\0" * SOUND_BYTES), Audio(b"?")]
+    sounds = [Audio(wave), Audio({"bytes": wave, "path": "x.wav"}), Audio(wave + b"\0" * AUDIO_BYTES), Audio(b"?")]
     for sound in sounds:
-        store.keep_sound(sound)
+        store.keep_audio(sound)
     first, same, large, unknown = (sound.note or {} for sound in sounds)
     assert first["file"] == same["file"]
     assert read_media(store.folder, first["file"]) == (wave, "audio/wav")
@@ -199,7 +199,7 @@ def test_a_sound_is_kept_as_it_is_if_it_is_small_and_browsers_play_it(store: Med
 
 def test_a_strip_of_frames_tells_of_the_video_itself(store: MediaStore) -> None:
     video = Video("/data/clip.mp4")
-    store.keep_strip(video, Pictures.new("RGB", (400, 50)), width=1920, height=1080, duration_s=3.5)
+    store.keep_strip(video, pil.new("RGB", (400, 50)), width=1920, height=1080, duration_s=3.5)
     note: dict[str, Any] = dict(video.note or {})
     assert store.load(note.pop("file")).size == (400, 50)
     assert note == {"source": "/data/clip.mp4", "width": 1920, "height": 1080, "duration_s": 3.5}
@@ -219,7 +219,7 @@ def test_a_file_is_read_with_its_type(store: MediaStore) -> None:
     ["", ".", "..", "../run.json", "../../secret.txt", "aa/../../../secret.txt", "gone.png", "a\0b", "ab", "/"],
 )
 def test_no_name_leads_out_of_the_folder(store: MediaStore, name: str) -> None:
-    store.keep_generated(Pictures.new("RGB", (2, 2)))
+    store.keep_generated(pil.new("RGB", (2, 2)))
     (store.folder.parent / "run.json").write_text("{}")
     (store.folder.parent / "secret.txt").write_text("key")
     assert read_media(store.folder, name) is None

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from PIL import Image as Pictures
+from PIL import Image as pil
 
 from polymeter.core.parts import Image, Media, Text, Video
 from polymeter.core.request import (
@@ -82,14 +82,14 @@ def test_numbers_of_numpy_in_an_answer_become_pythons() -> None:
 def test_generated_images_travel_by_name() -> None:
     kept: dict[str, Any] = {}
 
-    def keep(picture: Any) -> str:
-        kept[f"{len(kept)}.png"] = picture
+    def keep(image: Any) -> str:
+        kept[f"{len(kept)}.png"] = image
         return f"{len(kept) - 1}.png"
 
-    pictures = tuple(Pictures.new("RGB", (2, 2), colour) for colour in ("red", "blue"))
-    body = write_response(Response((Output(images=pictures),)), keep)
+    images = tuple(pil.new("RGB", (2, 2), colour) for colour in ("red", "blue"))
+    body = write_response(Response((Output(images=images),)), keep)
     assert json.loads(body)["outputs"][0]["images"] == ["0.png", "1.png"]
-    assert read_response(body, kept.__getitem__).outputs[0].images == pictures
+    assert read_response(body, kept.__getitem__).outputs[0].images == images
 
 
 def test_an_error_is_never_written_as_an_answer() -> None:

@@ -1,4 +1,4 @@
-"""What the commands and Python users call: run the engine, then ask ``report`` for pages."""
+"""The functions that commands and Python users call: they run the engine and write its results and HTML report."""
 
 from polymeter.api.agreement import agree
 from polymeter.api.running import RunResult, evaluate, resume

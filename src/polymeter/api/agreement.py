@@ -1,4 +1,4 @@
-"""How far the scores of two runs agree, or a run's with labels that people gave. Reads run folders and nothing else."""
+"""How well the scores of two runs agree, or those of a run with human labels. Reads only run folders."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.report.words import count
+from polymeter.report.formatting import count
 from polymeter.store.export import sample_lines
 from polymeter.store.folder import open_folder
 from polymeter.store.journal import Journal
@@ -48,7 +48,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class AgreementReport:
-    """What was compared, and what to know of it."""
+    """The comparisons, and notes on them."""
 
     compared: tuple[Compared, ...]
     notes: tuple[str, ...] = ()
@@ -78,16 +78,17 @@ def agree(
     Args:
         first: A run folder.
         second: Another one, in which another judge scored the same samples.
-        column: A column of the rows with labels of people: numbers, or words such as *yes* and *incorrect*.
+        column: A column of the rows with human labels: numbers, or words such as *yes* and *incorrect*.
         metric: Only this metric.
         seed: For resampling.
 
     Raises:
-        PlanError: There is nothing to compare: no such run, metric or column, or no sample that both scored.
+        PlanError: if there is nothing to compare: no such run, metric or column, or no sample that both scored.
     """
     if second is None and not column:
         raise PlanError(
-            "One run alone agrees with nothing.", hint="Name a second run, or with --column labels in its rows."
+            "There is nothing to compare one run with.",
+            hint="Name a second run, or a column of labels in its rows with --column.",
         )
     runs = [_read(Path(path), column, metric) for path in (first, second) if path is not None]
     _check_names(runs, column, metric)
@@ -102,33 +103,33 @@ def agree(
 def _read(path: Path, column: str, metric: str) -> _Scores:
     folder = open_folder(path)
     manifest = folder.read_manifest()
-    found = _Scores(path.resolve().name, str(manifest["identity"]["model"]))
+    scores = _Scores(path.resolve().name, str(manifest["identity"]["model"]))
     with closing(Journal(folder.journal)) as journal:
         for task in manifest["tasks"]:
             for sample in _samples(journal, task["name"]):
-                _take(found, task["name"], sample, column, metric)
-    return found
+                _add(scores, task["name"], sample, column, metric)
+    return scores
 
 
 def _samples(journal: Journal, task: str) -> Iterator[dict[str, Any]]:
     return (json.loads(line) for line in sample_lines(journal, task))
 
 
-def _take(found: _Scores, task: str, sample: Mapping[str, Any], column: str, metric: str) -> None:
+def _add(scores: _Scores, task: str, sample: Mapping[str, Any], column: str, metric: str) -> None:
     name = str(sample["id"])
-    found.clusters.setdefault(task, {})[name] = sample["cluster"]
+    scores.clusters.setdefault(task, {})[name] = sample["cluster"]
     doc = sample["doc"] or {}
-    found.columns |= doc.keys()
+    scores.columns |= doc.keys()
     if column in doc:
-        found.labels.setdefault(task, {})[name] = _label(doc[column], column, f"{task}, sample {name}")
+        scores.labels.setdefault(task, {})[name] = _label(doc[column], column, f"{task}, sample {name}")
     for score in sample["scores"]:
         value = score["value"]
         if isinstance(value, (int, float)) and metric in ("", score["metric"]):
-            found.values.setdefault((task, score["metric"], score["filter"]), {})[name] = float(value)
+            scores.values.setdefault((task, score["metric"], score["filter"]), {})[name] = float(value)
 
 
 def _label(value: Any, column: str, where: str) -> float | None:
-    """A label as a score; ``None`` where nobody gave one."""
+    """A label as a score; ``None`` if it is missing."""
     if value is None or (isinstance(value, str) and not value.strip()):
         return None
     word = str(value).strip().lower()
@@ -140,9 +141,9 @@ def _label(value: Any, column: str, where: str) -> float | None:
         number = math.nan
     if not math.isfinite(number):
         raise PlanError(
-            f"Column {column!r} holds {str(value)[:40]!r}, which is no label that a score can be compared with.",
+            f"Column {column!r} holds {str(value)[:40]!r}, which is not a label that scores can be compared with.",
             where=where,
-            hint=f"Labels are numbers, or one of {', '.join(_WORDS)}.",
+            hint=f"A label must be a number or one of {', '.join(_WORDS)}.",
         )
     return number
 
@@ -150,8 +151,8 @@ def _label(value: Any, column: str, where: str) -> float | None:
 def _check_names(runs: list[_Scores], column: str, metric: str) -> None:
     for run in runs:
         if not run.values:
-            known = f" under the metric {metric!r}" if metric else ""
-            raise PlanError(f"Run {run.name!r} has no scores that are numbers{known}.", where="--metric")
+            of_metric = f" for the metric {metric!r}" if metric else ""
+            raise PlanError(f"Run {run.name!r} has no numeric scores{of_metric}.", where="--metric")
         if column and column not in run.columns:
             hint = did_you_mean(column, run.columns) or f"Columns: {', '.join(sorted(run.columns))}."
             raise PlanError(f"The rows of run {run.name!r} have no column {column!r}.", where="--column", hint=hint)
@@ -182,48 +183,48 @@ def _compare(
 
     task = key[0]
     names = [*run.clusters[task], *(name for name in other if name not in run.clusters[task])]
-    found = agreement(
+    result = agreement(
         [one.get(name) for name in names],
         [other.get(name) for name in names],
         clusters=[run.clusters[task].get(name) for name in names],
         seed=seed,
     )
-    return Compared(*key, first, second, found)
+    return Compared(*key, first, second, result)
 
 
 def _notes(runs: list[_Scores], compared: list[Compared]) -> tuple[str, ...]:
     notes = []
     if len({run.model for run in runs}) > 1:
         notes.append(
-            "The runs are of different models: what is compared are their answers as well as those who judged them."
+            "The runs are of different models, so the comparison reflects their answers as well as the judges."
         )
     for one in compared:
         if one.agreement.n_left_out:
             notes.append(
-                f"{one.task}, {one.metric}: {count(one.agreement.n_left_out, 'sample')} left out, as {one.first} or "
-                f"{one.second} has no score."
+                f"{one.task}, {one.metric}: {count(one.agreement.n_left_out, 'sample')} left out because {one.first} "
+                f"or {one.second} has no score."
             )
     return tuple(notes)
 
 
 def _plain(one: Compared) -> dict[str, Any]:
-    found = one.agreement
+    result = one.agreement
     return {
         "task": one.task,
         "metric": one.metric,
         "filter": one.filter,
         "first": one.first,
         "second": one.second,
-        "n": found.n,
-        "n_left_out": found.n_left_out,
-        "agreement": _estimate(found.raw),
-        "kappa": _estimate(found.kappa),
-        "spearman": None if found.spearman is None else _estimate(found.spearman),
-        "categories": list(found.categories),
-        "is_binned": found.is_binned,
+        "n": result.n,
+        "n_left_out": result.n_left_out,
+        "agreement": _estimate(result.raw),
+        "kappa": _estimate(result.kappa),
+        "spearman": None if result.spearman is None else _estimate(result.spearman),
+        "categories": list(result.categories),
+        "is_binned": result.is_binned,
     }
 
 
-def _estimate(made: Estimate) -> dict[str, Any]:
-    interval = None if made.interval is None else list(made.interval)
-    return {"value": made.value, "stderr": made.stderr, "interval": interval, "method": made.method}
+def _estimate(estimate: Estimate) -> dict[str, Any]:
+    interval = None if estimate.interval is None else list(estimate.interval)
+    return {"value": estimate.value, "stderr": estimate.stderr, "interval": interval, "method": estimate.method}

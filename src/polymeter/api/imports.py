@@ -1,4 +1,4 @@
-"""Loading a user's Python file for what it registers."""
+"""Loading a user's Python file, so that it registers its models, metrics and benchmarks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def import_file(path: Path) -> None:
     """Load a Python file once, under a private name, for its registrations.
 
     Raises:
-        PlanError: The file does not exist or cannot be loaded.
+        PlanError: if the file does not exist or cannot be loaded.
     """
     path = path.resolve()
     if not path.is_file():

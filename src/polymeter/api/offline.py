@@ -1,4 +1,4 @@
-"""No hub, or no network at all, for a while: what is not on this machine is missing, whichever library asks for it."""
+"""Contexts without the hub, or without any network: whatever is not on this machine is missing, for every library."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 _VARIABLES = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "TRANSFORMERS_OFFLINE")
 _SWITCHES = ("huggingface_hub.constants", "datasets.config")
-"""Modules that keep what ``HF_HUB_OFFLINE`` was when they were imported."""
+"""Modules that store the value that ``HF_HUB_OFFLINE`` had when they were imported."""
 _SWITCH = "HF_HUB_OFFLINE"
 _YES = frozenset({"1", "ON", "YES", "TRUE"})
 _WHY = "documentation pages are made without the network"
@@ -20,12 +20,12 @@ _WHY = "documentation pages are made without the network"
 
 @contextmanager
 def without_hub() -> Iterator[None]:
-    """Nothing is fetched for data or weights inside this: libraries that know the word are told not to try. Endpoints
-    can still be asked.
+    """Fetch no data and no weights inside this context, by the environment variables that libraries honour. Endpoints
+    still work.
     """
     before = {name: os.environ.get(name) for name in _VARIABLES}
     with ExitStack() as stack:
-        stack.callback(_put_back, before, [module for module in _SWITCHES if module not in sys.modules])
+        stack.callback(_restore, before, [module for module in _SWITCHES if module not in sys.modules])
         os.environ.update(dict.fromkeys(_VARIABLES, "1"))
         for module in _SWITCHES:
             if module in sys.modules:
@@ -35,7 +35,7 @@ def without_hub() -> Iterator[None]:
 
 @contextmanager
 def offline() -> Iterator[None]:
-    """Refuse every connection of this process inside this, and tell libraries that know the word not to try."""
+    """Refuse every connection of this process inside this context, and set the variables that libraries honour."""
     connect = socket.socket.connect
 
     def refuse(self: socket.socket, address: Any) -> Any:
@@ -63,13 +63,13 @@ def _replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
             delattr(owner, name)
 
 
-def _put_back(before: dict[str, str | None], unloaded: list[str]) -> None:
+def _restore(before: dict[str, str | None], unloaded: list[str]) -> None:
     for name, value in before.items():
         if value is None:
             os.environ.pop(name, None)
         else:
             os.environ[name] = value
-    for module in unloaded:  # imported meanwhile, it has read what was said for a while as if it were for good
+    for module in unloaded:  # if it was imported in the meantime, it has stored the temporary value
         if module in sys.modules:
             setattr(sys.modules[module], _SWITCH, (before[_SWITCH] or "").upper() in _YES)
 

@@ -50,14 +50,14 @@ class RunResult:
 
     @property
     def report(self) -> Path:
-        """The page."""
+        """The HTML report."""
         return self.folder.report
 
     def value(self, task: str, metric: str, *, filter: str = "none", subset: Sequence[str] = ()) -> Any:
-        """One number of a task or group.
+        """The value of one result of a task or group.
 
         Raises:
-            KeyError: There is no such result.
+            KeyError: if there is no such result.
         """
         return self.result(task, metric, filter=filter, subset=subset).value
 
@@ -65,21 +65,21 @@ class RunResult:
         """One result of a task or group, with its uncertainty.
 
         Raises:
-            KeyError: There is no such result.
+            KeyError: if there is no such result.
         """
         from polymeter.core.task import Result
 
         owner = self.results["tasks"].get(task) or self.results["groups"].get(task)
         if owner is None:
             raise KeyError(f"{task!r} is not part of this run")
-        for found in owner["results"]:
-            if (found["metric"], found["filter"], tuple(found["subset"])) == (metric, filter, tuple(subset)):
-                interval = tuple(found["interval"]) if found["interval"] else None
+        for item in owner["results"]:
+            if (item["metric"], item["filter"], tuple(item["subset"])) == (metric, filter, tuple(subset)):
+                interval = tuple(item["interval"]) if item["interval"] else None
                 return Result(
-                    **{**found, "subset": tuple(subset), "interval": interval, "artifacts": tuple(found["artifacts"])}
+                    **{**item, "subset": tuple(subset), "interval": interval, "artifacts": tuple(item["artifacts"])}
                 )
-        known = ", ".join(sorted({found["metric"] for found in owner["results"]}))
-        raise KeyError(f"{task!r} has no {metric!r} under filter {filter!r}; it has {known}")
+        metrics = ", ".join(sorted({item["metric"] for item in owner["results"]}))
+        raise KeyError(f"{task!r} has no {metric!r} under filter {filter!r}; it has {metrics}")
 
 
 def evaluate(
@@ -93,30 +93,30 @@ def evaluate(
     command: str = "",
     **options: Any,
 ) -> RunResult:
-    """Measure a model on some tasks. The same call on the same ``output`` goes on where it stopped.
+    """Measure a model on some tasks. The same call with the same ``output`` continues where it stopped.
 
     Args:
         model: A name (``ocr``, ``hf:org/name``), a spec, or a model object.
         tasks: Names, globs, groups, tags, or YAML files.
-        model_path: A file or package that defines the model, for foreign interfaces.
+        model_path: A file or package that defines the model, for wrappers written for other systems.
         model_args: Arguments for the model's backend.
         roles: Further models by role, such as ``judge``.
-        progress: Who watches.
-        command: What to record as the command.
+        progress: Receives progress; default: none.
+        command: The command to record.
         **options: Fields of ``polymeter.RunOptions`` (``limit``, ``seed``, ``include_paths``, ``output``, …).
 
     Raises:
-        PlanError: It cannot run as asked for; nothing was spent.
-        DataError: A dataset cannot be opened; nothing was spent.
+        PlanError: if the run is impossible as specified; no request has been sent.
+        DataError: if a dataset cannot be opened; no request has been sent.
     """
-    told = RunOptions.make(_as_tuples(options))
+    own_options = RunOptions.make(_as_tuples(options))
     settings = read_settings()
-    merged = told.model_copy(
+    merged = own_options.model_copy(
         update={
-            "data": {**settings.data, **absolute_places(told.data)},
-            "weights": {**settings.weights, **absolute_places(told.weights)},
-            "include_paths": (*settings.include_paths, *told.include_paths),
-            "cache_dir": told.cache_dir or settings.cache_dir,
+            "data": {**settings.data, **absolute_places(own_options.data)},
+            "weights": {**settings.weights, **absolute_places(own_options.weights)},
+            "include_paths": (*settings.include_paths, *own_options.include_paths),
+            "cache_dir": own_options.cache_dir or settings.cache_dir,
         }
     )
     for file in merged.imports:
@@ -132,10 +132,10 @@ def evaluate(
 
 
 def resume(path: Path | str, *, progress: Progress | None = None) -> RunResult:
-    """Go on with a run that stopped, or give the results of one that is finished.
+    """Continue a run that stopped, or return the results of one that is finished.
 
     Raises:
-        PlanError: There is no run at ``path``, or it cannot be continued from here.
+        PlanError: if there is no run at ``path``, or it cannot be continued here.
     """
     request = resume_request(Path(path))
     for file in request.options.imports:
@@ -149,7 +149,7 @@ def _run(request: RunRequest, progress: Progress) -> RunResult:
 
 
 def carried_out(evaluation: Callable[[], RunOutcome]) -> RunResult:
-    """Let the engine do its work, and write the page of what came out."""
+    """Carry out an evaluation, and write its HTML report if it is complete."""
     with _FEWER_COLLECTIONS:
         outcome = evaluation()
         if outcome.status == "complete":
@@ -158,25 +158,26 @@ def carried_out(evaluation: Callable[[], RunOutcome]) -> RunResult:
 
 
 def _write_report(outcome: RunOutcome) -> None:
-    from polymeter.report.page import make_page
+    from polymeter.report.html_report import make_html_report
     from polymeter.store.export import read_samples
-    from polymeter.store.files import write_text
+    from polymeter.store.folder import write_text
     from polymeter.store.media import read_media
 
     folder = outcome.folder
-    page = make_page(
+    report = make_html_report(
         folder.read_manifest(),
         outcome.results,
         lambda task: read_samples(folder, task),
         lambda name: read_media(folder.media, name),
     )
-    write_text(folder.report, page)
+    write_text(folder.report, report)
 
 
 class _Collections:
-    """Collects garbage less often while samples stream: they form no cycles, and scanning them costs a tenth of a run.
+    """Makes Python's garbage collection rarer while samples stream.
 
-    The settings are the process's, so runs in several threads are counted; the last to end puts them back.
+    They form no cycles, and scanning them costs a tenth of a run.
+    The thresholds belong to the process, so runs in several threads are counted; the last to end restores them.
     """
 
     def __init__(self) -> None:
@@ -204,8 +205,8 @@ _FEWER_COLLECTIONS = _Collections()
 
 
 def absolute_places(places: Mapping[str, str]) -> dict[str, str]:
-    """Paths as they are from anywhere, so that a run can be resumed from another folder; other text stays."""
-    return {name: str(Path(place).resolve()) if Path(place).exists() else place for name, place in places.items()}
+    """Existing paths made absolute, so that a run can be resumed from another folder; other texts stay unchanged."""
+    return {name: str(Path(path).resolve()) if Path(path).exists() else path for name, path in places.items()}
 
 
 def _absolute_file(name: str) -> str:
@@ -213,10 +214,10 @@ def _absolute_file(name: str) -> str:
 
 
 def model_of(model: ModelLike, path: str = "", args: Mapping[str, Any] | None = None) -> ModelSpec | Model:
-    """The spec that a name stands for; a spec or a model as it is.
+    """The spec that a name stands for; a spec or a model stays what it is.
 
     Raises:
-        PlanError: There is no such backend.
+        PlanError: if there is no such backend.
     """
     path = str(Path(path).resolve()) if path and Path(path).exists() else path
     if isinstance(model, str):
@@ -225,11 +226,12 @@ def model_of(model: ModelLike, path: str = "", args: Mapping[str, Any] | None = 
 
 
 def _as_tuples(options: Mapping[str, Any]) -> dict[str, Any]:
-    found = dict(options)
+    """The options, with single paths and lists of them as tuples of paths."""
+    normalised = dict(options)
     for name in ("include_paths", "imports"):
-        value = found.get(name)
+        value = normalised.get(name)
         if isinstance(value, (str, Path)):
-            found[name] = (Path(value),)
+            normalised[name] = (Path(value),)
         elif value is not None:
-            found[name] = tuple(Path(item) for item in value)
-    return found
+            normalised[name] = tuple(Path(item) for item in value)
+    return normalised

@@ -16,8 +16,8 @@ from polymeter.core.options import RunOptions, mark_of
 from polymeter.core.progress import Progress, Silence
 from polymeter.engine.rescoring import ScoreRequest, score_again, stored_options
 
-_RULES = ("dialect_options",)
-"""Settings that can change a score and none of the model's answers."""
+_SCORING_OPTIONS = ("dialect_options",)
+"""Identity options that can change a score but none of the model's answers."""
 
 
 def score(
@@ -29,33 +29,33 @@ def score(
     command: str = "",
     **options: Any,
 ) -> RunResult:
-    """Score a finished or partial run again, from its stored answers. Its model is not asked, made or loaded.
+    """Score a finished or partial run again from its stored answers. Its model gets no requests and is never loaded.
 
-    The scores go into a run folder of their own, with a copy of the answers; the run is not changed. A sample whose
-    answer is missing has no score. Called again for the same run and output, it goes on where it stopped.
+    The scores go into a new run folder, with a copy of the answers; the run itself stays unchanged. A sample whose
+    answer is missing has no score. A second call for the same run and output continues where the first stopped.
 
     Args:
         path: The run folder.
-        roles: Models in place of the run's own in these roles, such as ``judge``. They are asked for what the run does
-            not hold of them. Without any, the verdicts of the run's own judge count, and nobody is asked.
+        roles: Models that replace the run's own in these roles, such as ``judge``. They get the requests that the run
+            has no answers to. Without any, the verdicts of the run's own judge count, and no model gets requests.
         output: The new run folder; default: beside the run, with the judge in its name.
-        progress: Who watches.
-        command: What to record as the command.
-        **options: ``dialect_options``, which are added to the run's own, and fields of ``polymeter.RunOptions`` that
-            cannot change a number.
+        progress: Receives progress; default: none.
+        command: The command to record.
+        **options: ``dialect_options``, which are added to the run's, and fields of ``polymeter.RunOptions`` that cannot
+            change a number.
 
     Raises:
-        PlanError: There is no run, an option would change what the model answers, or the output holds another run.
-        DataError: A dataset cannot be opened.
+        PlanError: if there is no run, an option could change the model's answers, or the output holds another run.
+        DataError: if a dataset cannot be opened.
     """
-    run, wanted = Path(path), roles or {}
+    run, role_models = Path(path), roles or {}
     stored = stored_options(run)
-    target = Path(output) if output is not None else _default_output(run, wanted)
+    target = Path(output) if output is not None else _default_output(run, role_models)
     request = ScoreRequest(
         run,
         target,
         _changed(stored, options, target),
-        {role: model_of(which) for role, which in wanted.items()},
+        {role: model_of(which) for role, which in role_models.items()},
         command,
     )
     for file in request.options.imports:
@@ -68,23 +68,24 @@ def _changed(stored: RunOptions, options: Mapping[str, Any], output: Path) -> Ru
         mark = mark_of(RunOptions, name) if name in RunOptions.model_fields else None
         if mark is None:
             raise PlanError(f"There is no option {name!r}.", hint=did_you_mean(name, RunOptions.model_fields))
-        if mark == "identity" and name not in _RULES:
+        if mark == "identity" and name not in _SCORING_OPTIONS:
             raise PlanError(
-                f"Option {name!r} can change what the model answers, so a run cannot be scored again with another one.",
+                f"Option {name!r} can change the model's answers, so it cannot change when a run is scored again.",
                 hint="Start a new run.",
             )
-    rules: Mapping[str, Mapping[str, Any]] = options.get("dialect_options", {})
-    told = {dialect: {**stored.dialect_options.get(dialect, {}), **rules[dialect]} for dialect in rules}
+    changes: Mapping[str, Mapping[str, Any]] = options.get("dialect_options", {})
+    merged = {name: {**stored.dialect_options.get(name, {}), **changes[name]} for name in changes}
     fixed = {"output": output, "max_errors": None, "is_restart": False}
-    return RunOptions.make({**dict(stored), **options, **fixed, "dialect_options": {**stored.dialect_options, **told}})
+    return RunOptions.make(
+        {**dict(stored), **options, **fixed, "dialect_options": {**stored.dialect_options, **merged}}
+    )
 
 
 def _default_output(run: Path, roles: Mapping[str, ModelLike]) -> Path:
     """Beside the run: ``<run>-rescored``, or ``<run>-judge-<model>``, with a digest of the model's arguments."""
-    place = run.resolve()
-    words = [f"{role}-{_name(which)}" for role, which in sorted(roles.items())] or ["rescored"]
-    name = "-".join([place.name, *words])
-    return run.parent / "".join(sign if sign.isalnum() or sign in "-_.@" else "_" for sign in name)
+    suffixes = [f"{role}-{_name(which)}" for role, which in sorted(roles.items())] or ["rescored"]
+    name = "-".join([run.resolve().name, *suffixes])
+    return run.parent / "".join(char if char.isalnum() or char in "-_.@" else "_" for char in name)
 
 
 def _name(model: ModelLike) -> str:

@@ -1,7 +1,7 @@
-"""Settings that every entry point honours: local files in place of dataset and model ids.
+"""Settings that every entry point honours: local files that replace dataset and model ids, and folders of benchmarks.
 
-Read from ``polymeter.yaml`` in the working directory, else from ``settings.yaml`` in the user's configuration folder,
-or from the file that ``POLYMETER_SETTINGS`` names. What the command line says wins.
+They are read from the file that ``POLYMETER_SETTINGS`` names, else from ``polymeter.yaml`` in the working directory,
+else from ``settings.yaml`` in the user's configuration folder. The command line overrides them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _KEYS = ("data", "weights", "include_paths", "cache_dir")
 
 @dataclass(frozen=True, slots=True)
 class UserSettings:
-    """What a settings file says.
+    """The content of a settings file, and what environment variables add.
 
     Attributes:
         data: ``ID[:CONFIG]`` to path.
@@ -38,16 +38,17 @@ class UserSettings:
 
 
 def read_settings() -> UserSettings:
-    """The user's settings; relative paths are relative to the file that names them. Folders of benchmarks that
-    ``POLYMETER_INCLUDE_PATH`` names (parted as in ``PATH``) are added to those of the file, and so are the places
-    ``ID=PATH;ID=PATH`` of ``POLYMETER_DATA`` and ``POLYMETER_WEIGHTS``, which win over it.
+    """The user's settings; relative paths are relative to the file that contains them.
+
+    The folders in ``POLYMETER_INCLUDE_PATH`` (separated as in ``PATH``) are added to those of the file, and so are the
+    pairs ``ID=PATH;ID=PATH`` of ``POLYMETER_DATA`` and ``POLYMETER_WEIGHTS``, which override it.
 
     Raises:
-        PlanError: The file is not a mapping, has an unknown key, or ``POLYMETER_SETTINGS`` names a file that is not
-            there.
+        PlanError: if the file is not a mapping or has an unknown key, or ``POLYMETER_SETTINGS`` names a file that does
+            not exist.
     """
     path = _find()
-    included = tuple(Path(place) for place in os.environ.get(INCLUDE_VARIABLE, "").split(os.pathsep) if place)
+    included = tuple(Path(folder) for folder in os.environ.get(INCLUDE_VARIABLE, "").split(os.pathsep) if folder)
     data, weights = named_places(DATA_VARIABLE), named_places(WEIGHTS_VARIABLE)
     if path is None:
         return UserSettings(data, weights, include_paths=included)
@@ -66,24 +67,24 @@ def read_settings() -> UserSettings:
     folder = path.resolve().parent
     cache_dir = content.get("cache_dir")
     return UserSettings(
-        {str(name): str(folder / str(place)) for name, place in (content.get("data") or {}).items()} | data,
-        {str(name): str(folder / str(place)) for name, place in (content.get("weights") or {}).items()} | weights,
-        (*included, *(folder / str(place) for place in content.get("include_paths") or ())),
+        {str(name): str(folder / str(target)) for name, target in (content.get("data") or {}).items()} | data,
+        {str(name): str(folder / str(target)) for name, target in (content.get("weights") or {}).items()} | weights,
+        (*included, *(folder / str(included_path) for included_path in content.get("include_paths") or ())),
         folder / str(cache_dir) if cache_dir else None,
         path,
     )
 
 
 def _find() -> Path | None:
-    told = os.environ.get("POLYMETER_SETTINGS")
-    if told:
-        if not Path(told).is_file():
-            raise PlanError(f"The settings file {told!r} does not exist.", where="POLYMETER_SETTINGS")
-        return Path(told)
-    here = Path("polymeter.yaml")
-    if here.is_file():
-        return here
+    named = os.environ.get("POLYMETER_SETTINGS")
+    if named:
+        if not Path(named).is_file():
+            raise PlanError(f"The settings file {named!r} does not exist.", where="POLYMETER_SETTINGS")
+        return Path(named)
+    in_working_directory = Path("polymeter.yaml")
+    if in_working_directory.is_file():
+        return in_working_directory
     from platformdirs import user_config_path
 
-    home = user_config_path("polymeter") / "settings.yaml"
-    return home if home.is_file() else None
+    of_user = user_config_path("polymeter") / "settings.yaml"
+    return of_user if of_user.is_file() else None

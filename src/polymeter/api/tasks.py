@@ -14,11 +14,10 @@ from polymeter.engine import plan
 
 
 def build_catalog(include_paths: Sequence[Path] = (), cache_dir: Path | None = None) -> Catalog:
-    """Every benchmark there is: those that come with Polymeter and those of the include paths. Executes none of their
-    code.
+    """All benchmarks: those that come with Polymeter and those of the include paths. Executes none of their code.
 
     Raises:
-        PlanError: An include path does not exist.
+        PlanError: if an include path does not exist.
     """
     settings = read_settings()
     options = RunOptions(cache_dir=cache_dir or settings.cache_dir)
@@ -27,27 +26,27 @@ def build_catalog(include_paths: Sequence[Path] = (), cache_dir: Path | None = N
 
 
 def describe_task(name: str, include_paths: Sequence[Path] = ()) -> list[tuple[str, Any, Path]]:
-    """The resolved configuration of a task: key, value, and the file that each value came from.
+    """The resolved configuration of a task: key, value, and the file that the value comes from.
 
     Raises:
-        PlanError: There is no such task, or its file is broken.
+        PlanError: if there is no such task, or its file is broken.
     """
     entry, catalog = _find(name, include_paths)
     return plan.format_of(entry).describe(entry, catalog)
 
 
 def flatten_task(name: str, include_paths: Sequence[Path] = ()) -> str:
-    """A task as one text that needs no other configuration file: what people share.
+    """A task as one text that needs no other configuration file, ready to be shared.
 
     Raises:
-        PlanError: There is no such task, or its file is broken.
+        PlanError: if there is no such task, or its file is broken.
     """
     entry, catalog = _find(name, include_paths)
     return plan.format_of(entry).flatten(entry, catalog)
 
 
 def check_path(path: Path, include_paths: Sequence[Path] = ()) -> list[Problem]:
-    """What is wrong with a benchmark file or a folder of them; empty when nothing is. Executes none of their code."""
+    """The problems of a benchmark file or a folder of them; empty if there are none. Executes none of their code."""
     catalog = build_catalog([*include_paths, path])
     inside = plan.named_place(path)
     problems = [problem for problem in catalog.problems if problem.where.startswith(str(inside))]

@@ -1,4 +1,4 @@
-"""Trying benchmarks out without a model: what they ask, and whether their own gold answers score full marks.
+"""Trying benchmarks without a model: their prompts, and whether their own references score full marks.
 
 Unlike ``polymeter.api.tasks`` this runs the code of the benchmarks that are named.
 """
@@ -19,6 +19,7 @@ from polymeter.api.tasks import build_catalog
 from polymeter.core.errors import PlanError, PolymeterError, ScoreError, boundary
 from polymeter.core.format import OpenContext
 from polymeter.core.options import RunOptions
+from polymeter.core.repeats import group_repeats
 from polymeter.core.request import Loglikelihood, OwnPrompt, Request
 from polymeter.core.task import Sample, Task, TaskSpec
 from polymeter.engine import plan
@@ -32,7 +33,7 @@ _FULL_MARKS = (1.0, 100.0)
 
 @dataclass(frozen=True, slots=True)
 class ShownPrompt:
-    """What a task asks first about one sample."""
+    """The first requests of a task about one sample."""
 
     task: str
     sample: str
@@ -40,14 +41,14 @@ class ShownPrompt:
 
 
 @dataclass(frozen=True, slots=True)
-class GoldResult:
-    """One result of answering with the gold.
+class ReferenceResult:
+    """One result of answering a task with its references.
 
     Attributes:
         metric: Its metric.
         filter: Its filter.
         value: The result.
-        verdict: ``full`` marks; ``short`` of them; ``unknown`` where the metric has no known full mark.
+        verdict: ``full`` marks; ``short`` of them; ``unknown`` if the metric has no known full mark.
     """
 
     metric: str
@@ -57,34 +58,34 @@ class GoldResult:
 
 
 @dataclass(frozen=True, slots=True)
-class GoldCheck:
-    """One task answered with the gold.
+class ReferenceCheck:
+    """One task answered with its references.
 
     Attributes:
         task: Its name.
-        n_samples: How many samples were played.
+        n_samples: The number of samples that were run.
         n_scored: How many of them have a score.
         results: Its results.
         errors: The first few reasons why samples have no score.
-        problem: Why it could not be tried at all; empty when it was.
+        problem: Why the task could not be run at all; empty if it was.
     """
 
     task: str
     n_samples: int = 0
     n_scored: int = 0
-    results: tuple[GoldResult, ...] = ()
+    results: tuple[ReferenceResult, ...] = ()
     errors: tuple[str, ...] = field(default=())
     problem: str = ""
 
     @property
     def is_fine(self) -> bool:
-        """Whether every sample was scored and nothing known to have a full mark falls short of it."""
-        is_whole = self.n_scored == self.n_samples and not self.problem
-        return is_whole and all(result.verdict != "short" for result in self.results)
+        """Whether every sample was scored and no result falls short of a known full mark."""
+        is_complete = self.n_scored == self.n_samples and not self.problem
+        return is_complete and all(result.verdict != "short" for result in self.results)
 
 
 def tasks_in(path: Path, include_paths: Sequence[Path] = ()) -> list[str]:
-    """Names of the tasks that are written in a file or below a folder, in the order of the catalog."""
+    """The names of the tasks defined in a file or below a folder, in the order of the catalog."""
     inside = plan.named_place(path)
     catalog = build_catalog((*include_paths, path))
     return [
@@ -97,31 +98,31 @@ def tasks_in(path: Path, include_paths: Sequence[Path] = ()) -> list[str]:
 def open_named(
     patterns: Sequence[str], include_paths: Sequence[Path] = (), data: Mapping[str, str] | None = None
 ) -> list[Task]:
-    """Open tasks as they are for a chat model that can do everything. Runs their code.
+    """Open tasks for a chat model with all capabilities. Runs their code.
 
     Args:
         patterns: Names, globs, groups and tags.
-        include_paths: Folders of benchmarks to add.
-        data: Local files in place of dataset ids.
+        include_paths: Further folders of benchmarks.
+        data: Local files that replace dataset ids.
 
     Raises:
-        PlanError: A pattern names nothing, or a task cannot be loaded.
-        DataError: A dataset cannot be opened.
+        PlanError: if a pattern matches nothing, or a task cannot be loaded.
+        DataError: if a dataset cannot be opened.
     """
     selection = plan.select(patterns, build_catalog(include_paths))
     return [open_spec(spec, data) for spec in selection.tasks]
 
 
 def open_spec(spec: TaskSpec, data: Mapping[str, str] | None = None) -> Task:
-    """Open one task as it is for a chat model that can do everything. Runs its code.
+    """Open one task for a chat model with all capabilities. Runs its code.
 
     Args:
         spec: The task.
-        data: Local files in place of dataset ids.
+        data: Local files that replace dataset ids.
 
     Raises:
-        PlanError: It cannot be loaded.
-        DataError: Its dataset cannot be opened.
+        PlanError: if it cannot be loaded.
+        DataError: if its dataset cannot be opened.
     """
     settings = read_settings()
     cache_dir = plan.cache_folder(RunOptions(cache_dir=settings.cache_dir))
@@ -133,73 +134,71 @@ def open_spec(spec: TaskSpec, data: Mapping[str, str] | None = None) -> Task:
 def first_prompts(
     path: Path, n: int, include_paths: Sequence[Path] = (), data: Mapping[str, str] | None = None
 ) -> Iterator[ShownPrompt]:
-    """What the tasks in a file or folder ask about their first ``n`` samples each. Runs their code.
+    """The first requests about the first ``n`` samples of each task in a file or folder. Runs their code.
 
     Raises:
-        PlanError: There is no task in it, or one cannot be loaded.
-        DataError: A dataset cannot be opened, or a row cannot be read.
-        ScoreError: A hook raised.
+        PlanError: if it contains no task, or one cannot be loaded.
+        DataError: if a dataset cannot be opened, or a row cannot be read.
+        ScoreError: if a hook raises.
     """
-    for name in _some(path, include_paths):
+    for name in _names_in(path, include_paths):
         for task in open_named([name], (*include_paths, path), data):
             for sample in task.samples[:n]:
                 yield first_prompt(task, sample)
 
 
 def first_prompt(task: Task, sample: Sample) -> ShownPrompt:
-    """What an open task asks first about one of its samples, as a run with the usual seed does: a prompt that is drawn
-    at random is the same there.
+    """The first requests of an open task about one of its samples, as in a run with the default seed: prompts drawn at
+    random are the same. Repeats of a prompt are shown once.
 
     Raises:
-        DataError: The row cannot be read.
-        ScoreError: A hook raised.
+        DataError: if the row cannot be read.
+        ScoreError: if a hook raises.
     """
-    play = task.rollout(sample)
+    rollout = task.rollout(sample)
     hook = Door(RunOptions().seed).hook(task.spec.name, sample.id, step_label(1)) if task.is_guest else nullcontext()
-    doing = f"The first prompt of sample {sample.id} of task {task.spec.name!r}"
-    with random_state_kept(), hook, boundary(ScoreError, doing):
-        asked = next(play, ())  # a model without traits has no prompts of its own
-        play.close()
-    return ShownPrompt(
-        task.spec.name,
-        sample.id,
-        (asked,) if isinstance(asked, Request) else () if isinstance(asked, OwnPrompt) else tuple(asked),
-    )
+    action = f"The first prompt of sample {sample.id} of task {task.spec.name!r}"
+    with random_state_kept(), hook, boundary(ScoreError, action):
+        step = next(rollout, ())  # a model without traits has no prompts of its own
+        rollout.close()
+    requests = (step,) if isinstance(step, Request) else () if isinstance(step, OwnPrompt) else tuple(step)
+    return ShownPrompt(task.spec.name, sample.id, tuple(repeats[0] for repeats in group_repeats(requests)))
 
 
-def ask_in_words(request: Request) -> str:
-    """What a request asks for, with its settings, on one line."""
-    ask = request.parameters
-    if isinstance(ask, Loglikelihood):
-        return f"log-likelihood of {', '.join(repr(text) for text in ask.continuations)}"
-    settings = {name: getattr(ask, name, None) for name in ("max_new_tokens", "temperature", "top_p", "stop", "size")}
-    told = {**{name: value for name, value in settings.items() if value not in (None, ())}, **ask.extra}
-    return f"{ask.kind}({', '.join(f'{name}={value!r}' for name, value in told.items())})"
+def describe_parameters(request: Request) -> str:
+    """The parameters of a request on one line."""
+    parameters = request.parameters
+    if isinstance(parameters, Loglikelihood):
+        return f"log-likelihood of {', '.join(repr(text) for text in parameters.continuations)}"
+    names = ("max_new_tokens", "temperature", "top_p", "stop", "size")
+    values = {name: getattr(parameters, name, None) for name in names}
+    settings = {**{name: value for name, value in values.items() if value not in (None, ())}, **parameters.extra}
+    return f"{parameters.kind}({', '.join(f'{name}={value!r}' for name, value in settings.items())})"
 
 
-def check_gold(
+def check_references(
     path: Path, include_paths: Sequence[Path] = (), data: Mapping[str, str] | None = None, *, limit: float | None = None
-) -> Iterator[GoldCheck]:
-    """Answer the tasks in a file or folder with their own gold answers, through the real engine and scoring. Runs
-    their code.
+) -> Iterator[ReferenceCheck]:
+    """Answer the tasks in a file or folder with their own references, through the real engine and scoring. Runs their
+    code.
 
     Args:
         path: The file or folder.
-        include_paths: Folders of further benchmarks.
-        data: Local files in place of dataset ids.
-        limit: At most this many samples of each task.
+        include_paths: Further folders of benchmarks.
+        data: Local files that replace dataset ids.
+        limit: The largest number of samples of each task.
 
     Raises:
-        PlanError: There is no task in it.
+        PlanError: if it contains no task.
     """
-    for name in _some(path, include_paths):
+    for name in _names_in(path, include_paths):
         with tempfile.TemporaryDirectory(prefix="polymeter-gold-") as folder:
             yield _check_one(name, (*include_paths, path), data, limit, Path(folder) / "run")
 
 
 def _check_one(
     name: str, include_paths: Sequence[Path], data: Mapping[str, str] | None, limit: float | None, output: Path
-) -> GoldCheck:
+) -> ReferenceCheck:
     try:
         run = evaluate(
             "mock",
@@ -212,18 +211,20 @@ def _check_one(
             media="none",
         )
     except PolymeterError as error:
-        return GoldCheck(name, problem=str(error))
+        return ReferenceCheck(name, problem=str(error))
     task = run.results["tasks"][name]
     results = tuple(
-        GoldResult(item["metric"], item["filter"], item["value"], _verdict(item["value"], item["higher_is_better"]))
+        ReferenceResult(
+            item["metric"], item["filter"], item["value"], _verdict(item["value"], item["higher_is_better"])
+        )
         for item in task["results"]
         if not item["subset"]
     )
-    return GoldCheck(name, task["n_samples"], task["n_scored"], results, _errors(run, name))
+    return ReferenceCheck(name, task["n_samples"], task["n_scored"], results, _errors(run, name))
 
 
 def _verdict(value: Any, higher_is_better: bool | None) -> Verdict:
-    """Full marks are 1, or 100 for a score in hundredths; 0 where lower is better. Sums and perplexities have none."""
+    """Full marks are 1, or 100 for a percentage; 0 if lower is better. Sums and perplexities have no full mark."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
         return "unknown"
     if higher_is_better is False:
@@ -244,8 +245,8 @@ def _errors(run: RunResult, task: str) -> tuple[str, ...]:
     return tuple(message for message, _ in zip(messages, range(3), strict=False))
 
 
-def _some(path: Path, include_paths: Sequence[Path]) -> list[str]:
+def _names_in(path: Path, include_paths: Sequence[Path]) -> list[str]:
     names = tasks_in(path, include_paths)
     if not names:
-        raise PlanError(f"There is no task in {str(path)!r}.", hint="Name a YAML file, or a folder that holds some.")
+        raise PlanError(f"There is no task in {str(path)!r}.", hint="Name a YAML file, or a folder of them.")
     return names

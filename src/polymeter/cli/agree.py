@@ -1,4 +1,4 @@
-"""``polymeter agree``: how far two judges agree, or a judge with people."""
+"""``polymeter agree``: how well two judges agree, or a judge with human labels."""
 
 from __future__ import annotations
 
@@ -22,20 +22,18 @@ def agree(
     ],
     column: Annotated[
         str,
-        typer.Option(
-            "--column", help="A column of the rows with labels of people.", metavar="NAME", show_default=False
-        ),
+        typer.Option("--column", help="A column of the rows with human labels.", metavar="NAME", show_default=False),
     ] = "",
     metric: Annotated[str, typer.Option("--metric", help="Only this metric.", metavar="NAME", show_default=False)] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     debug: Debug = False,
 ) -> int:
-    """Tell how far the scores of two runs agree: as they are, and beyond chance (Cohen's kappa)."""
+    """Show how well the scores of two runs agree: the share of equal ones, and beyond chance (Cohen's kappa)."""
     from polymeter.api import agree as agree_runs
     from polymeter.core.errors import PlanError
 
     if len(runs) > 2:
-        raise PlanError("At most two runs are compared.", hint="Compare them in pairs.")
+        raise PlanError("At most two runs can be compared.", hint="Compare them in pairs.")
     report = agree_runs(runs[0], runs[1] if len(runs) > 1 else None, column=column, metric=metric)
     if as_json:
         typer.echo(json.dumps(report.document(), indent=2, ensure_ascii=False))
@@ -55,8 +53,8 @@ def _show(report: AgreementReport) -> None:
         is_number = name in ("n", "agree", "kappa", "rank corr.")
         table.add_column(name, justify="right" if is_number else "left", no_wrap=is_number, overflow="fold")
     for one in report.compared:
-        found = one.agreement
-        numbers = (str(found.n), _shown(found.raw), _shown(found.kappa), _shown(found.spearman))
+        result = one.agreement
+        numbers = (str(result.n), _formatted(result.raw), _formatted(result.kappa), _formatted(result.spearman))
         cells = (one.task, one.metric, one.filter, one.first, one.second, *numbers)
         table.add_row(*(Text(cell) for cell in cells))
     console = Console(highlight=False)
@@ -69,9 +67,9 @@ def _show(report: AgreementReport) -> None:
         typer.echo(note)
 
 
-def _shown(made: Estimate | None) -> str:
-    if made is None or made.value is None:
+def _formatted(estimate: Estimate | None) -> str:
+    if estimate is None or estimate.value is None:
         return "–"
-    if made.interval is None:
-        return f"{made.value:.3f}"
-    return f"{made.value:.3f} ({made.interval[0]:.3f} to {made.interval[1]:.3f})"
+    if estimate.interval is None:
+        return f"{estimate.value:.3f}"
+    return f"{estimate.value:.3f} ({estimate.interval[0]:.3f} to {estimate.interval[1]:.3f})"

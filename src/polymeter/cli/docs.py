@@ -14,8 +14,8 @@ def docs(
     patterns: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Names, globs, groups or tags; their pages show a sample, which runs their code. None: every "
-            "benchmark, without samples.",
+            help="Names, globs, groups or tags; their pages show a sample, which runs their code. Default: all "
+            "benchmarks, without samples.",
             metavar="NAMES",
             show_default=False,
         ),
@@ -26,23 +26,23 @@ def docs(
     tag: Annotated[
         list[str] | None, typer.Option(help="Only benchmarks with this tag.", metavar="TAG", show_default=False)
     ] = None,
-    output: Annotated[Path, typer.Option(help="Where the pages are written.", metavar="FOLDER")] = Path(
+    output: Annotated[Path, typer.Option(help="The folder for the pages.", metavar="FOLDER")] = Path(
         "docs", "benchmarks"
     ),
     language: Annotated[
-        Literal["en", "zh", "both"], typer.Option(help="The language around the benchmarks' own words.")
+        Literal["en", "zh", "both"], typer.Option(help="The language of the pages; benchmarks keep their own.")
     ] = ("both"),
-    no_samples: Annotated[bool, typer.Option("--no-samples", help="Run no code of any benchmark.")] = False,
+    no_samples: Annotated[bool, typer.Option("--no-samples", help="Do not run the code of any benchmark.")] = False,
     data: Annotated[
         list[str] | None,
-        typer.Option(help="Local files in place of a dataset: id=path.", metavar="ID=PATH", show_default=False),
+        typer.Option(help="Local files that replace a dataset: id=path.", metavar="ID=PATH", show_default=False),
     ] = None,
     debug: Debug = False,
 ) -> int:
-    """Write documentation pages of benchmarks, without the network."""
+    """Write documentation pages of benchmarks, without using the network."""
     from polymeter.api.catalog import LANGUAGES, write_pages
     from polymeter.cli.pairs import parse_places
-    from polymeter.report.words import count
+    from polymeter.report.formatting import count
 
     written = write_pages(
         patterns or (),

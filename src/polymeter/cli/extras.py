@@ -1,4 +1,4 @@
-"""Which packages an extra of Polymeter brings, and which of them are missing here. Imports none of them."""
+"""The packages of Polymeter's extras, and which of them are not installed. Imports none of them."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ _REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)[^;]*;.*\bextra\s*==\s*['\"]([^'\"
 
 
 def missing_packages(extra: str) -> list[str]:
-    """Names of the packages of an extra that are not installed; empty too when Polymeter itself is not installed."""
+    """The packages of an extra that are not installed; also empty if Polymeter itself is not installed."""
     return [name for name in packages_of(extra) if not _is_installed(name)]
 
 
 def missing_modules(names: Iterable[str]) -> frozenset[str]:
-    """Those of some top-level modules that are not installed."""
+    """The names of top-level modules that are not installed."""
     return frozenset(name for name in set(names) if find_spec(name) is None)
 
 
 def packages_of(extra: str) -> list[str]:
-    """Names of the packages that an extra brings."""
+    """The packages of an extra."""
     try:
         required = metadata.requires("polymeter") or []
     except metadata.PackageNotFoundError:

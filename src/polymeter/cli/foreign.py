@@ -1,4 +1,4 @@
-"""What the command lines of other tools share: their words reach commands of our own as they are."""
+"""What the command lines of other systems share: subcommands, help, and unparsed arguments for Polymeter's commands."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ SETTINGS = {
     "allow_interspersed_args": False,
     "help_option_names": [],
 }
-"""For registering a command that reads its words itself."""
+"""Settings for a command that parses its arguments itself."""
 HELP = frozenset({"-h", "--help"})
 RunCommand = Callable[[State, list[str]], int]
-"""What runs a command with the words behind its name, and gives the exit code."""
+"""Runs a command with the arguments after its name; returns the exit code."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subcommands:
-    """The commands of a tool's command line.
+    """The subcommands of a system's command line.
 
     Attributes:
-        program: What they are words behind.
-        commands: What runs each.
-        elsewhere: Commands of the tool that Polymeter does not have, each with what to do instead.
-        default: The command that is meant where the first word is an option.
-        help: Shown where there are no words, or these ask for help; empty: that of the default command is.
+        program: The program's name, for messages.
+        commands: The function that runs each subcommand.
+        elsewhere: Subcommands of the system that Polymeter does not have, each with what to do instead.
+        default: The subcommand that runs if the first argument is an option.
+        help: Shown without arguments and for ``--help``; empty: the help of the default subcommand is shown.
     """
 
     program: str
@@ -43,40 +43,40 @@ class Subcommands:
     help: str = ""
 
     def run(self, state: State, words: Sequence[str]) -> int:
-        """Run the command that some words are.
+        """Run a subcommand with its arguments.
 
         Raises:
-            PlanError: if there is no such command, or it cannot run as asked for.
+            PlanError: if there is no such subcommand, or its arguments are invalid.
         """
         if self.help and (not words or words[0] in HELP):
             typer.echo(self.help)
             return 0
         if self.default and (not words or words[0].startswith("-")):
             return self.commands[self.default](state, list(words))
-        name, rest = words[0], list(words[1:])
+        name, arguments = words[0], list(words[1:])
         if name in self.elsewhere:
             instead = self.elsewhere[name]
             hint = f"{instead[:1].upper()}{instead[1:]}."
             raise PlanError(f"There is no {name!r} here.", where=self.program, hint=hint)
         if name not in self.commands:
-            known = ", ".join(self.commands)
-            hint = did_you_mean(name, (*self.commands, *self.elsewhere)) or f"Known: {known}."
+            names = ", ".join(self.commands)
+            hint = did_you_mean(name, (*self.commands, *self.elsewhere)) or f"Known: {names}."
             raise PlanError(f"There is no command {name!r}.", where=self.program, hint=hint)
-        return self.commands[name](state, rest)
+        return self.commands[name](state, arguments)
 
 
 def asks_for_help(words: Sequence[str]) -> bool:
-    """Whether help is asked for among the words of a command."""
+    """Whether the arguments of a command include ``-h`` or ``--help``."""
     return not HELP.isdisjoint(words)
 
 
 def run_foreign(command: Command, state: State, words: list[str]) -> int:
-    """Run a system's command line, which is imported now."""
+    """Import a system's command line and run it."""
     return cast(RunCommand, load(command.target))(state, words)
 
 
 def as_typer_command(command: Command) -> Callable[[typer.Context], int]:
-    """What typer calls for a system's command; its code is imported when it is called."""
+    """A function for typer that runs a system's command; the system's code is imported when it is called."""
 
     def run(context: typer.Context) -> int:
         return run_foreign(command, state_of(context), list(context.args))

@@ -1,7 +1,8 @@
-"""The flags of other tools' command lines, as tables: one record for each flag says how it is written, which option it
-sets, and what becomes of it. Parsing, ``--help``, unknown flags, notes and refusals are the same for every tool.
+"""The flags of other systems' command lines, as tables: one record for each flag says how it is written, which option
+it sets, and whether it takes effect. Parsing, ``--help``, unknown flags, notes and refusals are the same for every
+system.
 
-A table is data. What depends on several flags at once (one that means nothing without another) stays with the tool.
+A table is data. Rules about several flags at once (one that needs another) stay with the system.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from polymeter.cli.pairs import parse_pairs
 from polymeter.core.errors import PlanError, did_you_mean
 
 Kind = Literal["text", "int", "float", "switch", "names", "repeated", "mapping", "object"]
-"""What a flag takes: one value, nothing, several values behind one flag, one value each time it is given,
-``key=value,…`` or a JSON object, a JSON object alone."""
+"""What a flag takes: one value, no value, several values after one flag, one value each time it is given,
+``key=value,…`` or a JSON object, only a JSON object.
+"""
 Fate = Literal["done", "noted", "refused"]
-"""What becomes of a flag: it does what its name says, it is accepted because nothing is lost without it, or it cannot
-be honoured."""
+"""How a flag is treated: it takes effect, it is accepted without effect because nothing is lost without it, or it is
+refused because it cannot be honoured.
+"""
 _SCALARS: Mapping[Kind, type] = {"text": str, "int": int, "float": float, "switch": bool}
 _SECTIONS: Mapping[Fate, str] = {"noted": "accepted, without effect", "refused": "refused"}
 _OURS = "Polymeter's own"
@@ -36,16 +39,16 @@ class Flag:
     Attributes:
         key: Its name in a configuration file and among parsed values.
         kind: What it takes.
-        text: What it does; for one that is noted or refused, why: a phrase that continues a sentence.
-        fate: What becomes of it.
-        default: What holds when it is not given.
+        text: What it does; for one that is noted or refused, the reason: a phrase that completes a sentence.
+        fate: How it is treated.
+        default: Its value if it is not given.
         spellings: How it is written, the first in messages; default: its key, with hyphens and with underscores. One
-            without hyphens in front is a word that stands alone; it is always among parsed values.
-        choices: What its value may be, where that is a list.
+            without leading hyphens is a positional argument; it is always among parsed values.
+        choices: The values it may have; empty: any.
         sets: The option that it sets; default: its key.
-        convert: ``(value, spelling) → value``: makes the option's value of what was typed.
+        convert: ``(value, spelling) → value``: converts the parsed value to the option's.
         hint: What to do instead, for one that is refused.
-        is_ours: Whether the tool itself does not have it.
+        is_ours: Whether it is Polymeter's, not the system's.
     """
 
     key: str
@@ -62,33 +65,33 @@ class Flag:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """How it is written."""
+        """All its spellings."""
         hyphened = f"--{self.key.replace('_', '-')}"
         return self.spellings or tuple(dict.fromkeys((hyphened, f"--{self.key}")))
 
     def add_to(self, group: argparse._ActionsContainer) -> None:
-        """Add the flag to a parser or a group of it."""
+        """Add the flag to a parser or one of its groups."""
         text = f"{self.text}. {self.hint.rstrip('.')}" if self.hint else self.text
-        told: dict[str, Any] = {"help": text.replace("%", "%%")}
+        shared: dict[str, Any] = {"help": text.replace("%", "%%")}
         if self.kind in _METAVARS:
-            told["metavar"] = _METAVARS[self.kind]
+            shared["metavar"] = _METAVARS[self.kind]
         if not self.names[0].startswith("-"):
-            group.add_argument(self.key, nargs="?", choices=self.choices, default=self.default, **told)
+            group.add_argument(self.key, nargs="?", choices=self.choices, default=self.default, **shared)
         elif self.kind == "switch":
-            group.add_argument(*self.names, dest=self.key, action="store_true", **told)
+            group.add_argument(*self.names, dest=self.key, action="store_true", **shared)
         elif self.kind == "names":
-            group.add_argument(*self.names, dest=self.key, nargs="+", **told)
+            group.add_argument(*self.names, dest=self.key, nargs="+", **shared)
         elif self.kind == "repeated":
-            group.add_argument(*self.names, dest=self.key, action="append", **told)
+            group.add_argument(*self.names, dest=self.key, action="append", **shared)
         else:
-            of_type, choices = _SCALARS.get(self.kind, str), self.choices or None
-            group.add_argument(*self.names, dest=self.key, type=of_type, choices=choices, **told)
+            value_type, choices = _SCALARS.get(self.kind, str), self.choices or None
+            group.add_argument(*self.names, dest=self.key, type=value_type, choices=choices, **shared)
 
     def read(self, value: Any) -> Any:
-        """A typed value as data.
+        """A parsed value as data.
 
         Raises:
-            PlanError: if it is to be a mapping and is none.
+            PlanError: if it should be a mapping but is not.
         """
         if self.kind == "object" or (self.kind == "mapping" and value.lstrip().startswith("{")):
             return json_object(value, self.names[0])
@@ -98,7 +101,7 @@ class Flag:
         """A value from a configuration file, of the flag's type.
 
         Raises:
-            PlanError: if it is of another type, or none of those that it may be.
+            PlanError: if it has another type, or is not one of the flag's choices.
         """
         if value is None:
             return self.default
@@ -109,12 +112,12 @@ class Flag:
         elif self.kind == "text" and isinstance(value, dict):
             value = ",".join(f"{name}={item}" for name, item in value.items())
         try:
-            made = _SCALARS[self.kind](value)
+            converted = _SCALARS[self.kind](value)
         except (TypeError, ValueError):
             raise PlanError(f"{self.key!r} must be a {self.kind}, not {value!r}.", where=where) from None
-        if self.choices and made not in self.choices:
+        if self.choices and converted not in self.choices:
             raise PlanError(f"{self.key!r} must be one of {', '.join(self.choices)}, not {value!r}.", where=where)
-        return made
+        return converted
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +125,10 @@ class FlagTable:
     """The flags of one command.
 
     Attributes:
-        program: The command, as it is called.
-        about: What it is for, above its flags in ``--help``.
+        program: The command's name.
+        about: Its description, above its flags in ``--help``.
         flags: Its flags, in the order of ``--help``.
-        takes_prefixes: Whether the unique beginning of a flag stands for it, as the tool's own parser has it.
+        takes_prefixes: Whether an unambiguous prefix stands for a flag, as in the system's own parser.
     """
 
     program: str
@@ -144,7 +147,7 @@ class FlagTable:
         return {flag.key: flag.default for flag in self.flags}
 
     def parser(self) -> argparse.ArgumentParser:
-        """A parser whose result holds the flags that are given and no others."""
+        """A parser whose result contains only the flags that are given."""
         parser = _Parser(
             prog=self.program,
             description=self.about,
@@ -158,45 +161,46 @@ class FlagTable:
         return parser
 
     def print_help(self) -> None:
-        """Print what ``--help`` shows."""
+        """Print the text of ``--help``."""
         self.parser().print_help()
 
     def parse(self, words: Sequence[str]) -> dict[str, Any]:
         """The values of the flags that were given, by key.
 
         Raises:
-            PlanError: if there is an unknown flag (the nearest known one is named), or a value has the wrong form.
+            PlanError: if a flag is unknown (the message names the nearest known one), or a value has the wrong form.
         """
-        values, rest = self.parser().parse_known_args(words)
-        if rest:
-            flag = rest[0].partition("=")[0]
-            what = f"There is no option {flag!r}." if flag.startswith("-") else f"{flag!r} belongs to no option."
-            known = [name for flag in self.flags for name in flag.names]
-            raise PlanError(what, where=self.program, hint=did_you_mean(flag, known, n=1) or _see_help(self.program))
+        values, unknown = self.parser().parse_known_args(words)
+        if unknown:
+            word = unknown[0].partition("=")[0]
+            what = f"There is no option {word!r}." if word.startswith("-") else f"{word!r} belongs to no option."
+            spellings = [name for flag in self.flags for name in flag.names]
+            hint = did_you_mean(word, spellings, n=1) or _see_help(self.program)
+            raise PlanError(what, where=self.program, hint=hint)
         by_key = self.by_key
         return {key: by_key[key].read(value) for key, value in vars(values).items()}
 
     def options(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The options that given flags set.
+        """The options that flags set.
 
         Args:
-            given: As ``parse`` gives it.
+            given: The values of flags by key, from ``parse``.
 
         Raises:
-            PlanError: if a value means nothing.
+            PlanError: if a value is invalid.
         """
-        made = {}
+        options = {}
         for key, value in given.items():
             flag = self.by_key[key]
-            made[flag.sets or key] = value if flag.convert is None else flag.convert(value, flag.names[0])
-        return made
+            options[flag.sets or key] = value if flag.convert is None else flag.convert(value, flag.names[0])
+        return options
 
     def notes_on(self, given: Mapping[str, Any], *, configuration: str = "") -> list[str]:
-        """What to say of flags without effect that are given with another value than their default.
+        """Notes on flags without effect that are given with a value other than their default.
 
         Args:
-            given: Values by key.
-            configuration: What the keys are fields of, where the values come from no command line.
+            given: The values of flags by key.
+            configuration: The configuration whose fields the keys are, if the values do not come from a command line.
 
         Raises:
             PlanError: if one of the flags is refused.
@@ -206,31 +210,31 @@ class FlagTable:
             value = given.get(flag.key)
             if flag.fate == "done" or value is None or value == flag.default:
                 continue
-            called = flag.key if configuration else flag.names[0]
+            name = flag.key if configuration else flag.names[0]
             if flag.fate == "refused":
-                where = f"{configuration} {called}".lstrip()
-                raise PlanError(f"{called} cannot be used here: {flag.text}.", where=where, hint=flag.hint)
-            notes.append(f"{called} has no effect: {flag.text}.")
+                where = f"{configuration} {name}".lstrip()
+                raise PlanError(f"{name} cannot be used here: {flag.text}.", where=where, hint=flag.hint)
+            notes.append(f"{name} has no effect: {flag.text}.")
         return notes
 
 
 class _Parser(argparse.ArgumentParser):
-    """An argument parser that raises our error where argparse would end the process."""
+    """An argument parser that raises PlanError where argparse would end the process."""
 
     def error(self, message: str) -> NoReturn:
         raise PlanError(f"{message[:1].upper()}{message[1:]}.", where=self.prog, hint=_see_help(self.prog))
 
 
 def as_paths(texts: Iterable[str], spelling: str) -> tuple[Path, ...]:
-    """The paths of a flag that takes several, for ``Flag.convert``."""
+    """The values of a flag as paths, for ``Flag.convert``."""
     return tuple(map(Path, texts))
 
 
 def json_object(text: str, option: str) -> dict[str, Any]:
-    """A JSON object. No text is ever run as code.
+    """A JSON object. The text is never run as code.
 
     Raises:
-        PlanError: if it is none.
+        PlanError: if it is not a JSON object.
     """
     try:
         value = json.loads(text)
@@ -238,7 +242,7 @@ def json_object(text: str, option: str) -> dict[str, Any]:
         raise PlanError(f"{error}.", where=option, hint="Write a JSON object in single quotes.") from None
     if not isinstance(value, dict):
         shown = text[:_SHOWN_CHARACTERS]
-        raise PlanError(f"{shown} is no JSON object.", where=option, hint='Write \'{"name": "value"}\'.')
+        raise PlanError(f"{shown} is not a JSON object.", where=option, hint='Write \'{"name": "value"}\'.')
     return value
 
 

@@ -1,7 +1,7 @@
 """The entry point: builds the app, runs a command, and turns every outcome into an exit code.
 
-0 all samples scored, 1 the run ended with failed samples, 2 usage or plan error, 130 interrupted. Whatever Polymeter
-raises on purpose is printed as what, where and what to do; tracebacks only with ``--debug``.
+0: all samples scored; 1: the run ended with failed samples; 2: usage or plan error; 130: interrupted. Polymeter's own
+errors are printed as what happened, where, and what to do; tracebacks only with ``--debug``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from polymeter.cli.state import State, set_debug
 from polymeter.core.errors import PlanError, PolymeterError
 from polymeter.core.systems import systems
 
-# Older versions of typer stand on click itself, newer ones bring their own: its classes are reached through typer's.
+# Older versions of typer depend on click, newer ones bundle it: its classes are reached through typer's in both.
 _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 _CLICK_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 INTERRUPTED = 130
@@ -30,10 +30,10 @@ USAGE = 2
 
 
 def build_app() -> typer.Typer:
-    """The app with all commands: Polymeter's own, and those of the systems, whose code is not imported for it.
+    """The app with all commands: Polymeter's, and those of other systems, whose code is not imported for it.
 
     Raises:
-        PlanError: if a system calls its command as one of ours is called.
+        PlanError: if the command of a system has the name of one of Polymeter's.
     """
     app = typer.Typer(
         name="polymeter",
@@ -58,7 +58,7 @@ def build_app() -> typer.Typer:
         if command is None:
             continue
         if command.name in own:
-            raise PlanError(f"The system {system.name!r} brings a command that Polymeter has: {command.name!r}.")
+            raise PlanError(f"The system {system.name!r} defines a command that Polymeter has: {command.name!r}.")
         app.command(command.name, help=command.help, context_settings=SETTINGS)(as_typer_command(command))
     return app
 
@@ -67,17 +67,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line.
 
     Args:
-        arguments: What stands after the program's name; default: those of this process.
+        arguments: The arguments after the program's name; default: those of this process.
 
     Returns:
         The exit code.
     """
-    # A process that ends gives its memory back whole: to search it for cycles first costs up to 0.3 s.
+    # A process that ends returns all of its memory: searching it for cycles first would cost up to 0.3 s.
     atexit.register(gc.freeze)
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    state = State(arguments=given)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    state = State(arguments=words)
     try:
-        code = build_app()(args=given, prog_name="polymeter", standalone_mode=False, obj=state)
+        code = build_app()(args=words, prog_name="polymeter", standalone_mode=False, obj=state)
     except PolymeterError as error:
         return _report(state, error)
     except (KeyboardInterrupt, typer.Abort):
@@ -90,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _begin(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Show the version and end.", is_eager=True)] = False,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.", is_eager=True)] = False,
     debug: Annotated[
         bool, typer.Option("--debug", help="Show tracebacks.", callback=set_debug, expose_value=True)
     ] = False,

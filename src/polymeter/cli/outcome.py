@@ -1,4 +1,4 @@
-"""What is printed after a run: the table, what it rests on, and where everything lies."""
+"""The output after a run: the table, counts, and the paths of results and report."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from polymeter.report.words import count
+from polymeter.report.formatting import count
 
 if TYPE_CHECKING:
     from polymeter.api import RunResult
@@ -18,11 +18,11 @@ _INTERRUPTED = 130
 
 
 def show(result: RunResult) -> int:
-    """Print the outcome of a run; gives its exit code."""
+    """Print the outcome of a run; returns its exit code."""
     if result.results:
         _show_results(result)
     if result.status != "complete":
-        _show_how_to_go_on(result)
+        _show_how_to_resume(result)
     return result.exit_code
 
 
@@ -37,8 +37,8 @@ def _show_results(result: RunResult) -> None:
     print_table(console, result.results)
     typer.echo(_counts(result.results))
     manifest = result.folder.read_manifest() if result.folder.is_begun() else {}
-    for role, said in endpoints(manifest).items():
-        typer.echo(f"{'endpoint' if role == 'model' else role:<8} {said}")
+    for role, summary in endpoints(manifest).items():
+        typer.echo(f"{'endpoint' if role == 'model' else role:<8} {summary}")
     typer.echo(f"results  {_short(result.folder.results)}")
     if result.report.exists():
         typer.echo(f"report   {_short(result.report)}")
@@ -47,17 +47,17 @@ def _show_results(result: RunResult) -> None:
 def _counts(results: dict[str, Any]) -> str:
     tasks = results.get("tasks", {}).values()
     planned, scored = (sum(int(task.get(key, 0)) for task in tasks) for key in ("n_samples", "n_scored"))
-    said = count(planned, "sample") if planned == scored else f"{scored:,} of {count(planned, 'sample')}"
-    return f"\nscored   {said} of {count(len(tasks), 'task')}"
+    samples = count(planned, "sample") if planned == scored else f"{scored:,} of {count(planned, 'sample')}"
+    return f"\nscored   {samples} of {count(len(tasks), 'task')}"
 
 
-def _show_how_to_go_on(result: RunResult) -> None:
-    why = "Interrupted" if result.exit_code == _INTERRUPTED else "Stopped: too many samples failed"
-    typer.echo(f"{why}. What was answered is kept. Go on with:", err=True)
+def _show_how_to_resume(result: RunResult) -> None:
+    reason = "Interrupted" if result.exit_code == _INTERRUPTED else "Stopped: too many samples failed"
+    typer.echo(f"{reason}. All answers so far are kept. Continue with:", err=True)
     typer.echo(f"  polymeter resume {shlex.quote(str(_short(result.folder.path)))}", err=True)
 
 
 def _short(path: Path) -> Path:
-    """The path as one would type it from here."""
+    """The path relative to the working directory if it lies below that, else unchanged."""
     relative = Path(os.path.relpath(path))
     return path if relative.parts[:1] == ("..",) else relative

@@ -1,4 +1,4 @@
-"""Reading ``key=value`` lists of the command line into plain data."""
+"""Parsing ``key=value`` lists of the command line into plain data."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _WORDS = {"true": True, "false": False, "null": None, "none": None}
 def parse_pairs(texts: Iterable[str], option: str) -> dict[str, Any]:
     """The dictionary of lists such as ``temperature=0,stop=["a,b"],name='x, y'``.
 
-    Commas part the pairs, except inside quotes and brackets. A value is ``true``, ``false``, ``null``, a number, JSON,
-    or a text; quotes around a text keep it one ("'7'" is a text). Only the first ``=`` of a pair counts.
+    Pairs are separated by commas, except inside quotes and brackets. A value is ``true``, ``false``, ``null``, a
+    number, JSON, or text; a value in quotes is always text ("'7'" is a text). Only the first ``=`` of a pair counts.
 
     Args:
         texts: One text for each time that the option was given.
         option: Its name, for messages.
 
     Raises:
-        PlanError: A pair without ``=``, a key twice, a bracket or quote that does not close, or broken JSON.
+        PlanError: if a pair has no ``=``, a key occurs twice, a bracket or quote is not closed, or JSON is invalid.
     """
-    found: dict[str, Any] = {}
+    pairs: dict[str, Any] = {}
     for text in texts:
         for pair in split_list(text, option):
             key, equals, value = pair.partition("=")
@@ -38,18 +38,18 @@ def parse_pairs(texts: Iterable[str], option: str) -> dict[str, Any]:
                     where=option,
                     hint=f"Write {option} key=value,other=value",
                 )
-            if key in found:
+            if key in pairs:
                 raise PlanError(f"{key!r} is given twice.", where=option)
-            found[key] = parse_value(value.strip(), f"{option} {key}")
-    return found
+            pairs[key] = parse_value(value.strip(), f"{option} {key}")
+    return pairs
 
 
 def parse_model_args(model: str, texts: Iterable[str], option: str = "--model-args") -> dict[str, Any]:
-    """``--model-args``: as ``parse_pairs``, unless the backend has rules of its own that its authors know (under some
-    JSON stays text, and a negative number is a float).
+    """``--model-args``: like ``parse_pairs``, unless the backend has rules of its own, which authors of its wrappers
+    expect (with some, JSON stays text and a negative number is a float).
 
     Raises:
-        PlanError: As for ``parse_pairs``.
+        PlanError: as for ``parse_pairs``.
     """
     from polymeter.core.registries import MODELS
     from polymeter.core.systems import load
@@ -59,52 +59,52 @@ def parse_model_args(model: str, texts: Iterable[str], option: str = "--model-ar
     if not reader:
         return parse_pairs(texts, option)
     read = cast(Callable[[str], dict[str, Any]], load(reader))
-    found: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     for text in texts:
         try:
             pairs = read(text)
         except ValueError as error:
             raise PlanError(f"{error}.", where=option, hint="Write name=value,other=value") from None
         for key, value in pairs.items():
-            if key in found:
+            if key in arguments:
                 raise PlanError(f"{key!r} is given twice.", where=option)
-            found[key] = value
-    return found
+            arguments[key] = value
+    return arguments
 
 
 def parse_dialect_options(texts: Iterable[str], option: str) -> dict[str, dict[str, Any]]:
-    """Settings of dialects, each written ``dialect.setting=value``: by dialect and setting.
+    """Settings of formats, each written ``format.setting=value``: by format and setting.
 
-    Whether a dialect has the setting is found when its tasks are opened.
+    Whether a format has a setting is checked when its tasks are opened.
 
     Raises:
-        PlanError: As for ``parse_pairs``; a name without a dot; a dialect that does not exist.
+        PlanError: as for ``parse_pairs``, and if a name has no dot or a format does not exist.
     """
     from polymeter.core.registries import stored_formats
 
-    found: dict[str, dict[str, Any]] = {}
+    settings: dict[str, dict[str, Any]] = {}
     for key, value in parse_pairs(texts, option).items():
-        dialect, dot, setting = key.partition(".")
+        name, dot, setting = key.partition(".")
         if not dot or not setting:
-            raise PlanError(f"{key!r} names no dialect.", where=option, hint=f"Write {option} tsv.circular=true")
-        known = stored_formats()
-        if dialect not in known:
-            hint = did_you_mean(dialect, known) or f"Known: {', '.join(known)}."
-            raise PlanError(f"There is no dialect {dialect!r}.", where=option, hint=hint)
-        found.setdefault(dialect, {})[setting] = value
-    return found
+            raise PlanError(f"{key!r} names no format.", where=option, hint=f"Write {option} tsv.circular=true")
+        names = stored_formats()
+        if name not in names:
+            hint = did_you_mean(name, names) or f"It must be one of {', '.join(names)}."
+            raise PlanError(f"There is no format {name!r}.", where=option, hint=hint)
+        settings.setdefault(name, {})[setting] = value
+    return settings
 
 
 def parse_value(text: str, where: str) -> Any:
     """One value.
 
     Raises:
-        PlanError: It begins like JSON and is none.
+        PlanError: if it begins like JSON but is not valid.
     """
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
     if _NUMBER.fullmatch(text):
-        return float(text) if any(sign in ".eE" for sign in text) else int(text)
+        return float(text) if any(char in ".eE" for char in text) else int(text)
     if len(text) >= 2 and text[0] == text[-1] == "'":
         return text[1:-1]
     if text[:1] in ('"', "[", "{"):
@@ -112,63 +112,64 @@ def parse_value(text: str, where: str) -> Any:
             return json.loads(text, parse_constant=_refuse)
         except ValueError as error:
             raise PlanError(
-                f"{text!r} is not valid JSON: {error}.", where=where, hint="Put a plain text in single quotes."
+                f"{text!r} is not valid JSON: {error}.", where=where, hint="Put plain text in single quotes."
             ) from None
     return text
 
 
 def parse_places(texts: Iterable[str], option: str) -> dict[str, str]:
-    """The dictionary of ``ID=PATH`` texts, each given on its own.
+    """The dictionary of ``ID=PATH`` texts, one pair in each.
 
     Raises:
-        PlanError: A text without ``=``, or an id twice.
+        PlanError: if a text has no ``=``, or an id occurs twice.
     """
-    found: dict[str, str] = {}
+    paths: dict[str, str] = {}
     for text in texts:
         name, equals, path = text.partition("=")
         if not equals or not name or not path:
             raise PlanError(
                 f"{text!r} is not of the form ID=PATH.", where=option, hint=f"Write {option} org/name=./folder"
             )
-        if name in found:
+        if name in paths:
             raise PlanError(f"{name!r} is given twice.", where=option)
-        found[name] = path
-    return found
+        paths[name] = path
+    return paths
 
 
 def split_list(text: str, option: str) -> list[str]:
-    """The parts of a list between commas; commas inside quotes and brackets part nothing, empty parts are dropped.
+    """The parts of a list separated by commas; commas inside quotes and brackets do not count, empty parts are dropped.
 
     Raises:
-        PlanError: A bracket or quote does not close.
+        PlanError: if a bracket or quote is not closed.
     """
     parts: list[str] = []
     closers: list[str] = []
     start = 0
     quote = ""
-    skips = False
-    for place, sign in enumerate(text):
-        if skips:
-            skips = False
+    is_escaped = False
+    for position, char in enumerate(text):
+        if is_escaped:
+            is_escaped = False
         elif quote:
-            skips = sign == "\\" and quote == '"'
-            quote = "" if sign == quote else quote
-        elif sign == '"' or (sign == "'" and (closers or text[start:place].endswith("=") or place == start)):
-            quote = sign
-        elif sign in _OPEN:
-            closers.append(_OPEN[sign])
-        elif closers and sign == closers[-1]:
+            is_escaped = char == "\\" and quote == '"'
+            quote = "" if char == quote else quote
+        # A single quote inside a word is an apostrophe; it opens a quotation only at the start of a part or value.
+        elif char == '"' or (char == "'" and (closers or text[start:position].endswith("=") or position == start)):
+            quote = char
+        elif char in _OPEN:
+            closers.append(_OPEN[char])
+        elif closers and char == closers[-1]:
             closers.pop()
-        elif sign == "," and not closers:
-            parts.append(text[start:place])
-            start = place + 1
+        elif char == "," and not closers:
+            parts.append(text[start:position])
+            start = position + 1
     if quote or closers:
         raise PlanError(
-            f"{text!r} lacks a closing {quote or closers[-1]}", where=option, hint="Put a plain text in single quotes."
+            f"{text!r} lacks a closing {quote or closers[-1]}", where=option, hint="Put plain text in single quotes."
         )
     parts.append(text[start:])
     return [part.strip() for part in parts if part.strip()]
 
 
 def _refuse(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")

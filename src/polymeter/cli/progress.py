@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from polymeter.core.progress import Progress, Silence
-from polymeter.report.words import count, duration, one_line
+from polymeter.report.formatting import count, duration, one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,8 +24,8 @@ class PlainProgress:
     """Writes a line about every ten seconds or ten percent.
 
     Args:
-        write: Takes one line.
-        clock: Seconds that only ever grow.
+        write: Called with each line.
+        clock: A monotonic clock in seconds.
     """
 
     def __init__(self, write: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
@@ -40,16 +40,16 @@ class PlainProgress:
         self._write(one_line(text))
 
     def begin(self, total: int, done: int) -> None:
-        """Start to count."""
+        """Reset all counts and write the totals."""
         self._total, self._before = total, done
         self._ended = self._failed = self._tokens = 0
         self._began = self._last_time = self._clock()
         self._last_share = done / total if total else 0.0
-        earlier = f", {done:,} of them ended already" if done else ""
+        earlier = f", {done:,} of them already done" if done else ""
         self._write(f"{count(total, 'sample')}{earlier}")
 
     def advance(self, ended: int, failed: int, tokens: int) -> None:
-        """Count, and write a line when it is time."""
+        """Add to the counts, and write a line if one is due."""
         self._ended += ended
         self._failed += failed
         self._tokens += tokens
@@ -66,22 +66,22 @@ class PlainProgress:
         self._write(f"note: {one_line(text)}")
 
     def end(self) -> None:
-        """Write what there was."""
+        """Write the final state."""
         self._write(self._state(self._clock()))
 
     def _state(self, now: float) -> str:
         done = self._before + self._ended
         spent = now - self._began
-        said = [f"{done:,}/{self._total:,} samples" + (f" ({100 * done // self._total} %)" if self._total else "")]
+        facts = [f"{done:,}/{self._total:,} samples" + (f" ({100 * done // self._total} %)" if self._total else "")]
         if spent > 0 and self._ended:
-            said.append(f"{self._ended / spent:,.1f}/s")
+            facts.append(f"{self._ended / spent:,.1f}/s")
             left = self._total - done
-            said.append(f"about {duration(left * spent / self._ended)} left" if left else f"in {duration(spent)}")
+            facts.append(f"about {duration(left * spent / self._ended)} left" if left else f"in {duration(spent)}")
             if self._tokens:
-                said.append(f"{self._tokens / spent:,.0f} tokens/s")
+                facts.append(f"{self._tokens / spent:,.0f} tokens/s")
         if self._failed:
-            said.append(f"{self._failed:,} failed")
-        return ", ".join(said)
+            facts.append(f"{self._failed:,} failed")
+        return ", ".join(facts)
 
 
 class BarProgress:
@@ -89,7 +89,7 @@ class BarProgress:
 
     Args:
         console: The terminal.
-        clock: Seconds that only ever grow.
+        clock: A monotonic clock in seconds.
     """
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
@@ -117,7 +117,7 @@ class BarProgress:
         self._bar.start()
 
     def stop(self) -> None:
-        """Take the bar away; gives the terminal back as it was."""
+        """Remove the bar and restore the terminal."""
         self._bar.stop()
 
     def stage(self, text: str) -> None:
@@ -148,23 +148,23 @@ class BarProgress:
         self._bar.console.print(f"note: {one_line(text)}", markup=False, highlight=False, soft_wrap=True)
 
     def end(self) -> None:
-        """Leave the bar full; what comes next is a stage."""
+        """Leave the bar full; a stage follows."""
 
     def _facts(self) -> str:
         spent = self._clock() - self._began
-        said = []
+        facts = []
         if spent > 0:
-            said.append(f"{self._ended / spent:,.1f}/s")
+            facts.append(f"{self._ended / spent:,.1f}/s")
             if self._tokens:
-                said.append(f"{self._tokens / spent:,.0f} tokens/s")
+                facts.append(f"{self._tokens / spent:,.0f} tokens/s")
         if self._failed:
-            said.append(f"{self._failed:,} failed")
-        return "  ".join(said)
+            facts.append(f"{self._failed:,} failed")
+        return "  ".join(facts)
 
 
 @contextmanager
 def make_progress(*, is_quiet: bool) -> Iterator[Progress]:
-    """The progress that fits where stderr goes; a bar is taken away when the block ends, however it ends."""
+    """The progress suited to stderr: a bar on a terminal, lines elsewhere. A bar is removed however the block ends."""
     if is_quiet:
         yield Silence()
         return

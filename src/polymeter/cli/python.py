@@ -1,7 +1,7 @@
-"""``polymeter python``: a script or module that was written for another system, run as it is.
+"""``polymeter python``: run a script or module that was written for another system, unmodified.
 
-What it imports from that system's packages is Polymeter's. Some modules are a system's command line; which, and what
-else scripts of a system find, its record says.
+What it imports from that system's packages is Polymeter's. The system's record says which modules are its command line,
+and what else its scripts rely on.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _OPTIONS = (_WRAPPERS, _BENCHMARKS, _DATA, _WEIGHTS)
 _HELP = """\
 Usage: polymeter python [OPTIONS]... (SCRIPT | -m MODULE) [ARGUMENTS]...
 
-Run a script that was written for another evaluation tool: what it imports from there is Polymeter's.
+Run a script that was written for another evaluation tool; its imports from that tool lead to Polymeter.
 Tools: {titles}.
 {modules}
 
-  --model-path FILE      a file or package with model wrappers, whose names the script may use
+  --model-path FILE      a file or package with model wrappers that the script may use by name
   --include-path FOLDER  a folder of benchmarks
-  --data ID=PATH         local files in place of a dataset
-  --weights ID=PATH      local files in place of a model id"""
+  --data ID=PATH         local files that replace a dataset
+  --weights ID=PATH      local files that replace a model id"""
 
 
 def python(context: typer.Context) -> int:
@@ -46,21 +46,21 @@ def python(context: typer.Context) -> int:
     if not words or words[0] in HELP:
         typer.echo(_help())
         return 0
-    given, rest = _split(words)
-    if rest[:1] == ["-m"]:
-        if len(rest) < 2:
+    options, target = _split(words)
+    if target[:1] == ["-m"]:
+        if len(target) < 2:
             modules = [module for system in systems() if system.command for module in system.command.modules]
-            example = f"-m {modules[0]}, or another module" if modules else "its name behind -m"
-            raise PlanError("Which module?", where="-m", hint=f"Write {example}.")
-        module = rest[1].removesuffix(".__main__")
+            example = f"-m {modules[0]}, or another module" if modules else "its name after -m"
+            raise PlanError("No module is named.", where="-m", hint=f"Write {example}.")
+        module = target[1].removesuffix(".__main__")
         for system in systems():
             if system.command is not None and module in system.command.modules:
-                words = [*system.command.modules[module], *rest[2:], *_passed_on(system, module, given)]
-                with _places(given):
+                words = [*system.command.modules[module], *target[2:], *_passed_on(system, module, options)]
+                with _environment(options):
                     return run_foreign(system.command, state_of(context), words)
-    if not rest:
-        raise PlanError("Which script?", where=_WHERE, hint="polymeter python --help explains.")
-    return _run(rest, given)
+    if not target:
+        raise PlanError("No script is named.", where=_WHERE, hint="See polymeter python --help.")
+    return _run(target, options)
 
 
 def _help() -> str:
@@ -74,43 +74,43 @@ def _help() -> str:
 
 
 def _split(words: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
-    """Our own options, and the script or module with everything behind it."""
-    given: dict[str, list[str]] = {option: [] for option in _OPTIONS}
-    place = 0
-    while place < len(words) and words[place].startswith("--"):
-        option, equals, value = words[place].partition("=")
+    """Polymeter's options, and the script or module with everything after it."""
+    options: dict[str, list[str]] = {option: [] for option in _OPTIONS}
+    position = 0
+    while position < len(words) and words[position].startswith("--"):
+        option, equals, value = words[position].partition("=")
         option = option.replace("_", "-")
-        if option not in given:
-            hint = did_you_mean(option, _OPTIONS, n=1) or "Options of the script stand behind it."
+        if option not in options:
+            hint = did_you_mean(option, _OPTIONS, n=1) or "Put options of the script after it."
             raise PlanError(f"There is no option {option!r}.", where=_WHERE, hint=hint)
         if not equals:
-            place += 1
-            if place == len(words):
+            position += 1
+            if position == len(words):
                 raise PlanError(f"{option} needs a value.", where=_WHERE)
-            value = words[place]
-        given[option].append(value)
-        place += 1
-    return given, list(words[place:])
+            value = words[position]
+        options[option].append(value)
+        position += 1
+    return options, list(words[position:])
 
 
-def _passed_on(system: System, module: str, given: dict[str, list[str]]) -> list[str]:
-    """Options of ours that a system's command line has itself, in its spelling; they are taken out of ours.
+def _passed_on(system: System, module: str, options: dict[str, list[str]]) -> list[str]:
+    """Options that a system's command line has as well, in its spelling; they are removed from Polymeter's.
 
     Raises:
-        PlanError: if one of them is given twice, or wrappers are named that the command line does not take.
+        PlanError: if one of them is given twice, or wrappers are named but the command line does not take any.
     """
     passed: list[str] = []
     for option, spelling in system.command.python_options.items() if system.command else ():
-        values = given.pop(option)
+        values = options.pop(option)
         if len(values) > 1:
             raise PlanError(f"{option} is given {len(values)} times; {system.title} takes one.", where=_WHERE)
         passed += [spelling, *values] if values else []
-    if given.get(_WRAPPERS):
+    if options.get(_WRAPPERS):
         raise PlanError(f"-m {module} takes no {_WRAPPERS}.", where=_WHERE)
     return passed
 
 
-def _run(words: list[str], given: dict[str, list[str]]) -> int:
+def _run(words: list[str], options: dict[str, list[str]]) -> int:
     from polymeter.guests.shims import switch_on_shims
 
     is_module = words[0] == "-m"
@@ -118,10 +118,10 @@ def _run(words: list[str], given: dict[str, list[str]]) -> int:
     if not is_module and not Path(target).is_file():
         raise PlanError(f"There is no script {target!r}.", where=_WHERE, hint=_command_instead_of(target))
     switch_on_shims()
-    with _as_python(target, arguments, is_module=is_module), _places(given), _contexts(), _shown_logs():
-        for path in given[_WRAPPERS]:
+    with _as_python(target, arguments, is_module=is_module), _environment(options), _contexts(), _shown_logs():
+        for path in options[_WRAPPERS]:
             _load_wrappers(path)
-        return _code_of(attempt(lambda: _play(target, is_module=is_module)))
+        return _exit_code(attempt(lambda: _execute(target, is_module=is_module)))
 
 
 def _command_instead_of(script: str) -> str:
@@ -130,7 +130,7 @@ def _command_instead_of(script: str) -> str:
     return f"'polymeter {name}' takes the options of {script}." if name else ""
 
 
-def _play(target: str, *, is_module: bool) -> None:
+def _execute(target: str, *, is_module: bool) -> None:
     if is_module:
         runpy.run_module(target, run_name="__main__", alter_sys=True)
     else:
@@ -138,7 +138,7 @@ def _play(target: str, *, is_module: bool) -> None:
 
 
 def _supplied_names(script: Path) -> dict[str, Any] | None:
-    """Names that the script may use without importing them, because it was written for a system that supplies them."""
+    """Names that the script may use without importing them, because its system supplies them."""
     source = script.read_bytes()
     names: dict[str, Any] = {}
     for system in systems():
@@ -148,15 +148,17 @@ def _supplied_names(script: Path) -> dict[str, Any] | None:
 
 
 def _load_wrappers(path: str) -> None:
-    """Load wrappers, so that the names that they register are known to the script: each file by the system whose signs
-    it bears; where none does, the whole place by the system that needs no signs.
+    """Load model wrappers, so that the script knows the names that they register.
+
+    Each file is loaded by the system that recognises it; if none recognises any, the whole path is loaded by the system
+    that needs no signs.
 
     Raises:
         PlanError: if there is no such system.
     """
     loaders = [system.scripts for system in systems() if system.scripts.wrappers]
-    place = Path(path)
-    files = sorted(place.glob("*.py")) if place.is_dir() else [place]
+    source = Path(path)
+    files = sorted(source.glob("*.py")) if source.is_dir() else [source]
     recognised = [
         (scripts, str(file))
         for file in files
@@ -166,14 +168,14 @@ def _load_wrappers(path: str) -> None:
     ]
     loads = recognised or [(scripts, path) for scripts in loaders if not scripts.wrapper_signs][:1]
     if not loads:
-        raise PlanError(f"Nothing here reads the model wrappers in {path!r}.", where=_WRAPPERS)
-    for scripts, what in loads:
-        cast(Callable[[str], object], load(scripts.wrappers))(what)
+        raise PlanError(f"No installed system reads the model wrappers in {path!r}.", where=_WRAPPERS)
+    for scripts, wrapper_path in loads:
+        cast(Callable[[str], object], load(scripts.wrappers))(wrapper_path)
 
 
 @contextmanager
 def _contexts() -> Iterator[None]:
-    """What the systems put around a script."""
+    """The contexts in which the systems run scripts."""
     with ExitStack() as stack:
         for system in systems():
             if system.scripts.context:
@@ -184,7 +186,7 @@ def _contexts() -> Iterator[None]:
 
 @contextmanager
 def _as_python(target: str, arguments: list[str], *, is_module: bool) -> Iterator[None]:
-    """The process as a script finds it: its arguments, and its folder as the first to import from."""
+    """The process as Python prepares it for a script: its arguments, and its folder first on the import path."""
     before = sys.argv, sys.path[:]
     sys.argv = [target, *arguments]
     sys.path.insert(0, str(Path.cwd() if is_module else Path(target).resolve().parent))
@@ -195,19 +197,19 @@ def _as_python(target: str, arguments: list[str], *, is_module: bool) -> Iterato
 
 
 @contextmanager
-def _places(given: Mapping[str, list[str]]) -> Iterator[None]:
-    """Where benchmarks, data and weights are, for every evaluation that begins inside this."""
+def _environment(options: Mapping[str, list[str]]) -> Iterator[None]:
+    """Environment variables that tell every evaluation inside this where benchmarks, data and weights are."""
     from polymeter.api.settings import DATA_VARIABLE, INCLUDE_VARIABLE
     from polymeter.core.environment import WEIGHTS_VARIABLE
 
-    folders = given.get(_BENCHMARKS, [])
+    folders = options.get(_BENCHMARKS, [])
     added = {INCLUDE_VARIABLE: os.pathsep.join([*folders, *_set(INCLUDE_VARIABLE)]) if folders else ""}
     for option, variable in ((_DATA, DATA_VARIABLE), (_WEIGHTS, WEIGHTS_VARIABLE)):
-        texts = given.get(option, [])
+        texts = options.get(option, [])
         parse_places(texts, option)
-        added[variable] = ";".join([*_set(variable), *texts]) if texts else ""  # of one id the last place counts
+        added[variable] = ";".join([*_set(variable), *texts]) if texts else ""  # the last path of an id counts
     before = {variable: os.environ.get(variable) for variable in added}
-    os.environ.update({variable: places for variable, places in added.items() if places})
+    os.environ.update({variable: value for variable, value in added.items() if value})
     try:
         yield
     finally:
@@ -218,7 +220,7 @@ def _places(given: Mapping[str, list[str]]) -> Iterator[None]:
 
 @contextmanager
 def _shown_logs() -> Iterator[None]:
-    """What the script tells its loggers is shown: scripts of these projects print their results so."""
+    """Show what the script logs: scripts of these systems print their results that way."""
     from polymeter.guests.loggers import HOME
 
     logger, handler = logging.getLogger(HOME), logging.StreamHandler()
@@ -239,9 +241,9 @@ def _set(variable: str) -> list[str]:
     return [value] if value else []
 
 
-def _code_of(ended: Any) -> int:
-    """The exit code of a script: what it says itself, or 1 after an exception, which is shown as Python shows it."""
-    error = ended.error if isinstance(ended, Raised) else None
+def _exit_code(result: Any) -> int:
+    """The exit code of a script: its own, or 1 after an exception, which is printed as Python does."""
+    error = result.error if isinstance(result, Raised) else None
     if error is None:
         return 0
     if isinstance(error, (PolymeterError, KeyboardInterrupt)):

@@ -1,4 +1,4 @@
-"""``polymeter resume``: go on with a run that stopped."""
+"""``polymeter resume``: continue a run that stopped."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from polymeter.cli.state import Debug
 
 def resume(
     run: Annotated[Path, typer.Argument(help="The run folder.", metavar="RUN", show_default=False)],
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress; only the results.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the results, no progress.")] = False,
     debug: Debug = False,
 ) -> int:
-    """Go on with a run that was interrupted. No sample that ended is asked again."""
+    """Continue a run that was interrupted. Completed samples are not run again."""
     from polymeter.api import resume as resume_run
     from polymeter.cli.outcome import show
     from polymeter.cli.progress import make_progress

@@ -17,7 +17,7 @@ JudgeArgs = Annotated[
     list[str] | None,
     typer.Option(
         "--judge-args",
-        help="Arguments of the judge: key=value,…",
+        help="Arguments for the judge: key=value,…",
         metavar="PAIRS",
         rich_help_panel="What to measure",
         show_default=False,
@@ -29,11 +29,11 @@ def judge_roles(judge: str | None, args: Sequence[str] | None) -> dict[str, str 
     """The roles that ``--judge`` and ``--judge-args`` fill.
 
     Raises:
-        PlanError: Arguments without a judge, or not of the form ``key=value``.
+        PlanError: if there are arguments without a judge, or not of the form ``key=value``.
     """
     if judge is None:
         if args:
-            raise PlanError("--judge-args are given, but no judge.", where="--judge-args", hint="Add --judge SPEC.")
+            raise PlanError("--judge-args needs a judge.", where="--judge-args", hint="Add --judge SPEC.")
         return {}
     if not args:
         return {"judge": judge}

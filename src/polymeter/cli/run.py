@@ -17,11 +17,11 @@ from polymeter.core.errors import PlanError
 if TYPE_CHECKING:
     from polymeter.core.model import ModelSpec
 
-_WHAT, _HOW, _SPEED, _OUTPUT = "What to measure", "Settings that can change a number", "Speed and failures", "Output"
+_WHAT, _HOW, _SPEED, _OUTPUT = "What to measure", "Settings that can change results", "Speed and failures", "Output"
 
 
 class MediaKept(str, Enum):
-    """What is kept of the media that models are shown."""
+    """What is kept of the media that models receive."""
 
     PREVIEWS = "previews"
     NONE = "none"
@@ -41,7 +41,7 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
         _option(
             "--tasks",
             "-t",
-            help="Tasks, groups, tags, globs or YAML files, parted by commas.",
+            help="Tasks, groups, tags, globs or YAML files, separated by commas.",
             panel=_WHAT,
             metavar="NAMES",
         ),
@@ -51,14 +51,14 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
     ] = "",
     model_args: Annotated[
         list[str] | None,
-        _option("--model-args", "-a", help="Arguments of the model: key=value,…", panel=_WHAT, metavar="PAIRS"),
+        _option("--model-args", "-a", help="Arguments for the model: key=value,…", panel=_WHAT, metavar="PAIRS"),
     ] = None,
     base_url: Annotated[
         str | None,
         _option("--base-url", help="Address of the model's endpoint, up to /v1.", panel=_WHAT, metavar="URL"),
     ] = None,
     strip_prompt: Annotated[
-        bool, _option("--strip-prompt", help="The wrapper answers with input and output: cut the input.", panel=_HOW)
+        bool, _option("--strip-prompt", help="Remove the prompt from answers of a wrapper that repeats it.", panel=_HOW)
     ] = False,
     judge: Annotated[str | None, _option("--judge", help="The model that judges.", panel=_WHAT, metavar="SPEC")] = None,
     judge_args: JudgeArgs = None,
@@ -67,44 +67,48 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
     ] = None,
     imports: Annotated[
         list[Path] | None,
-        _option("--import", help="A Python file to load first, for what it registers.", panel=_WHAT, metavar="FILE"),
+        _option("--import", help="A Python file to load first, for its registrations.", panel=_WHAT, metavar="FILE"),
     ] = None,
     data: Annotated[
         list[str] | None,
         _option(
             "--data",
-            help="Local files in place of a dataset: id=path or id:config=path.",
+            help="Local files that replace a dataset: id=path or id:config=path.",
             panel=_WHAT,
             metavar="ID=PATH",
         ),
     ] = None,
     weights: Annotated[
         list[str] | None,
-        _option("--weights", help="Local files in place of a model id.", panel=_WHAT, metavar="ID=PATH"),
+        _option("--weights", help="Local files that replace a model id.", panel=_WHAT, metavar="ID=PATH"),
     ] = None,
     offline: Annotated[
-        bool, _option("--offline", help="Fetch nothing for data or weights; endpoints are asked.", panel=_WHAT)
+        bool, _option("--offline", help="Fetch no data and no weights; endpoints are still used.", panel=_WHAT)
     ] = False,
     limit: Annotated[
         float | None,
-        _option("--limit", help="At most so many samples of each task; below 1: this share.", panel=_HOW, metavar="N"),
+        _option(
+            "--limit", help="The maximum number of samples of each task; below 1: a share.", panel=_HOW, metavar="N"
+        ),
     ] = None,
     seed: Annotated[int | None, _option("--seed", help="Seed of the run; default 0.", panel=_HOW)] = None,
     gen_kwargs: Annotated[
         list[str] | None,
         _option(
             "--gen-kwargs",
-            help="Generation settings that win over the tasks': key=value,…",
+            help="Generation settings that override the tasks': key=value,…",
             panel=_HOW,
             metavar="PAIRS",
         ),
     ] = None,
     num_fewshot: Annotated[
         int | None,
-        _option("--num-fewshot", help="Few-shot examples, in place of the tasks' own.", panel=_HOW, metavar="N"),
+        _option(
+            "--num-fewshot", help="The number of few-shot examples; overrides the tasks'.", panel=_HOW, metavar="N"
+        ),
     ] = None,
     prompt_key: Annotated[
-        str | None, _option("--prompt-key", help="Which model-specific prompts to use.", panel=_HOW, metavar="NAME")
+        str | None, _option("--prompt-key", help="The model-specific prompts to use.", panel=_HOW, metavar="NAME")
     ] = None,
     system_prompt: Annotated[
         str | None, _option("--system-prompt", help="Text put before every conversation.", panel=_HOW, metavar="TEXT")
@@ -113,53 +117,59 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
         list[str] | None,
         _option(
             "--dialect-option",
-            help="A setting of one dialect: tsv.circular=true.",
+            help="A setting of one benchmark format: tsv.circular=true.",
             panel=_HOW,
-            metavar="DIALECT.NAME=VALUE",
+            metavar="FORMAT.NAME=VALUE",
         ),
     ] = None,
     batch_size: Annotated[
         str | None,
-        _option("--batch-size", "-b", help="Requests in a batch, or auto: found by trying.", panel=_SPEED, metavar="N"),
+        _option(
+            "--batch-size", "-b", help="Requests in a batch, or auto: determined by trial.", panel=_SPEED, metavar="N"
+        ),
     ] = None,
     concurrency: Annotated[
         str | None,
         _option(
             "--concurrency",
-            help="Most requests in flight at an endpoint, or auto (the default): grown until it objects.",
+            help="The maximum number of requests in flight at an endpoint, or auto (the default): raised until it "
+            "refuses.",
             panel=_SPEED,
             metavar="N",
         ),
     ] = None,
     window: Annotated[
-        int | None, _option("--window", help="Samples in play at a time.", panel=_SPEED, metavar="N")
+        int | None, _option("--window", help="Samples processed at the same time.", panel=_SPEED, metavar="N")
     ] = None,
     score_workers: Annotated[
         int | None, _option("--score-workers", help="Threads for hooks and scoring.", panel=_SPEED, metavar="N")
     ] = None,
     decode_workers: Annotated[
-        int | None, _option("--decode-workers", help="Threads that decode media ahead.", panel=_SPEED, metavar="N")
+        int | None, _option("--decode-workers", help="Threads that decode media in advance.", panel=_SPEED, metavar="N")
     ] = None,
     timeout: Annotated[
         float | None,
-        _option("--timeout", help="Deadline of a request at an endpoint.", panel=_SPEED, metavar="SECONDS"),
+        _option("--timeout", help="Time limit of a request to an endpoint.", panel=_SPEED, metavar="SECONDS"),
     ] = None,
     max_retries: Annotated[
-        int | None, _option("--max-retries", help="How often a request is asked again.", panel=_SPEED, metavar="N")
+        int | None,
+        _option("--max-retries", help="The number of retries of a failed request.", panel=_SPEED, metavar="N"),
     ] = None,
     max_errors: Annotated[
         float | None,
         _option(
-            "--max-errors", help="Stop after so many failed samples; below 1: this share.", panel=_SPEED, metavar="N"
+            "--max-errors", help="Stop after this many failed samples; below 1: a share.", panel=_SPEED, metavar="N"
         ),
     ] = None,
     output: Annotated[
         Path | None,
-        _option("--output", "-o", help="The run folder; default: a new one in runs.", panel=_OUTPUT, metavar="FOLDER"),
+        _option("--output", "-o", help="The run folder; default: a new one in runs/.", panel=_OUTPUT, metavar="FOLDER"),
     ] = None,
-    restart: Annotated[bool, _option("--restart", help="Throw away what the run folder holds.", panel=_OUTPUT)] = False,
+    restart: Annotated[
+        bool, _option("--restart", help="Discard the contents of the run folder.", panel=_OUTPUT)
+    ] = False,
     media: Annotated[
-        MediaKept | None, _option("--media", help="What to keep of inputs; default previews.", panel=_OUTPUT)
+        MediaKept | None, _option("--media", help="What to keep of input media; default previews.", panel=_OUTPUT)
     ] = None,
     journal_dir: Annotated[
         Path | None,
@@ -168,14 +178,16 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
     cache_dir: Annotated[
         Path | None, _option("--cache-dir", help="Where prepared data is kept.", panel=_OUTPUT, metavar="FOLDER")
     ] = None,
-    quiet: Annotated[bool, _option("--quiet", "-q", help="No progress; only the results.", panel=_OUTPUT)] = False,
+    quiet: Annotated[
+        bool, _option("--quiet", "-q", help="Print only the results, no progress.", panel=_OUTPUT)
+    ] = False,
     debug: Debug = False,
 ) -> int:
-    """Measure a model on some tasks. The same command on the same --output goes on where it stopped."""
+    """Measure a model on some tasks. The same command with the same --output continues where it stopped."""
     names = [name for text in tasks for name in split_list(text, "--tasks")]
     if not names:
         raise PlanError("No task is named.", where="--tasks", hint="'polymeter tasks' lists them.")
-    told = {
+    settings = {
         "limit": _count(limit, "--limit"),
         "seed": seed,
         "generation": parse_pairs(gen_kwargs or (), "--gen-kwargs"),
@@ -202,7 +214,7 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
         "is_offline": offline or None,
         "is_restart": restart or None,
     }
-    options = {name: value for name, value in told.items() if value not in (None, (), {})}
+    options = {name: value for name, value in settings.items() if value not in (None, (), {})}
     arguments = parse_model_args(model, model_args or ())
     arguments |= {"base_url": base_url} if base_url else {}
     arguments |= {"strip_prompt": True} if strip_prompt else {}
@@ -238,16 +250,16 @@ def _evaluate(
 
 
 def number_or_auto(text: str | None, option: str) -> int | str | None:
-    """A number from 1 on, or ``auto``."""
+    """A whole number of at least 1, or ``auto``."""
     if text is None or text == "auto":
         return text
     if not text.isdecimal() or int(text) < 1:
-        raise PlanError(f"{text!r} is not a number from 1 on.", where=option, hint="Write a number, or auto.")
+        raise PlanError(f"{text!r} is not a positive whole number.", where=option, hint="Write a number, or auto.")
     return int(text)
 
 
 def _count(value: float | None, option: str) -> float | None:
-    """A count or a share: whole numbers from 1 on, and anything between 0 and 1."""
+    """A count or a share: a whole number of at least 1, or a number between 0 and 1."""
     if value is None or 0 < value < 1:
         return value
     if not math.isfinite(value) or value < 1 or value != int(value):

@@ -1,4 +1,4 @@
-"""``polymeter score``: score a run again without asking its model."""
+"""``polymeter score``: score a run again without using its model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def score(  # noqa: PLR0917  (one parameter for each option)
         str | None,
         typer.Option(
             "--judge",
-            help="The model that judges, in place of the run's.",
+            help="The model that judges, replacing the run's.",
             metavar="SPEC",
             rich_help_panel="What to measure",
         ),
@@ -30,8 +30,8 @@ def score(  # noqa: PLR0917  (one parameter for each option)
         list[str] | None,
         typer.Option(
             "--dialect-option",
-            help="A setting of one dialect that says how answers are scored: tsv.detector=….",
-            metavar="DIALECT.NAME=VALUE",
+            help="A setting of one benchmark format that affects scoring: tsv.detector=….",
+            metavar="FORMAT.NAME=VALUE",
         ),
     ] = None,
     output: Annotated[
@@ -40,20 +40,24 @@ def score(  # noqa: PLR0917  (one parameter for each option)
     ] = None,
     concurrency: Annotated[
         str | None,
-        typer.Option("--concurrency", help="Most questions in flight at the judge's endpoint, or auto.", metavar="N"),
+        typer.Option(
+            "--concurrency",
+            help="The maximum number of requests in flight at the judge's endpoint, or auto.",
+            metavar="N",
+        ),
     ] = None,
     score_workers: Annotated[
         int | None, typer.Option("--score-workers", help="Threads for hooks and scoring.", metavar="N")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress; only the results.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the results, no progress.")] = False,
     debug: Debug = False,
 ) -> int:
-    """Score a run again from its stored answers, also with another judge. Its model is not asked."""
+    """Score a run again from its stored answers, if you like with another judge. Its model gets no requests."""
     from polymeter.api import score as score_run
     from polymeter.cli.outcome import show
     from polymeter.cli.progress import make_progress
 
-    told = {
+    options = {
         "concurrency": number_or_auto(concurrency, "--concurrency"),
         "score_workers": score_workers,
         "dialect_options": parse_dialect_options(dialect_option or (), "--dialect-option") or None,
@@ -65,6 +69,6 @@ def score(  # noqa: PLR0917  (one parameter for each option)
             output=output,
             progress=progress,
             command=state_of(context).command,
-            **{name: value for name, value in told.items() if value is not None},
+            **{name: value for name, value in options.items() if value is not None},
         )
     return show(result)

@@ -1,4 +1,4 @@
-"""What one call of the command line knows of itself."""
+"""The state of one call of the command line."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from polymeter.core.secrets import hide_in_arguments
 
 @dataclass(slots=True)
 class State:
-    """The arguments as typed, and whether tracebacks are wanted."""
+    """The arguments as typed, and whether to show tracebacks."""
 
     arguments: list[str] = field(default_factory=list)
     is_debug: bool = False
 
     @property
     def command(self) -> str:
-        """The command as it can be typed again, without the values of keys and tokens."""
+        """The command in a form that can be typed again, without the values of keys and tokens."""
         return shlex.join(["polymeter", *hide_in_arguments(self.arguments)])
 
 
 def set_debug(context: typer.Context, value: bool) -> bool:
-    """Remember ``--debug``, wherever on the line it stands."""
+    """Store ``--debug``, wherever it stands on the line."""
     state = context.find_root().obj
     if isinstance(state, State) and value:
         state.is_debug = True

@@ -1,4 +1,4 @@
-"""``polymeter tasks``: list benchmarks and look into one, without running any of its code."""
+"""``polymeter tasks``: list benchmarks and inspect one, without running any of its code."""
 
 from __future__ import annotations
 
@@ -28,36 +28,38 @@ def tasks(
     tag: Annotated[
         list[str] | None, typer.Option(help="Only tasks with this tag.", metavar="TAG", show_default=False)
     ] = None,
-    yaml: Annotated[bool, typer.Option("--yaml", help="Write one task as a YAML file that needs no other.")] = False,
+    yaml: Annotated[
+        bool, typer.Option("--yaml", help="Print one task as a YAML file that needs no other file.")
+    ] = False,
     debug: Debug = False,
 ) -> int:
-    """List benchmarks, or show the configuration of one and where each value comes from."""
+    """List benchmarks, or show the configuration of one and the file that each value comes from."""
     from polymeter.api import build_catalog, describe_task, flatten_task
 
-    wanted, paths = patterns or [], tuple(include_path or ())
+    names, paths = patterns or [], tuple(include_path or ())
     if yaml:
-        if len(wanted) != 1:
+        if len(names) != 1:
             raise PlanError(
-                "--yaml writes exactly one task.", where="--yaml", hint="Write: polymeter tasks NAME --yaml"
+                "--yaml prints exactly one task.", where="--yaml", hint="Write: polymeter tasks NAME --yaml"
             )
-        typer.echo(flatten_task(wanted[0], paths), nl=False)
+        typer.echo(flatten_task(names[0], paths), nl=False)
         return 0
     catalog = build_catalog(paths)
-    if len(wanted) == 1 and not tag and wanted[0] not in catalog.tags() and not _GLOB & set(wanted[0]):
-        entry = catalog.get(wanted[0])
+    if len(names) == 1 and not tag and names[0] not in catalog.tags() and not _GLOB & set(names[0]):
+        entry = catalog.get(names[0])
         if entry.kind == "task":
             _echo(_description(entry, describe_task(entry.name, paths)))
             return 0
-    chosen = catalog.choose(wanted, tag or ())
+    chosen = catalog.choose(names, tag or ())
     _echo(_listing(catalog, chosen))
-    _tell_problems(catalog)
+    _echo_problems(catalog)
     return 0
 
 
 def _listing(catalog: Catalog, chosen: Sequence[Entry]) -> Iterator[str]:
-    """Groups with their members below them, then the tasks that are in none of them."""
+    """Groups with their members below them, then the tasks that belong to none of them."""
     from polymeter.cli.extras import missing_modules
-    from polymeter.report.words import count
+    from polymeter.report.formatting import count
 
     names = {entry.name for entry in chosen}
     members = {member for entry in chosen for member in entry.members}
@@ -88,8 +90,8 @@ def _tree(catalog: Catalog, entry: Entry, depth: int = 0, above: tuple[str, ...]
 
 def _about(entry: Entry, missing: frozenset[str]) -> str:
     alias = entry.alias if entry.alias != entry.name else ""
-    lacks = [name for name in entry.packages if name in missing]
-    needs = f"needs {', '.join(lacks)}" if lacks else ""
+    own_missing = [name for name in entry.packages if name in missing]
+    needs = f"needs {', '.join(own_missing)}" if own_missing else ""
     return ", ".join(part for part in (alias, "yours" if entry.is_user else "", needs) if part)
 
 
@@ -102,12 +104,12 @@ def _description(entry: Entry, values: Iterable[tuple[str, Any, Path]]) -> Itera
 
 
 def _one_line(value: Any) -> str:
-    from polymeter.report.words import clip, one_line
+    from polymeter.report.formatting import clip, one_line
 
     return clip(one_line(value if isinstance(value, str) else repr(value)), 160)
 
 
-def _tell_problems(catalog: Catalog) -> None:
+def _echo_problems(catalog: Catalog) -> None:
     for problem in catalog.problems:
         typer.echo(f"{problem.where}: {problem.message}", err=True)
     for name, files in catalog.clashes.items():

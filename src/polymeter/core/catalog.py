@@ -1,4 +1,4 @@
-"""The catalog: what benchmarks there are, known without executing any of their code."""
+"""The catalog: which benchmarks there are, without executing any of their code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _GLOB = frozenset("*?[")
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A folder of benchmarks. ``is_user``: named by the user, so its definitions win over built-in ones."""
+    """A folder of benchmarks. ``is_user``: the user named it, so its definitions win over built-in ones."""
 
     path: Path
     is_user: bool = True
@@ -23,18 +23,18 @@ class Root:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One task or group as the index knows it.
+    """One task or group as the index lists it.
 
     Attributes:
         name: Its name.
         kind: Task or group.
         format: Which format reads it.
         file: Where it is written.
-        is_user: Whether it lies in a folder that the user named.
+        is_user: Whether it is in a folder that the user named.
         alias: The name to print.
-        tags: Labels by which it can be called.
+        tags: Labels by which it can be selected.
         members: For a group, the names of its members.
-        packages: Importable modules that its code needs, as far as its source tells.
+        packages: Importable modules that its code needs, as far as its source shows.
     """
 
     name: str
@@ -58,19 +58,19 @@ class Problem:
 
 @dataclass(slots=True)
 class Claims:
-    """Data files that belong to benchmarks, so that none of them is taken for a benchmark of its own.
+    """Data files that belong to benchmarks, so that none of them is mistaken for a benchmark.
 
     Attributes:
         names: Names, without ending, of files that benchmarks name as their data.
-        unread: Files of benchmarks that cannot be read. What they mention may be their data, and must not be measured
-            as something else.
+        unread: Files of benchmarks that cannot be read. A data file that they mention may be theirs, so it is not
+            treated as a benchmark.
     """
 
     names: set[str] = field(default_factory=set)
     unread: list[Path] = field(default_factory=list)
 
     def update(self, other: Claims) -> None:
-        """Take in the claims of another catalog."""
+        """Add the claims of another catalog."""
         self.names |= other.names
         self.unread.extend(other.unread)
 
@@ -84,7 +84,7 @@ class Catalog:
         shadowed: Built-in entries that a user's entry hides, by name.
         clashes: Names that two files of one root kind define; naming one of them is an error.
         problems: Files that could not be read.
-        claims: Data files that are no benchmarks because entries here claim them.
+        claims: Data files that are not benchmarks because entries here claim them.
     """
 
     entries: dict[str, Entry] = field(default_factory=dict)
@@ -94,14 +94,14 @@ class Catalog:
     claims: Claims = field(default_factory=Claims)
 
     def add(self, entry: Entry) -> None:
-        """Add an entry: a user's wins over a built-in one, and two of one kind clash."""
+        """Add an entry. A user's wins over a built-in one; two users' or two built-in ones clash."""
         old = self.entries.get(entry.name)
         if old is None:
             self.entries[entry.name] = entry
         elif old.is_user == entry.is_user:
             if old.file != entry.file:
-                known = self.clashes.get(entry.name, (old.file,))
-                self.clashes[entry.name] = (*known, entry.file)
+                files = self.clashes.get(entry.name, (old.file,))
+                self.clashes[entry.name] = (*files, entry.file)
         elif entry.is_user:
             self.entries[entry.name], self.shadowed[entry.name] = entry, old
             self.clashes.pop(entry.name, None)
@@ -112,7 +112,7 @@ class Catalog:
         """The entry of that name.
 
         Raises:
-            PlanError: No such name (the nearest are named), or two files define it.
+            PlanError: if there is no such name (the message gives the nearest), or two files define it.
         """
         if name in self.clashes:
             files = " and ".join(str(file) for file in self.clashes[name])
@@ -137,38 +137,38 @@ class Catalog:
         return tags
 
     def choose(self, patterns: Sequence[str] = (), tags: Sequence[str] = ()) -> list[Entry]:
-        """The entries that names, globs and tags stand for, for listings: a group stands for itself.
+        """The entries that names, globs and tags select, for listings: a group is itself, not its members.
 
         Args:
-            patterns: Names, globs and tags; none of them: everything.
+            patterns: Names, globs and tags; none: everything.
             tags: Only entries with one of these.
 
         Raises:
-            PlanError: A pattern or tag names nothing (the nearest are named), or two files define a name.
+            PlanError: if a pattern or tag matches nothing (the message gives the nearest), or two files define a name.
         """
-        known = self.tags()
+        existing = self.tags()
         for tag in tags:
-            if tag not in known:
-                hint = did_you_mean(tag, known) or f"Known: {', '.join(sorted(known)) or 'none'}."
+            if tag not in existing:
+                hint = did_you_mean(tag, existing) or f"Known: {', '.join(sorted(existing)) or 'none'}."
                 raise PlanError(f"There is no tag {tag!r}.", where="--tag", hint=hint)
         entries = [entry for entry in self if not tags or set(tags) & set(entry.tags)]
         if not patterns:
             return entries
         chosen: dict[str, Entry] = {}
         for pattern in patterns:
-            found = [entry for entry in entries if fnmatchcase(entry.name, pattern) or pattern in entry.tags]
-            if not found:
-                found = [self.get(pattern)] if not _GLOB & set(pattern) and not tags else []
-            if not found:
+            matches = [entry for entry in entries if fnmatchcase(entry.name, pattern) or pattern in entry.tags]
+            if not matches:
+                matches = [self.get(pattern)] if not _GLOB & set(pattern) and not tags else []
+            if not matches:
                 raise PlanError(f"No task, group or tag matches {pattern!r}.", hint="'polymeter tasks' lists them all.")
-            chosen.update((entry.name, entry) for entry in found)
+            chosen.update((entry.name, entry) for entry in matches)
         return list(chosen.values())
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self.entries.values())
 
     def update(self, other: Catalog) -> None:
-        """Take in another catalog."""
+        """Add everything in another catalog."""
         for entry in [*other.entries.values(), *other.shadowed.values()]:
             self.add(entry)
         for name, files in other.clashes.items():

@@ -1,9 +1,8 @@
 """The codec: values to JSON text and back, exactly.
 
 Holds what scores are made of: JSON values, tuples, NumPy scalars, dictionaries with any of these as keys, NaN and
-infinities. What it cannot hold exactly it says so (``NotExactError``), and the caller computes the value again instead
-of trusting a
-likeness of it.
+infinities. For a value that it cannot hold exactly it raises ``NotExactError``, and the caller computes that value
+again instead of trusting an approximation.
 """
 
 from __future__ import annotations
@@ -26,19 +25,19 @@ def encode(value: Any) -> str:
     """JSON text of a value.
 
     Raises:
-        NotExactError: The value is of a type that would not come back the same.
+        NotExactError: if the value is of a type that would not come back the same.
     """
     return json.dumps(_pack(value), ensure_ascii=False, separators=(",", ":"))
 
 
 def decode(text: str) -> Any:
-    """The value of a text made by ``encode``."""
+    """The value behind a text that ``encode`` made."""
     value = json.loads(text)
     return _unpack(value) if _TAG in text else value
 
 
 def jsonable(value: Any, *, depth: int = 12) -> Any:
-    """A likeness of any value as plain JSON data, for people and for files that others read. NaN stays NaN."""
+    """Any value as plain JSON data, approximated if need be, for display and files that others read. NaN stays NaN."""
     kind = type(value)
     if kind in _PLAIN:
         return value

@@ -1,6 +1,6 @@
-"""Detectors: what finds things in an image, for metrics that compare an image with what a prompt asks for.
+"""Detectors: they find objects in an image, for metrics that compare an image with its prompt.
 
-How detections are compared with a scene is the business of ``polymeter.metrics.composition``.
+``polymeter.metrics.composition`` compares the detections with a scene.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ Box = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """A thing found in an image.
+    """An object found in an image.
 
     Attributes:
         label: Its class.
-        colour: The name of its colour; ``None`` if the detector did not look.
+        colour: The name of its colour; ``None`` if the detector does not tell colours.
         box: Where it is.
-        score: How sure the detector is, from 0 to 1.
+        score: The detector's confidence, from 0 to 1.
     """
 
     label: str
@@ -32,31 +32,31 @@ class Detection:
 
 
 class Detector(ABC):
-    """Finds things in an image. Making one is cheap; weights are read when it is first used."""
+    """Finds objects in an image. Making a detector is cheap; weights are read when it is first used."""
 
     @property
     @abstractmethod
     def colours(self) -> Collection[str]:
-        """The names that it gives to colours."""
+        """The names of the colours that it tells apart."""
 
     @abstractmethod
     def detect(self, image: Any, labels: Sequence[str] = (), *, is_counting: bool = False) -> list[Detection]:
-        """The things it finds.
+        """The objects in an image.
 
         Args:
             image: A Pillow image, or a path, bytes or URL of one.
-            labels: Classes to look for. A detector with classes of its own may report others as well.
-            is_counting: Report only what it is nearly sure of, as GenEval does for prompts about numbers.
+            labels: Classes to look for. A detector with a fixed set of classes may report others as well.
+            is_counting: Report only detections of high confidence, as GenEval does for prompts about numbers.
 
         Raises:
             DataError: if the image cannot be read.
-            PlanError: if it cannot know a class that is looked for, since not finding it would say nothing.
+            PlanError: if it does not know one of the classes, because then finding none would mean nothing.
         """
 
     def check(self) -> None:
-        """Check, without reading weights, that it will work. Called before anything is asked of a model.
+        """Check, without reading weights, that it will work. Called before any request is made.
 
         Raises:
-            PlanError: if a package or its network is missing.
+            PlanError: if a package or its weights are missing.
         """
         return None

@@ -1,4 +1,4 @@
-"""Environment variables: those that are set for a while, and those that name local files."""
+"""Environment variables: setting them temporarily, and reading those that name local files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WEIGHTS_VARIABLE = "POLYMETER_WEIGHTS"
 
 @contextmanager
 def environment_set(values: Mapping[str, str]) -> Iterator[None]:
-    """Variables have these values inside, and afterwards those that they had before, or none."""
+    """Set variables inside the block; afterwards they have their former values, or are unset again."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:
@@ -28,17 +28,17 @@ def environment_set(values: Mapping[str, str]) -> Iterator[None]:
 
 
 def named_places(variable: str) -> dict[str, str]:
-    """The places ``ID=PATH;ID=PATH`` that an environment variable names. An id may hold a colon, so semicolons part
-    them.
+    """The paths that an environment variable ``ID=PATH;ID=PATH`` gives to ids. They are separated by semicolons because
+    an id may contain a colon.
 
     Raises:
-        PlanError: One has no ``=``.
+        PlanError: if one of them is not of the form ``ID=PATH``.
     """
-    found = {}
+    paths = {}
     for text in os.environ.get(variable, "").split(";"):
-        name, equals, place = text.partition("=")
-        if text and not (equals and name and place):
+        name, equals, path = text.partition("=")
+        if text and not (equals and name and path):
             raise PlanError(f"{text!r} is not of the form ID=PATH.", where=variable)
         if text:
-            found[name] = str(Path(place).resolve()) if Path(place).exists() else place
-    return found
+            paths[name] = str(Path(path).resolve()) if Path(path).exists() else path
+    return paths

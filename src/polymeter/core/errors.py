@@ -1,13 +1,13 @@
 """The errors of Polymeter: few, flat, and each with what, where and what to do.
 
 Vocabulary
-    ``PlanError``   the evaluation as asked for cannot run; found before anything is spent.
+    ``PlanError``   the evaluation cannot run as requested; raised before anything is spent.
     ``DataError``   a dataset, a row or a piece of media is missing or broken.
-    ``ModelError``  a model could not answer; ``kind`` says whether trying again can help.
-    ``ScoreError``  an answer is there but could not be scored.
+    ``ModelError``  a model could not answer; ``kind`` says whether a retry can help.
+    ``ScoreError``  there is an answer, but it could not be scored.
 
-Code that Polymeter did not write (task hooks, wrapped models) raises whatever it likes. ``boundary`` is the one place
-where such an exception is caught, and where it is attributed to the file and line it came from.
+Code that Polymeter did not write (task hooks, wrapped models) may raise anything. ``boundary`` is the one place where
+such an exception is caught and attributed to the file and line that raised it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ErrorKind = Literal["rate_limit", "transient", "permanent", "refused", "out_of_m
 
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")
-"""Where an object lies in memory: another place in each run, for one and the same failure."""
+"""An object's address in a message. It differs between runs, so it is removed: the same failure has one message."""
 _OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory")
 
 
@@ -35,8 +35,8 @@ class PolymeterError(Exception):
 
     Args:
         what: What happened, one sentence.
-        where: File and line, field, or option; empty when there is no such place.
-        hint: What to do about it; empty when nothing useful can be said.
+        where: File and line, field, or option; empty if there is none.
+        hint: What to do about it; empty if there is nothing useful to say.
     """
 
     def __init__(self, what: str, *, where: str = "", hint: str = "") -> None:
@@ -52,7 +52,7 @@ class PolymeterError(Exception):
 
 
 class PlanError(PolymeterError):
-    """The evaluation cannot run as asked for. Raised before time or money is spent."""
+    """The evaluation cannot run as requested. Raised before time or money is spent."""
 
 
 class DataError(PolymeterError):
@@ -72,11 +72,11 @@ class ModelError(PolymeterError):
 
     Args:
         what: What happened.
-        kind: ``rate_limit`` and ``transient`` may be asked again, ``out_of_memory`` in a smaller batch; ``permanent``
-            and ``refused`` may not.
+        kind: ``rate_limit`` and ``transient`` may be retried, ``out_of_memory`` in a smaller batch; ``permanent`` and
+            ``refused`` may not.
         where: The model or endpoint.
         hint: What to do.
-        retry_after_s: What the endpoint asked for, if it did.
+        retry_after_s: The wait that the endpoint asked for, if it did.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class ModelError(PolymeterError):
 
 
 def did_you_mean(name: str, known: Iterable[str], *, n: int = 3) -> str:
-    """A sentence naming the nearest known names, or the empty string when none is near."""
+    """A sentence with the nearest of the known names; empty if none is near."""
     near = get_close_matches(name, list(known), n=n, cutoff=0.5)
     return f"Did you mean {' or '.join(repr(x) for x in near)}?" if near else ""
 
@@ -102,7 +102,7 @@ def did_you_mean(name: str, known: Iterable[str], *, n: int = 3) -> str:
 def blame(error: BaseException) -> str:
     """The innermost ``file:line`` of a traceback that lies outside Polymeter and the standard machinery.
 
-    Falls back to the innermost frame of all, so the answer is never empty for an exception that was raised.
+    If there is none, it is the innermost frame of all, so the answer is never empty for an exception that was raised.
     """
     if isinstance(error, SyntaxError) and error.filename and not error.filename.startswith("<"):
         return f"{error.filename}:{error.lineno}"
@@ -129,9 +129,9 @@ class Raised:
 
 
 def attempt(function: Callable[[], Any]) -> Any:
-    """What a function returns, or what it raised as ``Raised``.
+    """What a function returns, or the exception that it raised as ``Raised``.
 
-    For carrying an exception, unchanged, from a worker to the thread that decides about it.
+    It carries an exception, unchanged, from a worker to the thread that decides about it.
     """
     try:
         return function()
@@ -140,7 +140,7 @@ def attempt(function: Callable[[], Any]) -> Any:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error, or what caused it, says that a device's or the machine's memory ran out."""
+    """Whether an error, or its cause, says that a device or the machine ran out of memory."""
     if getattr(error, "kind", "") == "out_of_memory" or isinstance(error, MemoryError):
         return True
     if type(error).__name__ == "OutOfMemoryError" or any(sign in str(error).lower() for sign in _OUT_OF_MEMORY):
@@ -150,15 +150,15 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 @contextmanager
 def boundary(error_type: type[PolymeterError], doing: str, *, hint: str = "") -> Iterator[None]:
-    """Call foreign code inside this, and whatever it raises becomes one attributed error.
+    """Call a guest inside this, and whatever it raises becomes one attributed error.
 
     Polymeter's own errors, ``KeyboardInterrupt`` and the cancellation of a coroutine pass unchanged. Everything else
-    is the foreign code's failure and not the end of the run, also a ``SystemExit`` and what derives from
-    ``BaseException`` directly, as some time-out packages do.
+    is the guest's failure and does not end the run, not even a ``SystemExit`` or an exception that derives from
+    ``BaseException`` directly, as those of some time-out packages do.
 
     Args:
         error_type: What to raise instead.
-        doing: What the foreign code was called for, for the message ("doc_to_text of task 'mme'").
+        doing: What the guest was called for, for the message ("doc_to_text of task 'mme'").
         hint: What to do about it.
     """
     try:

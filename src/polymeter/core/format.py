@@ -14,7 +14,7 @@ from polymeter.core.task import GroupSpec, Task, TaskSpec
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What one name stands for: its tasks, and the groups that hold them (outermost first)."""
+    """What a name stands for: its tasks, and the groups that contain them (outermost first)."""
 
     tasks: tuple[TaskSpec, ...]
     groups: tuple[GroupSpec, ...] = ()
@@ -22,20 +22,20 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class OpenContext:
-    """What a run tells a task when it is opened. Everything here is identity except ``cache_dir``.
+    """The settings of a run with which a task is compiled. All are identity except ``cache_dir``.
 
     Attributes:
         seed: The run's seed.
         generation: Generation settings of the plan; they win over the task's.
-        num_fewshot: The plan's number of examples; ``None``: the task's own.
+        num_fewshot: The plan's number of few-shot examples; ``None``: the task's own.
         prompt_key: Which model-specific block of prompts to use; empty: the model's family.
-        system_prompt: Put before every conversation.
+        system_prompt: Text put before every conversation.
         data: Local files in place of dataset ids.
-        limit: How many samples the plan wants, for tasks that take so many of each subset (``limits_subsets``): a count,
-            or below 1 a share.
+        limit: The plan's limit, for tasks that apply it to each subset (``limits_subsets``): a number of samples, or
+            below 1 a share of them.
         options: Further settings for one format.
-        roles: What the run calls the models in its further roles, by role.
-        cache_dir: Where prepared datasets are kept.
+        roles: The run's names for the models in its further roles, by role.
+        cache_dir: Where prepared datasets are stored.
     """
 
     seed: int = 0
@@ -51,29 +51,65 @@ class OpenContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
-    """A way to write benchmarks, as one record of functions. What a listing does not need is imported by the function
-    that needs it.
+class PageKeys:
+    """The configuration keys from which a documentation page takes its facts; of several keys the first with a value
+    counts.
 
     Attributes:
-        name: Its name, as entries and specs have it.
-        index: ``(roots, cache_dir) → catalog``: all benchmarks under the roots. Executes none of their code; reports
-            what it cannot read.
-        load: ``(entry, catalog) → Loaded``: the specs behind an entry. Executes none of their code, unless the names
-            themselves are computed in a file that the user has named. Raises PlanError if the file is broken.
-        describe: ``(entry, catalog) → rows``: the resolved configuration behind an entry: key, value as people write
-            it, and the file it came from.
-        flatten: ``(entry, catalog) → text``: a task as one text that loads again without any other configuration file.
-            Raises PlanError if the format has no such text.
-        check: ``(entry, catalog) → problems``: what is wrong with an entry, found without executing its code.
+        title: The name to show.
+        description: Its author's description; empty: there is no such key.
+        tags: Its tags.
+        dataset: Its dataset.
+        subsets: Parts of the dataset that are reported separately.
+        splits: Names of splits; all of them are shown.
+        outputs: Output types.
+        default_output: The output type if none is given.
+        few_shot: The number of few-shot examples.
+        settings: Further settings; all of them are shown.
+        prompts: What prompts are made of; all of them are shown.
+        kinds: The kind of request (see ``core.request.RequestKind``) behind output types of this format.
+    """
+
+    title: tuple[str, ...] = ("pretty_name", "task_alias", "group_alias")
+    description: str = "description"
+    tags: str = "tags"
+    dataset: str = "dataset_id"
+    subsets: str = "subset_list"
+    splits: tuple[str, ...] = ("train_split", "eval_split")
+    outputs: tuple[str, ...] = ("output_types", "model_adapter")
+    default_output: str = ""
+    few_shot: str = "few_shot_num"
+    settings: tuple[str, ...] = ("extra_params", "filters")
+    prompts: tuple[str, ...] = ("system_prompt", "query_template", "prompt_template")
+    kinds: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A way to write benchmarks, as one record of functions. Each imports what it needs, so that listings stay fast.
+
+    Attributes:
+        name: Its name in entries and specs.
+        index: ``(roots, cache_dir) → catalog``: all benchmarks under the roots. Executes none of their code and
+            reports what it cannot read.
+        load: ``(entry, catalog) → Loaded``: the specs behind an entry. Executes none of their code, unless a file that
+            the user has named computes the names. Raises PlanError if the file is broken.
+        describe: ``(entry, catalog) → rows``: the resolved configuration behind an entry: key, value as it would be
+            written, and the file that it comes from.
+        flatten: ``(entry, catalog) → text``: a task as one text that loads without any other configuration file. Raises
+            PlanError if the format has no such text.
+        check: ``(entry, catalog) → problems``: what is wrong with an entry, without executing its code.
         compile: ``(spec, traits, context) → Task``: the task for a model with these traits, its dataset open. Runs its
-            authors' code. Raises PlanError if that cannot be loaded or lacks a package, DataError if the dataset is
-            missing, empty or lacks a column.
-        index_data: ``(roots, claims) → catalog``: the benchmarks that are nothing but a data file. Called once every
-            format has indexed its own: a data file that one of them claims is no benchmark. ``None``: there are none.
+            authors' code. Raises PlanError if that code cannot be loaded or a package is missing, DataError if the
+            dataset is missing, empty or lacks a column.
+        index_data: ``(roots, claims) → catalog``: the benchmarks that consist of a data file alone. Called after every
+            format has indexed its own, because a data file that one of them claims is not a benchmark. ``None``: there
+            are none.
         endings: Endings of files that may be named in place of the benchmarks in them (``.yaml``).
-        stored_name: The name under which its tasks and settings stand in run folders, settings and flags, where that is
-            another one; formats that were one once share it. See ``core.registries.stored_format``.
+        stored_name: Its name in run folders, settings and flags, if that is another one; formats that were once one
+            format share it. See ``core.registries.stored_format``.
+        labels: The names of the format on documentation pages, by language (``en``, ``zh``); default: its stored name.
+        page_keys: The configuration keys from which documentation pages take their facts.
     """
 
     name: str
@@ -86,3 +122,5 @@ class Format:
     index_data: Callable[[Sequence[Root], Claims], Catalog] | None = None
     endings: tuple[str, ...] = ()
     stored_name: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    page_keys: PageKeys = field(default_factory=PageKeys)

@@ -1,5 +1,5 @@
-"""Generation settings as people write them, and the parameters that they mean: the one place that knows their other
-names.
+"""Generation settings as users write them, and the parameters that they stand for. Only this module knows the settings'
+other names.
 """
 
 from __future__ import annotations
@@ -27,83 +27,84 @@ _SIZE = re.compile(r"\s*(\d+)\s*[xX×*]\s*(\d+)\s*")
 
 
 def text_parameters(plan: Mapping[str, Any], defaults: Mapping[str, Any] = _NONE) -> tuple[Generate, int]:
-    """What asks for text, and how many times it is asked.
+    """The parameters of a request for text, and how many answers each prompt gets.
 
-    Several answers to one prompt are sampled where no temperature is set, because greedy ones would be the same.
+    Several answers to one prompt are sampled if no temperature is set, because greedy ones would be the same.
 
     Args:
         plan: Settings of the run, under any of their usual names.
-        defaults: Settings that count where the run sets nothing of that meaning.
+        defaults: Settings that apply unless the run sets the same under any name.
 
     Raises:
-        PlanError: A setting is not of its type.
+        PlanError: if a setting is of the wrong type.
     """
-    told = _settings(plan, defaults, _TEXT_ALIASES)
-    n = _count(told.pop("n", None))
-    max_new_tokens = _number(told.pop("max_new_tokens", None), int, "max_new_tokens")
-    temperature = _number(told.pop("temperature", None), float, "temperature")
-    top_p = _number(told.pop("top_p", None), float, "top_p")
-    stop = _texts(told.pop("stop", None), "stop")
+    settings = _settings(plan, defaults, _TEXT_ALIASES)
+    n = _count(settings.pop("n", None))
+    max_new_tokens = _number(settings.pop("max_new_tokens", None), int, "max_new_tokens")
+    temperature = _number(settings.pop("temperature", None), float, "temperature")
+    top_p = _number(settings.pop("top_p", None), float, "top_p")
+    stop = _texts(settings.pop("stop", None), "stop")
     if n > 1 and temperature is None:
-        told["do_sample"] = True
-    elif temperature is None and told.get("do_sample") is False:
+        settings["do_sample"] = True
+    elif temperature is None and settings.get("do_sample") is False:
         temperature = 0.0
-    extra = {name: value for name, value in told.items() if value is not None}
+    extra = {name: value for name, value in settings.items() if value is not None}
     return Generate(max_new_tokens, temperature, top_p, stop, extra=extra), n
 
 
 def image_parameters(
     plan: Mapping[str, Any], n_default: int = 1, defaults: Mapping[str, Any] = _NONE
 ) -> tuple[GenerateImage, int]:
-    """What asks for an image, and how many times it is asked. Settings other than number and size go into ``extra``
-    under the names of the field (``negative_prompt``, ``num_inference_steps``, ``guidance_scale``, ``strength``, …).
+    """The parameters of a request for an image, and how many images each prompt gets. Settings other than number and
+    size go into ``extra`` under their usual names (``negative_prompt``, ``num_inference_steps``, ``guidance_scale``,
+    ``strength``, …).
 
     Args:
-        plan: Settings of the run, under any of their usual names. A size is ``width`` and ``height`` (one of them
-            alone makes a square), or ``size`` as ``"1024x768"`` or a pair.
-        n_default: How many images where the run does not say.
-        defaults: Settings that count where the run sets nothing of that meaning.
+        plan: Settings of the run, under any of their usual names. A size is ``width`` and ``height`` (either
+            alone means a square), or ``size`` as ``"1024x768"`` or a pair.
+        n_default: How many images if the run does not say.
+        defaults: Settings that apply unless the run sets the same under any name.
 
     Raises:
-        PlanError: A setting is not of its type.
+        PlanError: if a setting is of the wrong type.
     """
-    told = _settings(plan, defaults, _IMAGE_ALIASES)
-    n = _count(told.pop("n", None), n_default)
-    size = _size(told)
-    return GenerateImage(size, extra={name: value for name, value in told.items() if value is not None}), n
+    settings = _settings(plan, defaults, _IMAGE_ALIASES)
+    n = _count(settings.pop("n", None), n_default)
+    size = _size(settings)
+    return GenerateImage(size, extra={name: value for name, value in settings.items() if value is not None}), n
 
 
 def _settings(plan: Mapping[str, Any], defaults: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:
-    """All settings under one name each. Seeds are left out: every answer has one of its own, from the run's."""
-    wanted = _named(plan, aliases)
-    given = _named(defaults, aliases)
-    if _says(wanted, "size"):
-        given = {name: value for name, value in given.items() if name not in _SIDES}
-    told = {**given, **wanted}
-    told.pop("seed", None)
-    return told
+    """All settings, each under one name. Seeds are left out: every answer has its own, derived from the run's."""
+    from_plan = _named(plan, aliases)
+    from_task = _named(defaults, aliases)
+    if _is_set(from_plan, "size"):
+        from_task = {name: value for name, value in from_task.items() if name not in _SIDES}
+    settings = {**from_task, **from_plan}
+    settings.pop("seed", None)
+    return settings
 
 
-def _says(settings: Mapping[str, Any], name: str) -> bool:
+def _is_set(settings: Mapping[str, Any], name: str) -> bool:
     return settings.get(name) not in (None, "")
 
 
 def _named(settings: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:
-    """Settings under one name each; a setting's own name wins over its other names."""
+    """Settings, each under one name; a setting's own name wins over its other names."""
     others = {aliases[name]: value for name, value in settings.items() if name in aliases}
     return {**others, **{name: value for name, value in settings.items() if name not in aliases}}
 
 
-def _size(told: dict[str, Any]) -> tuple[int, int] | None:
-    """Width and height in pixels, taken out of the settings. They win over ``size``."""
-    size = told.pop("size", None)
-    width, height = (_length(told.pop(name, None), name) for name in _SIDES)
+def _size(settings: dict[str, Any]) -> tuple[int, int] | None:
+    """Width and height in pixels, removed from the settings. ``width`` and ``height`` win over ``size``."""
+    size = settings.pop("size", None)
+    width, height = (_length(settings.pop(name, None), name) for name in _SIDES)
     if width or height:
         return (width or height, height or width)
     if size in (None, "", "auto"):
         return None
-    found = _SIZE.fullmatch(size) if isinstance(size, str) else None
-    pair = found.groups() if found else size
+    match = _SIZE.fullmatch(size) if isinstance(size, str) else None
+    pair = match.groups() if match else size
     if isinstance(pair, str) or not isinstance(pair, (list, tuple)) or len(pair) != 2:
         raise PlanError(
             f"The size of an image is width and height, not {size!r}.", where="generation", hint="Write size=1024x768."
@@ -116,7 +117,7 @@ def _count(value: Any, default: int = 1) -> int:
 
 
 def _length(value: Any, name: str) -> Any:
-    """A whole number that is 1 or more; ``None`` stays."""
+    """A whole number that is 1 or more; ``None`` stays ``None``."""
     number = _number(value, int, name)
     if number is not None and number < 1:
         raise PlanError(f"The generation setting {name!r} must be 1 or more, not {value!r}.", where="generation")

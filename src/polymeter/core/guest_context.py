@@ -1,8 +1,8 @@
-"""What a run gives to code that nobody hands anything to: scoring deep inside a benchmark that asks a judge, a metric
-that reads weights, a hook that opens a dataset.
+"""What a run provides to code that receives no arguments from it: scoring that asks a judge deep inside a benchmark, a
+metric that reads weights, a hook that opens a dataset.
 
-This is the one ContextVar of Polymeter. A thread that somebody's code starts begins without it: take what is needed
-before starting one.
+This is the only ContextVar of Polymeter. A thread that a guest starts does not inherit it: read what is needed before
+starting one.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from polymeter.core.role_client import KnowsRoles, RoleClient, TakesRefusals, no
 
 @dataclass(frozen=True, slots=True)
 class GuestContext:
-    """What holds around a call of a guest.
+    """The settings that apply while a guest is called.
 
     Attributes:
         role_client: Asks the model of a role.
         data: Local files in place of dataset ids.
         weights: Local files in place of model ids.
-        is_offline: Whether nothing may be fetched.
-        cache_dir: Where prepared data is kept; ``None``: nowhere.
-        folder: The folder of the guest's file, where its data may lie too; ``None``: not known.
+        is_offline: Whether nothing may be downloaded.
+        cache_dir: Where prepared data is stored; ``None``: nowhere.
+        folder: The folder of the guest's file, which may hold its data too; ``None``: unknown.
     """
 
     role_client: RoleClient = no_role_client
@@ -43,13 +43,13 @@ _CURRENT: ContextVar[GuestContext] = ContextVar("polymeter_guest_context", defau
 
 
 def guest_context() -> GuestContext:
-    """What holds here."""
+    """The context of the code that calls this."""
     return _CURRENT.get()
 
 
 @contextmanager
 def guest_context_with(**changes: Any) -> Iterator[None]:
-    """Change fields of the context for as long as the block lasts."""
+    """Change fields of the context inside the block."""
     token = _CURRENT.set(replace(_CURRENT.get(), **changes))
     try:
         yield
@@ -59,30 +59,30 @@ def guest_context_with(**changes: Any) -> Iterator[None]:
 
 @contextmanager
 def answering_through(client: RoleClient) -> Iterator[None]:
-    """Let a client answer for the models of further roles, for as long as the block lasts."""
+    """Make this client the one that asks the models of further roles, inside the block."""
     with guest_context_with(role_client=client):
         yield
 
 
 def current_role_client() -> RoleClient:
-    """The client of the sample that is being scored here, for code that is not handed one (shims of judges)."""
+    """The client of the sample that is being scored, for code that receives none as an argument (shims of judges)."""
     return _CURRENT.get().role_client
 
 
 def has_role(role: str) -> bool:
-    """Whether a model can be asked in a role here: for scoring that uses a judge where there is one and does without
-    where there is none.
+    """Whether the run has a model in a role: for scoring that uses a judge if there is one and does without if there is
+    none.
     """
     client = current_role_client()
     return isinstance(client, KnowsRoles) and role in client.roles
 
 
 def refuse_verdict(why: str) -> None:
-    """Say that a judge's answer is no verdict. The sample that is being scored here then has no score, whatever the
-    code that asked makes of it.
+    """Report that a judge's answer is not a verdict. The sample that is being scored then has no score, whatever the
+    code that asked the judge returns.
 
     Args:
-        why: What was expected and what was said, for people.
+        why: What was expected and what the judge said, as text to show.
     """
     client = current_role_client()
     if isinstance(client, TakesRefusals):
@@ -90,16 +90,16 @@ def refuse_verdict(why: str) -> None:
 
 
 @contextmanager
-def weights_from(places: Mapping[str, str]) -> Iterator[None]:
-    """Within this, model ids are read from these places, before those of the environment."""
-    with guest_context_with(weights={**_CURRENT.get().weights, **places}):
+def weights_from(paths: Mapping[str, str]) -> Iterator[None]:
+    """Inside the block, read these model ids from these paths, which win over those of the environment."""
+    with guest_context_with(weights={**_CURRENT.get().weights, **paths}):
         yield
 
 
 def weights_place(name: str) -> str:
-    """Where a model is read from: its local place if it has one, else its id.
+    """Where a model is read from: its local path if it has one, else its id.
 
     Raises:
-        PlanError: if ``POLYMETER_WEIGHTS`` is not of its form.
+        PlanError: if ``POLYMETER_WEIGHTS`` is malformed.
     """
     return _CURRENT.get().weights.get(name) or named_places(WEIGHTS_VARIABLE).get(name, name)

@@ -26,7 +26,7 @@ def canonical(value: Any) -> Any:
     by field.
 
     Raises:
-        TypeError: The value has no stable meaning (a function, an open file).
+        TypeError: if the value has no stable meaning (a function, an open file).
     """
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
@@ -56,17 +56,17 @@ def request_fingerprint(request: Request, *, by_content: bool = False) -> str:
     """Identity of a request.
 
     Args:
-        request: What is asked. Its origin is provenance and does not count, and neither does its number among repeats:
-            their seeds tell them apart, and requests that are equal are told apart by their occurrence.
-        by_content: Take the bytes of all media, as the cache across runs must. Inside a run a medium that comes from
-            the dataset is known by its ``key`` (dataset fingerprint, row, position), so nothing is read.
+        request: The request. Its origin is provenance and does not count, nor does its number among repeats: repeats
+            differ in their seeds, and equal requests in their occurrence.
+        by_content: Identify all media by their bytes, as the cache across runs must. Inside a run, media from the
+            dataset is identified by its ``key`` (dataset fingerprint, row, position), so nothing is read.
     """
     return _fingerprint(request, by_content, 1, _seeds(request))
 
 
 def joint_fingerprint(repeats: Sequence[Request]) -> str:
-    """Identity of several repeats as one request for all of them. Journals that were written before every repeat was a
-    request of its own hold one row for all, under this fingerprint, and it answers them.
+    """Identity of several repeats as one request. Older journals hold one row for all repeats of a prompt, under this
+    fingerprint, and that row answers them.
     """
     seeds = [seed for request in repeats for seed in _seeds(request)]
     return _fingerprint(repeats[0], False, len(repeats), seeds)
@@ -83,25 +83,23 @@ def _fingerprint(request: Request, by_content: bool, n: int, seeds: Sequence[int
         )
         for message in request.messages
     ]
-    asked = _parameters_identity(request.parameters, n, seeds)
-    return digest(json.dumps([messages, asked], separators=(",", ":")).encode())
+    parameters = _parameters_identity(request.parameters, n, seeds)
+    return digest(json.dumps([messages, parameters], separators=(",", ":")).encode())
 
 
 def own_prompt_fingerprint() -> str:
-    """Identity of the question for a model's own prompt: within its sample and role there is only one."""
+    """Identity of the request for a model's own prompt: within its sample and role there is only one."""
     return digest(b"own prompt")
 
 
 def seed_for(run_seed: int, *parts: str | int) -> int:
-    """A seed that depends on the run's seed and on what it is for, and on nothing else. 31 bits, so every library
-    takes it.
-    """
+    """A seed that depends only on the run's seed and on its purpose. It has 31 bits, which every library accepts."""
     text = "\x1f".join([str(run_seed), *map(str, parts)])
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> (64 - _SEED_BITS)
 
 
 def source_hash(files: Iterable[Path], config: Any = None) -> str:
-    """Hash over the contents of files (by name, not by place) and a configuration."""
+    """Hash over the names and contents of files, wherever they are, and over a configuration."""
     state = hashlib.blake2b(digest_size=16)
     for name, content in sorted((file.name, file.read_bytes()) for file in set(files)):
         state.update(name.encode() + b"\0" + content + b"\0")
@@ -116,15 +114,24 @@ def _media_identity(part: Any, by_content: bool) -> Any:
 
 
 def _seeds(request: Request) -> tuple[int, ...]:
-    """The seed, as the list that fingerprints have always held."""
+    """The seed as a list, the form that fingerprints have always used."""
     seed = None if isinstance(request.parameters, Loglikelihood) else request.parameters.seed
     return () if seed is None else (seed,)
 
 
-def _parameters_identity(asked: Parameters, n: int, seeds: Sequence[int]) -> Any:
-    if isinstance(asked, Loglikelihood):
-        return [asked.kind, asked.continuations]
-    extra = canonical(asked.extra) if asked.extra else None
-    if isinstance(asked, Generate):
-        return [asked.kind, asked.max_new_tokens, asked.temperature, asked.top_p, asked.stop, n, seeds, extra]
-    return [asked.kind, n, asked.size, seeds, extra]
+def _parameters_identity(parameters: Parameters, n: int, seeds: Sequence[int]) -> Any:
+    if isinstance(parameters, Loglikelihood):
+        return [parameters.kind, parameters.continuations]
+    extra = canonical(parameters.extra) if parameters.extra else None
+    if isinstance(parameters, Generate):
+        return [
+            parameters.kind,
+            parameters.max_new_tokens,
+            parameters.temperature,
+            parameters.top_p,
+            parameters.stop,
+            n,
+            seeds,
+            extra,
+        ]
+    return [parameters.kind, n, parameters.size, seeds, extra]

@@ -18,9 +18,9 @@ class Aggregation:
     Attributes:
         name: Its name.
         aggregate: ``values in sample order → number``. Pure.
-        uncertainty: How its standard error is had: ``mean`` in closed form (clustered where the task names clusters),
-            ``bootstrap`` by resampling, ``none`` where neither makes sense.
-        resamples: How many bootstrap resamples are worth their time.
+        uncertainty: How its standard error is computed: ``mean`` in closed form (clustered if the task names clusters),
+            ``bootstrap`` by resampling, ``none`` if neither makes sense.
+        resamples: Number of bootstrap resamples.
     """
 
     name: str
@@ -36,16 +36,15 @@ class Metric:
     Attributes:
         name: Its name.
         aggregation: Name of its default aggregation.
-        higher_is_better: Direction.
+        higher_is_better: Whether a higher value is better.
         score: ``(references=…, predictions=…, **kwargs) → number or {name: number}`` of one sample; ``None`` for a
-            metric whose per-sample value is made elsewhere (by the task, or from log-probabilities) and passes
-            through.
-        output_types: The asks it makes sense for.
+            metric whose per-sample value comes from elsewhere (the task, or log-probabilities).
+        output_types: The kinds of output it makes sense for.
         version: Changes whenever its numbers may.
-        reference: Of which modality its references are, where a target may hold several; ``None``: of any.
-        of_sets: ``(images, references, **kwargs) → number`` of all pictures and all their references, each an iterable
-            that is drawn from once, for a metric that has no value of one sample; ``None`` for all others.
-        check: Called with the metric's keyword arguments before anything is asked; raises PlanError where weights or
+        reference: The modality of its references, for targets that hold several; ``None``: any.
+        of_sets: ``(images, references, **kwargs) → number`` over all images and all their references, each an iterable
+            that is consumed once, for a metric that has no value per sample; ``None`` for all others.
+        check: Called with the metric's keyword arguments before any request is made; raises PlanError if weights or
             packages that it needs are missing.
     """
 

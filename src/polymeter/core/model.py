@@ -1,4 +1,4 @@
-"""Models: what answers requests, and what planning knows of it."""
+"""Models: what answers requests, and what planning knows about it."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ if TYPE_CHECKING:
     from polymeter.core.rows import RowAccess
 
 ALL_READY: Final = "all_ready"
-"""Batch hint of a wrapper with a scheduler of its own: it wants everything that is ready."""
+"""Batch hint of a wrapper that has its own scheduler: it wants every request that is ready."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelTraits:
-    """What planning knows of a model.
+    """What planning knows about a model.
 
     Attributes:
-        family: The name by which dialects choose prompts.
+        family: The name by which formats choose prompts.
         kind: ``chat`` models take messages; ``simple`` ones a text and the media.
-        requests: For each kind of request whether the model answers it; absent: unknown, settled by a probe.
-        modalities: For each modality whether the model takes it; absent: unknown.
-        requires: Modalities that every request must show it: a model that only edits needs an image.
+        requests: For each kind of request, whether the model answers it. If it is absent, a probe finds out.
+        modalities: For each modality, whether the model accepts it; absent: unknown.
+        requires: Modalities that every request must contain: a model that only edits needs an image.
         drives_rounds: Whether it runs multi-round protocols itself.
         drives_stages: Whether it runs the stages of a visual chain of thought itself.
-        is_endpoint: Whether it answers from elsewhere; dialects may have other defaults for such models.
+        is_endpoint: Whether it answers over a network; formats may have other defaults for such models.
         is_completion: Whether it continues text and does not follow a chat template, so that injected stop strings
             matter to it.
         is_foreign: Whether its outputs are used as they are (stop strings are not applied unless the plan asks).
-        has_own_prompts: Whether it may have prompts of its own for rows (``BatchModel.own_prompt``).
+        has_own_prompts: Whether it may have its own prompts for rows (``BatchModel.own_prompt``).
     """
 
     family: str
@@ -56,8 +56,8 @@ class ModelSpec:
     Attributes:
         backend: Name in the model registry (``ocr``, ``hf``, ``openai``, …).
         name: What follows the colon: hub id, path, endpoint model; may be empty.
-        args: Arguments for the backend.
-        path: A file or package that defines the model, for foreign interfaces.
+        args: Arguments of the backend.
+        path: A file or package that defines the model, for wrappers that are guests.
     """
 
     backend: str
@@ -70,12 +70,13 @@ class ModelSpec:
 
 
 class _BaseModel(ABC):
-    """What both shapes of model share.
+    """What local models and endpoints share.
 
     Attributes:
-        traits: What planning knows of it.
-        made_from: What makes it again, for the record of a run; ``None`` for a model that its author's code made.
-        rows: Leads from a request to its task's row; set by the run that uses the model, for as long as it does.
+        traits: What planning knows about it.
+        made_from: The spec that it was made from, for the record of a run; ``None`` for a model that its author's code
+            made.
+        rows: Leads from a request to its task's row; the run sets it while it uses the model.
     """
 
     traits: ModelTraits
@@ -86,26 +87,26 @@ class _BaseModel(ABC):
     @abstractmethod
     def identity(self) -> Mapping[str, Any]:
         """Everything about the model that can change an answer, as plain data: weights, revision, versions, settings.
-        Runtime settings (batch size, timeouts, addresses) stay out.
+        Runtime settings (batch size, timeouts, addresses) are not part of it.
         """
 
     @property
     def joins_repeats(self) -> bool:
-        """Whether it wants the repeats of one prompt that are still owed together, as one call: a batch model in one
-        ``respond``, next to each other (``group_repeats`` finds them) and counted as one in its batch size; an endpoint
-        in ``respond_repeats``.
+        """Whether the repeats of one prompt that are still to be answered reach it in one call. A batch model gets them
+        next to each other in one ``respond`` (``group_repeats`` finds them), where they count as one in its batch
+        size; an endpoint gets them in ``respond_repeats``.
         """
         return False
 
-    def ignores(self, ask: Parameters) -> Mapping[str, str]:
-        """Settings of an ask that this model cannot honour, each with the reason. The user is told once, when the run
-        is planned, and the report repeats it.
+    def ignores(self, parameters: Parameters) -> Mapping[str, str]:
+        """The settings among some parameters that this model cannot honour, each with the reason. They are shown once,
+        when the run is planned, and again in the report.
         """
         return {}
 
     def load(self) -> None:
-        """Do the heavy part of starting: read weights, warm up. Called once, before the first request; the constructor
-        stays light so that a plan can be checked without it.
+        """Do the expensive part of starting: read weights, warm up. Called once, before the first request. The
+        constructor stays cheap, so that a plan can be checked without loading the model.
         """
         return None
 
@@ -118,9 +119,9 @@ class BatchModel(_BaseModel):
     """A local model. Never called concurrently; the engine owns batching.
 
     Attributes:
-        batch_hint: How many requests it likes at a time, or ``ALL_READY``. The plan's batch size wins.
-        planned_batch_size: The plan's batch size, for models that want to know it when they load; ``None``: none is
-            planned, or it is found by trying.
+        batch_hint: How many requests it prefers at a time, or ``ALL_READY``. The plan's batch size wins.
+        planned_batch_size: The plan's batch size, for models that want to know it when they load; ``None``: the plan
+            sets none, or the run finds one by trying.
     """
 
     batch_hint: int | Literal["all_ready"] = 1
@@ -128,22 +129,22 @@ class BatchModel(_BaseModel):
 
     @abstractmethod
     def respond(self, requests: list[Request]) -> list[Response]:
-        """Answer every request, in order. A failure of one is an ``Error`` in its response; an exception concerns them
-        all.
+        """Answer every request, in order. If one fails, its response holds an ``Error``; an exception fails the whole
+        batch.
         """
 
     def own_prompt(self, origin: Origin) -> tuple[Message, ...] | None:
-        """Its own prompt for a row, made when it is loaded; ``None``: the benchmark's is used. Called where its traits
-        say ``has_own_prompts``; ``self.rows`` leads to the row.
+        """The model's own prompt for a row; ``None``: the benchmark's is used. Called after loading, and only if the
+        traits say ``has_own_prompts``; ``self.rows`` leads to the row.
         """
         return None
 
     def relieve(self) -> None:
-        """Let go of what memory can be let go of. Called after a batch did not fit, before smaller ones are tried."""
+        """Free what memory can be freed. Called after a batch ran out of memory, before smaller ones are tried."""
         return None
 
     def group_key(self, request: Request) -> Hashable:
-        """Requests with different keys never share a batch. The engine separates asks and settings already."""
+        """Requests with different keys never share a batch. The engine already separates different parameters."""
         return None
 
 
@@ -155,34 +156,34 @@ class AsyncModel(_BaseModel):
         """Answer one request. A failure is an ``Error`` in the response or a ``ModelError``."""
 
     def prepare(self, request: Request) -> Any:
-        """Do ahead of time what should not happen on the event loop: encode media, write the body. Called once for a
-        request, on a decoding thread; what it gives is handed to ``respond_prepared`` at every try.
+        """Do ahead of time what should not happen on the event loop: encode media, write the body. Called once per
+        request, on a decoding thread; its result is handed to ``respond_prepared`` at every attempt.
 
         Raises:
-            PolymeterError: The request can never be sent.
+            PolymeterError: if the request can never be sent.
         """
         return None
 
     async def respond_prepared(self, request: Request, prepared: Any) -> Response:
-        """Answer one request with what ``prepare`` made of it. Backends that need no preparation leave this alone."""
+        """Answer one request with the result of ``prepare``. Backends that prepare nothing leave this alone."""
         return await self.respond(request)
 
     async def respond_repeats(self, requests: Sequence[Request], prepared: Any) -> list[Response]:
         """Answer repeats of one prompt in one call, where the model ``joins_repeats``.
 
         Args:
-            requests: Two or more, equal but for seed and number. Of some that an earlier try left without an answer
-                only these are asked again.
-            prepared: What ``prepare`` made of the first of them.
+            requests: Two or more that differ only in seed and number. After an attempt that answered some of them, the
+                next call holds only the others.
+            prepared: The result of ``prepare`` for the first of them.
         """
         raise NotImplementedError(f"{type(self).__name__} does not join repeats.")
 
     async def preflight(self) -> None:
-        """Ask the endpoint one small thing that shows whether it is there, takes the key and knows the model. Awaited
-        once, before any dataset is opened, on an event loop of its own.
+        """Send one small request that shows whether the endpoint is there, accepts the key and knows the model. Awaited
+        once, before any dataset is opened, on a separate event loop.
 
         Raises:
-            PlanError: It is not, does not, or does not.
+            PlanError: if the endpoint cannot be reached, rejects the key or does not know the model.
         """
         return None
 

@@ -45,14 +45,14 @@ class Options(BaseModel):
         """Validate a mapping.
 
         Raises:
-            PlanError: An unknown key (the nearest known one is named) or a value of the wrong type.
+            PlanError: if a key is unknown (the message gives the nearest known one) or a value is of the wrong type.
         """
         try:
             return cls(**values)
         except ValidationError as error:
             first = error.errors()[0]
             field, *inside = first["loc"]
-            # Below a field that is no mapping, pydantic names the alternatives of its type.
+            # Below a field that is not a mapping, pydantic names the alternatives of its type.
             name = ".".join(map(str, (field, *inside) if isinstance(values.get(str(field)), Mapping) else (field,)))
             if first["type"] == "extra_forbidden":
                 hint = did_you_mean(name, cls.model_fields) or f"Known: {', '.join(sorted(cls.model_fields))}."
@@ -61,57 +61,64 @@ class Options(BaseModel):
 
 
 class RunOptions(Options):
-    """Everything a run can be told."""
+    """All options of a run."""
 
-    limit: float | None = identity(None, "At most this many samples of each task; below 1, this share of them.", gt=0)
-    offset: int = identity(0, "Leave out this many samples at the start of each task.", ge=0)
-    seed: int = identity(0, "Seed of the run; every sample, answer and hook has its own, derived from it.")
+    limit: float | None = identity(
+        None, "Evaluate at most this many samples of each task; below 1, this share of them.", gt=0
+    )
+    offset: int = identity(0, "Skip this many samples at the start of each task.", ge=0)
+    seed: int = identity(0, "Seed of the run; the seeds of samples, answers and hooks are derived from it.")
     generation: dict[str, Any] = identity(dict, "Generation settings that win over the tasks' own.")
     num_fewshot: int | None = identity(None, "Number of few-shot examples, in place of the tasks' own.", ge=0)
     prompt_key: str = identity("", "Which model-specific block of prompts to use; default: the model's family.")
     system_prompt: str = identity("", "Text put before every conversation.")
     dialect_options: dict[str, dict[str, Any]] = identity(
-        dict, "Further settings for the tasks of one dialect: dialect → setting → value."
+        dict, "Further settings for the tasks of one format: format → setting → value."
     )
     data: dict[str, str] = identity(dict, "Local files in place of dataset ids: ID[:CONFIG] → path.")
     weights: dict[str, str] = identity(dict, "Local files in place of model ids: ID → path.")
-    apply_stops_to_foreign: bool = identity(False, "Cut the outputs of wrapped foreign models at stop strings too.")
+    apply_stops_to_foreign: bool = identity(False, "Cut the outputs of wrapped models at stop strings too.")
 
     include_paths: tuple[Path, ...] = runtime(
-        (), "Folders of benchmarks to add. What is in them that is run counts by its sources."
+        (), "Folders of benchmarks to add. The sources of the benchmarks that run are part of the identity."
     )
-    imports: tuple[Path, ...] = runtime((), "Python files to load first, for what they register.")
+    imports: tuple[Path, ...] = runtime(
+        (), "Python files to load first, for the models, metrics and so on that they register."
+    )
     output: Path | None = runtime(None, "The run folder; default: a new one under ./runs.")
     batch_size: Count | Literal["auto"] | None = runtime(
-        None, "Requests in one batch of a local model, or auto: found by trying; default: the task's or the model's."
+        None,
+        "Requests in one batch of a local model, or auto: doubled while that is faster; default: the task's or the "
+        "model's.",
     )
     concurrency: Count | Literal["auto"] = runtime(
-        "auto", "Most requests in flight at an endpoint, or auto: grown until the endpoint objects."
+        "auto", "Maximum requests in flight at an endpoint, or auto: raised until the endpoint reaches its limit."
     )
-    window: int | None = runtime(None, "Samples in play at a time; default: what the model keeps busy with.", ge=1)
-    media_budget_mb: int = runtime(192, "Decoded media held at a time.", ge=1)
-    decode_workers: int = runtime(2, "Threads that decode media ahead.", ge=1)
+    window: int | None = runtime(None, "Samples in progress at a time; default: enough to keep the model busy.", ge=1)
+    media_budget_mb: int = runtime(192, "Decoded media held in memory at a time, in MB.", ge=1)
+    decode_workers: int = runtime(2, "Threads that decode media ahead of the model.", ge=1)
     score_workers: int | None = runtime(
-        None, "Threads for hooks and scoring. When set, scoring that is seen to wait runs several at a time.", ge=1
+        None, "Threads for hooks and scoring; if set, several run at a time when scoring waits for something.", ge=1
     )
     max_retries: int = runtime(
         5,
-        "How often a request is asked again after a passing failure; rate limits count only while nothing is answered.",
+        "How often a request is retried after a transient failure; rate limits count only while nothing is answered.",
         ge=0,
     )
-    timeout_s: float = runtime(600.0, "Deadline of one request at an endpoint.", gt=0)
+    timeout_s: float = runtime(600.0, "Time limit of one request to an endpoint, in seconds.", gt=0)
     max_errors: float | None = runtime(None, "Stop after this many failed samples; below 1, this share of them.", gt=0)
-    media: MediaPolicy = runtime("previews", "Whether previews of inputs are kept in the run folder.")
+    media: MediaPolicy = runtime("previews", "Whether previews of inputs are stored in the run folder.")
     journal_dir: Path | None = runtime(
-        None, "Where the live journal is kept, when not in the run folder (it needs a local disk)."
+        None, "Where the live journal is stored if not in the run folder (it needs a local disk)."
     )
     cache_dir: Path | None = runtime(
-        None, "Where prepared data and indexes are kept; default: the user's cache folder."
+        None, "Where prepared data and indexes are stored; default: the user's cache folder."
     )
     is_offline: bool = runtime(
-        False, "Fetch nothing for data or weights; what is not on this machine is missing. Endpoints are asked."
+        False,
+        "Download no data and no weights; what is not on this machine counts as missing. Endpoints are still used.",
     )
-    is_restart: bool = runtime(False, "Throw away what the run folder holds.")
+    is_restart: bool = runtime(False, "Delete what the run folder holds and start again.")
 
     def identity(self) -> dict[str, Any]:
         """The options that can change an output, as plain data."""
@@ -123,7 +130,7 @@ class RunOptions(Options):
 
 
 def mark_of(options: type[Options], name: str) -> str | None:
-    """``identity``, ``runtime``, or ``None`` for a field that nobody has decided about."""
+    """``identity``, ``runtime``, or ``None`` for a field that is not marked."""
     extra = options.model_fields[name].json_schema_extra
     mark = extra.get("mark") if isinstance(extra, dict) else None
     return str(mark) if mark else None

@@ -1,8 +1,8 @@
-"""Parts: one piece of content of a message. Media is lazy: a part knows where its bytes are and decodes when asked,
-at most once.
+"""Parts: one piece of content of a message. Media is lazy: a part knows where its bytes are and decodes them when they
+are used, at most once.
 
-Decoding of images lives here because every layer needs it and it is one call to Pillow. Audio and video carry their
-source; frames and waveforms are taken out of them by ``polymeter.data.video`` and ``polymeter.data.audio``.
+Images are decoded here because every layer needs it and it is one call to Pillow. Audio and video only carry their
+source; ``polymeter.data.video`` and ``polymeter.data.audio`` read frames and waveforms from it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Text:
 
 
 class _Memo:
-    """What a part has decoded so far. Not part of its value; emptied by ``release``."""
+    """What a part has decoded so far. It is not part of its value; ``release`` empties it."""
 
     __slots__ = ("content_hash", "decoded", "error", "note", "resolved")
 
@@ -51,8 +51,8 @@ class Image:
     """An image.
 
     Attributes:
-        source: A file path, encoded bytes, a Pillow image, or a function without arguments that gives one of these. A
-            string is a path, or a URL when it begins with ``http://``, ``https://`` or ``data:``.
+        source: A file path, encoded bytes, a Pillow image, or a function without arguments that returns one of these.
+            A string is a path, or a URL if it begins with ``http://``, ``https://`` or ``data:``.
         key: Stable identity of the image inside one run (dataset fingerprint, row, position), if it comes from the
             dataset. ``None``: the content is the identity.
     """
@@ -68,36 +68,36 @@ class Image:
         return is_url(self.source)
 
     def open(self) -> PILImage:
-        """The decoded image, upright (EXIF orientation applied). Decodes on the first call and remembers, also a
-        failure.
+        """The decoded image, upright (EXIF orientation applied). The first call decodes; the result, or the failure, is
+        remembered.
 
         Raises:
-            DataError: The source is missing or is not an image that Pillow can read.
+            DataError: if the source is missing or is not an image that Pillow can read.
         """
         memo = self._memo
         if memo.error is not None:
             raise memo.error
-        picture: PILImage | None = memo.decoded  # another thread may release it meanwhile
-        if picture is None:
+        image: PILImage | None = memo.decoded  # another thread may release it meanwhile
+        if image is None:
             try:
                 with boundary(DataError, f"Decoding the image {self.describe()}"):
-                    picture = memo.decoded = _decode(self._resolve())
+                    image = memo.decoded = _decode(self._resolve())
             except DataError as error:
                 memo.error = error
                 raise
-        return picture
+        return image
 
     def size(self) -> tuple[int, int]:
         """Width and height in pixels of the upright image. Reads no more than the header of an image that has not been
         decoded.
 
         Raises:
-            DataError: The source is missing or is not an image that Pillow can read.
+            DataError: if the source is missing or is not an image that Pillow can read.
         """
         memo = self._memo
-        picture: PILImage | None = memo.decoded
-        if picture is not None:
-            return picture.size
+        image: PILImage | None = memo.decoded
+        if image is not None:
+            return image.size
         if memo.error is not None:
             raise memo.error
         try:
@@ -108,34 +108,34 @@ class Image:
             raise
 
     def encoded(self) -> tuple[bytes, str]:
-        """The image as ``(bytes, MIME type)``. Bytes that are encoded already are given as they are, never re-encoded.
+        """The image as ``(bytes, MIME type)``. Bytes in a format that endpoints take are returned as they are.
 
         Raises:
-            DataError: The source is missing or unreadable.
+            DataError: if the source is missing or unreadable.
         """
         source = self.original_bytes()
         mime = sniff_mime(source) if source is not None else None
         if source is not None and mime is not None:
             return source, mime
-        picture = self.open()
+        image = self.open()
         buffer = io.BytesIO()
-        if picture.mode not in ("1", "L", "LA", "P", "RGB", "RGBA", "I;16"):
-            picture = picture.convert("RGB")
-        picture.save(buffer, format="PNG", compress_level=1)
+        if image.mode not in ("1", "L", "LA", "P", "RGB", "RGBA", "I;16"):
+            image = image.convert("RGB")
+        image.save(buffer, format="PNG", compress_level=1)
         return buffer.getvalue(), "image/png"
 
     def original_bytes(self) -> bytes | None:
-        """The encoded bytes that the image came as; ``None`` when there are only pixels.
+        """The encoded bytes that the image came as; ``None`` if there are only pixels.
 
         Raises:
-            DataError: The source is missing or unreadable.
+            DataError: if the source is missing or unreadable.
         """
         source = original(self._resolve())
         return source if isinstance(source, bytes) else None
 
     def content_hash(self) -> str:
-        """Hex digest of what the image shows: its encoded bytes if there are any, else mode, size and pixels. Only the
-        URL is known of an image that lies elsewhere.
+        """Hex digest of what the image shows: its encoded bytes if there are any, else mode, size and pixels. For an
+        image on another machine it is the digest of the URL.
         """
         memo = self._memo
         if memo.content_hash is None:
@@ -143,25 +143,25 @@ class Image:
             if source is not None:
                 memo.content_hash = digest(source)
             else:
-                picture = self.open()
-                head = f"{picture.mode}:{picture.width}x{picture.height}:".encode()
-                memo.content_hash = digest(head + picture.tobytes())
+                image = self.open()
+                head = f"{image.mode}:{image.width}x{image.height}:".encode()
+                memo.content_hash = digest(head + image.tobytes())
         return memo.content_hash
 
     def held_bytes(self) -> int:
-        """About how much memory the decoded pixels take now; 0 when nothing is decoded."""
-        picture = self._memo.decoded
-        if picture is None and is_pil(self.source):
-            picture = self.source
-        return 0 if picture is None else picture.width * picture.height * len(picture.getbands())
+        """Roughly how many bytes of memory the decoded pixels take now; 0 if nothing is decoded."""
+        image = self._memo.decoded
+        if image is None and is_pil(self.source):
+            image = self.source
+        return 0 if image is None else image.width * image.height * len(image.getbands())
 
     def held_encoded_bytes(self) -> int:
-        """How many encoded bytes are held now that the source has been asked for them; 0 when it has not been."""
+        """How many encoded bytes are held because the source was read; 0 if it was not."""
         data = getattr(self._memo.resolved, "polymeter_bytes", self._memo.resolved)
         return len(data) if isinstance(data, bytes) else 0
 
     def release(self) -> None:
-        """Forget the decoded pixels; they are decoded again when asked for again."""
+        """Forget the decoded pixels; they are decoded again when they are next used."""
         self._memo.decoded = None
         self._memo.resolved = None
 
@@ -172,7 +172,7 @@ class Image:
 
     @property
     def note(self) -> dict[str, Any] | None:
-        """What a store keeps of this image (size, preview file), once it has been looked at."""
+        """What a store records about this image (size, preview file), once it has been stored."""
         return self._memo.note
 
     def annotate(self, note: dict[str, Any]) -> None:
@@ -186,7 +186,7 @@ class Image:
         return self.key or type(self.source).__name__
 
     def supply(self, data: bytes) -> None:
-        """Give the bytes of an image that lies elsewhere, for whoever wants its pixels; until ``release``."""
+        """Set the bytes of an image on another machine, so that its pixels can be read, until ``release``."""
         self._memo.resolved = data
 
     def _resolve(self) -> Any:
@@ -203,7 +203,7 @@ class Image:
 
 
 class _Carried:
-    """What sounds and videos have in common: they carry a source that others decode, and a note about it."""
+    """What audio and video have in common: they carry a source that others decode, and a note about it."""
 
     __slots__ = ()
     source: Any
@@ -217,16 +217,16 @@ class _Carried:
         return is_url(self.source)
 
     def origin(self) -> Any:
-        """Where the content is, as simply as it can be said: a ``Path``, a URL as text, encoded bytes, or else the
-        source itself (samples, frames, a decoder of another library).
+        """Where the content is, in its simplest form: a ``Path``, a URL as text, encoded bytes, or else the source
+        itself (samples, frames, a decoder of another library).
 
         Raises:
-            DataError: The source names nothing.
+            DataError: if the source is empty.
         """
         source = self.source
         if isinstance(source, Mapping) and source.get("array") is None:
-            named = (source.get(name) for name in ("bytes", "path", "url", self.modality))
-            source = next((item for item in named if item is not None), None)
+            values = (source.get(name) for name in ("bytes", "path", "url", self.modality))
+            source = next((item for item in values if item is not None), None)
         encoded = getattr(source, "_hf_encoded", None)  # what ``datasets`` leaves on the decoders that it makes
         if isinstance(encoded, Mapping):
             source = encoded.get("bytes") or encoded.get("path") or source
@@ -242,10 +242,10 @@ class _Carried:
         return Path(source) if isinstance(source, str) and not is_url(source) else source
 
     def original_bytes(self) -> bytes | None:
-        """The encoded bytes; ``None`` when there are none here: samples, frames, or a URL.
+        """The encoded bytes; ``None`` if there are none on this machine: samples, frames, or a URL.
 
         Raises:
-            DataError: The file does not exist.
+            DataError: if the file does not exist.
         """
         origin = self.origin()
         if isinstance(origin, Path):
@@ -254,7 +254,7 @@ class _Carried:
 
     @property
     def note(self) -> dict[str, Any] | None:
-        """What a store keeps of it (size, preview file), once it has been looked at."""
+        """What a store records about it (size, preview file), once it has been stored."""
         return self._memo.note
 
     def annotate(self, note: dict[str, Any]) -> None:
@@ -268,7 +268,7 @@ class _Carried:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Audio(_Carried):
-    """A sound: a path or URL, encoded bytes, or ``{"array": samples, "sampling_rate": Hz}``."""
+    """A recording: a path or URL, encoded bytes, or ``{"array": samples, "sampling_rate": Hz}``."""
 
     source: Any
     key: str | None = None
@@ -276,7 +276,7 @@ class Audio(_Carried):
     modality: ClassVar[Modality] = "audio"
 
     def content_hash(self) -> str:
-        """Hex digest of the sound's bytes, or of its samples and rate."""
+        """Hex digest of the recording's bytes, or of its samples and rate."""
         return media_hash(self.source)
 
 
@@ -298,8 +298,8 @@ class Video(_Carried):
         return digest(f"{media_hash(self.source)}:{self.start_s}:{self.end_s}".encode())
 
 
-def is_picture(value: Any) -> bool:
-    """Whether a value is a picture: an ``Image`` part or a Pillow image."""
+def is_image(value: Any) -> bool:
+    """Whether a value is an ``Image`` part or a Pillow image."""
     return isinstance(value, Image) or is_pil(value)
 
 
@@ -308,7 +308,7 @@ Part = Text | Image | Audio | Video
 
 
 def _decode(source: Any) -> PILImage:
-    from PIL import Image as pil  # Pillow costs 25 ms: only for those who look at pictures
+    from PIL import Image as pil  # Pillow costs 25 ms: paid only where an image is decoded
     from PIL import ImageOps
 
     if is_pil(source):
@@ -319,11 +319,11 @@ def _decode(source: Any) -> PILImage:
         raise DataError(
             f"Cannot make an image of a {type(data).__name__}.", hint="Give a path, bytes or a Pillow image."
         )
-    picture: PILImage = pil.open(io.BytesIO(data))
-    picture.load()
-    if picture.getexif().get(_EXIF_ORIENTATION, 1) != 1:
-        picture = ImageOps.exif_transpose(picture)
-    return picture
+    image: PILImage = pil.open(io.BytesIO(data))
+    image.load()
+    if image.getexif().get(_EXIF_ORIENTATION, 1) != 1:
+        image = ImageOps.exif_transpose(image)
+    return image
 
 
 def _size(source: Any) -> tuple[int, int]:
@@ -334,7 +334,7 @@ def _size(source: Any) -> tuple[int, int]:
     data = original(source)
     if not isinstance(data, bytes):
         return _decode(source).size
-    picture: PILImage = pil.open(io.BytesIO(data))
+    image: PILImage = pil.open(io.BytesIO(data))
     # A PNG is decoded by asking it for EXIF data, and seldom has any.
-    is_turned = picture.format != "PNG" and picture.getexif().get(_EXIF_ORIENTATION, 1) in _SIDEWAYS
-    return (picture.height, picture.width) if is_turned else picture.size
+    is_turned = image.format != "PNG" and image.getexif().get(_EXIF_ORIENTATION, 1) in _SIDEWAYS
+    return (image.height, image.width) if is_turned else image.size

@@ -1,4 +1,4 @@
-"""What a run tells whoever watches it."""
+"""How a run reports its progress."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Watches a run. Called from the engine's driver thread; must return at once."""
+    """Receives the progress of a run. Called on the engine's driver thread; must return at once."""
 
     def stage(self, text: str) -> None:
         """A stage begins ("opening datasets")."""
         ...
 
     def begin(self, total: int, done: int) -> None:
-        """Samples begin to play: how many there are in all, and how many an earlier run has ended."""
+        """The first samples start: how many there are in all, and how many ended in an earlier session."""
         ...
 
     def advance(self, ended: int, failed: int, tokens: int) -> None:
-        """Samples ended since the last call, how many of them without a score, and the tokens that the model wrote for
+        """Samples ended since the last call, how many of them have no score, and how many tokens the model wrote for
         them.
         """
         ...
@@ -32,7 +32,7 @@ class Progress(Protocol):
 
 
 class Silence:
-    """Tells nobody."""
+    """Reports nothing."""
 
     def stage(self, text: str) -> None:
         """Ignore."""

@@ -1,25 +1,27 @@
-"""The registries of Polymeter: what is built in, by name. Targets are text, so nothing is imported until it is asked
-for.
+"""The registries of Polymeter: what is built in, by name, and how a user's own code adds to it.
+
+The targets are text, so nothing is imported before it is used.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from polymeter.core.metric import Aggregation, Metric
-from polymeter.core.registry import Registry, Target
+from polymeter.core.metric import Aggregation, Metric, Uncertainty
+from polymeter.core.registry import Registry, Target, place_of
 from polymeter.core.systems import broken_systems, offered
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from polymeter.core.detection import Detector
     from polymeter.core.format import Format
     from polymeter.core.model import Model
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 _MODELS = "polymeter.models"
-_SEES_ALL = ("text", "image", "audio", "video")
-_TEXT_ASKS = ("generate", "loglikelihood")
+_ALL_MODALITIES = ("text", "image", "audio", "video")
+_TEXT_REQUESTS = ("generate", "loglikelihood")
 
 FORMATS: Registry[Format] = Registry(
     "format",
@@ -59,14 +61,14 @@ MODELS: Registry[Callable[..., Model]] = Registry(
             "polymeter",
             "hf",
             "Chat, vision, audio and video models and causal LMs of Transformers, from a folder or the hub",
-            _SEES_ALL,
-            (*_TEXT_ASKS, "generate_image"),
+            _ALL_MODALITIES,
+            (*_TEXT_REQUESTS, "generate_image"),
         ),
         "diffusers": Target(
             f"{_MODELS}.diffusers:DiffusersModel",
             "polymeter",
             "image-gen",
-            "Pipelines of Diffusers that draw from text, or edit images, from a folder or the hub",
+            "Diffusers pipelines that generate or edit images, from a folder or the hub",
             ("text", "image"),
             ("generate_image",),
         ),
@@ -74,15 +76,15 @@ MODELS: Registry[Callable[..., Model]] = Registry(
             f"{_MODELS}.tiny_vlm:TinyVlm",
             "polymeter",
             "hf",
-            "A small LLaVA that comes with Polymeter: shapes, colours, counts and digits",
+            "A small LLaVA that comes with Polymeter and knows shapes, colours, counts and digits",
             ("text", "image"),
-            _TEXT_ASKS,
+            _TEXT_REQUESTS,
         ),
         "shapes": Target(
             "polymeter.library.shapes:ShapesModel",
             "polymeter",
             "",
-            "Draws and edits scenes of shapes, wrong on purpose at a stated rate; needs no weights",
+            "Draws and edits scenes of shapes, deliberately wrong at a given rate; needs no weights",
             ("text", "image"),
             ("generate_image",),
         ),
@@ -91,8 +93,8 @@ MODELS: Registry[Callable[..., Model]] = Registry(
             "polymeter",
             "",
             "Any OpenAI-compatible endpoint: vLLM, SGLang, Ollama, OpenAI, Azure, OpenRouter",
-            _SEES_ALL,
-            (*_TEXT_ASKS, "generate_image"),
+            _ALL_MODALITIES,
+            (*_TEXT_REQUESTS, "generate_image"),
         ),
         "anthropic": Target(
             f"{_MODELS}.anthropic:AnthropicModel",
@@ -107,7 +109,7 @@ MODELS: Registry[Callable[..., Model]] = Registry(
             "polymeter",
             "gemini",
             "Gemini models, through Google's own SDK",
-            _SEES_ALL,
+            _ALL_MODALITIES,
             ("generate", "generate_image"),
         ),
         "mock": Target(
@@ -115,8 +117,8 @@ MODELS: Registry[Callable[..., Model]] = Registry(
             "polymeter",
             "",
             "Canned, computed, slow or failing answers, for trying things out",
-            _SEES_ALL,
-            (*_TEXT_ASKS, "generate_image"),
+            _ALL_MODALITIES,
+            (*_TEXT_REQUESTS, "generate_image"),
         ),
     },
     group="polymeter.models",
@@ -134,17 +136,19 @@ METRICS: Registry[Metric] = Registry(
     {
         "acc": _metric("choice:ACC", "accuracy"),
         "acc_norm": _metric("choice:ACC_NORM", "accuracy by log-likelihood per character"),
-        "acc_mutual_info": _metric("choice:ACC_MUTUAL_INFO", "accuracy by what the context adds to the log-likelihood"),
-        "acc_all": _metric("choice:ACC_ALL", "share of questions with all answers right"),
+        "acc_mutual_info": _metric(
+            "choice:ACC_MUTUAL_INFO", "accuracy by how much the context adds to the log-likelihood"
+        ),
+        "acc_all": _metric("choice:ACC_ALL", "share of questions whose answers are all right"),
         "brier_score": _metric("choice:BRIER_SCORE", "squared error of the probabilities"),
-        "f1": _metric("choice:F1", "F1 of the class 1"),
+        "f1": _metric("choice:F1", "F1 of class 1"),
         "mcc": _metric("choice:MCC", "Matthews correlation coefficient"),
         "matthews_corrcoef": _metric("choice:MCC", "the same as mcc"),
-        "exact_match": _metric("text:EXACT_MATCH", "equality with a gold"),
+        "exact_match": _metric("text:EXACT_MATCH", "equality with a reference"),
         "anls": _metric("text:ANLS", "average normalised Levenshtein similarity"),
         "cer": _metric("text:CER", "character error rate"),
         "wer": _metric("text:WER", "word error rate"),
-        "bypass": _metric("text:BYPASS", "the answers, nothing computed"),
+        "bypass": _metric("text:BYPASS", "the answers themselves; nothing is computed"),
         "by_pass": _metric("text:BYPASS", "the same as bypass"),
         "bleu": _metric("translation:BLEU", "corpus BLEU"),
         "chrf": _metric("translation:CHRF", "corpus chrF"),
@@ -153,12 +157,14 @@ METRICS: Registry[Metric] = Registry(
         "word_perplexity": _metric("perplexity:WORD_PERPLEXITY", "perplexity per word"),
         "byte_perplexity": _metric("perplexity:BYTE_PERPLEXITY", "perplexity per byte"),
         "bits_per_byte": _metric("perplexity:BITS_PER_BYTE", "bits per byte"),
-        "psnr": _metric("image:PSNR", "peak signal-to-noise ratio to a reference picture, in dB, 100 where equal"),
-        "ssim": _metric("image:SSIM", "structural similarity to a reference picture"),
-        "lpips": _metric("image:LPIPS", "learned perceptual distance to a reference picture"),
-        "clip_score": _metric("image:CLIP_SCORE", "cosine of CLIP's embeddings of a picture and a text"),
+        "psnr": _metric(
+            "image:PSNR", "peak signal-to-noise ratio to a reference image, in dB; 100 where they are equal"
+        ),
+        "ssim": _metric("image:SSIM", "structural similarity to a reference image"),
+        "lpips": _metric("image:LPIPS", "learned perceptual distance to a reference image"),
+        "clip_score": _metric("image:CLIP_SCORE", "cosine similarity of CLIP's embeddings of an image and a text"),
         "frechet_distance": _metric(
-            "fid:FRECHET_DISTANCE", "distance of all pictures from all references, in features"
+            "fid:FRECHET_DISTANCE", "distance between the features of all images and of all references"
         ),
     },
     group="polymeter.metrics",
@@ -172,19 +178,23 @@ AGGREGATIONS: Registry[Aggregation] = Registry(
         "sum": _metric("basic:SUM", "sum"),
         "max": _metric("basic:MAX", "largest value"),
         "min": _metric("basic:MIN", "smallest value"),
-        "acc_all": _metric("choice:ACC_ALL_AGGREGATION", "share of questions all right, of (label, doc) pairs"),
-        "brier_score": _metric("choice:BRIER_AGGREGATION", "mean squared error of (gold, probabilities) pairs"),
-        "f1": _metric("choice:F1_AGGREGATION", "F1 of (gold, prediction) pairs"),
-        "matthews_corrcoef": _metric("choice:MCC_AGGREGATION", "Matthews correlation of (gold, prediction) pairs"),
+        "acc_all": _metric(
+            "choice:ACC_ALL_AGGREGATION", "share of questions whose answers are all right, from (label, doc) pairs"
+        ),
+        "brier_score": _metric("choice:BRIER_AGGREGATION", "mean squared error of (reference, probabilities) pairs"),
+        "f1": _metric("choice:F1_AGGREGATION", "F1 of (reference, prediction) pairs"),
+        "matthews_corrcoef": _metric("choice:MCC_AGGREGATION", "Matthews correlation of (reference, prediction) pairs"),
         "mcc": _metric("choice:MCC_AGGREGATION", "the same as matthews_corrcoef"),
-        "bypass": _metric("text:BYPASS_AGGREGATION", "999: nothing computed"),
+        "bypass": _metric("text:BYPASS_AGGREGATION", "always 999; nothing is computed"),
         "by_pass": _metric("text:BYPASS_AGGREGATION", "the same as bypass"),
         "bleu": _metric("translation:BLEU_AGGREGATION", "corpus BLEU of (reference, prediction) pairs"),
         "chrf": _metric("translation:CHRF_AGGREGATION", "corpus chrF of (reference, prediction) pairs"),
         "ter": _metric("translation:TER_AGGREGATION", "corpus TER of (reference, prediction) pairs"),
-        "perplexity": _metric("perplexity:PERPLEXITY_AGGREGATION", "exp of minus the mean"),
-        "weighted_perplexity": _metric("perplexity:WEIGHTED_PERPLEXITY_AGGREGATION", "exp of minus the weighted mean"),
-        "bits_per_byte": _metric("perplexity:BITS_PER_BYTE_AGGREGATION", "minus the weighted mean, in bits"),
+        "perplexity": _metric("perplexity:PERPLEXITY_AGGREGATION", "exponential of the negative mean"),
+        "weighted_perplexity": _metric(
+            "perplexity:WEIGHTED_PERPLEXITY_AGGREGATION", "exponential of the negative weighted mean"
+        ),
+        "bits_per_byte": _metric("perplexity:BITS_PER_BYTE_AGGREGATION", "negative weighted mean, in bits"),
     },
     group="polymeter.aggregations",
 )
@@ -196,7 +206,7 @@ DETECTORS: Registry[Callable[..., Detector]] = Registry(
             "polymeter.library.shapes.detector:ShapesDetector",
             "polymeter",
             "image-metrics",
-            "drawn shapes, found by their pixels",
+            "drawn shapes, recognised by their pixels",
         ),
         "hf": Target(
             "polymeter.metrics.hf_detector:HfDetector",
@@ -215,3 +225,76 @@ def builtin_table(kind: str) -> dict[str, Any]:
     registries: dict[str, Registry[Any]] = {"model": MODELS, "format": FORMATS}
     registry = registries[kind]
     return {name: registry.find(name).summary for name in sorted(registry)}
+
+
+def register_model(name: str) -> Callable[[F], F]:
+    """Register a model class, or a function that makes a model, under a name. ``--model-args`` sets its keyword
+    parameters.
+
+    Raises:
+        PlanError: if the user has already defined something else of that name.
+    """
+
+    def add(factory: F) -> F:
+        MODELS.register(name, factory, place=place_of(factory))
+        return factory
+
+    return add
+
+
+def register_metric(
+    metric: str,
+    *,
+    aggregation: str = "mean",
+    higher_is_better: bool = True,
+    output_type: str | tuple[str, ...] = "generate_until",
+    version: str = "1",
+) -> Callable[[F], F]:
+    """Register a per-sample function as a metric: ``fn(references=[…], predictions=[…], **kwargs)`` returns a number.
+
+    Raises:
+        PlanError: if the user has already defined something else of that name.
+    """
+
+    def add(function: F) -> F:
+        types = (output_type,) if isinstance(output_type, str) else tuple(output_type)
+        record = Metric(metric, aggregation, higher_is_better, function, types, version)
+        METRICS.register(metric, record, place=place_of(function))
+        return function
+
+    return add
+
+
+def register_aggregation(name: str, *, uncertainty: Uncertainty = "none") -> Callable[[F], F]:
+    """Register a function of all values, in sample order, as an aggregation.
+
+    Args:
+        name: Its name in YAML.
+        uncertainty: ``bootstrap`` only if the function is pure and cheap enough to be called many times.
+
+    Raises:
+        PlanError: if the user has already defined something else of that name.
+    """
+
+    def add(function: F) -> F:
+        AGGREGATIONS.register(name, Aggregation(name, function, uncertainty), place=place_of(function))
+        return function
+
+    return add
+
+
+def register_detector(name: str) -> Callable[[F], F]:
+    """Register a ``Detector`` class, or a function that makes a detector, under a name.
+
+    If it has a parameter ``place``, users write ``NAME:PLACE``, and the parameter holds what follows the colon: the
+    hub id or folder of its weights.
+
+    Raises:
+        PlanError: if the user has already defined something else of that name.
+    """
+
+    def add(factory: F) -> F:
+        DETECTORS.register(name, factory, place=place_of(factory))
+        return factory
+
+    return add

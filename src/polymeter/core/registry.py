@@ -1,6 +1,6 @@
-"""Lazy registries: names for things that live elsewhere, found without importing them.
+"""Lazy registries: names of objects in other modules, which are not imported before they are used.
 
-A built-in is a ``"module:attribute"`` string and is imported when asked for. A user's definition wins over a built-in
+A built-in is a ``"module:attribute"`` string and is imported on first use. A user's definition wins over a built-in
 one of the same name; two built-ins or two users' definitions of one name are an error that names both places.
 """
 
@@ -24,18 +24,18 @@ _OURS = "polymeter"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a registered thing is: a lazy ``module:attribute``, or the thing itself.
+    """Where a registered object is: a lazy ``module:attribute``, or the object itself.
 
     Attributes:
-        value: The string or the thing.
+        value: The string or the object.
         place: File or module, for messages.
         extra: The extra of Polymeter that brings the packages it needs.
         summary: One line for listings.
-        takes: What it takes, for listings: modalities of a model, what follows the colon of a detector's name.
-        gives: What it gives, for listings: asks that a model answers.
-        names: Of a backend that knows models by names of its own: ``() → {name: what runs it}``, for listings.
-        read_args: Of a backend whose ``--model-args`` follow rules of their own: ``(text) → arguments``, which raises
-            ValueError for a text that breaks them.
+        takes: For listings: the modalities that a model accepts, or what follows the colon in a detector's name.
+        gives: For listings: the kinds of request that a model answers.
+        names: For a backend that names its models itself: ``() → {name: what runs it}``, for listings.
+        read_args: For a backend with its own syntax of ``--model-args``: ``(text) → arguments``, which raises
+            ValueError if the text does not follow it.
     """
 
     value: Any
@@ -49,14 +49,14 @@ class Target:
 
 
 class Registry(Generic[T]):
-    """Names of one kind of thing.
+    """Names of one kind of object.
 
     Args:
         kind: What it holds, for messages ("model").
         builtins: The built-in targets.
-        group: Entry-point group through which installed packages add theirs; empty for none.
-        more: Gives further built-in targets; called when a name is first looked up.
-        problems: Gives what could not be read; said when a name is not found, since it may be the reason.
+        group: Entry-point group through which installed packages add theirs; empty: none.
+        more: Returns further built-in targets; called when a name is first looked up.
+        problems: Returns what could not be read; shown if a name does not exist, because it may be the reason.
     """
 
     def __init__(
@@ -92,14 +92,14 @@ class Registry(Generic[T]):
 
         Args:
             name: Its name.
-            value: The thing, or ``"module:attribute"``.
+            value: The object, or ``"module:attribute"``.
             place: Where it is written, for messages.
             extra: The extra that brings its packages.
             summary: One line for listings.
 
         Raises:
-            PlanError: Another user's definition has the name already. The same place may register again (a reloaded
-                module).
+            PlanError: if the user has already registered another object under the name. The same place may register
+                again (a reloaded module).
         """
         target = Target(value, place or place_of(value), extra, summary)
         old = self._users.get(name)
@@ -112,7 +112,7 @@ class Registry(Generic[T]):
         self._users[name] = target
 
     def get(self, name: str) -> T:
-        """The thing of that name, imported if need be.
+        """The object of that name, imported if necessary.
 
         Raises:
             PlanError: if there is no such name, a package that it needs is missing, or the outside package that brings
@@ -133,26 +133,26 @@ class Registry(Generic[T]):
                 raise missing_package(error.name or "?", f"{self.kind} {name!r}", target.extra) from error
 
     def find(self, name: str) -> Target:
-        """Where the thing of that name is.
+        """Where the object of that name is.
 
         Raises:
-            PlanError: No such name; the nearest ones are named.
+            PlanError: if there is no such name; the message gives the nearest ones.
         """
         self._load_plugins()
         target = self._users.get(name) or self._builtins.get(name)
         if target is None:
-            known = list(self)
-            hint = did_you_mean(name, known) or f"Known: {', '.join(sorted(known))}."
+            names = list(self)
+            hint = did_you_mean(name, names) or f"Known: {', '.join(sorted(names))}."
             hint = " ".join([hint, *(problem.message for problem in self._problems())])
             raise PlanError(f"There is no {self.kind} {name!r}.", hint=hint)
         return target
 
     def shadowed(self, name: str) -> Target | None:
-        """The built-in that a user's definition of this name hides, if it hides one."""
+        """The built-in that a user's definition of this name hides; ``None`` if it hides none."""
         return self._builtins.get(name) if name in self._users else None
 
     def is_builtin(self, name: str) -> bool:
-        """Whether Polymeter has something of that name itself."""
+        """Whether there is a built-in of that name."""
         return name in self._builtins
 
     def __contains__(self, name: object) -> bool:
@@ -174,7 +174,7 @@ class Registry(Generic[T]):
 
 
 def missing_package(package: str, wanted_by: str, extra: str = "") -> PlanError:
-    """The error for a package that is not installed, with the extra that brings it."""
+    """The error for a package that is not installed; it names the extra that installs it."""
     install = f"pip install 'polymeter[{extra}]'" if extra else f"pip install {package}"
     return PlanError(
         f"The package {package!r}, needed by {wanted_by}, is not installed.", hint=f"Install it with: {install}"
@@ -182,7 +182,7 @@ def missing_package(package: str, wanted_by: str, extra: str = "") -> PlanError:
 
 
 def place_of(value: Any) -> str:
-    """Where a thing is written: file and line of a function, file and name of a class, module of anything else."""
+    """Where an object is defined: file and line of a function, file and name of a class, module of anything else."""
     if isinstance(value, str):
         return value
     code = getattr(value, "__code__", None)

@@ -1,4 +1,4 @@
-"""Repeats: one prompt asked several times, as requests that are equal but for their seed and number."""
+"""Repeats: one prompt sent several times, as requests that differ only in seed and number."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def repeats_of(request: Request, seeds: Iterable[int]) -> tuple[Request, ...]:
     """The repeats of one prompt. A rollout yields them together, so that a model may answer them in one call.
 
     Args:
-        request: The prompt with its settings, but no seed.
-        seeds: The seed of each, as a rule ``seed_for(run seed, task, sample, number)``.
+        request: The prompt with its settings, without a seed.
+        seeds: The seed of each, usually ``seed_for(run seed, task, sample, number)``.
     """
     parameters = request.parameters
     assert not isinstance(parameters, Loglikelihood)
@@ -29,11 +29,11 @@ def repeats_of(request: Request, seeds: Iterable[int]) -> tuple[Request, ...]:
 
 
 def joined(items: Iterable[T], request_of: Callable[[T], Request | OwnPrompt]) -> list[list[T]]:
-    """Neighbours that are repeats of one prompt of one sample, together; all else stays alone.
+    """The items in groups: neighbours that repeat one prompt of one sample form a group, every other item is alone.
 
     Args:
-        items: What holds the requests, in order.
-        request_of: Gives the request of an item.
+        items: Objects that hold requests, in order.
+        request_of: Returns the request of an item.
     """
     groups: list[list[T]] = []
     last: Request | OwnPrompt | None = None
@@ -48,13 +48,13 @@ def joined(items: Iterable[T], request_of: Callable[[T], Request | OwnPrompt]) -
 
 
 def seed_of(parameters: Parameters) -> int:
-    """The seed of what is sampled: its number among the repeats where it has none."""
+    """The seed for sampling; without one, the request's number among its repeats."""
     assert not isinstance(parameters, Loglikelihood)
     return parameters.repeat if parameters.seed is None else int(parameters.seed)
 
 
 def group_repeats(requests: Sequence[Request]) -> list[list[Request]]:
-    """The requests of a batch, repeats together; see ``joined``."""
+    """The requests of a batch in groups, each the repeats of one prompt; see ``joined``."""
     return joined(requests, lambda request: request)
 
 

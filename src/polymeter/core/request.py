@@ -16,7 +16,7 @@ Role = Literal["system", "user", "assistant"]
 Protocol = Literal["single", "multi_round", "visual_cot", "agentic"]
 RequestKind = Literal["generate", "loglikelihood", "generate_image"]
 PROMPT_VERSION = "judge_prompt"
-"""Under this name the metadata of a judge's question hold the version of its prompt; it is kept with the question."""
+"""The key under which the metadata of a judge's request hold the version of its prompt; stored with the request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +34,16 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Generate:
-    """Ask for one text.
+    """Parameters of a request for one text.
 
     Attributes:
-        max_new_tokens: Most tokens of one answer; ``None``: as the plan or the model says.
+        max_new_tokens: Maximum number of tokens of one answer; ``None``: as the plan or the model says.
         temperature: 0 is greedy.
         top_p: Nucleus sampling.
         stop: Stop strings that the author or user wrote. The engine applies them, whatever the backend does.
-        seed: Of what is sampled; ``None``: ``repeat`` stands for it.
-        repeat: Which one this is of several requests that are otherwise equal, from 0. Eight repeats are eight
-            requests.
-        extra: Further settings by the names of the field (``top_k``, ``num_beams``, ``do_sample``, …).
+        seed: Seed for sampling; ``None``: ``repeat`` is used.
+        repeat: Number of this request among otherwise equal ones, from 0. Eight repeats are eight requests.
+        extra: Further settings under their usual names (``top_k``, ``num_beams``, ``do_sample``, …).
     """
 
     max_new_tokens: int | None = None
@@ -59,7 +58,7 @@ class Generate:
 
 @dataclass(frozen=True, slots=True)
 class Loglikelihood:
-    """Ask for the log-probability of each continuation of this one context.
+    """Parameters of a request for the log-probability of each continuation of one context.
 
     Continuations that share a context travel in one request, so a backend computes the shared prefix once.
     """
@@ -70,13 +69,13 @@ class Loglikelihood:
 
 @dataclass(frozen=True, slots=True)
 class GenerateImage:
-    """Ask for one image.
+    """Parameters of a request for one image.
 
     Attributes:
         size: Width and height in pixels; ``None``: the model's own.
         seed: As for ``Generate``.
         repeat: As for ``Generate``.
-        extra: Further settings by the names of the field (``negative_prompt``, ``guidance_scale``, …).
+        extra: Further settings under their usual names (``negative_prompt``, ``guidance_scale``, …).
     """
 
     size: tuple[int, int] | None = None
@@ -91,7 +90,7 @@ Parameters = Generate | Loglikelihood | GenerateImage
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a request came from: provenance, not identity.
+    """Where a request comes from: provenance, not identity.
 
     Attributes:
         task: Name of the task.
@@ -99,10 +98,10 @@ class Origin:
         split: Dataset split.
         index: Row number within the split.
         protocol: Who drives the rounds, and how.
-        generation_kwargs: The task's generation arguments as its author wrote them, with the dialect's injected
-            defaults.
-        metadata: What the task says of itself.
-        prompt: The prompt as the benchmark made it, as plain data, where that has a form of its own.
+        generation_kwargs: The task's generation arguments as its author wrote them, with the defaults that the format
+            injects.
+        metadata: What the task says about itself.
+        prompt: The prompt in the benchmark's native form, as plain data, if it has one.
     """
 
     task: str
@@ -117,7 +116,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a model is asked: messages and exactly one set of parameters, whose type says what is asked. Plain data: it
+    """Messages and exactly one set of parameters, whose type says what kind of answer is requested. Plain data: it
     names its task and row and carries no live code.
     """
 
@@ -138,16 +137,16 @@ class Request:
 
     @property
     def text(self) -> str:
-        """All text of all messages, joined by blank lines: for simple models and for estimates of length."""
+        """All text of all messages, separated by empty lines: for simple models and for estimates of length."""
         return "\n\n".join(text for message in self.messages if (text := message.text))
 
 
 @dataclass(frozen=True, slots=True)
 class OwnPrompt:
-    """Asks a loaded model for its own prompt for a row. A rollout yields it before its request, where the model's
-    traits say that it may have one; the answer has ``messages``, or none where the benchmark's prompt is to be used.
+    """Asks a loaded model for its own prompt for a row. A rollout yields it before its request if the model's traits
+    say that it may have one; the answer has ``messages``, or none if the benchmark's prompt is to be used.
 
-    It is journaled like an answer, with its media, so that a sample is played again without the model.
+    The answer is journaled with its media, so that a rollout can be replayed without the model.
 
     Attributes:
         origin: The row.
@@ -158,11 +157,11 @@ class OwnPrompt:
     text: ClassVar[str] = ""
 
     def media(self) -> Iterator[Media]:
-        """There is none yet."""
+        """None yet."""
         return iter(())
 
     def images(self) -> Iterator[Image]:
-        """There are none yet."""
+        """None yet."""
         return iter(())
 
 
@@ -179,9 +178,9 @@ class ChoiceLogprob:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one answer, padding not counted. ``None``: the backend does not say.
+    """Token counts of one answer, without padding. ``None``: the backend does not say.
 
-    ``reasoning_tokens`` are a part of ``output_tokens``, and ``cached_tokens`` (read from a prefix cache) of
+    ``reasoning_tokens`` are part of ``output_tokens``, and ``cached_tokens`` (read from a prefix cache) part of
     ``input_tokens``.
     """
 
@@ -193,9 +192,9 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One answer: text, images or log-probabilities, with what the backend tells of it. ``note``: what a reader should
-    know of how it came about (which way log-probabilities were got). ``messages``: the model's own prompt, for an
-    ``OwnPrompt``.
+    """One answer: text, images or log-probabilities, and what the backend says about it. ``note``: what a reader should
+    know about how it was made (how log-probabilities were obtained). ``messages``: the model's own prompt, in the
+    answer to an ``OwnPrompt``.
     """
 
     text: str | None = None
@@ -220,7 +219,7 @@ class Error:
 
     @classmethod
     def from_exception(cls, error: PolymeterError, kind: ErrorKind = "permanent") -> Error:
-        """The error as data. ``kind`` is used where the exception has none of its own."""
+        """The error as data. ``kind`` is used if the exception itself has none."""
         own: ErrorKind = getattr(error, "kind", kind)
         return cls(own, str(error), own in ("rate_limit", "transient"), getattr(error, "retry_after_s", None))
 
@@ -230,10 +229,10 @@ class Response:
     """A model's answer to one request: its outputs, or an error.
 
     Attributes:
-        outputs: One; for a protocol of several rounds that the model drives, one for each round.
-        error: Set exactly when there is no answer.
+        outputs: One; if the model drives a protocol of several rounds, one per round.
+        error: Set if and only if there is no answer.
         latency_ms: Time spent in the model; for a batch, the batch's time divided by its size.
-        is_cached: Whether the answer came from a store and not from the model.
+        is_cached: Whether the answer comes from a store and not from the model.
     """
 
     outputs: tuple[Output, ...] = ()
@@ -246,15 +245,16 @@ class Response:
         """The first output's text.
 
         Raises:
-            ValueError: There is no text to give.
+            ValueError: if the response has no text.
         """
         if not self.outputs or self.outputs[0].text is None:
-            raise ValueError(f"This response has no text: {self.error.message if self.error else 'another ask'}")
+            why = self.error.message if self.error else "it answers another kind of request"
+            raise ValueError(f"This response has no text: {why}")
         return self.outputs[0].text
 
     @property
     def messages(self) -> tuple[Message, ...] | None:
-        """The model's own prompt; ``None`` where the benchmark's is to be used."""
+        """The model's own prompt; ``None`` if the benchmark's is to be used."""
         return self.outputs[0].messages if self.outputs else None
 
     @classmethod

@@ -1,4 +1,4 @@
-"""The RoleClient: how code deep inside a score asks the model of another role, a judge, without knowing about engines."""
+"""The RoleClient: how scoring code asks the model of another role, a judge, without depending on the engine."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from polymeter.core.request import Request, Response
 
 
 class RoleClient(Protocol):
-    """Asks a model in a role. Synchronous, thread-safe, callable from any thread; supplied by the engine, which
-    schedules, journals, caches and retries the request like any other.
+    """Asks the model of a role. Synchronous and callable from any thread. The engine supplies it, and schedules,
+    journals, caches and retries the request like any other.
     """
 
     def __call__(self, role: str, request: Request) -> Response:
         """The answer, or a response that is an error.
 
         Raises:
-            PlanError: No model has that role in this run.
+            PlanError: if no model has that role in this run.
         """
         ...
 
 
 @runtime_checkable
 class TakesRefusals(Protocol):
-    """An RoleClient that can be told that an answer it gave is of no use."""
+    """A RoleClient that accepts the report that one of its answers is unusable."""
 
     def refuse(self, why: str) -> None:
-        """Note that a verdict could not be used."""
+        """Record that a verdict could not be used."""
         ...
 
 
 @runtime_checkable
 class KnowsRoles(Protocol):
-    """An RoleClient that says which roles its run fills."""
+    """A RoleClient that says which roles have a model in its run."""
 
     @property
     def roles(self) -> Collection[str]:
@@ -43,5 +43,5 @@ class KnowsRoles(Protocol):
 
 
 def no_role_client(role: str, request: Request) -> Response:
-    """An RoleClient for places where nobody can be asked."""
+    """The RoleClient outside of a run: no role has a model."""
     raise PlanError(f"No model has the role {role!r} here.", hint=f"Name one with --{role}.")

@@ -1,30 +1,52 @@
-"""A task's rows as wrapped models hold them: plain identity, and a way to call the task's own functions as guests."""
+"""A task's rows as wrapped models see them: a row's position, and the task's functions, called as guests."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from polymeter.core.request import Origin
 
-if TYPE_CHECKING:
-    from polymeter.core.task import RowFunctions
-
 RowAccess = Callable[[Origin], "RowHandle | None"]
-"""From a request's origin to its row; ``None`` where the run has no such task."""
+"""From a request's origin to its row; ``None`` if the run has no such task."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowFunctions:
+    """What a wrapped model may ask about a row of a task, besides what its request holds. All but ``full_doc`` are the
+    author's functions and are called through the door for guests.
+
+    Attributes:
+        full_doc: Position of a sample → its row with lazy media.
+        target: Position of a sample → the expected answer; ``None``: the task does not say.
+        choices: Position of a sample → the texts to choose from; ``None``: there are none.
+        next_round: ``(row, previous_output=…, round_idx=…, …)`` → what a task of several rounds shows next.
+        next_messages: The same, as chat messages.
+        prompt_row: Position of a sample → the row from which a model makes its own prompt: a mapping or a
+            ``pandas.Series``; ``None``: the full row.
+        dump_image: Such a row → the paths of its images; ``None``: the model writes them itself.
+    """
+
+    full_doc: Callable[[int], dict[str, Any]]
+    target: Callable[[int], Any] | None = None
+    choices: Callable[[int], Any] | None = None
+    next_round: Callable[..., Any] | None = None
+    next_messages: Callable[..., Any] | None = None
+    prompt_row: Callable[[int], Any] | None = None
+    dump_image: Callable[[Any], Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowHandle:
-    """One row of a task in play. Its methods may be called on any thread: each enters the door for guests, alone and
-    seeded by run, task, sample and step, so that what a wrapper calls gives the same whatever else the run does.
+    """One row of a task that is being run. Its methods may be called on any thread. Each enters the door for guests,
+    alone and seeded by run, task, sample and step, so that its result does not depend on what else the run does.
 
     Attributes:
         index: The sample's position in its task.
         functions: The task's functions.
-        enter: Gives the context in which an author's function is called, from the name of the step.
+        enter: Name of a step → the context manager in which an author's function is called.
     """
 
     index: int
@@ -37,7 +59,7 @@ class RowHandle:
             return self.functions.full_doc(self.index)
 
     def prompt_row(self) -> Any:
-        """The row from which a model makes a prompt of its own."""
+        """The row from which a model makes its own prompt."""
         if self.functions.prompt_row is None:
             return self.full_doc()
         with self.enter("prompt_row"):
@@ -55,7 +77,7 @@ class RowHandle:
             return self.functions.dump_image(row)
 
     def target(self) -> Any:
-        """What is expected.
+        """The expected answer.
 
         Raises:
             LookupError: if the task does not say.
@@ -66,18 +88,18 @@ class RowHandle:
             return self.functions.target(self.index)
 
     def choices(self) -> Any:
-        """The texts to choose from; ``None`` where there are none."""
+        """The texts to choose from; ``None`` if there are none."""
         if self.functions.choices is None:
             return None
         with self.enter("choices"):
             return self.functions.choices(self.index)
 
     def next_round(self, doc: Any, **rounds: Any) -> Any:
-        """What a task of several rounds shows next; ``None`` where the task has a single round."""
+        """What a task of several rounds shows next; ``None`` if the task has a single round."""
         return self._next(self.functions.next_round, doc, rounds)
 
     def next_messages(self, doc: Any, **rounds: Any) -> Any:
-        """The same as chat messages; ``None`` where the task makes none."""
+        """The same as chat messages; ``None`` if the task makes none."""
         return self._next(self.functions.next_messages, doc, rounds)
 
     def _next(self, function: Callable[..., Any] | None, doc: Any, rounds: dict[str, Any]) -> Any:

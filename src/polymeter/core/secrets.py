@@ -21,38 +21,38 @@ _USER_INFO = re.compile(r"(?<=://)[^/\s@:]+:[^/\s@]+@")
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a setting of this name holds a secret; ``eos_token`` names a piece of text and ``score_key`` a column."""
+    """Whether a setting of this name holds a secret. ``eos_token`` (text) and ``score_key`` (a column) do not."""
     return _NAME.fullmatch(name) is not None
 
 
 def hide_secrets(text: str) -> str:
-    """A text without the values of keys and tokens in it: in ``name=value``, in JSON, and before the ``@`` of a URL."""
+    """The text with the values of keys and tokens hidden: in ``name=value``, in JSON, and before the ``@`` of a URL."""
     return _USER_INFO.sub(f"{HIDDEN}@", _PAIR.sub(rf"\1\2{HIDDEN}", text))
 
 
 def hide_in_arguments(arguments: Sequence[str]) -> list[str]:
-    """Arguments of a command line without secrets, also where a value stands after ``--api-key``, parted from it by a
-    blank or ``=``.
+    """The arguments of a command line with secrets hidden, also a value that follows ``--api-key`` after a space or
+    ``=``.
     """
-    found: list[str] = []
-    for place, argument in enumerate(arguments):
-        before = arguments[place - 1] if place else ""
+    hidden: list[str] = []
+    for position, argument in enumerate(arguments):
+        before = arguments[position - 1] if position else ""
         is_value = before.startswith("--") and is_secret_name(before[2:]) and not argument.startswith("--")
         option, equals, _ = argument.partition("=")
         if equals and option.startswith("--") and is_secret_name(option[2:]):
-            found.append(f"{option}={HIDDEN}")
+            hidden.append(f"{option}={HIDDEN}")
         else:
-            found.append(HIDDEN if is_value else hide_secrets(argument))
-    return found
+            hidden.append(HIDDEN if is_value else hide_secrets(argument))
+    return hidden
 
 
 def without_secrets(value: Any) -> Any:
-    """Plain data without the values of keys and tokens, in mappings at any depth and in texts of pairs."""
+    """Plain data with the values of keys and tokens hidden, in mappings at any depth and in texts."""
     return _replaced(value, lambda _: HIDDEN)
 
 
 def with_digests(value: Any) -> Any:
-    """Plain data with digests in place of secrets: different secrets stay different, and none can be read."""
+    """Plain data with digests in place of secrets: different secrets stay different, and none can be read back."""
     return _replaced(value, lambda secret: f"digest:{digest(secret.encode())}")
 
 

@@ -1,6 +1,6 @@
 """Where the bytes of media are, and what they are: files, URLs, encoded bytes, objects of other libraries.
 
-What is made of them is the business of ``polymeter.core.parts``.
+``polymeter.core.parts`` makes parts of messages of them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MAGIC = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"GIF8", "image/gif"),
 )
-_SOUND_MAGIC = (
+_AUDIO_MAGIC = (
     (b"fLaC", "audio/flac"),
     (b"OggS", "audio/ogg"),
     (b"ID3", "audio/mpeg"),
@@ -29,9 +29,7 @@ _SOUND_MAGIC = (
 
 
 def sniff_mime(data: bytes) -> str | None:
-    """MIME type of encoded image bytes by their first bytes; ``None`` for formats that endpoints do not take as they
-    are.
-    """
+    """MIME type of encoded image bytes by their first bytes; ``None`` for formats that endpoints do not accept."""
     for magic, mime in _MAGIC:
         if data.startswith(magic):
             return mime
@@ -41,10 +39,10 @@ def sniff_mime(data: bytes) -> str | None:
 
 
 def sniff_audio_mime(data: bytes) -> str | None:
-    """MIME type of encoded sound by its first bytes; ``None`` for what is none of the usual formats."""
+    """MIME type of encoded audio by its first bytes; ``None`` if it is in none of the usual formats."""
     if data[:4] == b"RIFF" and data[8:12] == b"WAVE":
         return "audio/wav"
-    for magic, mime in _SOUND_MAGIC:
+    for magic, mime in _AUDIO_MAGIC:
         if data.startswith(magic):
             return mime
     return "audio/mp4" if data[4:11] == b"ftypM4A" else None
@@ -56,13 +54,16 @@ def is_url(source: Any) -> bool:
 
 
 def is_elsewhere(source: Any) -> TypeGuard[str]:
-    """Whether a source is a URL on another machine: there are no bytes here."""
+    """Whether a source is a URL on another machine, so that its bytes are not on this one."""
     return isinstance(source, str) and source.startswith(("http://", "https://"))
 
 
 def original(source: Any) -> Any:
-    """The encoded bytes behind a source if it has any (a file, bytes, a Pillow image opened from our rows), else the
-    source.
+    """The encoded bytes behind a source if it has any (a file, bytes, a Pillow image that ``polymeter.data`` opened),
+    else the source.
+
+    Raises:
+        DataError: if the file does not exist, or a ``data:`` URL cannot be read.
     """
     if isinstance(source, str) and source.startswith("data:"):
         return from_data_url(source)
@@ -80,7 +81,7 @@ def from_data_url(url: str) -> bytes:
     """The bytes in a ``data:`` URL.
 
     Raises:
-        DataError: It holds no base64.
+        DataError: if it is not base64.
     """
     head, comma, body = url.partition(",")
     try:
@@ -92,12 +93,12 @@ def from_data_url(url: str) -> bytes:
 
 
 def is_pil(value: Any) -> bool:
-    """Whether a value is a Pillow image, told without importing Pillow."""
+    """Whether a value is a Pillow image, without importing Pillow."""
     return hasattr(value, "getbands") and hasattr(value, "tobytes")
 
 
 def media_hash(source: Any) -> str:
-    """Hex digest of a sound or video: its bytes, or its samples and rate."""
+    """Hex digest of audio or video: its bytes, or its samples and rate."""
     if isinstance(source, bytes):
         return digest(source)
     if isinstance(source, dict):
@@ -117,7 +118,7 @@ def media_hash(source: Any) -> str:
 
 
 def _digest_file(path: Path) -> str:
-    """The digest of a file's bytes, without holding them: videos are large."""
+    """The digest of a file's bytes, read in blocks because videos are large."""
     state = hashlib.blake2b(digest_size=16)
     with path.open("rb") as file:
         while block := file.read(1 << 20):
@@ -126,5 +127,5 @@ def _digest_file(path: Path) -> str:
 
 
 def digest(data: bytes) -> str:
-    """Hex digest of bytes; 128 bits, which no run will see collide."""
+    """Hex digest of bytes: 128 bits, so collisions within a run are negligible."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()

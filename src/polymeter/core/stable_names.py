@@ -1,7 +1,7 @@
-"""Names that stand in files, digests, seeds, flags and YAML keys, where the code has since found another word.
+"""Names in files, digests, seeds, flags and YAML keys for which the code now uses another word.
 
-They never change: run folders of earlier versions are read by them. A new word in the code goes without a trace in the
-bytes as long as it is translated here.
+They never change, because run folders of earlier versions are read by them. A rename in the code leaves the bytes as
+they are as long as it is translated here.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ TRAITS = {"requests": "asks"}
 """Fields of ``ModelTraits`` → keys in ``run.json``."""
 
 TASK_FORMAT = "dialect"
-"""The key in ``run.json`` under which a task's format stands; also in ``RunOptions.dialect_options`` and in the flag
-``--dialect-option``. The format stands there by its ``stored_name``: ``table`` and ``dataset_class``, which were one
+"""The key in ``run.json`` that holds a task's format; also in ``RunOptions.dialect_options`` and in the flag
+``--dialect-option``. They use the format's ``stored_name``: ``table`` and ``dataset_class``, which were one
 format once, are both ``tsv``.
 """
 
 SESSION_DISPATCHERS = "lanes"
-"""The key in ``run.json`` under which a session tells how its dispatchers fared."""
+"""The key in ``run.json`` that holds the statistics of a session's dispatchers."""

@@ -1,8 +1,8 @@
-"""A Pillow image that is a file until somebody looks at it.
+"""A Pillow image that stays a file until its pixels are used.
 
 Thousands of generated images fit into one table this way: each holds its path, its size and its mode. It decodes when
-its pixels are first needed, keeps no file open, and pickles as a reference to its file for as long as its pixels are
-those of the file.
+its pixels are first used, keeps no file open, and pickles as a reference to its file as long as its pixels are those
+of the file.
 
 Importing this module imports Pillow.
 """
@@ -17,18 +17,18 @@ from PIL import Image as pil
 from polymeter.core.errors import DataError, boundary
 
 _DECODED = frozenset(vars(pil.Image())) - {"_size", "_mode"}
-"""The attributes that Pillow's base class keeps pixels and their description in, whatever its version calls them."""
+"""The attributes in which Pillow's base class keeps pixels and their description; their names depend on its version."""
 
 _PARTS = 3
-"""How many parts of a stored image's path lie in the folder of its run: ``media/ab/abcd….png``."""
-_MOST_LEVELS = 4
+"""How many parts of a stored image's path lie below the folder of its run: ``media/ab/abcd….png``."""
+_MAX_LEVELS = 4
+"""How many folders around a reference are searched for an image that was moved with it."""
 
 
 class StoredImage(pil.Image):
     """An image in a file.
 
-    Everything that a Pillow image can do works, also changing it: the change stays in memory, the file is never
-    written.
+    It does everything that a Pillow image does. Changing it changes the pixels in memory; the file is never written.
 
     Args:
         path: The file, absolute.
@@ -44,18 +44,18 @@ class StoredImage(pil.Image):
         self._mode = mode
 
     def __getattr__(self, name: str) -> Any:
-        """Reached by attributes that are not there: those of the pixels, before the first look at them."""
+        """Decode when an attribute of the pixels is first read: until then it is not set, so Python looks here."""
         if name not in _DECODED:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        picture = self._decode()
-        if picture.size != self._size:
+        image = self._decode()
+        if image.size != self._size:
             width, height = self._size
             raise DataError(
-                f"The stored image {self.path} is {picture.width}x{picture.height}, not {width}x{height}.",
+                f"The stored image {self.path} is {image.width}x{image.height}, not {width}x{height}.",
                 hint="The file was changed after it was stored.",
             )
-        self._mode = picture.mode
-        self.__dict__.update({key: vars(picture)[key] for key in _DECODED})
+        self._mode = image.mode
+        self.__dict__.update({key: vars(image)[key] for key in _DECODED})
         return self.__dict__[name]
 
     @property
@@ -65,11 +65,11 @@ class StoredImage(pil.Image):
 
     @property
     def polymeter_bytes(self) -> bytes:
-        """The file's bytes, for whoever passes the image on encoded.
+        """The file's bytes, for code that passes the image on encoded.
 
         Raises:
-            AttributeError: The pixels were changed in memory, so that no file shows them.
-            DataError: The file is missing.
+            AttributeError: if the pixels were changed in memory, so that the file does not show them.
+            DataError: if the file is missing.
         """
         if self._is_changed():
             raise AttributeError("the image was changed after it was decoded")
@@ -81,7 +81,7 @@ class StoredImage(pil.Image):
         return self.__reduce__()
 
     def __reduce__(self) -> Any:
-        """A reference while the pixels are the file's; else the pixels, as Pillow pickles them."""
+        """A reference as long as the pixels are the file's; else the pixels, as Pillow pickles them."""
         if self._is_changed():
             state = [self.info, self.mode, self.size, self.getpalette(), self.tobytes()]
             return pil.Image, (), state
@@ -91,18 +91,18 @@ class StoredImage(pil.Image):
         """Whether the pixels in memory are not the file's. Decodes the file only if there are pixels to compare."""
         if not self.is_decoded:
             return False
-        picture = self._decode()
-        return (picture.size, picture.mode, picture.getpalette()) != (self.size, self.mode, self.getpalette()) or (
-            picture.tobytes() != self.tobytes()
+        image = self._decode()
+        return (image.size, image.mode, image.getpalette()) != (self.size, self.mode, self.getpalette()) or (
+            image.tobytes() != self.tobytes()
         )
 
     def _decode(self) -> pil.Image:
         if not self.path.is_file():
             raise _missing(self.path)
         with boundary(DataError, f"Decoding the stored image {self.path}"), self.path.open("rb") as file:
-            picture: pil.Image = pil.open(file)
-            picture.load()
-            return picture
+            image: pil.Image = pil.open(file)
+            image.load()
+            return image
 
 
 def stored_image(path: Path | str, size: tuple[int, int], mode: str) -> StoredImage:
@@ -111,35 +111,35 @@ def stored_image(path: Path | str, size: tuple[int, int], mode: str) -> StoredIm
 
 
 def stored_near(folder: Path, path: Path | str, size: tuple[int, int], mode: str) -> StoredImage:
-    """The image that a file in a folder refers to. Files that were moved together find each other: an image that is not
-    in its place is looked for below the folders around the one that refers to it, under the last parts of its path.
-    Stored images are named by their content, so another one of that name is the same.
+    """The image that a file in a folder refers to. If both were moved together, the image is still found: it is
+    searched for below the folders around the one that holds the reference, under the last parts of its path. Stored
+    images are named by their content, so another file of that name is the same image.
 
     Args:
-        folder: Where the file that holds the reference lies.
-        path: Where the image was.
+        folder: The folder of the file that holds the reference.
+        path: Where the image was when the reference was written.
         size: Width and height in pixels.
         mode: Pillow's name of the pixel format.
     """
-    place = Path(path)
-    if not place.is_file():
-        around = (folder, *folder.parents)[:_MOST_LEVELS]
-        moved = (ancestor.joinpath(*place.parts[-_PARTS:]) for ancestor in around)
-        place = next((candidate for candidate in moved if candidate.is_file()), place)
-    return stored_image(place, size, mode)
+    file = Path(path)
+    if not file.is_file():
+        around = (folder, *folder.parents)[:_MAX_LEVELS]
+        moved = (ancestor.joinpath(*file.parts[-_PARTS:]) for ancestor in around)
+        file = next((candidate for candidate in moved if candidate.is_file()), file)
+    return stored_image(file, size, mode)
 
 
 def open_stored(path: Path | str) -> StoredImage:
-    """The image in a file. Reads the header only.
+    """The image in a file. Reads only the header.
 
     Raises:
-        DataError: The file is missing or holds no image.
+        DataError: if the file is missing or is not an image.
     """
-    place = Path(path).absolute()
-    if not place.is_file():
-        raise _missing(place)
-    with boundary(DataError, f"Opening the stored image {place}"), pil.open(place) as picture:
-        return StoredImage(place, picture.size, picture.mode)
+    file = Path(path).absolute()
+    if not file.is_file():
+        raise _missing(file)
+    with boundary(DataError, f"Opening the stored image {file}"), pil.open(file) as image:
+        return StoredImage(file, image.size, image.mode)
 
 
 def _missing(path: Path) -> DataError:

@@ -1,10 +1,10 @@
-"""Systems: other evaluation tools whose files, wrappers, imports and command lines Polymeter takes as they are.
+"""Systems: other evaluation tools whose files, wrappers, imports and command lines work in Polymeter unchanged.
 
-Each is one ``System`` record of text in a package of its own: reading it imports nothing else of that package. Nothing
-imports a system; what it offers is reached by name, so one that is not installed is simply not there.
+Each is one ``System`` record of text in its own package; reading the record imports nothing else of that package.
+Nothing imports a system: what it offers is reached by name, so a system that is not installed is simply absent.
 
-An outside package adds one through the entry point group ``polymeter.interop``. One that cannot be read is a problem
-that listings show, and stops nothing else.
+An outside package adds one through the entry point group ``polymeter.interop``. One that cannot be read is shown as
+a problem in listings and stops nothing else.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _GROUP = "polymeter.interop"
 
 @dataclass(frozen=True, slots=True)
 class ImportRoot:
-    """What answers for a top-level package that a system's guests import; ``guests.shims`` says what the tables hold.
+    """The shim of a top-level package that a system's guests import; ``guests.shims`` says what the tables hold.
 
     Attributes:
         aliases: Where the table of importable names is, as ``"module:attribute"``.
-        refused: Where the table of refused names is, likewise; without it nothing is refused.
-        otherwise: Another import root, which answers for what the tables lack.
-        title: What people call the package; default: the system's title.
+        refused: Where the table of refused names is, likewise; empty: nothing is refused.
+        otherwise: Another import root, whose tables are used for names that these do not hold.
+        title: The package's usual name; default: the system's title.
     """
 
     aliases: str = ""
@@ -48,13 +48,13 @@ class Command:
     """A system's own command line, as ``polymeter NAME``.
 
     Attributes:
-        name: How it is called.
+        name: Its name.
         help: One line for ``polymeter --help``.
-        target: ``(state, words) → exit code``, called with the words behind the name.
-        modules: Modules that ``polymeter python -m`` runs as this command line, each with the words that come before
-            the module's own.
+        target: ``(state, words) → exit code``, called with the words after the name.
+        modules: Modules that ``polymeter python -m`` runs as this command line, each with the words to put before the
+            module's own.
         python_options: Options of ``polymeter python`` that this command line has itself, each with its spelling here.
-        scripts: Names of scripts of the tool whose options it takes, for a hint where such a script is missing.
+        scripts: Names of scripts of the tool that take the same options, for a hint if such a script is missing.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Scripts:
-    """What ``polymeter python`` does for scripts that were written for a system.
+    """How ``polymeter python`` runs scripts that were written for a system.
 
     Attributes:
         names: ``() → mapping``: names that a script may use without importing them, if it mentions an import root of
@@ -75,8 +75,8 @@ class Scripts:
         context: ``() → context manager``: entered around every script.
         wrappers: ``(path) → anything``: loads model wrappers from what ``--model-path`` names, so that the names that
             they register are known.
-        wrapper_signs: Text by which a file of wrappers is recognised as the system's: one of these is in it. Empty:
-            the system takes what no other recognises, whatever ``--model-path`` may name.
+        wrapper_signs: A file of wrappers that contains one of these texts is the system's. Empty: the system gets every
+            ``--model-path`` that no other system recognises.
     """
 
     names: str = ""
@@ -95,22 +95,22 @@ class System:
 
     Attributes:
         name: A Python identifier, unique among the systems.
-        title: What people call it.
+        title: Its usual name.
         summary: One line for listings.
-        formats: Benchmark formats that it brings, by name.
-        models: Backends that it brings, by name.
-        import_roots: For each top-level package that its guests import, what answers for it. A root belongs to one
-            system, because a process has one package of a name: a later version of the same tool is served by the same
-            system.
-        trees: Prefixes of dotted names below which guests find their neighbours (``lmms_eval.tasks.``), each with the
-            modules there that are the tool's own and no neighbour's.
-        checkouts: For import roots whose authors put their files into the tool's own folders: a subfolder by which a
-            copy of the tool is told from any other folder of that name.
-        absent: For a dotted prefix below the import roots, a sentence about modules that are not there.
+        formats: Its benchmark formats, by name.
+        models: Its model backends, by name.
+        import_roots: For each top-level package that its guests import, the shim of that package. A root belongs to
+            one system, because a process has one package of a name: a later version of the same tool is served by the
+            same system.
+        trees: Prefixes of dotted names below which guests import their neighbours (``lmms_eval.tasks.``), each with
+            the modules there that belong to the tool and not to a neighbour.
+        checkouts: For import roots whose authors put their files into the tool's own folders: a subfolder that
+            distinguishes a copy of the tool from any other folder of that name.
+        absent: For a dotted prefix below the import roots, a sentence about modules that do not exist there.
         command: Its command line, if it has one.
-        scripts: What scripts written for it find.
-        extensions: Code for the extension points of formats that this system does not own, by their name.
-        library: The package whose folder holds benchmarks that come with it.
+        scripts: How scripts written for it are run.
+        extensions: Code for extension points of formats that this system does not own, by the name of the point.
+        library: The package whose folder holds the system's benchmarks.
     """
 
     name: str
@@ -129,28 +129,28 @@ class System:
 
 
 def systems() -> tuple[System, ...]:
-    """Every system that can be read: those beside Polymeter's own code, then those of installed packages."""
+    """Every system that can be read: first the built-in ones, then those of installed packages."""
     return _read()[0]
 
 
 def broken_systems() -> tuple[Problem, ...]:
-    """What is wrong with the systems of installed packages that cannot be read; each names its package."""
+    """The systems of installed packages that cannot be read, and why; each problem names its package."""
     return _read()[1]
 
 
 def offered(kind: Callable[[System], Mapping[str, Target]]) -> dict[str, Target]:
-    """What the systems bring of one kind, by name.
+    """What all systems offer of one kind, by name.
 
     Args:
-        kind: Which kind: takes one field of a system.
+        kind: Returns the field of a system that holds this kind.
     """
     return {name: target for system in systems() for name, target in kind(system).items()}
 
 
 def shared_claim(system: System, other: System) -> str:
-    """What two systems both claim and only one can have, for messages; empty where there is nothing.
+    """What two systems both claim although only one can have it, for messages; empty if there is nothing.
 
-    An import root is among it: a process has one package of a name.
+    An import root is an example: a process has one package of a name.
     """
     for kind, claims in _CLAIMS.items():
         for claim in claims(system):
@@ -172,7 +172,7 @@ _CLAIMS: Mapping[str, Callable[[System], Collection[str]]] = {
 
 
 def import_roots() -> dict[str, tuple[System, ImportRoot]]:
-    """For each foreign package the system that it belongs to, and what answers for it."""
+    """For each importable package of a system: the system, and the shim of the package."""
     return {root: (system, record) for system in systems() for root, record in system.import_roots.items()}
 
 
@@ -187,10 +187,10 @@ def libraries() -> list[str]:
 
 
 def package_folder(name: str) -> Path:
-    """The folder of a package, which is not imported.
+    """The folder of a package, without importing it.
 
     Raises:
-        PlanError: There is no such package.
+        PlanError: if there is no such package.
     """
     spec = importlib.util.find_spec(name)
     if spec is None or not spec.submodule_search_locations:
@@ -199,13 +199,13 @@ def package_folder(name: str) -> Path:
 
 
 def extension(name: str) -> object | None:
-    """The code that some system attaches to an extension point; ``None`` where no system does."""
+    """The code that a system attaches to an extension point; ``None`` if no system does."""
     target = next((system.extensions[name] for system in systems() if name in system.extensions), None)
     return None if target is None else load(target)
 
 
 def load(target: str) -> object:
-    """What a ``"module:attribute"`` leads to, or a ``"module"``."""
+    """The object that ``"module:attribute"`` names, or the module that ``"module"`` names."""
     name, _, attribute = target.partition(":")
     module = importlib.import_module(name)
     return getattr(module, attribute) if attribute else module
@@ -228,7 +228,7 @@ def _read() -> tuple[tuple[System, ...], tuple[Problem, ...]]:
 
 
 def _refuse_claims(system: System, point: EntryPoint, accepted: Mapping[str, System], package: str) -> None:
-    """Refuse a system that claims what another one has, the first come being the one that stays."""
+    """Refuse a system that claims what an earlier one has."""
     for owner, other in accepted.items():
         claim = shared_claim(system, other)
         if claim:
@@ -240,7 +240,7 @@ def _refuse_claims(system: System, point: EntryPoint, accepted: Mapping[str, Sys
 
 
 def _built_in() -> list[System]:
-    # Found by their folders and not through installation metadata: a checkout on PYTHONPATH has them too.
+    # Found by their folders and not through installation metadata, which a checkout on PYTHONPATH does not have.
     spec = importlib.util.find_spec(_BUILT_IN)
     names = sorted(info.name for info in pkgutil.iter_modules(spec.submodule_search_locations if spec else []))
     return [importlib.import_module(f"{_BUILT_IN}.{name}").SYSTEM for name in names]
@@ -248,7 +248,7 @@ def _built_in() -> list[System]:
 
 def _loaded(point: EntryPoint, package: str) -> System:
     hint = "Reinstall or remove that package."
-    # Whatever another package raises while it is imported must not end commands that need nothing of it.
+    # An exception from importing another package must not end commands that do not need it.
     with boundary(PlanError, f"Reading the system {point.name!r} of the package {package!r}", hint=hint):
         system = point.load()
     if not isinstance(system, System):

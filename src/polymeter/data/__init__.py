@@ -1,7 +1,7 @@
-"""Where rows and media come from: datasets, their splits, images, sounds and videos.
+"""Where rows and media come from: datasets, their splits, images, audio and videos.
 
-Owns opening data and giving rows out, lazily; what a row means is a dialect's business. Heavy packages are imported
-inside the functions that need them.
+Opens data and gives out rows, lazily; what a row means is up to the formats. Heavy packages are imported inside the
+functions that need them.
 """
 
 from polymeter.data.rows import DatasetRows, ListRows, Rows, make_rows

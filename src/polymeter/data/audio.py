@@ -1,7 +1,7 @@
-"""Samples of sounds: decoding, mixing down, and changing the rate.
+"""Samples of audio: decoding, mixing down, and resampling.
 
-Files are read with ``soundfile`` (``polymeter[audio]``); what it does not know (AAC, the sound of a video) with PyAV
-(``polymeter[video]``) if that is there. Plain PCM WAV needs neither.
+Files are read with ``soundfile`` (``polymeter[audio]``); formats it does not support (AAC, the audio track of a video)
+with PyAV (``polymeter[video]``) if that is installed. Plain PCM WAV needs neither.
 """
 
 from __future__ import annotations
@@ -26,25 +26,26 @@ _FULL_SCALE = 32768.0
 
 
 def samples(audio: AudioLike, *, rate: int | None = None, mono: bool = True) -> tuple[NDArray[np.float32], int]:
-    """The samples of a sound and their rate.
+    """The samples of audio and their rate.
 
     Integer samples are divided by their full scale, so that all lie between -1 and 1. Several channels are mixed down
-    by their mean. Another rate is reached by ``scipy.signal.resample_poly`` (polyphase, with its default Kaiser
-    window), after mixing down; ``n`` samples become ``ceil(n * rate / own rate)``.
+    by their mean. Resampling is done by ``scipy.signal.resample_poly`` (polyphase, with its default Kaiser window),
+    after mixing down; ``n`` samples become ``ceil(n * rate / original rate)``.
 
     Args:
-        audio: A part, a path, encoded bytes, ``{"array", "sampling_rate"}`` (an array of one channel, or of two
-            dimensions, of which the shorter one is the channels), or a decoder of ``datasets``.
-        rate: The rate wanted, in Hz; default: its own.
-        mono: Mix several channels down.
+        audio: A part, a path, encoded bytes, ``{"array", "sampling_rate"}`` (an array of shape ``(n,)``,
+            ``(channels, n)`` or ``(n, channels)``: the shorter dimension is the channels), or a decoder of
+            ``datasets``.
+        rate: The desired rate in Hz; default: the original one.
+        mono: Whether to mix several channels down.
 
     Returns:
         Samples of shape ``(n,)``, or ``(channels, n)`` if ``mono`` is off, and their rate in Hz.
 
     Raises:
-        DataError: The sound is missing, empty, or broken.
-        PlanError: A package that its format needs is not installed.
-        ValueError: The rate is not positive.
+        DataError: if the audio is missing, empty or broken.
+        PlanError: if a package that its format needs is not installed.
+        ValueError: if the rate is not positive.
     """
     if rate is not None and rate < 1:
         raise ValueError("The rate must be positive.")
@@ -62,7 +63,7 @@ def samples(audio: AudioLike, *, rate: int | None = None, mono: bool = True) -> 
 
 
 def wav_bytes(array: NDArray[np.float32], rate: int) -> bytes:
-    """Samples as a WAV file of 16 bits: ``(n,)`` or ``(channels, n)``, clipped to -1 … 1."""
+    """Samples of shape ``(n,)`` or ``(channels, n)``, clipped to -1 … 1, as a 16-bit WAV file."""
     import numpy as np
 
     channels = np.atleast_2d(array)
@@ -83,8 +84,8 @@ def _decoded(part: Audio) -> tuple[NDArray[np.float32], int]:
         return _of_array(source["array"], source.get("sampling_rate"), part)
     if hasattr(source, "get_all_samples"):
         with boundary(DataError, f"Decoding the sound {part.describe()}"):
-            found = source.get_all_samples()
-            return _of_array(found.data.numpy(), found.sample_rate, part)
+            decoded = source.get_all_samples()
+            return _of_array(decoded.data.numpy(), decoded.sample_rate, part)
     data: Any = source
     if isinstance(source, (Path, str)):
         from polymeter.data.media import encoded_bytes
@@ -103,21 +104,22 @@ def _decoded(part: Audio) -> tuple[NDArray[np.float32], int]:
 def _of_array(array: Any, rate: Any, part: Audio) -> tuple[NDArray[np.float32], int]:
     import numpy as np
 
-    found = np.atleast_2d(np.asarray(array))
+    channels = np.atleast_2d(np.asarray(array))
     if not rate:
         raise DataError(f"The sound {part.describe()} has no sampling_rate.")
-    if found.ndim != 2 or found.dtype.kind not in "iuf":
+    if channels.ndim != 2 or channels.dtype.kind not in "iuf":
         raise DataError(
-            f"The samples of {part.describe()} have shape {found.shape} and type {found.dtype}.",
+            f"The samples of {part.describe()} have shape {channels.shape} and type {channels.dtype}.",
             hint="Give numbers in one or two dimensions.",
         )
-    if found.shape[0] > found.shape[1]:
-        found = found.T
-    if found.dtype.kind in "iu":
-        info = np.iinfo(found.dtype)
-        middle = (info.max + 1) / 2 if found.dtype.kind == "u" else 0.0
-        found = (found - middle) / (middle or float(info.max) + 1)
-    return np.ascontiguousarray(found, dtype=np.float32), int(rate)
+    if channels.shape[0] > channels.shape[1]:
+        channels = channels.T
+    if channels.dtype.kind in "iu":
+        info = np.iinfo(channels.dtype)
+        # Unsigned samples oscillate around the middle of their range, signed ones around 0.
+        middle = (info.max + 1) / 2 if channels.dtype.kind == "u" else 0.0
+        channels = (channels - middle) / (middle or float(info.max) + 1)
+    return np.ascontiguousarray(channels, dtype=np.float32), int(rate)
 
 
 def _of_file(data: bytes) -> tuple[NDArray[np.float32], int]:
@@ -144,16 +146,18 @@ def _of_file(data: bytes) -> tuple[NDArray[np.float32], int]:
 
 
 def _of_wav(data: bytes) -> tuple[NDArray[np.float32], int]:
-    """Plain PCM, by the standard library alone."""
+    """Plain PCM, read with the standard library alone."""
     import numpy as np
 
     with wave.open(io.BytesIO(data)) as file:
         width, n_channels, rate = file.getsampwidth(), file.getnchannels(), file.getframerate()
         raw = file.readframes(file.getnframes())
+    # A file that was cut off may end inside a sample.
     raw = raw[: len(raw) - len(raw) % (width * n_channels)]
     if width == 1:
         values = (np.frombuffer(raw, np.uint8).astype(np.float32) - 128) / 128
     elif width == 3:
+        # NumPy has no 24-bit integers: they become the upper three bytes of 32-bit ones.
         padded = np.zeros((len(raw) // 3, 4), np.uint8)
         padded[:, 1:] = np.frombuffer(raw, np.uint8).reshape(-1, 3)
         values = padded.view("<i4").reshape(-1).astype(np.float64) / 2**31
@@ -163,7 +167,7 @@ def _of_wav(data: bytes) -> tuple[NDArray[np.float32], int]:
 
 
 def _of_container(data: bytes) -> tuple[NDArray[np.float32], int]:
-    """Anything that FFmpeg knows, also the sound of a video."""
+    """Any format that FFmpeg supports, also the audio track of a video."""
     import av
     import numpy as np
 
@@ -172,9 +176,9 @@ def _of_container(data: bytes) -> tuple[NDArray[np.float32], int]:
             raise DataError("The file holds no sound.")
         stream = container.streams.audio[0]
         resampler = av.AudioResampler(format="fltp")
-        found = [piece.to_ndarray() for frame in container.decode(stream) for piece in resampler.resample(frame)]
-        found.extend(piece.to_ndarray() for piece in resampler.resample(None))
+        pieces = [piece.to_ndarray() for frame in container.decode(stream) for piece in resampler.resample(frame)]
+        pieces.extend(piece.to_ndarray() for piece in resampler.resample(None))
         rate = stream.codec_context.sample_rate
-    if not found:
+    if not pieces:
         raise DataError("The file holds no sound.")
-    return np.concatenate(found, axis=1).astype(np.float32, copy=False), int(rate)
+    return np.concatenate(pieces, axis=1).astype(np.float32, copy=False), int(rate)

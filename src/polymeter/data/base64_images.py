@@ -1,8 +1,8 @@
-"""Images in and out of base64, as tables carry them.
+"""Images to and from base64, the form in which tables carry them.
 
-Names, arguments and defaults are those of ``ulmeval.smp.ulm``: writing makes a JPEG, alpha is dropped both ways, and an
-image whose shorter side has fewer than 100 pixels is enlarged on writing (``VLMEVAL_MIN_IMAGE_EDGE``; the longest text,
-in characters, is ``VLMEVAL_MAX_IMAGE_SIZE``). Where the exact pixels matter, put a file's own bytes in base64: reading
+Names, arguments and defaults are those of ``ulmeval.smp.ulm``: encoding writes a JPEG, alpha is dropped both ways, and
+an image whose shorter side has fewer than 100 pixels is enlarged when it is encoded (``VLMEVAL_MIN_IMAGE_EDGE``; the
+longest text, in characters, is ``VLMEVAL_MAX_IMAGE_SIZE``). Where exact pixels matter, encode a file's bytes: decoding
 never enlarges.
 """
 
@@ -24,37 +24,37 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_LEAST_EDGE = "VLMEVAL_MIN_IMAGE_EDGE", 100
-_MOST_CHARS = "VLMEVAL_MAX_IMAGE_SIZE", 1_000_000_000
+_MIN_EDGE = "VLMEVAL_MIN_IMAGE_EDGE", 100
+_MAX_CHARS = "VLMEVAL_MAX_IMAGE_SIZE", 1_000_000_000
 _WITH_ALPHA = ("RGBA", "P", "LA")
 _JPEG_MODES = ("1", "L", "RGB", "RGBX", "CMYK", "YCbCr")
 _SHRINK = 0.7
 
 
 def encode_image_to_base64(img: PILImage, target_size: int = -1, fmt: str = "JPEG") -> str:
-    """An image as base64. The image itself is not changed.
+    """An image as base64. The original image stays unchanged.
 
     Args:
         img: The image.
-        target_size: Most pixels of either side; -1: any.
-        fmt: Pillow's name of the format.
+        target_size: Upper limit of either side in pixels; -1: none.
+        fmt: Pillow's name of the file format.
 
     Raises:
-        DataError: The image cannot be written in that format.
+        DataError: if the image cannot be written in that format.
     """
-    picture = img.convert("RGB") if img.mode in _WITH_ALPHA or not _fits(img.mode, fmt) else img.copy()
+    image = img.convert("RGB") if img.mode in _WITH_ALPHA or not _fits(img.mode, fmt) else img.copy()
     if target_size > 0:
-        picture.thumbnail((target_size, target_size))
-    least, most = _setting(*_LEAST_EDGE), _setting(*_MOST_CHARS)
-    edge = min(picture.size)
-    text = _encoded(_scaled(picture, least / edge) if edge < least else picture, fmt)
+        image.thumbnail((target_size, target_size))
+    min_edge, max_chars = _setting(*_MIN_EDGE), _setting(*_MAX_CHARS)
+    edge = min(image.size)
+    text = _encoded(_scaled(image, min_edge / edge) if edge < min_edge else image, fmt)
     factor = 1.0
-    while len(text) > most and min(picture.size) * factor * _SHRINK >= 1:
+    while len(text) > max_chars and min(image.size) * factor * _SHRINK >= 1:
         factor *= _SHRINK
-        text = _encoded(_scaled(picture, factor), fmt)
+        text = _encoded(_scaled(image, factor), fmt)
     if factor < 1:
         log.warning(
-            "an image was shrunk to %.2f of its size, to fit in %d characters (%s)", factor, most, _MOST_CHARS[0]
+            "an image was shrunk to %.2f of its size to fit in %d characters (%s)", factor, max_chars, _MAX_CHARS[0]
         )
     return text
 
@@ -63,53 +63,54 @@ def encode_image_file_to_base64(image_path: str | Path, target_size: int = -1, f
     """The image in a file as base64; see ``encode_image_to_base64``.
 
     Raises:
-        DataError: The file is missing or is no image.
+        DataError: if the file is missing or not an image.
     """
     from PIL import Image as pil
 
     if not Path(image_path).is_file():
         raise DataError(f"There is no image file {image_path}.")
-    with boundary(DataError, f"Opening the image {image_path}"), pil.open(image_path) as picture:
-        picture.load()
-        return encode_image_to_base64(picture, target_size, fmt)
+    with boundary(DataError, f"Opening the image {image_path}"), pil.open(image_path) as image:
+        image.load()
+        return encode_image_to_base64(image, target_size, fmt)
 
 
 def decode_base64_to_image(base64_string: str, target_size: int = -1) -> PILImage:
     """The image in a base64 text, without its alpha.
 
     Args:
-        base64_string: Base64, bare or as a ``data:`` URL. White space is ignored, other foreign characters are errors.
-        target_size: Most pixels of either side; -1: any.
+        base64_string: Base64, bare or as a ``data:`` URL. White space is ignored; any other character outside the
+            alphabet is an error.
+        target_size: Upper limit of either side in pixels; -1: none.
 
     Raises:
-        DataError: It is no base64, or holds no image.
+        DataError: if the text is not base64, or holds no image.
     """
     from PIL import Image as pil
 
     data = decode_base64(base64_string)
     with boundary(DataError, f"Decoding an image of {len(data)} bytes from base64"):
-        picture: PILImage = pil.open(io.BytesIO(data))
-        picture.load()
-    if picture.mode in _WITH_ALPHA:
-        picture = picture.convert("RGB")
+        image: PILImage = pil.open(io.BytesIO(data))
+        image.load()
+    if image.mode in _WITH_ALPHA:
+        image = image.convert("RGB")
     if target_size > 0:
-        picture.thumbnail((target_size, target_size))
-    return picture
+        image.thumbnail((target_size, target_size))
+    return image
 
 
 def decode_base64_to_image_file(base64_string: str, image_path: str | Path, target_size: int = -1) -> None:
-    """Write the image in a base64 text to a file, in the format that its suffix names. Makes the folder.
+    """Write the image in a base64 text to a file, in the format that its suffix names. Creates the folder.
 
     Raises:
-        DataError: It is no base64, holds no image, or the suffix names no format.
+        DataError: if the text is not base64, holds no image, or the suffix names no format.
     """
-    picture = decode_base64_to_image(base64_string, target_size)
+    image = decode_base64_to_image(base64_string, target_size)
     path = Path(image_path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    if path.suffix.lower() in (".jpg", ".jpeg") and picture.mode not in _JPEG_MODES:
-        picture = picture.convert("RGB")
+    if path.suffix.lower() in (".jpg", ".jpeg") and image.mode not in _JPEG_MODES:
+        image = image.convert("RGB")
     with boundary(DataError, f"Writing the image {path}"):
-        picture.save(path)
+        image.save(path)
 
 
 def decode_base64(text: str) -> bytes:
@@ -119,7 +120,7 @@ def decode_base64(text: str) -> bytes:
         text: Base64, bare or as a ``data:`` URL. White space is ignored.
 
     Raises:
-        DataError: There is anything else in it, or it is cut off.
+        DataError: if it contains anything else, or is cut off.
     """
     if text.startswith("data:"):
         return from_data_url(text)
@@ -130,15 +131,15 @@ def decode_base64(text: str) -> bytes:
         raise DataError(f"{shown} is not base64: {error}.") from error
 
 
-def _encoded(picture: PILImage, fmt: str) -> str:
+def _encoded(image: PILImage, fmt: str) -> str:
     buffer = io.BytesIO()
-    with boundary(DataError, f"Writing an image of mode {picture.mode} as {fmt}"):
-        picture.save(buffer, format=fmt)
+    with boundary(DataError, f"Writing an image of mode {image.mode} as {fmt}"):
+        image.save(buffer, format=fmt)
     return base64.b64encode(buffer.getvalue()).decode("ascii")
 
 
-def _scaled(picture: PILImage, factor: float) -> PILImage:
-    return picture.resize((max(1, int(picture.width * factor)), max(1, int(picture.height * factor))))
+def _scaled(image: PILImage, factor: float) -> PILImage:
+    return image.resize((max(1, int(image.width * factor)), max(1, int(image.height * factor))))
 
 
 def _fits(mode: str, fmt: str) -> bool:

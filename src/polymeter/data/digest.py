@@ -1,8 +1,7 @@
-"""The fingerprint of a dataset: its content, not its place, so that it is the same in every process and on every
-machine.
+"""The fingerprint of a dataset: of its content, not its location, so that it is the same on every machine.
 
 Reading gigabytes of images each time would be a waste, so the fingerprint of a table that is mapped from files is
-remembered under the files' paths, sizes and times.
+cached under the files' paths, sizes and times.
 """
 
 from __future__ import annotations
@@ -22,45 +21,46 @@ if TYPE_CHECKING:
 _ROWS_AT_ONCE = 4096
 _MEDIA_ROWS_AT_ONCE = 64
 _FILE_HEAD = 64 * 1024
-_MEMORY = "dataset_digests-v1.json"
+_CACHE_FILE = "dataset_digests-v1.json"
 
 
 def dataset_fingerprint(dataset: datasets.Dataset, cache_dir: Path | None = None) -> str:
-    """Hex digest of a dataset's rows: schema, cells, and the order that ``select`` or ``shuffle`` gave them.
+    """Hex digest of a dataset's rows: schema, cells, and their order after ``select`` or ``shuffle``.
 
-    A medium counts by its bytes; one that lies in a file of its own by the file's name, size and first 64 KiB.
+    A medium counts by its bytes; one in a separate file by the file's name, size and first 64 KiB.
     """
-    base = _remembered(dataset, cache_dir)
+    base = _cached(dataset, cache_dir)
     indices = dataset._indices
     if indices is None:
         return base
     return digest(f"{base}:{digest(_bytes_of(indices.table, set()))}".encode())
 
 
-def _remembered(dataset: datasets.Dataset, cache_dir: Path | None) -> str:
+def _cached(dataset: datasets.Dataset, cache_dir: Path | None) -> str:
     files = [Path(entry["filename"]) for entry in dataset.cache_files]
     if cache_dir is None or not files or not all(file.is_file() for file in files):
         return _digest_table(dataset)
     stats = [file.stat() for file in files]
     names = ",".join(dataset.column_names)
     pairs = zip(files, stats, strict=True)
-    # A slice of a file has the file's name, too: the first and last rows tell slices of one length apart.
-    ends = [digest(_bytes_of(dataset.data.table.slice(place, 1), set())) for place in (0, max(0, len(dataset) - 1))]
+    # A slice of a file has the file's name, too: the first and last rows distinguish slices of equal length.
+    ends = [digest(_bytes_of(dataset.data.table.slice(row, 1), set())) for row in (0, max(0, len(dataset) - 1))]
     key = digest(repr((names, len(dataset), ends, [(str(f), s.st_size, s.st_mtime_ns) for f, s in pairs])).encode())
-    memory = cache_dir / _MEMORY
-    known: dict[str, str] = {}
-    if memory.is_file():
+    file = cache_dir / _CACHE_FILE
+    digests: dict[str, str] = {}
+    if file.is_file():
         try:
-            known = json.loads(memory.read_text())
+            digests = json.loads(file.read_text())
         except json.JSONDecodeError:
-            known = {}
-    if key not in known:
-        known[key] = _digest_table(dataset)
+            digests = {}
+    if key not in digests:
+        digests[key] = _digest_table(dataset)
         cache_dir.mkdir(parents=True, exist_ok=True)
-        part = memory.with_name(f"{memory.name}.{digest(key.encode())[:8]}.part")
-        part.write_text(json.dumps(known))
-        part.replace(memory)
-    return known[key]
+        # Written aside and moved into place, so that another process never reads half a file.
+        part = file.with_name(f"{file.name}.{digest(key.encode())[:8]}.part")
+        part.write_text(json.dumps(digests))
+        part.replace(file)
+    return digests[key]
 
 
 def _digest_table(dataset: datasets.Dataset) -> str:

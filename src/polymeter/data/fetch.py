@@ -1,7 +1,7 @@
-"""Single files from URLs: verified, bounded, whole or not at all.
+"""Single files from URLs: verified, limited in size, complete or not at all.
 
-TLS certificates are always verified. A file that has an MD5 is held against it after the download, and what does not
-match is thrown away. Two processes that want the same file fetch it once.
+TLS certificates are always verified. If the MD5 of a file is given, the download is checked against it and discarded
+if it does not match. Two processes that need the same file fetch it once.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MOST_BYTES = 64 << 30
-MOST_IMAGE_BYTES = 64 << 20
+MAX_BYTES = 64 << 30
+MAX_IMAGE_BYTES = 64 << 20
 TIMEOUT_S = 60.0
 _BLOCK = 1 << 20
 _SWITCH = "HF_HUB_OFFLINE"
 _ON = ("1", "true", "yes", "on")
 _TRIES = 2
 _WAIT_S = 0.5
-_HERE = ("", "localhost")
+_LOCAL_HOSTS = ("", "localhost")
 
 
 def download(
@@ -44,41 +44,41 @@ def download(
     target: Path,
     *,
     md5: str | None,
-    max_bytes: int = MOST_BYTES,
+    max_bytes: int = MAX_BYTES,
     timeout_s: float = TIMEOUT_S,
     is_offline: bool = False,
 ) -> Path:
     """Fetch a file into its place.
 
     Args:
-        url: ``https://``, ``http://`` or ``file://``. The latter two prove nothing about who wrote the file: without
-            an MD5 a warning is logged.
-        target: Where it goes. A file that is there is replaced once the new one has been verified.
+        url: ``https://``, ``http://`` or ``file://``. The latter two prove nothing about the file's origin: without an
+            MD5 a warning is logged.
+        target: Where the file goes. An existing file is replaced once the new one has been verified.
         md5: Hex MD5 that the file must have; ``None``: any.
-        max_bytes: Most bytes to take.
-        timeout_s: Most seconds to wait for a connection or for the next bytes.
-        is_offline: Refuse whatever is not on this machine; so does the environment variable ``HF_HUB_OFFLINE``.
+        max_bytes: The largest size that is accepted.
+        timeout_s: The longest wait for a connection or for the next bytes.
+        is_offline: Refuse everything that is not on this machine; so does the environment variable ``HF_HUB_OFFLINE``.
 
     Returns:
         ``target``.
 
     Raises:
-        DataError: The file cannot be had, is too large, or has another MD5. Nothing is left behind then, and a file
-            that was there is unchanged.
+        DataError: if the file cannot be fetched, is too large, or has another MD5. Nothing is left behind then, and an
+            existing file is unchanged.
     """
     target, shown = Path(target), hide_secrets(url)
     if not md5 and not url.lower().startswith("https://"):
         log.warning("%s is not fetched over TLS and has no MD5: nothing proves what it is", shown)
-    was_there = target.exists()
+    existed = target.exists()
     with boundary(DataError, f"Putting {shown} at {target}"), _locked(target):
-        if target.exists() and (md5_of(target) == md5.lower() if md5 else not was_there):
-            return target  # another process fetched it meanwhile
+        if target.exists() and (md5_of(target) == md5.lower() if md5 else not existed):
+            return target  # another process fetched it while this one waited for the lock
         with replacing(target, binary=True) as file:
-            with _placed(target):
-                found = _fetch(url, file, max_bytes=max_bytes, timeout_s=timeout_s, is_offline=is_offline)
-            if md5 and found != md5.lower():
+            with _errors_naming(target):
+                actual_md5 = _fetch(url, file, max_bytes=max_bytes, timeout_s=timeout_s, is_offline=is_offline)
+            if md5 and actual_md5 != md5.lower():
                 raise DataError(
-                    f"What {shown} gives has MD5 {found}, not {md5.lower()}; it was thrown away.",
+                    f"What {shown} gives has MD5 {actual_md5}, not {md5.lower()}; it was thrown away.",
                     where=str(target),
                     hint="The file at that address has changed, or the MD5 in DATASET_MD5 is wrong.",
                 )
@@ -86,28 +86,28 @@ def download(
 
 
 def fetched_image(url: str, folder: Path, *, is_offline: bool = False) -> Path:
-    """The local file of an image that lies at an http(s) URL. Each URL is fetched once into a folder.
+    """The local copy of an image at an http(s) URL. Each URL is fetched once into a folder.
 
     Args:
         url: The image's address.
         folder: Where copies are kept, under digests of their addresses.
-        is_offline: Refuse to fetch; a copy that is there is still given.
+        is_offline: Refuse to fetch; an existing copy is still returned.
 
     Raises:
-        DataError: It cannot be fetched, has more than 64 MiB, or is no image.
+        DataError: if it cannot be fetched, is larger than 64 MiB, or is not an image.
     """
     name = digest(url.encode())
-    known = _known(folder, name)
-    if known is not None:
-        return known
+    copy = _existing_copy(folder, name)
+    if copy is not None:
+        return copy
     if not url.lower().startswith(("http://", "https://")):
         raise DataError(f"{url[:120]!r} is no address that an image can be fetched from.", hint="Give an http(s) URL.")
     with boundary(DataError, f"Putting {hide_secrets(url)} into {folder}"), _locked(folder / name):
-        known = _known(folder, name)
-        if known is not None:
-            return known
+        copy = _existing_copy(folder, name)
+        if copy is not None:
+            return copy
         buffer = io.BytesIO()
-        _fetch(url, buffer, max_bytes=MOST_IMAGE_BYTES, timeout_s=TIMEOUT_S, is_offline=is_offline)
+        _fetch(url, buffer, max_bytes=MAX_IMAGE_BYTES, timeout_s=TIMEOUT_S, is_offline=is_offline)
         target = folder / f"{name}{_image_suffix(buffer.getvalue(), url)}"
         with replacing(target, binary=True) as file:
             file.write(buffer.getvalue())
@@ -123,28 +123,28 @@ def md5_of(path: Path) -> str:
     return state.hexdigest()
 
 
-def is_offline_now(asked: bool = False) -> bool:
-    """Whether nothing may be fetched: as asked, or as the environment says."""
-    return asked or os.environ.get(_SWITCH, "").strip().lower() in _ON
+def is_offline_now(is_offline: bool = False) -> bool:
+    """Whether nothing may be fetched: because the caller or the environment says so."""
+    return is_offline or os.environ.get(_SWITCH, "").strip().lower() in _ON
 
 
-def _known(folder: Path, name: str) -> Path | None:
+def _existing_copy(folder: Path, name: str) -> Path | None:
     return next(iter(sorted(folder.glob(f"{name}.*"))), None)
 
 
 def _image_suffix(data: bytes, url: str) -> str:
-    """The suffix of an image's format. Decodes the image: what is cut off is no image."""
+    """The suffix of an image's format. Decodes the whole image, so that one that is cut off is refused."""
     from PIL import Image as pil
 
     with boundary(DataError, f"Decoding what {hide_secrets(url)} gives as an image"):
-        picture = pil.open(io.BytesIO(data))
-        picture.load()
-    return f".{(picture.format or 'png').lower()}".replace("jpeg", "jpg")
+        image = pil.open(io.BytesIO(data))
+        image.load()
+    return f".{(image.format or 'png').lower()}".replace("jpeg", "jpg")
 
 
 @contextmanager
-def _placed(target: Path) -> Iterator[None]:
-    """Errors inside this say where the file would have gone: there a user may put it himself."""
+def _errors_naming(target: Path) -> Iterator[None]:
+    """Let errors inside this name where the file would have gone, so that a user can put it there."""
     try:
         yield
     except DataError as error:
@@ -152,7 +152,7 @@ def _placed(target: Path) -> Iterator[None]:
 
 
 def _fetch(url: str, file: IO[bytes], *, max_bytes: int, timeout_s: float, is_offline: bool) -> str:
-    """Write what a URL gives; its hex MD5."""
+    """Write the content of a URL; returns its hex MD5."""
     parts, shown = urlsplit(url), hide_secrets(url)
     scheme = parts.scheme.lower()
     if scheme == "file":
@@ -168,7 +168,7 @@ def _fetch(url: str, file: IO[bytes], *, max_bytes: int, timeout_s: float, is_of
             with boundary(DataError, f"Fetching {shown}", hint="Check the address and the connection."):
                 _stream(url, sink, timeout_s)
         except DataError as error:
-            if not tries_left or not _is_passing(error):
+            if not tries_left or not _is_transient(error):
                 raise
             log.info("%s; trying again", error)
             time.sleep(_WAIT_S)
@@ -178,7 +178,7 @@ def _fetch(url: str, file: IO[bytes], *, max_bytes: int, timeout_s: float, is_of
 
 
 class _Sink:
-    """Where bytes go: counted, hashed and bounded."""
+    """Writes bytes to a file: counted, hashed, and up to a limit."""
 
     def __init__(self, file: IO[bytes], url: str, max_bytes: int) -> None:
         file.seek(0)
@@ -192,7 +192,7 @@ class _Sink:
         return self._md5.hexdigest()
 
     def expect(self, size: int) -> None:
-        """Refuse a file that says it is too large."""
+        """Raise DataError if this size is over the limit."""
         if size > self._max_bytes:
             raise DataError(f"{self._url} gives {size} bytes or more; {self._max_bytes} are the most that is taken.")
 
@@ -204,7 +204,7 @@ class _Sink:
 
 
 class _ServerError(DataError):
-    """A server failed, which may pass."""
+    """A server failed, which may be transient."""
 
 
 def _stream(url: str, sink: _Sink, timeout_s: float) -> None:
@@ -229,15 +229,15 @@ def _check(url: str, response: httpx.Response) -> None:
         raise DataError(f"{hide_secrets(url)} leads to {plain.host} over plain http, which is not verified by TLS.")
 
 
-def _is_passing(error: DataError) -> bool:
-    """Whether trying again may help: the connection failed, or the server did."""
+def _is_transient(error: DataError) -> bool:
+    """Whether another attempt may succeed: the connection or the server failed."""
     import httpx
 
     return isinstance(error, _ServerError) or isinstance(error.__cause__, httpx.TransportError)
 
 
 def _copy(url: str, source: Path, host: str, file: IO[bytes], max_bytes: int) -> str:
-    if host not in _HERE:
+    if host not in _LOCAL_HOSTS:
         raise DataError(f"{url} names a file on another machine ({host}).", hint="Write file:///PATH.")
     if not source.is_file():
         raise DataError(f"{url}: there is no such file.")
@@ -250,16 +250,18 @@ def _copy(url: str, source: Path, host: str, file: IO[bytes], max_bytes: int) ->
 
 @contextmanager
 def _locked(target: Path) -> Iterator[None]:
-    """One process at a time fetches a file. The lock is removed by whoever held it; two holders at once, which that
-    allows for an instant, cost a second download and nothing else.
+    """Let one process at a time fetch a file.
+
+    The holder removes the lock's file, which for an instant allows two holders; that costs a second download and
+    nothing else.
     """
     from filelock import FileLock
 
     target.parent.mkdir(parents=True, exist_ok=True)
-    place = target.with_name(f".{target.name}.lock")
-    with FileLock(place):
+    lock = target.with_name(f".{target.name}.lock")
+    with FileLock(lock):
         try:
             yield
         finally:
-            with suppress(PermissionError):  # where an open file cannot be removed
-                place.unlink(missing_ok=True)
+            with suppress(PermissionError):  # on systems where an open file cannot be removed
+                lock.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
-"""Loading and dumping by a file's suffix, in the six formats that benchmarks' own files come in.
+"""Loading and dumping files by their suffix, in the six file formats that benchmarks use.
 
 ``pkl`` (data only, see ``polymeter.data.pickles``), ``json``, ``jsonl``, ``xlsx``, ``csv``, ``tsv``. Files are written
-whole or not at all; in ``csv`` and ``tsv`` every cell is quoted.
+completely or not at all; in ``csv`` and ``tsv`` every cell is quoted.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _LONGEST_EXCEL_CELL = 32_767
 
 
 def load(f: str | Path, fmt: str | None = None, *, folder: Path | None = None) -> Any:
-    """What a file holds.
+    """The content of a file.
 
     Args:
-        f: The file, or an http(s) URL of one that is no pickle.
+        f: The file, or the http(s) URL of one that is not a pickle.
         fmt: Its format; default: its suffix.
         folder: Where a file from a URL is kept; it is fetched once.
 
@@ -41,9 +41,9 @@ def load(f: str | Path, fmt: str | None = None, *, folder: Path | None = None) -
         A DataFrame from ``xlsx``, ``csv`` and ``tsv``, a list from ``jsonl``, any data from ``json`` and ``pkl``.
 
     Raises:
-        DataError: The file is missing, damaged, of an unknown format, or a pickle that is not data or that lies at a
-            URL.
-        PlanError: Excel files need a package that is not installed.
+        DataError: if the file is missing, damaged, in an unknown format, a pickle at a URL, or a pickle that holds more
+            than data.
+        PlanError: if the file is an Excel file and the package for these is not installed.
     """
     kind = _kind(f, fmt, _READERS)
     path = _local(str(f), kind, folder) if is_elsewhere(str(f)) else Path(f)
@@ -57,13 +57,13 @@ def dump(data: Any, f: str | Path, **kwargs: Any) -> None:
     """Write data to a file, in the format of its suffix.
 
     Args:
-        data: A table for ``xlsx``, ``csv`` and ``tsv`` (a DataFrame, or what makes one), a list for ``jsonl``.
-        f: The file. Its folder is made.
+        data: A table for ``xlsx``, ``csv`` and ``tsv`` (a DataFrame, or data for one), a list for ``jsonl``.
+        f: The file. Its folder is created.
         **kwargs: ``quoting`` for ``csv`` and ``tsv``.
 
     Raises:
-        DataError: The format is unknown, or the data cannot be written in it.
-        PlanError: Excel files need a package that is not installed.
+        DataError: if the format is unknown, or the data cannot be written in it.
+        PlanError: if the file is an Excel file and the package for these is not installed.
     """
     path = Path(f)
     kind = _kind(f, None, _WRITERS)
@@ -71,10 +71,10 @@ def dump(data: Any, f: str | Path, **kwargs: Any) -> None:
         _WRITERS[kind](data, path, **kwargs)
 
 
-def _kind(f: str | Path, fmt: str | None, known: Iterable[str]) -> str:
+def _kind(f: str | Path, fmt: str | None, supported: Iterable[str]) -> str:
     kind = (fmt or str(f).rpartition(".")[2]).lower()
-    if kind not in known:
-        hint = did_you_mean(kind, known) or f"Known: {', '.join(known)}."
+    if kind not in supported:
+        hint = did_you_mean(kind, supported) or f"Supported: {', '.join(supported)}."
         raise DataError(f"{str(f)!r} has no format that can be read or written.", hint=hint)
     return kind
 
@@ -148,7 +148,7 @@ def _write_xlsx(data: Any, path: Path, **kwargs: Any) -> None:
 
 
 def _write_formulas_as_text(sheet: Any) -> None:
-    """An answer that begins with ``=`` is an answer: as a formula it would be read back as nothing."""
+    """Store answers that begin with ``=`` as text: as formulas they would be read back as empty cells."""
     for cells in sheet.iter_rows():
         for cell in cells:
             if cell.data_type == "f":
@@ -157,10 +157,10 @@ def _write_formulas_as_text(sheet: Any) -> None:
 
 def _warn_of_long_cells(table: pd.DataFrame, path: Path) -> None:
     for name in table.columns:
-        number = sum(isinstance(cell, str) and len(cell) > _LONGEST_EXCEL_CELL for cell in table[name])
-        if number:
+        n_long = sum(isinstance(cell, str) and len(cell) > _LONGEST_EXCEL_CELL for cell in table[name])
+        if n_long:
             log.warning("%s: %d cells of column %r are cut off; Excel holds %d characters in a cell",
-                        path, number, name, _LONGEST_EXCEL_CELL)  # fmt: skip
+                        path, n_long, name, _LONGEST_EXCEL_CELL)  # fmt: skip
 
 
 def _write_csv(data: Any, path: Path, *, quoting: int = csv.QUOTE_ALL, **kwargs: Any) -> None:
@@ -188,7 +188,7 @@ def _table(data: Any) -> pd.DataFrame:
 
 
 def _plain(value: Any) -> Any:
-    """What stands in JSON for a number or array of NumPy."""
+    """A NumPy number or array as JSON data."""
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"A {type(value).__name__} cannot be written as JSON.")

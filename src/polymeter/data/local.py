@@ -30,31 +30,31 @@ def is_saved(folder: Path) -> bool:
 
 
 def open_local(
-    place: Path, splits: Sequence[str], *, config: str | None = None, cache_dir: Path | None = None
+    path: Path, splits: Sequence[str], *, config: str | None = None, cache_dir: Path | None = None
 ) -> dict[str, datasets.Dataset]:
-    """The named splits of a local file or folder. A single file stands for every split.
+    """The named splits of a local file or folder. A single file serves as every split.
 
     Raises:
-        DataError: There is no such split, or the files cannot be read.
+        DataError: if a split does not exist, or the files cannot be read.
     """
-    place = place.resolve()
-    if place.is_file():
-        return {split: _read([place], split, cache_dir) for split in splits}
-    if config and (place / config).is_dir():
-        place = place / config
-    if is_saved(place):
-        return open_saved(place, splits)
-    files = _split_files(place)
+    path = path.resolve()
+    if path.is_file():
+        return {split: _read([path], split, cache_dir) for split in splits}
+    if config and (path / config).is_dir():
+        path = path / config
+    if is_saved(path):
+        return open_saved(path, splits)
+    files = _split_files(path)
     if files:
-        return {split: _read(_pick(files, split, place), split, cache_dir) for split in splits}
-    return _generic(place, splits, config, cache_dir)
+        return {split: _read(_pick(files, split, path), split, cache_dir) for split in splits}
+    return _generic(path, splits, config, cache_dir)
 
 
 def open_saved(folder: Path, splits: Sequence[str]) -> dict[str, datasets.Dataset]:
-    """The named splits of a folder written by ``save_to_disk``; a dataset without splits stands for every one.
+    """The named splits of a folder written by ``save_to_disk``; a dataset without splits serves as every split.
 
     Raises:
-        DataError: It is no such folder, or has no such split.
+        DataError: if the folder was not written by ``save_to_disk``, or lacks a split.
     """
     import datasets
 
@@ -82,17 +82,18 @@ def _split_files(folder: Path) -> dict[str, list[Path]]:
     return files
 
 
-def _pick(files: dict[str, list[Path]], split: str, place: Path) -> list[Path]:
+def _pick(files: dict[str, list[Path]], split: str, folder: Path) -> list[Path]:
     name = _name_of(split)
     if name in files:
         return _one_format(files[name])
     shards = [file for stem, members in files.items() if stem.startswith(f"{name}-") for file in members]
     if shards:
         return _one_format(shards)
-    raise _no_split(place, name, sorted(files))
+    raise _no_split(folder, name, sorted(files))
 
 
 def _one_format(files: list[Path]) -> list[Path]:
+    """The files in the format of the first: a folder may hold the same split in several formats."""
     return [file for file in files if file.suffix == files[0].suffix]
 
 
@@ -103,7 +104,7 @@ def _read(files: list[Path], split: str, cache_dir: Path | None) -> datasets.Dat
     builder = _BUILDER_OF.get(suffix)
     if builder is None:
         raise DataError(
-            f"Cannot read {str(files[0])!r} as a dataset.", hint=f"Known endings: {', '.join(_BUILDER_OF)}."
+            f"Cannot read {str(files[0])!r} as a dataset.", hint=f"Supported suffixes: {', '.join(_BUILDER_OF)}."
         )
     options: dict[str, Any] = {"sep": "\t"} if suffix == ".tsv" else {}
     if cache_dir is not None:
@@ -116,39 +117,39 @@ def _read(files: list[Path], split: str, cache_dir: Path | None) -> datasets.Dat
 
 
 def _generic(
-    place: Path, splits: Sequence[str], config: str | None, cache_dir: Path | None
+    folder: Path, splits: Sequence[str], config: str | None, cache_dir: Path | None
 ) -> dict[str, datasets.Dataset]:
-    """Whatever ``datasets`` makes of the folder: image folders, clones of hub repositories."""
+    """The splits that ``datasets`` itself recognises: image folders, clones of hub repositories."""
     import datasets
 
     options: dict[str, Any] = {} if cache_dir is None else {"cache_dir": str(cache_dir)}
     if config:
-        has_it = any(name == config for name in _configs(place))
-        options["name"] = config if has_it else None
+        has_config = any(name == config for name in _configs(folder))
+        options["name"] = config if has_config else None
     with boundary(
-        DataError, f"Loading {place}", hint="It holds neither split files nor anything that datasets can read."
+        DataError, f"Loading {folder}", hint="It holds neither split files nor anything that datasets can read."
     ):
-        found = datasets.load_dataset(str(place), **options)
+        loaded = datasets.load_dataset(str(folder), **options)
         for split in splits:
-            if _name_of(split) not in found:
-                raise _no_split(place, split, sorted(map(str, found)))
-        return {split: _sliced(found[_name_of(split)], split) for split in splits}
+            if _name_of(split) not in loaded:
+                raise _no_split(folder, split, sorted(map(str, loaded)))
+        return {split: _sliced(loaded[_name_of(split)], split) for split in splits}
 
 
-def _configs(place: Path) -> list[str]:
+def _configs(folder: Path) -> list[str]:
     import datasets
 
-    with boundary(DataError, f"Loading {place}"):
-        return list(datasets.get_dataset_config_names(str(place)))
+    with boundary(DataError, f"Loading {folder}"):
+        return list(datasets.get_dataset_config_names(str(folder)))
 
 
 def _sliced(dataset: datasets.Dataset, split: str) -> datasets.Dataset:
-    """The part that ``name[a:b]`` asks for, in rows or percent."""
-    _, bracket, rest = split.partition("[")
+    """The slice that ``name[a:b]`` denotes, in rows or percent."""
+    _, bracket, bounds_text = split.partition("[")
     if not bracket:
         return dataset
     n = len(dataset)
-    start, _, stop = rest.rstrip("]").partition(":")
+    start, _, stop = bounds_text.rstrip("]").partition(":")
     bounds = [_bound(text, n, default) for text, default in ((start, 0), (stop, n))]
     return dataset.select(range(*slice(bounds[0], bounds[1]).indices(n)))
 
@@ -168,5 +169,5 @@ def _is_metadata(file: Path) -> bool:
     return file.name.startswith(("metadata.", "dataset_info", "dataset_dict", "state.", "."))
 
 
-def _no_split(place: Path, name: str, known: list[str]) -> DataError:
-    return DataError(f"There is no split {name!r} in {place}.", hint=f"There are: {', '.join(known) or 'none'}.")
+def _no_split(folder: Path, name: str, names: list[str]) -> DataError:
+    return DataError(f"There is no split {name!r} in {folder}.", hint=f"It has: {', '.join(names) or 'none'}.")

@@ -1,8 +1,7 @@
-"""Media cells of a row: from what the dataset stores to what task code expects to find.
+"""Media cells of a row: from what the dataset stores to what task code expects.
 
 Images become Pillow images that are opened but not decoded, with their encoded bytes attached, so that nobody has to
-encode them again. Sounds become ``{"array", "sampling_rate", "path"}``; videos the path of their file, else their
-bytes.
+encode them again. Audio becomes ``{"array", "sampling_rate", "path"}``; a video the path of its file, else its bytes.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _PNG_EXIF_MARKS = (b"eXIf", b"Raw profile type")
 
 
 def modality_of(feature: Any) -> Modality | None:
-    """The modality of a column that is a medium or a list of media; ``None`` for every other column."""
+    """The modality of a column that is a medium or a list of media; ``None`` for any other column."""
     import datasets
 
     kinds: tuple[tuple[Any, Modality], ...] = (
@@ -48,15 +47,15 @@ def is_list(feature: Any) -> bool:
 
 
 def decoder_of(feature: Any) -> Decoder | None:
-    """The function from a stored cell to a row's value, nested media included; ``None`` when the cell is the value
-    already.
+    """The function from a stored cell to a row's value, nested media included; ``None`` if the cell is already the
+    value.
     """
     if isinstance(feature, dict):
-        return _dict_decoder({key: made for key, item in feature.items() if (made := decoder_of(item))})
+        return _dict_decoder({key: decoder for key, item in feature.items() if (decoder := decoder_of(item))})
     if type(feature).__name__ == "Sequence" and isinstance(getattr(feature, "feature", None), dict):
         # Before version 4, ``datasets`` stores a sequence of dictionaries as a dictionary of lists.
         lists: dict[str, Decoder] = {
-            key: partial(_each, made) for key, item in feature.feature.items() if (made := decoder_of(item))
+            key: partial(_each, decoder) for key, item in feature.feature.items() if (decoder := decoder_of(item))
         }
         return _dict_decoder(lists)
     item = _item_of(feature)
@@ -67,10 +66,10 @@ def decoder_of(feature: Any) -> Decoder | None:
 
 
 def encoded_bytes(cell: Any) -> bytes | None:
-    """The encoded bytes of a stored medium, read from its file if need be; ``None`` for an empty cell.
+    """The encoded bytes of a stored medium, read from its file if necessary; ``None`` for an empty cell.
 
     Raises:
-        DataError: The file does not exist.
+        DataError: if the file does not exist.
     """
     if cell is None or isinstance(cell, bytes):
         return cell
@@ -86,10 +85,10 @@ def encoded_bytes(cell: Any) -> bytes | None:
 def open_image(cell: Any, mode: str | None = None) -> PILImage | None:
     """A Pillow image that is opened but not decoded, upright, with its encoded bytes as ``polymeter_bytes``.
 
-    An image that its EXIF orientation turns is decoded at once and carries no bytes: they show it lying on its side.
+    An image that its EXIF orientation rotates is decoded at once and carries no bytes, which would show it unrotated.
 
     Raises:
-        DataError: The cell holds no image that Pillow can read.
+        DataError: if the cell holds no image that Pillow can read.
     """
     if cell is not None and not isinstance(cell, (bytes, str, dict)):
         return cell  # type: ignore[no-any-return]
@@ -100,29 +99,30 @@ def open_image(cell: Any, mode: str | None = None) -> PILImage | None:
     from PIL import ImageOps
 
     with boundary(DataError, "Opening an image of the dataset"):
-        picture: PILImage = pil.open(io.BytesIO(data))
+        image: PILImage = pil.open(io.BytesIO(data))
         # Asking a PNG for EXIF data decodes it, so look for the chunk first.
-        may_turn = picture.format != "PNG" or any(mark in data for mark in _PNG_EXIF_MARKS)
-        if may_turn and picture.getexif().get(_EXIF_ORIENTATION, 1) != 1:
-            picture = ImageOps.exif_transpose(picture)
-        elif not (mode and mode != picture.mode):
-            picture.polymeter_bytes = data  # type: ignore[attr-defined]
-        return picture.convert(mode) if mode and mode != picture.mode else picture
+        may_turn = image.format != "PNG" or any(mark in data for mark in _PNG_EXIF_MARKS)
+        if may_turn and image.getexif().get(_EXIF_ORIENTATION, 1) != 1:
+            image = ImageOps.exif_transpose(image)
+        elif not (mode and mode != image.mode):
+            image.polymeter_bytes = data  # type: ignore[attr-defined]
+        return image.convert(mode) if mode and mode != image.mode else image
 
 
-def forget_bytes_if_touched(picture: Any) -> Any:
-    """Drop the encoded bytes of an image that somebody has decoded: pixels may have been changed in place since."""
-    if getattr(picture, "polymeter_bytes", None) is not None and not getattr(picture, "tile", None):
-        del picture.polymeter_bytes
-    return picture
+def forget_bytes_if_touched(image: Any) -> Any:
+    """Drop the encoded bytes of an image that has been decoded: its pixels may have been changed in place since."""
+    # Pillow empties ``tile`` when it decodes.
+    if getattr(image, "polymeter_bytes", None) is not None and not getattr(image, "tile", None):
+        del image.polymeter_bytes
+    return image
 
 
 def decode_audio(cell: Any, rate: int | None = None) -> dict[str, Any] | None:
-    """A sound as ``{"array": mono float samples, "sampling_rate": Hz, "path"}``.
+    """Audio as ``{"array": mono float32 samples of shape (n,), "sampling_rate": Hz, "path"}``.
 
     Raises:
-        DataError: The cell holds no sound that can be read.
-        PlanError: The package that reads sounds is missing.
+        DataError: if the cell holds no audio that can be read.
+        PlanError: if the package that reads audio is missing.
     """
     data = encoded_bytes(cell)
     if data is None:
@@ -134,7 +134,7 @@ def decode_audio(cell: Any, rate: int | None = None) -> dict[str, Any] | None:
 
 
 def video_file(cell: Any) -> Any:
-    """The path of a video's file if it has one here, else its bytes."""
+    """The path of a video's file if that exists on this machine, else its bytes."""
     if not isinstance(cell, dict):
         return cell
     path = cell.get("path")

@@ -1,8 +1,8 @@
-"""Pickles read as data: tables, arrays, images and plain values come out; nothing that could act is ever called.
+"""Pickles read as data: tables, arrays, images and plain values come out; nothing that could do harm is ever called.
 
-A pickle is a program. This reader is an interpreter of that program that knows only the constructors of a closed list,
-and refuses to call, or to set attributes on, anything else. What it does not promise: a file made to exploit an error
-in the C code of NumPy, pandas, Arrow or Pillow is read as far as that code reads it.
+A pickle is a program. This reader interprets that program with the constructors of a closed list, and refuses to call,
+or to set attributes on, anything else. It does not protect against files that exploit an error in the C code of NumPy,
+pandas, Arrow or Pillow.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _HINT = "Only tables, arrays, images, containers and plain values are read from 
 
 
 def read_pickle(source: Path | str | bytes) -> Any:
-    """What a pickle holds, if it is data.
+    """The content of a pickle that holds only data.
 
     Args:
         source: The file, or the pickle's bytes.
@@ -73,7 +73,7 @@ def read_pickle(source: Path | str | bytes) -> Any:
         and times, paths, UUIDs, and whatever is composed of these.
 
     Raises:
-        DataError: The file is missing or damaged, or asks for anything else; the message names what it asks for.
+        DataError: if the file is missing or damaged, or asks for anything else; the message names what it asks for.
     """
     where = "these bytes" if isinstance(source, bytes) else str(source)
     data = source if isinstance(source, bytes) else _bytes_of(Path(source))
@@ -83,26 +83,26 @@ def read_pickle(source: Path | str | bytes) -> Any:
 
 
 def write_pickle(value: Any, path: Path | str) -> None:
-    """Write a value as a pickle, whole or not at all.
+    """Write a value as a pickle, completely or not at all.
 
     Raises:
-        DataError: The value cannot be pickled.
+        DataError: if the value cannot be pickled.
     """
-    place = Path(path)
-    with boundary(DataError, f"Writing the pickle {place}"), replacing(place, binary=True) as file:
+    target = Path(path)
+    with boundary(DataError, f"Writing the pickle {target}"), replacing(target, binary=True) as file:
         pickle.dump(value, file, protocol=pickle.HIGHEST_PROTOCOL)
 
 
-_Steps: Any = pickle._Unpickler  # its steps carry no types
+_Steps: Any = pickle._Unpickler  # its methods have no annotations
 
 
 class _DataUnpickler(_Steps):  # type: ignore[misc]
-    """The interpreter in Python, whose steps can be overridden one by one; that of C calls and sets as it is told.
+    """The interpreter in Python, whose steps can be overridden one by one; the one in C does whatever a pickle says.
 
     Args:
         file: The pickle.
         where: Its name, for messages.
-        folder: Where it lies; images that it refers to may have been moved with it.
+        folder: The folder of the file; images that it refers to may have been moved with it.
     """
 
     dispatch: ClassVar[dict[int, Any]] = dict(_Steps.dispatch)
@@ -113,14 +113,14 @@ class _DataUnpickler(_Steps):  # type: ignore[misc]
         self._folder = folder
 
     def find_class(self, module: str, name: str) -> Any:
-        found = _find(_RENAMED.get(module, module), name)
-        if found is None:
+        allowed = _find(_RENAMED.get(module, module), name)
+        if allowed is None:
             raise self._refused(f"asks for {module}.{name}, which is not data")
         if self._folder is not None and (module, name) == _STORED:
             from polymeter.core.stored_image import stored_near
 
             return partial(stored_near, self._folder)
-        return found
+        return allowed
 
     def persistent_load(self, pid: Any) -> Any:
         raise self._refused("refers to objects outside the file")
@@ -129,12 +129,12 @@ class _DataUnpickler(_Steps):  # type: ignore[misc]
         raise self._refused(f"asks for extension {code}, which is not data")
 
     def load_build(self) -> None:
-        """Sets the state of an object; of a class or function that would change it for the whole process."""
+        """Set the state of an object; on a class or function, that would change it for the whole process."""
         target = self.stack[-2]
         if callable(target):
             raise self._refused(f"sets attributes of {getattr(target, '__name__', target)!r}")
         super().load_build()
-        if _is_dishonest(target):
+        if _hides_references(target):
             raise self._refused("holds an array type that hides references")
 
     def load_reduce(self) -> None:
@@ -155,8 +155,10 @@ class _DataUnpickler(_Steps):  # type: ignore[misc]
     dispatch[pickle.NEWOBJ_EX[0]] = load_newobj_ex
 
     def _check_call(self, called: Any, arguments: Any) -> None:
-        """NumPy's arrays are made by two functions; made otherwise, one could be laid over bytes as if these were
-        objects.
+        """Refuse calls that would make an array over raw memory.
+
+        NumPy's own pickles make arrays with two functions; by any other call, bytes could be read as if they were
+        references to objects.
         """
         import numpy as np
 
@@ -167,8 +169,8 @@ class _DataUnpickler(_Steps):  # type: ignore[misc]
         if isinstance(called, type) and is_pil(called) and arguments:
             raise self._refused("opens an image file")
 
-    def _refused(self, does: str) -> DataError:
-        return DataError(f"The pickle {self._where} {does}.", where=self._where, hint=_HINT)
+    def _refused(self, action: str) -> DataError:
+        return DataError(f"The pickle {self._where} {action}.", where=self._where, hint=_HINT)
 
 
 def _bytes_of(path: Path) -> bytes:
@@ -179,24 +181,25 @@ def _bytes_of(path: Path) -> bytes:
 
 @lru_cache(maxsize=1024)
 def _find(module: str, name: str) -> Any:
-    """What a pickle may name by ``module.name``; ``None`` for what it may not."""
+    """The object that a pickle may name by ``module.name``; ``None`` if it may not."""
     replaced = _REPLACED.get((module, name))
     if replaced is not None:
         return replaced
     root = module.partition(".")[0]
     name = _RENAMED_TYPES.get(name, name) if module == "builtins" else name
+    # NumPy 2 renamed its core package; pickles of either version are read by either.
     for core, other in (("numpy.core", "numpy._core"), ("numpy._core", "numpy.core")):
         if root == "numpy" and module.startswith(core) and not _exists(module):
             module = module.replace(core, other, 1)
     is_listed = (module.replace("numpy.core", "numpy._core"), name) in _ALLOWED or f"{module}.{name}" in _IMAGE_TYPES
     if "." in name or not (is_listed or _is_loaded(module, root)) or not _exists(module):
         return None
-    found = getattr(importlib.import_module(module), name, None)
-    return found if is_listed or _is_data_type(found, root) else None
+    value = getattr(importlib.import_module(module), name, None)
+    return value if is_listed or _is_data_type(value, root) else None
 
 
 def _is_loaded(module: str, root: str) -> bool:
-    """Whether a module belongs to what NumPy and pandas load by themselves. Others do something when they are imported:
+    """Whether a module is one that NumPy or pandas loads by itself. Others may act when they are imported:
     ``numpy.f2py.__main__`` is a program.
     """
     if root not in ("numpy", "pandas"):
@@ -209,36 +212,37 @@ def _exists(module: str) -> bool:
     return importlib.util.find_spec(module) is not None
 
 
-def _is_data_type(found: Any, root: str) -> bool:
-    """Whether something is a class of NumPy's or pandas' values. Their modules move between versions, classes do not
-    change kind.
+def _is_data_type(value: Any, root: str) -> bool:
+    """Whether a value is a class of NumPy's or pandas' data.
+
+    Their modules move between versions, but classes keep their bases.
     """
-    if not isinstance(found, type):
+    if not isinstance(value, type):
         return False
     import numpy as np
 
     if root == "numpy":
-        return issubclass(found, (np.generic, np.ndarray, np.dtype)) and not issubclass(found, np.memmap)
+        return issubclass(value, (np.generic, np.ndarray, np.dtype)) and not issubclass(value, np.memmap)
     import pandas as pd
     from pandas.api.extensions import ExtensionArray, ExtensionDtype
     from pandas.core.internals.managers import BlockManager, SingleBlockManager
 
     bases = (pd.DataFrame, pd.Series, pd.Index, ExtensionArray, ExtensionDtype, BlockManager, SingleBlockManager)
-    return issubclass(found, (*bases, pd.Timestamp, pd.Timedelta, pd.Period, pd.Interval, pd.offsets.BaseOffset))
+    return issubclass(value, (*bases, pd.Timestamp, pd.Timedelta, pd.Period, pd.Interval, pd.offsets.BaseOffset))
 
 
-def _is_dishonest(value: Any) -> bool:
-    """Whether an array type says that it holds no references while one of its fields does."""
+def _hides_references(value: Any) -> bool:
+    """Whether an array type claims to hold no references while one of its fields does."""
     import numpy as np
 
     if not isinstance(value, np.dtype):
         return False
     inner = [kind for kind, *_ in (value.fields or {}).values()] + ([value.subdtype[0]] if value.subdtype else [])
-    return any((kind.hasobject and not value.hasobject) or _is_dishonest(kind) for kind in inner)
+    return any((kind.hasobject and not value.hasobject) or _hides_references(kind) for kind in inner)
 
 
 def _latin_1(text: str, encoding: str) -> bytes:
-    """How old pickles say bytes."""
+    """The way in which old pickles write bytes."""
     if encoding != "latin1":
         raise ValueError(f"bytes are written in {encoding!r}")
     return text.encode("latin-1")
@@ -260,7 +264,7 @@ def _time_zone(key: str, _from_cache: bool) -> Any:
 
 
 def _attribute(owner: Any, name: str) -> Any:
-    """The one attribute that pickles of data ask for by ``getattr``: how time zones are made."""
+    """The only attribute that pickles of data look up with ``getattr``: the constructor of time zones."""
     if getattr(owner, "__qualname__", "") != "ZoneInfo" or name != "_unpickle":
         raise ValueError(f"it asks for the attribute {name!r} of {owner!r}, which is not data.")
     return _time_zone
@@ -272,4 +276,4 @@ _REPLACED = {
     ("pyarrow.lib", "_restore_array"): _checked_array,
     ("zoneinfo", "ZoneInfo._unpickle"): _time_zone,
 }
-"""What stands in for a function that could do more than data needs."""
+"""Replacements for functions that could do more than data needs."""

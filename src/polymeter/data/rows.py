@@ -29,7 +29,7 @@ class Rows(Protocol):
     Attributes:
         columns: Names of all columns, media included.
         media: Modality of each column that docs leave out.
-        fingerprint: Identity of the content.
+        fingerprint: Digest of the content.
     """
 
     columns: tuple[str, ...]
@@ -38,7 +38,7 @@ class Rows(Protocol):
 
     def __len__(self) -> int: ...
     def doc(self, index: int) -> dict[str, Any]:
-        """A row without media."""
+        """The row without media."""
         ...
 
     def docs(self, start: int, stop: int) -> list[dict[str, Any]]:
@@ -46,15 +46,15 @@ class Rows(Protocol):
         ...
 
     def full_doc(self, index: int) -> dict[str, Any]:
-        """A row with media, opened lazily.
+        """The row with media, opened lazily.
 
         Raises:
-            DataError: A medium of this row cannot be read.
+            DataError: if a medium of this row cannot be read.
         """
         ...
 
     def cell(self, index: int, column: str) -> Any:
-        """One cell as it is stored: media as ``{"bytes", "path"}`` or encoded bytes, never decoded."""
+        """One cell as stored: media as ``{"bytes", "path"}`` or encoded bytes, never decoded."""
         ...
 
     def is_always_one(self, column: str) -> bool:
@@ -74,8 +74,10 @@ class DatasetRows:
         self._all = dataset.with_format("arrow")
         plain = [name for name in self.columns if name not in self.media]
         self._plain = self._all.select_columns(plain) if plain else None
-        self._decoders: dict[str, Decoder] = {name: made for name, f in features.items() if (made := decoder_of(f))}
-        self._plain_decoders = {name: made for name, made in self._decoders.items() if name not in self.media}
+        self._decoders: dict[str, Decoder] = {
+            name: decoder for name, f in features.items() if (decoder := decoder_of(f))
+        }
+        self._plain_decoders = {name: decoder for name, decoder in self._decoders.items() if name not in self.media}
         self._views: dict[str, datasets.Dataset] = {}
         table: pa.Table = dataset.data.table
         self._singles = {
@@ -113,13 +115,13 @@ class DatasetRows:
 
 
 class ListRows:
-    """Rows that task code holds itself: what ``process_docs`` gives when it gives no dataset."""
+    """Rows held in memory: what ``process_docs`` returns if it does not return a dataset."""
 
     def __init__(self, rows: Iterable[dict[str, Any]], *, base_fingerprint: str) -> None:
         self._rows = [dict(row) for row in rows]
         first = self._rows[0] if self._rows else {}
         self.columns = tuple(first)
-        self.media: dict[str, Modality] = {name: "image" for name, value in first.items() if _is_picture(value)}
+        self.media: dict[str, Modality] = {name: "image" for name, value in first.items() if _is_image(value)}
         self.fingerprint = digest(f"{base_fingerprint}:list:{_digest_rows(self._rows)}".encode())
 
     def __len__(self) -> int:
@@ -151,12 +153,12 @@ def make_rows(data: Any, *, what: str, base_fingerprint: str = "", cache_dir: Pa
 
     Args:
         data: A Hugging Face dataset, a list, or a generator.
-        what: What the data is, for messages ("split 'test' of task 'mme'").
-        base_fingerprint: Identity of what an iterable was made from.
-        cache_dir: Where fingerprints are remembered.
+        what: Names the data in messages ("split 'test' of task 'mme'").
+        base_fingerprint: Digest of what an iterable was made from.
+        cache_dir: Where fingerprints are cached.
 
     Raises:
-        DataError: The data is of another type, or empty.
+        DataError: if the data has another type, or is empty.
     """
     rows: Rows
     if hasattr(data, "features") and hasattr(data, "with_format"):
@@ -171,7 +173,7 @@ def make_rows(data: Any, *, what: str, base_fingerprint: str = "", cache_dir: Pa
             f"Cannot read rows of {what} from a {type(data).__name__}.", hint="Return a dataset or a list of dicts."
         )
     if len(rows) == 0:
-        raise DataError(f"There are no rows in {what}.", hint="Check the file and what process_docs keeps of it.")
+        raise DataError(f"There are no rows in {what}.", hint="Check the file, and which rows process_docs keeps.")
     return rows
 
 
@@ -197,15 +199,15 @@ def _to_list(column: pa.ChunkedArray) -> list[Any]:
 
 
 def _digest_rows(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Digest of rows that are held as they are; a picture counts by the bytes it came as, else by its pixels."""
+    """Digest of rows in memory; an image counts by its encoded bytes if it has them, else by its pixels."""
     state = hashlib.blake2b(digest_size=16)
     for row in rows:
         for name, value in row.items():
-            what = Image(value).content_hash() if _is_picture(value) else json.dumps(jsonable(value), sort_keys=True)
-            state.update(f"{name}={what}\0".encode(errors="surrogatepass"))
+            content = Image(value).content_hash() if _is_image(value) else json.dumps(jsonable(value), sort_keys=True)
+            state.update(f"{name}={content}\0".encode(errors="surrogatepass"))
         state.update(b"\1")
     return state.hexdigest()
 
 
-def _is_picture(value: Any) -> bool:
+def _is_image(value: Any) -> bool:
     return hasattr(value, "getbands") and hasattr(value, "tobytes")

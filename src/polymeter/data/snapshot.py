@@ -1,5 +1,5 @@
 """Media that a hub repository keeps beside its rows: fetched and unpacked into ``$HF_HOME/<cache_dir>``, where task
-code looks.
+code looks for them.
 """
 
 from __future__ import annotations
@@ -15,21 +15,24 @@ from polymeter.core.errors import DataError, boundary
 
 
 def media_folder(kwargs: Mapping[str, Any]) -> Path:
-    """Where the media of a dataset with ``cache_dir`` lies."""
+    """The folder for the media of a dataset with ``cache_dir``."""
     home = Path(os.path.expanduser(os.environ.get("HF_HOME", "~/.cache/huggingface")))
     return home / str(kwargs.get("cache_dir", ""))
 
 
 def fetch_media(repo: str, kwargs: Mapping[str, Any]) -> Path:
-    """Make sure that the media of ``video: true`` is there.
+    """Make sure that the media of a dataset with ``video: true`` exist on this machine.
 
     Args:
         repo: Hub id.
         kwargs: The task's ``dataset_kwargs``: ``cache_dir``, ``revision``, ``force_download``, ``force_unzip``,
             ``create_link``.
 
+    Returns:
+        Their folder.
+
     Raises:
-        DataError: It cannot be fetched, or lies at a video site.
+        DataError: if they cannot be fetched, or must be taken from a video site.
     """
     folder = media_folder(kwargs)
     if not kwargs.get("cache_dir"):
@@ -45,7 +48,7 @@ def fetch_media(repo: str, kwargs: Mapping[str, Any]) -> Path:
         return folder
     from huggingface_hub import snapshot_download
 
-    hint = f"Put the media into {folder} yourself, and the rows in place with --data {repo}=PATH."
+    hint = f"Put the media into {folder} yourself, and use local rows: --data {repo}=PATH."
     with boundary(DataError, f"Fetching the media of {repo}", hint=hint):
         snapshot = Path(
             snapshot_download(
@@ -72,6 +75,7 @@ def _unpack(snapshot: Path, folder: Path) -> None:
                 archive.extractall(part)
         elif file.name.endswith((".tar", ".tar.gz", ".tgz")):
             _untar([file], part)
+    # Large archives are uploaded in pieces; each set is joined once, when its first piece comes up.
     for first in sorted(snapshot.rglob("*.tar.part*")):
         stem = first.name.partition(".tar.part")[0]
         pieces = sorted(first.parent.glob(f"{stem}.tar.part*"))

@@ -1,7 +1,7 @@
-"""Opening a dataset as a task names it: a hub id, a local folder, a file format with data files, or a folder written
-to disk.
+"""Opening a dataset by the name that its task gives it: a hub id, a local folder, a file format with data files, or a
+folder written by ``save_to_disk``.
 
-``--data`` puts local files in place of any of these. Only the splits that a task uses are handed out.
+``--data`` replaces any of these with local files. Only the splits that a task uses are returned.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ BUILDERS = frozenset(
         "xml",
     }
 )
+# Keys of task YAML that ``datasets.load_dataset`` does not take.
 _DROPPED = (
     "builder_script",
     "create_link",
@@ -48,18 +49,18 @@ _DROPPED = (
 
 
 def import_datasets() -> None:
-    """Import the package behind all datasets, for whoever has to wait anyhow."""
+    """Import the package behind all datasets. It is slow: callers do it while they wait for something else."""
     importlib.import_module("datasets")
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A dataset as its task names it.
+    """A dataset under the name that its task gives it.
 
     Attributes:
-        path: Hub id, folder, file, or name of a format.
-        name: Configuration.
-        kwargs: Arguments for ``datasets.load_dataset``, with the special keys of task YAML.
+        path: Hub id, folder, file, or name of a file format.
+        name: Name of its configuration.
+        kwargs: Arguments for ``datasets.load_dataset``, and the special keys of task YAML.
         directory: Folder of the task; relative data files are looked up there first.
     """
 
@@ -83,43 +84,45 @@ def open_splits(
 
     Args:
         source: The dataset.
-        splits: Names of splits, also with a slice (``test[:100]``).
-        overrides: Local files in place of ids: ``ID`` or ``ID:CONFIG`` → path.
+        splits: Names of splits, optionally with a slice (``test[:100]``).
+        overrides: Local files that replace ids: ``ID`` or ``ID:CONFIG`` → path.
         cache_dir: Where prepared copies of local files are kept.
 
     Raises:
-        DataError: The dataset or a split is missing, unreadable or empty.
+        DataError: if the dataset or a split is missing, unreadable or empty.
     """
-    place = _override(source, overrides or {})
+    replacement = _override(source, overrides or {})
     prepared = cache_dir / "datasets" if cache_dir else None
     with _quiet():
-        if place is not None:
-            found = open_local(place, splits, config=source.name, cache_dir=prepared)
+        if replacement is not None:
+            opened = open_local(replacement, splits, config=source.name, cache_dir=prepared)
         else:
-            found = _open(source, splits, prepared)
-    for split, dataset in found.items():
+            opened = _open(source, splits, prepared)
+    for split, dataset in opened.items():
         if len(dataset) == 0:
             raise DataError(f"Split {split!r} of dataset {source} is empty.")
-    return found
+    return opened
 
 
 def _open(source: Source, splits: Sequence[str], cache_dir: Path | None) -> dict[str, datasets.Dataset]:
     kwargs = dict(source.kwargs)
-    here = _existing(source.path, source.directory)
+    local = _existing(source.path, source.directory)
     if kwargs.pop("load_from_disk", False):
-        if here is None or not here.is_dir():
+        if local is None or not local.is_dir():
             raise DataError(
-                f"The folder {source.path!r} does not exist.", hint="load_from_disk needs a folder of save_to_disk()."
+                f"The folder {source.path!r} does not exist.",
+                hint="load_from_disk needs a folder written by save_to_disk().",
             )
-        return open_saved(here, splits)
-    if source.path not in BUILDERS and here is not None:
-        if is_saved(here) or not (set(kwargs) - {"token", *_DROPPED}):
-            return open_local(here, splits, config=source.name, cache_dir=cache_dir)
-        return _load(str(here), source, splits, _clean(kwargs, source.directory), cache_dir)
+        return open_saved(local, splits)
+    if source.path not in BUILDERS and local is not None:
+        if is_saved(local) or not (set(kwargs) - {"token", *_DROPPED}):
+            return open_local(local, splits, config=source.name, cache_dir=cache_dir)
+        return _load(str(local), source, splits, _clean(kwargs, source.directory), cache_dir)
     is_hub = source.path not in BUILDERS
     if is_hub and (kwargs.get("video") or kwargs.get("From_YouTube")):
         fetch_media(source.path, kwargs)
     if kwargs.get("video") or kwargs.get("From_YouTube"):
+        # Here it names the folder of the media, not the cache of ``datasets``.
         kwargs.pop("cache_dir", None)
     return _load(source.path, source, splits, _clean(kwargs, source.directory), None if is_hub else cache_dir)
 
@@ -132,30 +135,28 @@ def _load(
     if cache_dir is not None:
         kwargs.setdefault("cache_dir", str(cache_dir))
     is_files = path in BUILDERS
-    doing = f"Loading the {path} files {_files(kwargs)} " if is_files else f"Loading dataset {source}"
+    action = f"Loading the {path} files {_files(kwargs)} " if is_files else f"Loading dataset {source}"
     hint = (
-        "Check that the files exist and hold rows."
-        if is_files
-        else f"Put local files in its place with --data {source}=PATH."
+        "Check that the files exist and have rows." if is_files else f"Use local files instead: --data {source}=PATH."
     )
-    with boundary(DataError, doing.strip(), hint=hint):
-        found = datasets.load_dataset(path, source.name, **kwargs)
-        if isinstance(found, datasets.Dataset):
-            return dict.fromkeys(splits, found)
+    with boundary(DataError, action.strip(), hint=hint):
+        loaded = datasets.load_dataset(path, source.name, **kwargs)
+        if isinstance(loaded, datasets.Dataset):
+            return dict.fromkeys(splits, loaded)
         opened = {}
         for split in splits:
-            if split in found:
-                opened[split] = found[split]
+            if split in loaded:
+                opened[split] = loaded[split]
             elif any(mark in split for mark in "[+"):
                 opened[split] = datasets.load_dataset(path, source.name, split=split, **kwargs)
             else:
-                known = ", ".join(sorted(map(str, found)))
-                raise DataError(f"Dataset {source} has no split {split!r}.", hint=f"It has: {known}.")
+                names = ", ".join(sorted(map(str, loaded)))
+                raise DataError(f"Dataset {source} has no split {split!r}.", hint=f"It has: {names}.")
         return opened
 
 
 def _files(kwargs: Mapping[str, Any]) -> str:
-    """What ``data_files`` names, for messages."""
+    """The files that ``data_files`` or ``data_dir`` names, for messages."""
     files = kwargs.get("data_files") or kwargs.get("data_dir") or ""
     if isinstance(files, Mapping):
         files = list(files.values())
@@ -163,9 +164,7 @@ def _files(kwargs: Mapping[str, Any]) -> str:
 
 
 def _clean(kwargs: dict[str, Any], directory: Path) -> dict[str, Any]:
-    """Arguments that ``load_dataset`` takes: the special keys resolved, files that lie beside the task made
-    absolute.
-    """
+    """The arguments for ``load_dataset``: special keys resolved, paths of files beside the task made absolute."""
     import datasets
 
     for key in _DROPPED:
@@ -202,8 +201,10 @@ def _resolve_files(files: Any, directory: Path) -> Any:
 
 
 def _existing(path: str, directory: Path) -> Path | None:
-    """A path that exists, beside the task or from the working directory. A bare word is a folder only if it looks like
-    one.
+    """The path if it exists beside the task or from the working directory, else ``None``: it may be a hub id.
+
+    Raises:
+        DataError: if it does not exist but looks like a path.
     """
     for candidate in (directory / path, Path(os.path.expanduser(path))):
         if candidate.exists():
@@ -217,15 +218,15 @@ def _override(source: Source, overrides: Mapping[str, str]) -> Path | None:
     path = overrides.get(f"{source.path}:{source.name}") or overrides.get(source.path)
     if path is None:
         return None
-    place = Path(os.path.expanduser(path))
-    if not place.exists():
-        raise DataError(f"--data {source}={path}: there is no such file or folder.")
-    return place
+    replacement = Path(os.path.expanduser(path))
+    if not replacement.exists():
+        raise DataError(f"--data {source}={path}: no such file or folder.")
+    return replacement
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the progress bars of ``datasets``: Polymeter has its own."""
+    """Turn off the progress bars of ``datasets``: Polymeter has its own."""
     from datasets.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
     was_disabled = are_progress_bars_disabled()

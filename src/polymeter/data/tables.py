@@ -1,4 +1,4 @@
-"""Tables in tab-separated files: read by pandas as its ``read_csv`` reads them, headers without it."""
+"""Tables in tab-separated files: read as pandas' ``read_csv`` reads them; headers without pandas."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ def columns_of(path: Path | str) -> tuple[str, ...]:
     """The column names in a TSV's first line. Nothing else is read.
 
     Raises:
-        DataError: The file cannot be read as text, or is empty.
+        DataError: if the file cannot be read as text, or is empty.
     """
     path = Path(path)
     with boundary(DataError, f"Reading the header of {path}"), path.open(encoding="utf-8-sig", newline="") as file:
-        lines = iter(lambda: file.readline(_LONGEST_LINE), "")  # a file without line breaks is no table
+        # The limit keeps a large file without line breaks, which is not a table, out of memory.
+        lines = iter(lambda: file.readline(_LONGEST_LINE), "")
         header = next(csv.reader(lines, delimiter="\t"), None)
     if not header:
         raise DataError(f"The table {path} is empty.")
@@ -36,31 +37,30 @@ def columns_of(path: Path | str) -> tuple[str, ...]:
 
 
 def read_tsv(path: Path | str) -> pd.DataFrame:
-    """A TSV as pandas' ``read_csv`` gives it, but for the columns of images, whose cells stay the texts that they are
-    (or NaN where they are empty), also where all of them look like numbers.
+    """A TSV as pandas' ``read_csv`` gives it, except that cells of image columns stay text (NaN if empty), even if all
+    of them look like numbers.
 
     Raises:
-        DataError: There is no such file, or it is not a table of text in UTF-8.
+        DataError: if the file does not exist, or is not a table in UTF-8 text.
     """
     return _read(path)
 
 
 def read_words(path: Path | str) -> pd.DataFrame:
-    """A TSV as ``read_tsv`` gives it, but words such as "None" and "NA" stay words: only empty cells are NaN.
+    """A TSV as ``read_tsv`` gives it, except that words such as "None" and "NA" stay text: only empty cells are NaN.
 
     Raises:
-        DataError: There is no such file, or it is not a table of text in UTF-8.
+        DataError: if the file does not exist, or is not a table in UTF-8 text.
     """
     return _read(path, keep_default_na=False, na_values=[""])
 
 
 def read_texts(path: Path | str) -> pd.DataFrame:
-    """A TSV whose cells are the texts that they are, or NaN where they are empty: ``1.50`` and ``TRUE`` stay as they
-    are written, also where all of a column looks like numbers or truth values. Its column ``index`` is as
-    ``read_tsv`` gives it.
+    """A TSV whose cells are all text, or NaN if empty: ``1.50`` and ``TRUE`` stay as written, even if a whole column
+    looks like numbers or truth values. Only the column ``index`` is as ``read_tsv`` gives it.
 
     Raises:
-        DataError: There is no such file, or it is not a table of text in UTF-8.
+        DataError: if the file does not exist, or is not a table in UTF-8 text.
     """
     columns = columns_of(path) if Path(path).is_file() else ()
     texts = {name: object for name in columns if name != "index"}
@@ -69,9 +69,11 @@ def read_texts(path: Path | str) -> pd.DataFrame:
 
 @contextmanager
 def each_cell_under_its_name() -> Iterator[Mapping[str, Any]]:
-    """How ``pd.read_csv`` must be called inside this. Left alone, it takes the first column for labels where all rows
-    have a cell more than there are names, and every name then stands over the wrong column. Here an empty cell at the
-    end of all rows is passed over, and any other is an exception.
+    """The arguments for ``pd.read_csv`` inside this context, so that no cell moves under a wrong name.
+
+    By default, pandas takes the first column for row labels if all rows have one cell more than the header, and every
+    name then stands over the wrong column. Here an extra empty cell at the end of all rows is ignored, and any other
+    extra cell raises an exception.
     """
     from pandas.errors import ParserWarning
 
@@ -81,25 +83,25 @@ def each_cell_under_its_name() -> Iterator[Mapping[str, Any]]:
 
 
 def whole_numbers(values: Iterable[Any]) -> list[int] | None:
-    """Values as whole numbers, if all of them are written as one: ``1_0`` and ``007`` are names."""
-    found = []
+    """The values as integers, if every one is written like an integer; ``1_0`` and ``007`` are not."""
+    numbers = []
     for text in map(str, values):
         if not text.removeprefix("-").isdecimal() or str(int(text)) != text:
             return None
-        found.append(int(text))
-    return found
+        numbers.append(int(text))
+    return numbers
 
 
 def require_index(table: pd.DataFrame, where: str) -> None:
-    """Check that each row of a benchmark's table can be told from the others.
+    """Check that a benchmark's table has a unique index.
 
     Args:
         table: The table.
         where: Its file, for messages.
 
     Raises:
-        DataError: It has no column ``index``, an index is empty, or two rows share one. Rows are counted from 1, the
-            header is not.
+        DataError: if it has no column ``index``, an index is empty, or two rows share one. Messages count rows from 1,
+            without the header.
     """
     if "index" not in table:
         raise DataError(
@@ -121,22 +123,22 @@ def require_index(table: pd.DataFrame, where: str) -> None:
 
 
 def is_nothing(cell: Any) -> bool:
-    """Whether a cell is empty: ``None``, NaN, or pandas' mark of a missing value."""
+    """Whether a cell is empty: ``None``, NaN, or pandas' marker for a missing value."""
     return cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, float) and isnan(cell))
 
 
-def _read(path: Path | str, **how: Any) -> pd.DataFrame:
+def _read(path: Path | str, **options: Any) -> pd.DataFrame:
     import pandas as pd
 
-    place = Path(path)
-    if not place.is_file():
-        raise DataError(f"There is no file {place}.")
+    file = Path(path)
+    if not file.is_file():
+        raise DataError(f"There is no file {file}.")
     hint = "A table has tabs between its cells, one line of column names, and is written in UTF-8."
-    with boundary(DataError, f"Reading the table {place}", hint=hint):
+    with boundary(DataError, f"Reading the table {file}", hint=hint):
         # Read at once, a column has one type whatever its first rows hold, and images take a third less memory.
-        usual = {"dtype": dict.fromkeys(IMAGE_COLUMNS, object), "low_memory": False}
+        defaults = {"dtype": dict.fromkeys(IMAGE_COLUMNS, object), "low_memory": False}
         with each_cell_under_its_name() as settings:
-            table: pd.DataFrame = pd.read_csv(place, **{**usual, **settings, **how})
+            table: pd.DataFrame = pd.read_csv(file, **{**defaults, **settings, **options})
         return table
 
 

@@ -1,4 +1,4 @@
-"""Frames of videos: which ones, by count or by rate, and how to get at them without decoding the rest.
+"""Frames of videos: which ones, by count or by rate, and how to reach them without decoding all others.
 
 Times are exact fractions of a second from the video's first frame. A frame is on screen from its own time until the
 next frame's, the last one for as long as the container says. Needs PyAV (``polymeter[video]``).
@@ -35,16 +35,16 @@ _QUARTER_TURNS = (90, 180, 270)
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """A few frames side by side, and what the container says of the video.
+    """A few frames side by side, and what the container says about the video.
 
     Attributes:
-        picture: The frames, scaled down.
+        image: The frames, scaled down.
         width: Width of the video, upright, in pixels.
         height: Its height.
         duration_s: Its whole duration; ``None`` if the container does not say.
     """
 
-    picture: PILImage
+    image: PILImage
     width: int
     height: int
     duration_s: float | None
@@ -60,15 +60,15 @@ def frames(
 ) -> list[PILImage]:
     """Frames of a video as upright RGB images, in order of time.
 
-    The part that is shown goes from ``start_s`` up to but not including ``end_s``: from the frame that is on screen
-    at the start to the last one that appears before the end. An end behind the video's own is the video's own.
+    The segment goes from ``start_s`` up to but not including ``end_s``: from the frame that is on screen at the start
+    to the last one that appears before the end. An end after the video's is the video's.
 
-    * ``n`` alone: of the ``N`` frames of that part the numbers ``round(i * (N - 1) / (n - 1))`` (halves up) for ``i =
-      0 … n - 1``, so the first and the last are among them; for ``n = 1`` the middle one, number ``(N - 1) // 2``. A
-      part with no more than ``n`` frames gives each once.
+    * ``n`` alone: of the segment's ``N`` frames the numbers ``round(i * (N - 1) / (n - 1))`` (halves up) for ``i = 0 …
+      n - 1``, so the first and the last are included; for ``n = 1`` the middle one, number ``(N - 1) // 2``. A segment
+      with ``n`` frames or fewer gives each once.
     * ``fps`` alone: the frame that is on screen at ``start_s + k / fps`` for ``k = 0, 1, …`` before the end. A rate
-      above the video's own repeats frames.
-    * both: by rate; but where that would be more than ``n`` frames, by count.
+      above the video's repeats frames.
+    * both: by rate, unless that gives more than ``n`` frames; then by count.
 
     Args:
         video: A part, a path, a URL that PyAV can open, or encoded bytes. A part may also hold frames: a list of
@@ -76,15 +76,15 @@ def frames(
             count.
         n: Number of frames.
         fps: Frames per second.
-        start_s: Start in seconds; default: the part's own, else 0.
-        end_s: End in seconds; default: the part's own, else the video's.
+        start_s: Start in seconds; default: the part's, else 0.
+        end_s: End in seconds; default: the part's, else the video's.
 
     Raises:
-        DataError: The video is missing, broken, has no frames, or is not shown at all between start and end.
-        PlanError: PyAV is not installed.
-        ValueError: Neither ``n`` nor ``fps`` is given, or one is not positive.
+        DataError: if the video is missing, broken, has no frames, or shows none between start and end.
+        PlanError: if PyAV is not installed.
+        ValueError: if neither ``n`` nor ``fps`` is given, or one is not positive.
     """
-    return [picture for _, picture in timed_frames(video, n=n, fps=fps, start_s=start_s, end_s=end_s)]
+    return [frame for _, frame in timed_frames(video, n=n, fps=fps, start_s=start_s, end_s=end_s)]
 
 
 def timed_frames(
@@ -95,30 +95,30 @@ def timed_frames(
     start_s: float | None = None,
     end_s: float | None = None,
 ) -> list[tuple[float, PILImage]]:
-    """As ``frames``, each with the time in seconds at which it appears."""
+    """Like ``frames``, each with the time in seconds at which it appears."""
     _check(n, fps)
     part = video if isinstance(video, Video) else Video(video)
     start = part.start_s if start_s is None else start_s
     end = part.end_s if end_s is None else end_s
     origin = part.origin()
     if not isinstance(origin, (Path, str, bytes)):
-        return _of_pictures(origin, part, n, fps)
+        return _of_frames(origin, part, n, fps)
     return _picked(part, lambda times, stop: choose(times, stop, n=n, fps=fps, start_s=start, end_s=end))
 
 
 def picked_frames(video: Path | str, pick: Pick) -> list[PILImage]:
-    """The frames of a video file that somebody else's rule wants, as upright RGB images, in the order of the numbers.
+    """The frames of a video file that a given rule chooses, as upright RGB images, in the order of their numbers.
 
     Args:
         video: A path, or a URL that PyAV can open.
-        pick: The rule: from when each frame appears and when the last one disappears (see ``choose``) to the numbers
-            of the frames.
+        pick: The rule: receives the times at which frames appear and the time at which the last one disappears (see
+            ``choose``), and returns the numbers of frames.
 
     Raises:
-        DataError: The video is missing, broken, or has no frames.
-        PlanError: PyAV is not installed.
+        DataError: if the video is missing, broken, or has no frames.
+        PlanError: if PyAV is not installed.
     """
-    return [picture for _, picture in _picked(Video(video), pick)]
+    return [frame for _, frame in _picked(Video(video), pick)]
 
 
 def choose(
@@ -130,7 +130,7 @@ def choose(
     start_s: float | None = None,
     end_s: float | None = None,
 ) -> list[int]:
-    """Numbers of the frames that ``frames`` gives.
+    """The numbers of the frames that ``frames`` gives.
 
     Args:
         times: When each frame appears, ascending from 0.
@@ -141,8 +141,8 @@ def choose(
         end_s: See ``frames``.
 
     Raises:
-        DataError: Nothing is shown between start and end.
-        ValueError: Neither ``n`` nor ``fps`` is given, or one is not positive.
+        DataError: if nothing is shown between start and end.
+        ValueError: if neither ``n`` nor ``fps`` is given, or one is not positive.
     """
     _check(n, fps)
     start = max(_exact(start_s or 0), Fraction(0))
@@ -156,7 +156,7 @@ def choose(
     count = bisect_left(times, stop) - first
     if fps is not None:
         rate = _exact(fps)
-        n_moments = -((start - stop) * rate // 1)
+        n_moments = -((start - stop) * rate // 1)  # rounded up
         if n is None or n_moments <= n:
             return [bisect_right(times, start + k / rate) - 1 for k in range(int(n_moments))]
     assert n is not None
@@ -168,30 +168,30 @@ def choose(
 
 
 def strip(video: Video) -> Strip:
-    """At most four frames of the shown part, side by side, for people to look at.
+    """Up to four frames of the segment, side by side: a preview for the report.
 
-    Of a long video these are key frames near the wanted places, so that a look costs a few frames and not the whole
-    file.
+    For a long video these are key frames near the desired times, so that a preview costs a few frames and not the
+    whole file.
 
     Raises:
-        DataError: The video cannot be read.
-        PlanError: PyAV is not installed.
+        DataError: if the video cannot be read.
+        PlanError: if PyAV is not installed.
     """
     origin = video.origin()
     if not isinstance(origin, (Path, str, bytes)):
-        pictures = [picture for _, picture in _of_pictures(origin, video, _STRIP_FRAMES, None)]
-        return Strip(_side_by_side(pictures), pictures[0].width, pictures[0].height, None)
+        images = [image for _, image in _of_frames(origin, video, _STRIP_FRAMES, None)]
+        return Strip(_side_by_side(images), images[0].width, images[0].height, None)
     with _opened(origin, video.describe()) as (container, stream):
         duration = _duration(container, stream)
         n_frames = stream.frames or int((duration or 0) * (stream.average_rate or 30))
         is_cheap = 0 < n_frames * stream.codec_context.width * stream.codec_context.height <= _CHEAP_PIXELS
-        pictures = [] if is_cheap else _key_pictures(container, stream, duration, video)
+        images = [] if is_cheap else _key_frames(container, stream, duration, video)
     if is_cheap:
-        pictures = frames(video, n=_STRIP_FRAMES)
-    if not pictures:
+        images = frames(video, n=_STRIP_FRAMES)
+    if not images:
         raise DataError(f"The video {video.describe()} has no frames.")
-    width, height = pictures[0].size
-    return Strip(_side_by_side(pictures), width, height, None if duration is None else round(float(duration), 3))
+    width, height = images[0].size
+    return Strip(_side_by_side(images), width, height, None if duration is None else round(float(duration), 3))
 
 
 def _picked(part: Video, pick: Pick) -> list[tuple[float, PILImage]]:
@@ -199,8 +199,8 @@ def _picked(part: Video, pick: Pick) -> list[tuple[float, PILImage]]:
     with _opened(part.origin(), part.describe()) as (container, stream):
         index = _read_index(container, stream)
         chosen = pick(index.times, index.end)
-        pictures = _Cursor(container, stream, index).pictures(chosen)
-    return [(float(index.times[number]), pictures[number]) for number in chosen]
+        images = _Cursor(container, stream, index).images(chosen)
+    return [(float(index.times[number]), images[number]) for number in chosen]
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ class _Index:
 
     Attributes:
         stamps: Time stamp of each frame, in the stream's unit.
-        keys: Stamps of the frames that decoding can begin at.
+        keys: Time stamps of key frames, at which decoding can start.
         times: When each appears, in seconds from the first.
         end: When the last one disappears.
     """
@@ -221,7 +221,7 @@ class _Index:
 
 
 class _Cursor:
-    """Goes through a stream towards one frame after the other; jumps only where that saves decoding."""
+    """Moves through a stream from frame to frame; seeks only where that saves decoding."""
 
     def __init__(self, container: Any, stream: Any, index: _Index) -> None:
         self._container = container
@@ -231,19 +231,19 @@ class _Cursor:
         self._before: tuple[int, Any] | None = None
         self._now: tuple[int, Any] | None = None
 
-    def pictures(self, numbers: Sequence[int]) -> dict[int, PILImage]:
-        """The frames of these numbers."""
-        self._go_to(None)  # also back from where reading the index has ended
+    def images(self, numbers: Sequence[int]) -> dict[int, PILImage]:
+        """The frames with these numbers."""
+        self._seek(None)  # reading the index has left the container at its end
         return {number: _upright(self._frame(self._index.stamps[number])) for number in sorted(set(numbers))}
 
     def _frame(self, stamp: int) -> Any:
-        """The frame on screen at a time stamp: the one that has it, else (a stamp that no frame bears) the one
+        """The frame on screen at a time stamp: the one that has it, else (if the decoder gives none with it) the one
         before.
         """
         keys = self._index.keys
-        place = bisect_right(keys, stamp) - 1
-        if place >= 0 and (self._now is None or self._now[0] < keys[place]):
-            self._go_to(keys[place])
+        key = bisect_right(keys, stamp) - 1
+        if key >= 0 and (self._now is None or self._now[0] < keys[key]):
+            self._seek(keys[key])
         while True:
             while self._now is not None and self._now[0] < stamp:
                 self._advance()
@@ -251,13 +251,13 @@ class _Cursor:
                 return self._now[1]
             if self._before is not None and self._before[0] < stamp:
                 return self._before[1]
-            # The jump landed too late: the container's table of contents is coarse. Begin at an earlier key frame.
-            place -= 1
-            if place < -1:
+            # The seek landed too late because the container's index is coarse. Start at an earlier key frame.
+            key -= 1
+            if key < -1:
                 raise DataError("It ends before a frame that its table of contents promises.")
-            self._go_to(keys[place] if place >= 0 else None)
+            self._seek(keys[key] if key >= 0 else None)
 
-    def _go_to(self, stamp: int | None) -> None:
+    def _seek(self, stamp: int | None) -> None:
         if stamp is None:
             self._container.seek(0)
         else:
@@ -277,7 +277,7 @@ class _Cursor:
 
 @contextmanager
 def _opened(origin: Path | str | bytes, name: str) -> Iterator[tuple[Any, Any]]:
-    """A container and its first video stream; whatever goes wrong inside is an error of this video."""
+    """A container and its first video stream; errors inside the block name this video."""
     try:
         import av
     except ModuleNotFoundError:
@@ -301,51 +301,55 @@ def _opened(origin: Path | str | bytes, name: str) -> Iterator[tuple[Any, Any]]:
 
 
 def _read_index(container: Any, stream: Any) -> _Index:
-    """Look at all packets of a stream, which decodes nothing."""
+    """Read the headers of all packets of a stream, without decoding any."""
     unit = Fraction(stream.time_base or Fraction(1, 1000))
-    found: dict[int, int] = {}
+    durations: dict[int, int] = {}
     keys: list[int] = []
     for packet in container.demux(stream):
         if not packet.size or packet.is_discard:
             continue
         if packet.pts is None:
             raise DataError("Its frames have no time stamps.", hint="Put the stream into a container such as MP4.")
-        found[packet.pts] = packet.duration or 0
+        durations[packet.pts] = packet.duration or 0
         if packet.is_keyframe:
             keys.append(packet.pts)
-    if not found:
+    if not durations:
         raise DataError("It has no frames.")
-    stamps = sorted(found)
+    stamps = sorted(durations)
     begin = stamps[0]
-    last = found[stamps[-1]] or (stamps[-1] - stamps[-2] if len(stamps) > 1 else 0)
-    end = (stamps[-1] + last - begin) * unit if last else (stamps[-1] - begin) * unit + Fraction(1, 25)
-    promised = Fraction(stream.duration * unit) if stream.duration else end
-    if end < promised * _WHOLE:
+    last_duration = durations[stamps[-1]] or (stamps[-1] - stamps[-2] if len(stamps) > 1 else 0)
+    # A single frame without a duration is shown for 1/25 s.
+    last_s = last_duration * unit if last_duration else Fraction(1, 25)
+    end = (stamps[-1] - begin) * unit + last_s
+    declared = Fraction(stream.duration * unit) if stream.duration else end
+    if end < declared * _WHOLE:
         raise DataError(
-            f"It is cut off: it should last {float(promised):.1f} s, but only {float(end):.1f} s are there.",
+            f"It is cut off: it should last {float(declared):.1f} s, but only {float(end):.1f} s are there.",
             hint="Fetch the file again.",
         )
     return _Index(stamps, sorted(keys), [(stamp - begin) * unit for stamp in stamps], end)
 
 
-def _key_pictures(container: Any, stream: Any, duration: Fraction | None, video: Video) -> list[PILImage]:
-    """Key frames near the middles of the quarters of the shown part, each once."""
+def _key_frames(container: Any, stream: Any, duration: Fraction | None, video: Video) -> list[PILImage]:
+    """Key frames near the middles of the segment's quarters, each once."""
     start = _exact(video.start_s or 0)
     end = duration if video.end_s is None else _exact(video.end_s)
     length = max(end - start, Fraction(0)) if end is not None else Fraction(0)
     unit = Fraction(stream.time_base)
-    found: dict[Any, PILImage] = {}
+    by_stamp: dict[Any, PILImage] = {}
     for i in range(_STRIP_FRAMES if length else 1):
         moment = start + length * Fraction(2 * i + 1, 2 * _STRIP_FRAMES)
         container.seek(int(moment / unit) + (stream.start_time or 0), stream=stream, backward=True)
         frame = next(container.decode(stream), None)
-        if frame is not None and frame.pts not in found:
-            found[frame.pts] = _upright(frame)
-    return [found[stamp] for stamp in sorted(found)]
+        if frame is not None and frame.pts not in by_stamp:
+            by_stamp[frame.pts] = _upright(frame)
+    return [by_stamp[stamp] for stamp in sorted(by_stamp)]
 
 
-def _of_pictures(source: Any, part: Video, n: int | None, fps: float | None) -> list[tuple[float, PILImage]]:
-    """Frames that somebody has decoded already: a list of images, or an array. They have no times."""
+def _of_frames(source: Any, part: Video, n: int | None, fps: float | None) -> list[tuple[float, PILImage]]:
+    """Frames that are decoded already: a list of images, or an array of shape ``(frames, height, width, 3)``. They have
+    no times.
+    """
     from PIL import Image as pil
 
     if not hasattr(source, "dtype") and not isinstance(source, (list, tuple)):
@@ -359,10 +363,10 @@ def _of_pictures(source: Any, part: Video, n: int | None, fps: float | None) -> 
 
 
 def _upright(frame: Any) -> PILImage:
-    """A frame as an RGB image, turned as the container says that it was held."""
-    picture: PILImage = frame.to_image()
-    turn = round(frame.rotation) % 360
-    return picture.rotate(turn, expand=True) if turn in _QUARTER_TURNS else picture
+    """A frame as an RGB image, rotated as the container says."""
+    image: PILImage = frame.to_image()
+    rotation = round(frame.rotation) % 360
+    return image.rotate(rotation, expand=True) if rotation in _QUARTER_TURNS else image
 
 
 def _duration(container: Any, stream: Any) -> Fraction | None:
@@ -371,25 +375,25 @@ def _duration(container: Any, stream: Any) -> Fraction | None:
     return Fraction(container.duration, 1_000_000) if container.duration else None
 
 
-def _side_by_side(pictures: Sequence[PILImage]) -> PILImage:
+def _side_by_side(images: Sequence[PILImage]) -> PILImage:
     from PIL import Image as pil
 
-    first = pictures[0]
+    first = images[0]
     width = max(1, round(first.width * _STRIP_HEIGHT_PX / first.height))
-    joined = pil.new("RGB", (width * len(pictures), _STRIP_HEIGHT_PX))
-    for place, picture in enumerate(pictures):
-        joined.paste(picture.convert("RGB").resize((width, _STRIP_HEIGHT_PX)), (place * width, 0))
+    joined = pil.new("RGB", (width * len(images), _STRIP_HEIGHT_PX))
+    for number, image in enumerate(images):
+        joined.paste(image.convert("RGB").resize((width, _STRIP_HEIGHT_PX)), (number * width, 0))
     joined.thumbnail((_STRIP_WIDTH_PX, _STRIP_HEIGHT_PX))
     return joined
 
 
 def _check(n: int | None, fps: float | None) -> None:
     if n is None and fps is None:
-        raise ValueError("Say how many frames (n) or at which rate (fps).")
+        raise ValueError("Give the number of frames (n) or the rate (fps).")
     if (n is not None and n < 1) or (fps is not None and fps <= 0):
         raise ValueError("n and fps must be positive.")
 
 
 def _exact(value: float) -> Fraction:
-    """The number as it is written: 0.1 is a tenth."""
+    """The number as written in decimal: 0.1 is exactly a tenth."""
     return Fraction(str(value))

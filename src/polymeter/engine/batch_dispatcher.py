@@ -94,7 +94,7 @@ class BatchDispatcher:
 
     @property
     def keeps_busy(self) -> int:
-        """How many samples in play keep the model busy; grows with the batches."""
+        """How many samples in progress keep the model busy; grows with the batches."""
         largest = self._largest()
         return 1024 if largest is None else max(64, 32 * largest)
 
@@ -170,7 +170,7 @@ class BatchDispatcher:
             if self._in_model is not None:
                 _interrupt(self._in_model)
         self._thread.submit(close)
-        # One long call into foreign code hears of no interrupt; waiting for it could take minutes.
+        # One long call into guests hears of no interrupt; waiting for it could take minutes.
         done.wait(timeout=_LEAVE_S if is_computing else CLOSE_S)
         self._thread.close()
         written = threading.Event()
@@ -347,7 +347,7 @@ class BatchDispatcher:
 
 def _own_batch_size(one: PendingRequest) -> int | None:
     """The batch that a task names for its own requests; those to a judge are not."""
-    return one.play.task.task.batch_size if one.role == MODEL_ROLE else None
+    return one.running.task.task.batch_size if one.role == MODEL_ROLE else None
 
 
 def _interrupt(thread: int) -> None:

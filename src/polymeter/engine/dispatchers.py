@@ -1,8 +1,8 @@
-"""Dispatchers: how requests reach a model. One for a model that computes batches (``batch_lane``), one for an endpoint
-that is awaited (``endpoint_lane``).
+"""Dispatchers: how requests reach a model. One for a model that computes batches (``batch_dispatcher``), one for an
+endpoint that is awaited (``endpoint_dispatcher``).
 
-A dispatcher takes requests whenever they come, prepares their media, and hands back answers through ``on_done``. It never
-drops one: every request ends in a response, which may be an error.
+A dispatcher takes requests whenever they come, prepares their media, and hands back answers through ``on_done``. It
+never drops one: every request ends in a response, which may be an error.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Dispatcher(Protocol):
 
     @property
     def keeps_busy(self) -> int:
-        """How many samples in play keep the model busy now."""
+        """How many samples in progress keep the model busy now."""
         ...
 
     @property

@@ -1,7 +1,8 @@
-"""The driver: the loop between tasks and models. It owns the window of samples in play and decides what happens next.
+"""The driver: the loop between tasks and models. It owns the window of running samples and decides what happens next.
 
-One thread drives. Workers advance and score samples (``player``), dispatchers carry requests to models (``dispatchers``); both
-report back through one queue. The driver never runs task code and never waits for anything but that queue.
+One thread drives. Workers advance and score samples (``rollouts``), dispatchers carry requests to models
+(``dispatchers``); both report back through one queue. The driver never runs task code and never waits for anything but
+that queue.
 """
 
 from __future__ import annotations
@@ -13,8 +14,7 @@ from typing import Any
 from polymeter.core.errors import Raised, attempt
 from polymeter.core.progress import Progress
 from polymeter.core.stable_names import OWN_PROMPT_ROLE
-from polymeter.core.status import SampleStatus
-from polymeter.core.task import Score
+from polymeter.core.task import SampleStatus, Score
 from polymeter.engine.dispatchers import Dispatcher
 from polymeter.engine.events import Events
 from polymeter.engine.memory import Trimmer
@@ -24,9 +24,9 @@ from polymeter.engine.recorder import Recorder
 from polymeter.engine.role_client import SampleRoleClient
 from polymeter.engine.rollouts import (
     MODEL_ROLE,
-    Ended,
+    ChunkProgress,
+    EndedSample,
     PendingRequest,
-    Progressed,
     RolloutWorker,
     RunningSample,
     RunningTask,
@@ -34,7 +34,6 @@ from polymeter.engine.rollouts import (
 from polymeter.engine.work_list import Outcome, Settings, WorkList
 from polymeter.guests.door import Door
 from polymeter.store.journal import AnswerKey, Journal
-from polymeter.store.media import MediaStore
 
 
 class Driver:
@@ -42,10 +41,9 @@ class Driver:
 
     Args:
         dispatchers: The way to the model of each role.
-        models: Fingerprint of the model of each role.
+        recall: Answers that an earlier part of the run has.
         recorder: Writes the journal.
-        media: Loads stored images for answers that are known.
-        door: The way into foreign code.
+        door: The way into guests.
         journal: Opens the journal for reading, on whatever thread calls it.
         settings: The window and its limits.
         progress: Told how far the run is.
@@ -55,9 +53,8 @@ class Driver:
     def __init__(
         self,
         dispatchers: Mapping[str, Dispatcher],
-        models: Mapping[str, str],
+        recall: Recall,
         recorder: Recorder,
-        media: MediaStore,
         door: Door,
         journal: Callable[[], Journal],
         settings: Settings,
@@ -66,10 +63,9 @@ class Driver:
     ) -> None:
         self.dispatchers = dict(dispatchers)
         self.outcome = Outcome()
-        self.player = RolloutWorker(door, self._asker)
-        self._models = dict(models)
+        self.worker = RolloutWorker(door, self._asker)
         self._recorder = recorder
-        self._recall = Recall(self._models, media, progress.note)
+        self._recall = recall
         self._door = door
         self._open_journal = journal
         self.settings = settings
@@ -89,7 +85,7 @@ class Driver:
         self._begun_bytes = 0.0
         self._asking: set[PendingRequest] = set()
 
-    def play(self, work_lists: Sequence[WorkList]) -> None:
+    def run(self, work_lists: Sequence[WorkList]) -> None:
         """Play all samples of some tasks. Returns early, with ``outcome.is_stopped``, after Ctrl-C or too many
         failures.
 
@@ -142,23 +138,23 @@ class Driver:
             dispatcher.close()
 
     def forget_failures(self) -> None:
-        """Begin to count anew, after a probe whose samples are played again if they failed."""
+        """Begin to count anew, after a probe whose samples are run again if they failed."""
         self.outcome.n_failed = 0
         self.outcome.is_stopped = self.outcome.is_interrupted
 
-    def asker(self, play: RunningSample) -> SampleRoleClient:
+    def asker(self, running: RunningSample) -> SampleRoleClient:
         """The RoleClient for a reduction."""
-        return self._asker(play)
+        return self._asker(running)
 
     def score_again(self, task: RunningTask, index: int, journal: Journal) -> Score | None:
         """Play a sample again over its stored answers and score it; for scores that the journal cannot hold.
 
-        The play runs again too, because hooks may leave something in the row for the score to find. A sample that has
-        no score any more is written down as such.
+        The rollout runs again too, because hooks may leave something in the row for the score to find. A sample that
+        has no score any more is written down as such.
         """
-        play = RunningSample(task, task.task.samples[index], known=journal.answers(task.name, index))
+        running = RunningSample(task, task.task.samples[index], known=journal.answers(task.name, index))
         with self._door.left():
-            end = self.player.replay(play, self._recall)
+            end = self.worker.replay(running, self._recall)
         if end.score is None:
             self._recorder.ends([end])
         return end.score
@@ -185,27 +181,27 @@ class Driver:
         expected_bytes = 0.0 if task.is_text_only else len(chunk) * task.image_bytes
         self._begun_bytes += expected_bytes
 
-        def begin() -> tuple[Progressed, float]:
+        def begin() -> tuple[ChunkProgress, float]:
             known = [self._known(task, index) for index in chunk] if answered else None
-            progressed = self.player.begin(task, chunk, known)
+            progressed = self.worker.begin(task, chunk, known)
             self._recorder.ends(progressed.ended)
             return progressed, expected_bytes
 
         self._submit(self._pool_of(task), "begun", begin)
 
-    def _continue(self, plays: Sequence[RunningSample]) -> None:
+    def _continue(self, running_samples: Sequence[RunningSample]) -> None:
         by_task: dict[int, list[RunningSample]] = {}
-        for play in plays:
-            by_task.setdefault(play.task.number, []).append(play)
+        for running in running_samples:
+            by_task.setdefault(running.task.number, []).append(running)
         for group in by_task.values():
             task = group[0].task
             size = task.chunk  # read once: workers change it meanwhile
             for start in range(0, len(group), size):
                 self._advance(task, group[start : start + size])
 
-    def _advance(self, task: RunningTask, plays: list[RunningSample]) -> None:
-        def advance() -> Progressed:
-            progressed = self.player.advance(plays)
+    def _advance(self, task: RunningTask, running_samples: list[RunningSample]) -> None:
+        def advance() -> ChunkProgress:
+            progressed = self.worker.advance(running_samples)
             self._recorder.ends(progressed.ended)
             return progressed
 
@@ -241,7 +237,7 @@ class Driver:
             self._asking.add(value)
             self._send([value])
 
-    def _progressed(self, progressed: Progressed) -> None:
+    def _progressed(self, progressed: ChunkProgress) -> None:
         self._send(progressed.asked)
         self._continue(progressed.left)
         if progressed.ended:
@@ -256,7 +252,7 @@ class Driver:
                 known.append(one)
             else:
                 fresh.setdefault(one.role, []).append(one)
-                one.weight = one.play.task.weigh(one.request)
+                one.weight = one.running.task.weigh(one.request)
                 self._held_bytes += one.weight
         for role, ones in fresh.items():
             self.dispatchers[role].add(ones)
@@ -269,19 +265,19 @@ class Driver:
             if one.waiter is not None:
                 self._asking.discard(one)
                 with self._count_lock:
-                    one.play.n_asking -= 1
-                    self._n_active += one.play.n_asking == 0
+                    one.running.n_asking -= 1
+                    self._n_active += one.running.n_asking == 0
                 one.waiter.set()
                 continue
-            one.play.n_waiting -= 1
-            if one.play.n_waiting == 0:
-                ready.append(one.play)
+            one.running.n_waiting -= 1
+            if one.running.n_waiting == 0:
+                ready.append(one.running)
         if ready:
             self._continue(ready)
 
     def _count(self, asked: PendingRequest) -> None:
         self._held_bytes -= asked.weight
-        asked.play.task.learn_image(asked.request)
+        asked.running.task.learn_image(asked.request)
         for image in asked.request.images():
             image.release()
         response = asked.response
@@ -293,29 +289,26 @@ class Driver:
                 self.outcome.usage["input_tokens"] += int(output.usage.input_tokens or 0)
                 self.outcome.usage["output_tokens"] += int(output.usage.output_tokens or 0)
 
-    def _end(self, ended: Sequence[Ended]) -> None:
+    def _end(self, ended: Sequence[EndedSample]) -> None:
         self._n_in_play -= len(ended)
         failed = sum(end.status is not SampleStatus.OK for end in ended)
         self.outcome.n_failed += failed
         tokens = 0
         for end in ended:
-            play = end.play
+            running = end.running
             if end.error is not None and end.error.kind == "permanent":
-                self.outcome.model_errors.setdefault(play.task.name, end.error)
+                self.outcome.model_errors.setdefault(running.task.name, end.error)
             tokens += sum(
-                output.usage.output_tokens or 0 for r in play.responses for output in r.outputs if output.usage
+                output.usage.output_tokens or 0 for r in running.responses for output in r.outputs if output.usage
             )
             if (
-                play.known
-                and not play.task.is_changed
-                and any(self._is_ours(key) for key in play.known.keys() - play.used.keys())
+                running.known
+                and not running.task.is_changed
+                and any(self._recall.is_of_model(key) for key in running.known.keys() - running.used.keys())
             ):
-                play.task.n_nondeterministic += end.status is SampleStatus.OK
-            play.let_go()
+                running.task.n_nondeterministic += end.status is SampleStatus.OK
+            running.let_go()
         self._progress.advance(len(ended), failed, tokens)
-
-    def _is_ours(self, key: AnswerKey) -> bool:
-        return key.role == MODEL_ROLE and self._models[MODEL_ROLE] == key.model
 
     def _known(self, task: RunningTask, index: int) -> dict[AnswerKey, str]:
         journal: Journal | None = getattr(self._readers, "journal", None)
@@ -330,9 +323,9 @@ class Driver:
             # A judge never waits for a fuller batch: whoever asks it may hold the lock that all others wait for.
             dispatcher.poke(is_quiet=is_quiet or role not in (MODEL_ROLE, OWN_PROMPT_ROLE))
 
-    def _asker(self, play: RunningSample) -> SampleRoleClient:
+    def _asker(self, running: RunningSample) -> SampleRoleClient:
         return SampleRoleClient(
-            play, self.dispatchers.keys() - {MODEL_ROLE, OWN_PROMPT_ROLE}, self._door, self._guests, self._asked
+            running, self.dispatchers.keys() - {MODEL_ROLE, OWN_PROMPT_ROLE}, self._door, self._guests, self._asked
         )
 
     def _asked(self, asked: PendingRequest) -> None:
@@ -340,8 +333,8 @@ class Driver:
             if self._is_closed and asked.waiter is not None:
                 asked.waiter.set()
                 return
-            self._n_active -= asked.play.n_asking == 0
-            asked.play.n_asking += 1
+            self._n_active -= asked.running.n_asking == 0
+            asked.running.n_asking += 1
             self._events.report("asked", asked)
 
     def _submit(self, pool: Pool, kind: str, function: Callable[[], Any]) -> None:

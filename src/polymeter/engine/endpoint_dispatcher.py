@@ -108,7 +108,7 @@ class EndpointDispatcher:
 
     @property
     def keeps_busy(self) -> int:
-        """How many samples in play keep the endpoint busy: those in flight, and as many that come next."""
+        """How many samples in progress keep the endpoint busy: those in flight, and as many that come next."""
         return max(2 * self._limiter.limit, 16)
 
     @property

@@ -1,4 +1,4 @@
-"""The spending half of a run: play what is left, reduce, write."""
+"""The spending half of a run: roll out what is left, reduce, write."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from typing import Any, Literal
 from polymeter.core.errors import PlanError, PolymeterError, boundary
 from polymeter.core.identity import fingerprint, seed_for
 from polymeter.core.model import AsyncModel, Model
+from polymeter.core.needs import unknown_needs
 from polymeter.core.progress import Progress
 from polymeter.core.stable_names import OWN_PROMPT_ROLE, SESSION_DISPATCHERS
-from polymeter.core.task import ReduceContext, Result, Sample, unknown_needs
+from polymeter.core.task import ReduceContext, Result, Sample
 from polymeter.engine import manifest as manifests
 from polymeter.engine.batch_dispatcher import BatchDispatcher
 from polymeter.engine.dispatchers import Dispatcher, Listener
@@ -22,8 +23,9 @@ from polymeter.engine.driver import Driver
 from polymeter.engine.endpoint_dispatcher import EndpointDispatcher
 from polymeter.engine.events import Events
 from polymeter.engine.groups import reduce_group
-from polymeter.engine.plan import Plan, cache_folder, model_name, played_samples, role_names
+from polymeter.engine.plan import Plan, cache_folder, model_name, role_names, selected_samples
 from polymeter.engine.prefetch import Prefetcher
+from polymeter.engine.recall import Recall
 from polymeter.engine.recorder import Recorder
 from polymeter.engine.reduce import finish_task, reduce_task
 from polymeter.engine.rollouts import MODEL_ROLE, REFUSED, RunningSample, RunningTask
@@ -85,7 +87,7 @@ class Execution:
             RunningTask(
                 task,
                 self._writer.task_ids[task.spec.name],
-                played_samples(task, options),
+                selected_samples(task, options),
                 fingerprint([identity, task.spec.source_hash, task.fingerprint, task.score_digest]),
                 task.spec.name in changed,
                 may_overlap=options.score_workers is not None,
@@ -106,7 +108,7 @@ class Execution:
         try:
             self._probe()
             if not self._driver.outcome.is_stopped:
-                self._play()
+                self._roll_out()
             if self._driver.outcome.is_stopped:
                 return self._stopped()
             self._progress.stage("reducing")
@@ -131,11 +133,11 @@ class Execution:
         for task in self._tasks:
             unknown = unknown_needs(task.task.needs, traits)
             if not (unknown or task.task.needs.are_prompts_unknown) or any(
-                journal.marks(task.name, "answered", task.played.stop)
+                journal.marks(task.name, "answered", task.selected.stop)
             ):
                 continue
-            for index in sorted({task.played.start, task.played[len(task.played) // 2]}):
-                self._driver.play([_only(task, index)])
+            for index in sorted({task.selected.start, task.selected[len(task.selected) // 2]}):
+                self._driver.run([_only(task, index)])
                 error = self._driver.outcome.model_errors.pop(task.name, None)
                 if error is None:
                     break
@@ -149,19 +151,21 @@ class Execution:
         self._driver.forget_failures()
         self._writer.flush()
 
-    def _play(self) -> None:
+    def _roll_out(self) -> None:
         journal = Journal(self._folder.journal)
         work_lists = [
             WorkList(
                 task,
-                journal.marks(task.name, "sealed", task.played.stop, task.seal),
-                journal.marks(task.name, "answered", task.played.stop),
+                journal.marks(task.name, "completed", task.selected.stop, task.completion_digest),
+                journal.marks(task.name, "answered", task.selected.stop),
             )
             for task in self._tasks
         ]
         journal.close()
-        self._progress.begin(sum(len(task.played) for task in self._tasks), sum(work.n_sealed for work in work_lists))
-        self._driver.play(work_lists)
+        self._progress.begin(
+            sum(len(task.selected) for task in self._tasks), sum(work.n_completed for work in work_lists)
+        )
+        self._driver.run(work_lists)
         self._writer.flush()
         self._progress.end()
 
@@ -180,9 +184,8 @@ class Execution:
         )
         return Driver(
             dispatchers,
-            models,
+            Recall(models, self._media, self._progress.note),
             recorder,
-            self._media,
             self._door,
             lambda: Journal(self._folder.journal),
             settings,
@@ -217,18 +220,18 @@ class Execution:
         most = self._plan.options.max_errors
         if most is None or most >= 1:
             return most
-        return most * sum(len(played_samples(task, self._plan.options)) for task in self._plan.opened)
+        return most * sum(len(selected_samples(task, self._plan.options)) for task in self._plan.opened)
 
     def _reduce(self) -> dict[str, list[Result]]:
         results: dict[str, list[Result]] = {}
         for task in self._tasks:
-            play = self._reduction_of(task)
+            running = self._reduction_of(task)
             n_failures = len(self._failures)
             context = ReduceContext(
                 self._folder.artifacts,
                 seed_for(self._plan.options.seed, task.name, "reduce"),
                 self._arguments(),
-                self._driver.asker(play),
+                self._driver.asker(running),
                 lambda error: self._failures.append(str(error)),
                 model_name(self._plan),
                 role_names(self._plan),
@@ -246,7 +249,7 @@ class Execution:
                 results.setdefault(task.name, [])
                 self._failures.append(str(error))
             if len(self._failures) == n_failures:
-                self._failures.extend(_lost_verdicts(play))
+                self._failures.extend(_lost_verdicts(running))
         return results
 
     def _reduction_of(self, task: RunningTask) -> RunningSample:
@@ -257,7 +260,7 @@ class Execution:
         return RunningSample(task, Sample(task.name, "", REDUCTION, {}), known=known)
 
     def _finish(self, results: Mapping[str, list[Result]]) -> None:
-        """Let every task see its sealed results."""
+        """Let every task see its written results."""
         for task in self._tasks:
             try:
                 finish_task(task, results[task.name], self._folder.results, self._door)
@@ -332,7 +335,7 @@ class Execution:
             spec.title,
             spec.version,
             task.task.num_fewshot,
-            len(task.played),
+            len(task.selected),
             spec.source_hash,
             results,
             task.n_nondeterministic,
@@ -380,19 +383,20 @@ class Execution:
 
 
 def _only(task: RunningTask, index: int) -> WorkList:
-    sealed = bytearray(b"\x01") * task.played.stop
-    sealed[index] = 0
-    return WorkList(task, sealed, bytearray(task.played.stop))
+    completed = bytearray(b"\x01") * task.selected.stop
+    completed[index] = 0
+    return WorkList(task, completed, bytearray(task.selected.stop))
 
 
-def _lost_verdicts(play: RunningSample) -> list[str]:
+def _lost_verdicts(running: RunningSample) -> list[str]:
     """What to tell of a judge that could not be asked or gave no verdict while a task's results were computed. Its
     author's code may have gone on without, so the numbers that it gave may rest on less.
     """
-    whys = sorted(play.lost_verdicts, key=lambda call: call.startswith(REFUSED))
+    whys = sorted(running.lost_verdicts, key=lambda call: call.startswith(REFUSED))
     if not whys:
         return []
     n = f"{len(whys)} verdict{'s' if len(whys) != 1 else ''}"
     return [
-        f"Task {play.task.name!r}: its results were computed without {n} of the judge. {play.lost_verdicts[whys[0]]}"
+        f"Task {running.task.name!r}: its results were computed without {n} of the judge. "
+        f"{running.lost_verdicts[whys[0]]}"
     ]

@@ -16,7 +16,7 @@ from polymeter.core.options import RunOptions
 from polymeter.core.registries import stored_format
 from polymeter.core.secrets import HIDDEN, with_digests, without_secrets
 from polymeter.core.stable_names import OWN_PROMPT_ROLE, TASK_FORMAT
-from polymeter.engine.plan import Plan, describe_selection, file_endings, model_name, named_place, played_samples
+from polymeter.engine.plan import Plan, describe_selection, file_endings, model_name, named_place, selected_samples
 from polymeter.engine.provenance import git_state, hardware, software
 from polymeter.engine.stored import describe_traits
 from polymeter.store.folder import RunFolder
@@ -52,7 +52,7 @@ def identity_of(plan: Plan) -> dict[str, Any]:
 
 
 def completion_identity(plan: Plan) -> dict[str, Any]:
-    """What a sealed sample rests on besides its own task: models, options, and what imported files registered."""
+    """What a completed sample rests on besides its own task: models, options, and what imported files registered."""
     whole = identity_of(plan)
     return {name: whole[name] for name in ("model", "roles", "options")} | {
         "imports": source_hash(plan.options.imports)
@@ -179,7 +179,7 @@ def _task(plan: Plan, number: int) -> dict[str, Any]:
         "dataset_fingerprint": task.fingerprint,
         "num_fewshot": task.num_fewshot,
         "n_rows": len(task.samples),
-        "n_samples": len(played_samples(task, plan.options)),
+        "n_samples": len(selected_samples(task, plan.options)),
     }
 
 

@@ -100,9 +100,9 @@ class PooledModel(BatchModel):
         with self._lock:
             return not (self._is_in_use or self._is_over)
 
-    def ignores(self, ask: Parameters) -> Mapping[str, str]:
+    def ignores(self, parameters: Parameters) -> Mapping[str, str]:
         """Settings that the model cannot honour."""
-        return self._model.ignores(ask)
+        return self._model.ignores(parameters)
 
     def load(self) -> None:
         """Load the model if no run has. After a failure it is of no use to further runs."""

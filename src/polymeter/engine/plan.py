@@ -13,10 +13,11 @@ from polymeter.core.catalog import Catalog, Entry, Root
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.format import Format, Loaded, OpenContext
 from polymeter.core.model import Model, ModelSpec, ModelTraits
+from polymeter.core.needs import check_needs, ignored_settings
 from polymeter.core.options import RunOptions
 from polymeter.core.registries import FORMATS, stored_format
 from polymeter.core.systems import broken_systems, libraries, package_folder
-from polymeter.core.task import GroupSpec, Task, TaskSpec, check_needs, ignored_settings
+from polymeter.core.task import GroupSpec, Task, TaskSpec
 from polymeter.guests.door import in_mode
 
 
@@ -164,7 +165,7 @@ def _add_task(spec: TaskSpec, tasks: dict[str, TaskSpec], named_by: str) -> None
         )
 
 
-def open_tasks(plan: Plan, cache_dir: Path | None) -> None:
+def compile_tasks(plan: Plan, cache_dir: Path | None) -> None:
     """Bind every task to the model and open its data; check what it needs.
 
     Raises:
@@ -193,7 +194,7 @@ def open_tasks(plan: Plan, cache_dir: Path | None) -> None:
             raise PlanError(
                 f"Task {spec.name!r} has no samples.", where=str(spec.file), hint="Check its split and process_docs."
             )
-        if not played_samples(task, options):
+        if not selected_samples(task, options):
             raise PlanError(
                 f"Task {spec.name!r} has {len(task.samples)} samples: an offset of {options.offset} leaves none.",
                 where="offset",
@@ -204,7 +205,7 @@ def open_tasks(plan: Plan, cache_dir: Path | None) -> None:
     plan.notes = tuple(dict.fromkeys([*plan.notes, *(note for task in opened for note in task.notes), *ignored]))
 
 
-def samples_to_play(n_samples: int, options: RunOptions) -> range:
+def samples_to_run(n_samples: int, options: RunOptions) -> range:
     """Which samples ``offset`` and ``limit`` leave. A limit is a count, or a share of all samples when it is below 1
     (rounded up).
     """
@@ -215,11 +216,11 @@ def samples_to_play(n_samples: int, options: RunOptions) -> range:
     return range(start, min(n_samples, start + n_wanted))
 
 
-def played_samples(task: Task, options: RunOptions) -> range:
-    """Which samples of a task are played. A task that has limited its subsets itself (``limits_subsets``) is played as
+def selected_samples(task: Task, options: RunOptions) -> range:
+    """Which samples of a task are run. A task that has limited its subsets itself (``limits_subsets``) is run as
     it is.
     """
-    return samples_to_play(
+    return samples_to_run(
         len(task.samples), options.model_copy(update={"limit": None}) if task.limits_subsets else options
     )
 

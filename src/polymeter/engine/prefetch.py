@@ -155,7 +155,7 @@ class Previews:
         elif self.is_wanted(medium):
             try:
                 with boundary(DataError, "Making a preview"):
-                    self._media.keep_sound(medium) if isinstance(medium, Audio) else self._keep_strip(medium)
+                    self._media.keep_audio(medium) if isinstance(medium, Audio) else self._keep_strip(medium)
             except PolymeterError:
                 medium.annotate({"source": medium.describe()})
 
@@ -174,9 +174,7 @@ class Previews:
             video.annotate(note)
             return
         found = strip(video)
-        self._media.keep_strip(
-            video, found.picture, width=found.width, height=found.height, duration_s=found.duration_s
-        )
+        self._media.keep_strip(video, found.image, width=found.width, height=found.height, duration_s=found.duration_s)
         if key and video.note is not None:
             if len(self._notes) >= _REMEMBERED:
                 self._notes.clear()

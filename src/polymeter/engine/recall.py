@@ -9,8 +9,8 @@ from polymeter.core.errors import DataError
 from polymeter.core.identity import joint_fingerprint
 from polymeter.core.repeats import joined
 from polymeter.core.request import Response
-from polymeter.engine.rollouts import PendingRequest
-from polymeter.store.journal import AnswerKey
+from polymeter.engine.rollouts import MODEL_ROLE, PendingRequest
+from polymeter.store.journal import STALE, AnswerKey
 from polymeter.store.media import MediaStore
 from polymeter.store.wire import read_response
 
@@ -32,10 +32,15 @@ class Recall:
     def __call__(self, asked: Sequence[PendingRequest]) -> None:
         """Set the responses of those requests that have an answer; what a sample asks together is here together."""
         for one in asked:
-            one.response = self._stored(one, one.fingerprint, one.occurrence) if one.play.known else None
-        owed = [one for one in asked if one.response is None and one.play.known]
+            key = AnswerKey(one.role, self._models[one.role], one.fingerprint, one.occurrence)
+            one.response = self._stored(one, key) if one.running.known else None
+        owed = [one for one in asked if one.response is None and one.running.known]
         for group in joined(owed, lambda one: one.request):
             self._recall_jointly(group)
+
+    def is_of_model(self, key: AnswerKey) -> bool:
+        """Whether an answer is of the model that is measured, as it is now."""
+        return key.role == MODEL_ROLE and self._models[MODEL_ROLE] == key.model
 
     def _recall_jointly(self, repeats: Sequence[PendingRequest]) -> None:
         """Answer repeats from rows that hold the answers of several. Journals hold such rows where several answers were
@@ -53,25 +58,28 @@ class Recall:
     def _take_apart(self, repeats: Sequence[PendingRequest]) -> None:
         first = repeats[0]
         mark = joint_fingerprint([one.to_model for one in repeats])
-        with first.play.lock:
-            occurrence = first.play.occurrences.get((first.role, mark), 0)
-        joint = self._stored(first, mark, occurrence)
+        with first.running.lock:
+            occurrence = first.running.occurrences.get((first.role, mark), 0)
+        key = AnswerKey(first.role, self._models[first.role], mark, occurrence)
+        joint = self._stored(first, key)
         if joint is None or len(joint.outputs) != len(repeats):
+            if key in first.running.used:
+                # The answers that take its place have keys of their own: the row must not count beside them.
+                first.running.used[key] = STALE
             return
-        with first.play.lock:
-            first.play.occurrences[first.role, mark] = occurrence + 1
+        with first.running.lock:
+            first.running.occurrences[first.role, mark] = occurrence + 1
         for number, (one, output) in enumerate(zip(repeats, joint.outputs, strict=True)):
             # What the call took is told once: by the first answer, as it tells what all of them used.
             one.response = replace(joint, outputs=(output,), latency_ms=None if number else joint.latency_ms)
 
-    def _stored(self, one: PendingRequest, mark: str, occurrence: int) -> Response | None:
-        key = AnswerKey(one.role, self._models[one.role], mark, occurrence)
-        body = one.play.known.get(key)
+    def _stored(self, one: PendingRequest, key: AnswerKey) -> Response | None:
+        body = one.running.known.get(key)
         if body is None:
             return None
-        one.play.used[key] = one.turn
+        one.running.used[key] = one.turn
         try:
-            return read_response(body, self._media.load, self._media.place_of)
+            return read_response(body, self._media.load, self._media.path_of)
         except DataError as error:  # an image of it is gone: a new answer takes its place
-            self._note(f"An answer to sample {one.play.sample.id!r} is asked for again: {error}")
+            self._note(f"An answer to sample {one.running.sample.id!r} is asked for again: {error}")
             return None

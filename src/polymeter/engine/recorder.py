@@ -12,11 +12,10 @@ from typing import Any
 
 from polymeter.core.codec import NotExactError, encode, jsonable
 from polymeter.core.errors import DataError, ModelError, PolymeterError, boundary
-from polymeter.core.parts import Image, Text, is_picture
+from polymeter.core.parts import Image, Text, is_image
 from polymeter.core.request import Error, Output, Request, Response
-from polymeter.core.status import SampleStatus
-from polymeter.core.task import Score
-from polymeter.engine.rollouts import Ended, PendingRequest
+from polymeter.core.task import SampleStatus, Score
+from polymeter.engine.rollouts import EndedSample, PendingRequest
 from polymeter.store.journal import STALE, JournalWriter
 from polymeter.store.media import MediaStore
 from polymeter.store.wire import write_request, write_response, write_score
@@ -58,7 +57,7 @@ class Recorder:
             except PolymeterError as error:
                 one.response = Response.failed(error)
                 continue
-            where = (one.play.task.number, one.play.sample.index, one.role, self._models[one.role])
+            where = (one.running.task.number, one.running.sample.index, one.role, self._models[one.role])
             responses.append((*where, one.fingerprint, one.occurrence, one.turn, body))
         self._writer.put("requests", requests)
         self._writer.put("responses", responses)
@@ -83,7 +82,7 @@ class Recorder:
 
     def _with_previews(self, score: Score) -> Score:
         """The score with previews in place of the pictures in its log (a reference that an image was compared to)."""
-        kept = {name: {"image": self._preview(value)} for name, value in score.log.items() if is_picture(value)}
+        kept = {name: {"image": self._preview(value)} for name, value in score.log.items() if is_image(value)}
         return replace(score, log={**score.log, **kept}) if kept else score
 
     def _preview(self, picture: Any) -> Mapping[str, Any]:
@@ -92,16 +91,17 @@ class Recorder:
             self._media.keep_preview(image)
         return self._media.describe(image)
 
-    def ends(self, ended: Sequence[Ended]) -> None:
-        """Journal the ends of samples, with their scores. Only what is settled is sealed: a failure is tried again on
+    def ends(self, ended: Sequence[EndedSample]) -> None:
+        """Journal the ends of samples, with their scores. Only what is settled is completed: a failure is tried
+        again on
         resume.
         """
         scores, samples, turns = [], [], []
         for end in ended:
-            task, sample = end.play.task, end.play.sample
-            for key in end.play.known:
+            task, sample = end.running.task, end.running.sample
+            for key in end.running.known:
                 where = (key.role, key.model, key.fingerprint, key.occurrence)
-                turns.append((end.play.used.get(key, STALE), task.number, sample.index, *where))
+                turns.append((end.running.used.get(key, STALE), task.number, sample.index, *where))
             if end.score is not None:
                 written = write_score(self._with_previews(end.score))
                 scores.append((task.number, sample.index, task.task.score_digest, int(written.is_exact), written.body))
@@ -116,7 +116,7 @@ class Recorder:
                     _write_error(end.error),
                     json.dumps(jsonable(sample.doc), ensure_ascii=False, separators=(",", ":")),
                     _write_returned(end.returned),
-                    task.seal if end.status in _SEALED else None,
+                    task.completion_digest if end.status in _SEALED else None,
                 )
             )
         self._writer.put("turns", turns)

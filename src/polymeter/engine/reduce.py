@@ -11,8 +11,7 @@ from polymeter.core.errors import ScoreError, boundary
 from polymeter.core.guest_context import answering_through
 from polymeter.core.request import Response
 from polymeter.core.role_client import no_role_client
-from polymeter.core.status import SampleStatus
-from polymeter.core.task import ReduceContext, Result, Score, ScoredRow
+from polymeter.core.task import ReduceContext, Result, SampleStatus, Score, ScoredRow
 from polymeter.engine.rollouts import RunningTask
 from polymeter.guests.door import Door
 from polymeter.store.journal import Journal, SampleRow
@@ -38,7 +37,7 @@ class Rows:
 
     def __iter__(self) -> Iterator[ScoredRow]:
         for row in self._journal.rows(self._task.name):
-            if row.index in self._task.played:
+            if row.index in self._task.selected:
                 yield self._row(row)
 
     def _row(self, row: SampleRow) -> ScoredRow:
@@ -82,7 +81,7 @@ def reduce_task(
 
 
 def finish_task(task: RunningTask, results: list[Result], report_path: Path, door: Door) -> None:
-    """Let the task see its sealed results.
+    """Let the task see its written results.
 
     Raises:
         ScoreError: The task's own code failed.

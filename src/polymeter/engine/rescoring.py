@@ -23,7 +23,7 @@ from polymeter.core.secrets import HIDDEN
 from polymeter.engine import manifest as manifests
 from polymeter.engine.execution import RunOutcome
 from polymeter.engine.models import make_model
-from polymeter.engine.plan import Plan, cache_folder, open_tasks
+from polymeter.engine.plan import Plan, cache_folder, compile_tasks
 from polymeter.engine.preflight import check_endpoints
 from polymeter.engine.run import RunRequest, make_plan, run_plan
 from polymeter.engine.stored import StoredAnswers, traits_from
@@ -82,7 +82,7 @@ def _score_again(request: ScoreRequest, progress: Progress) -> RunOutcome:
     plan = _plan(manifest, request)
     check_endpoints(plan, progress)
     progress.stage("opening tasks")
-    open_tasks(plan, cache_folder(plan.options))
+    compile_tasks(plan, cache_folder(plan.options))
     plan.notes = (*plan.notes, f"Scored again from the answers of {source.path.resolve().name}.")
     _check_same_scoring(target, plan)
     lock = target.lock()

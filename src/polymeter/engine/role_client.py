@@ -19,7 +19,7 @@ class SampleRoleClient:
     While it waits it holds nothing: not the lock, not a worker's slot.
 
     Args:
-        play: The sample.
+        running: The sample.
         roles: The roles that this run fills.
         door: The run's way into guests.
         pool: The pool whose slot the caller may hold.
@@ -28,13 +28,13 @@ class SampleRoleClient:
 
     def __init__(
         self,
-        play: RunningSample,
+        running: RunningSample,
         roles: Collection[str],
         door: Door,
         pool: Pool,
         send: Callable[[PendingRequest], None],
     ) -> None:
-        self._play = play
+        self._running = running
         self.roles = roles
         self._door = door
         self._pool = pool
@@ -48,34 +48,34 @@ class SampleRoleClient:
         """
         if role not in self.roles:
             absent = PlanError(f"No model has the role {role!r} in this run.", hint=f"Name one with --{role}.")
-            self._play.lost_verdicts[role] = str(absent)
+            self._running.lost_verdicts[role] = str(absent)
             raise absent
-        asked = self._play.ask(role, self._from_here(request))
+        asked = self._running.ask(role, self._from_here(request))
         asked.waiter = threading.Event()
-        with self._play.lock:
-            self._play.judge_calls.append(asked.fingerprint)
+        with self._running.lock:
+            self._running.judge_calls.append(asked.fingerprint)
         with self._door.left(), self._pool.waiting():
             self._send(asked)
             asked.waiter.wait()
         response = asked.response
         if response is None:
             response = Response(error=Error("permanent", "The run was stopped."))
-        with self._play.lock:
+        with self._running.lock:
             if response.error is not None:
-                self._play.lost_verdicts[asked.fingerprint] = response.error.message
+                self._running.lost_verdicts[asked.fingerprint] = response.error.message
             else:
-                self._play.lost_verdicts.pop(asked.fingerprint, None)
+                self._running.lost_verdicts.pop(asked.fingerprint, None)
         return response
 
     def refuse(self, why: str) -> None:
         """Note that a judge's answer could not be used: the sample has no score."""
-        with self._play.lock:
-            self._play.lost_verdicts.setdefault(f"{REFUSED}{len(self._play.judge_calls)}", why)
+        with self._running.lock:
+            self._running.lost_verdicts.setdefault(f"{REFUSED}{len(self._running.judge_calls)}", why)
 
     def _from_here(self, request: Request) -> Request:
         """The request with the sample it is asked for as its origin, unless it names one."""
         origin = request.origin or Origin("", "")
         if origin.task:
             return request
-        sample = self._play.sample
+        sample = self._running.sample
         return replace(request, origin=replace(origin, task=sample.task, sample=sample.id, index=sample.index))

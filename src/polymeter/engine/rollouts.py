@@ -18,8 +18,7 @@ from polymeter.core.guest_context import answering_through
 from polymeter.core.identity import own_prompt_fingerprint, request_fingerprint
 from polymeter.core.request import Error, OwnPrompt, Request, Response
 from polymeter.core.stable_names import OWN_PROMPT_ROLE
-from polymeter.core.status import SampleStatus
-from polymeter.core.task import Rollout, Sample, Score, Task
+from polymeter.core.task import Rollout, Sample, SampleStatus, Score, Task
 from polymeter.guests.door import Door
 from polymeter.store.journal import AnswerKey
 
@@ -44,8 +43,8 @@ class RunningTask:
     Attributes:
         task: The open task.
         number: Its number in the journal.
-        played: Which of its samples are played.
-        seal: Under which its ended samples are kept.
+        selected: Which of its samples are run.
+        completion_digest: Under which its ended samples are kept.
         is_changed: Whether its sources changed since an earlier part of this run, so that other questions are no
             surprise.
         chunk: How many samples share a thread hop; follows how long they take.
@@ -57,8 +56,8 @@ class RunningTask:
 
     task: Task
     number: int
-    played: range
-    seal: str
+    selected: range
+    completion_digest: str
     is_changed: bool = False
     chunk: int = 16
     image_bytes: float = 1_000_000.0
@@ -126,7 +125,7 @@ class PendingRequest:
     ``batch_key`` by a dispatcher that makes batches.
     """
 
-    play: RunningSample
+    running: RunningSample
     role: str
     request: Request | OwnPrompt
     fingerprint: str
@@ -191,10 +190,10 @@ class RunningSample:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedSample:
     """How a sample ended."""
 
-    play: RunningSample
+    running: RunningSample
     status: SampleStatus
     score: Score | None = None
     error: Error | None = None
@@ -202,13 +201,13 @@ class Ended:
 
 
 @dataclass(slots=True)
-class Progressed:
+class ChunkProgress:
     """What a chunk of samples came to: requests to ask, and ends. ``left`` are those not advanced yet: the chunk turned
     out to be too large to be advanced one after the other.
     """
 
     asked: list[PendingRequest] = field(default_factory=list)
-    ended: list[Ended] = field(default_factory=list)
+    ended: list[EndedSample] = field(default_factory=list)
     left: Sequence[RunningSample] = ()
 
 
@@ -224,7 +223,7 @@ class RolloutWorker:
         self._door = door
         self._make_asker = make_asker
 
-    def begin(self, task: RunningTask, indices: range, known: Sequence[dict[AnswerKey, str]] | None) -> Progressed:
+    def begin(self, task: RunningTask, indices: range, known: Sequence[dict[AnswerKey, str]] | None) -> ChunkProgress:
         """Start samples and take what they ask first. A row that cannot be read fails alone.
 
         Args:
@@ -232,16 +231,16 @@ class RolloutWorker:
             indices: Which samples.
             known: For each, the answers that an earlier part of the run has.
         """
-        progressed = Progressed()
-        plays = [RunningSample(task, sample) for sample in self._samples(task, indices, progressed)]
+        progressed = ChunkProgress()
+        running_samples = [RunningSample(task, sample) for sample in self._samples(task, indices, progressed)]
         if known is not None:
-            for play in plays:
-                play.known = known[play.sample.index - indices.start]
-        for play in plays:
-            play.generator = task.task.rollout(play.sample)
-        return self.advance(plays, progressed)
+            for running in running_samples:
+                running.known = known[running.sample.index - indices.start]
+        for running in running_samples:
+            running.generator = task.task.rollout(running.sample)
+        return self.advance(running_samples, progressed)
 
-    def _samples(self, task: RunningTask, indices: range, progressed: Progressed) -> Sequence[Sample]:
+    def _samples(self, task: RunningTask, indices: range, progressed: ChunkProgress) -> Sequence[Sample]:
         reading = f"Reading the data of task {task.name!r}"
         try:
             with boundary(DataError, reading):
@@ -255,134 +254,140 @@ class RolloutWorker:
                 except PolymeterError as error:
                     unread = RunningSample(task, Sample(task.name, str(index), index, {}))
                     progressed.ended.append(
-                        Ended(unread, SampleStatus.ERROR, error=Error.from_exception(error, "data"))
+                        EndedSample(unread, SampleStatus.ERROR, error=Error.from_exception(error, "data"))
                     )
             return samples
 
-    def advance(self, plays: Sequence[RunningSample], progressed: Progressed | None = None) -> Progressed:
+    def advance(
+        self, running_samples: Sequence[RunningSample], progressed: ChunkProgress | None = None
+    ) -> ChunkProgress:
         """Send samples what they wait for; take what they ask next, or score them."""
-        progressed = progressed or Progressed()
-        if not plays:
+        progressed = progressed or ChunkProgress()
+        if not running_samples:
             return progressed
-        task, started, n_advanced = plays[0].task, time.perf_counter(), 0
-        for play in plays:
-            self._advance(play, progressed)
+        task, started, n_advanced = running_samples[0].task, time.perf_counter(), 0
+        for running in running_samples:
+            self._advance(running, progressed)
             n_advanced += 1
             if task.asks_judges:
-                progressed.left = plays[n_advanced:]
+                progressed.left = running_samples[n_advanced:]
                 break
         task.learn(n_advanced, time.perf_counter() - started)
         return progressed
 
-    def replay(self, play: RunningSample, recall: Callable[[Sequence[PendingRequest]], None]) -> Ended:
+    def replay(self, running: RunningSample, recall: Callable[[Sequence[PendingRequest]], None]) -> EndedSample:
         """Play and score a sample over answers that are all there.
 
         Args:
-            play: The sample, fresh.
+            running: The sample, fresh.
             recall: Sets the stored answers of what is asked together; where there is none the sample fails.
         """
-        progressed = Progressed()
-        play.generator = play.task.task.rollout(play.sample)
-        self._advance(play, progressed)
+        progressed = ChunkProgress()
+        running.generator = running.task.task.rollout(running.sample)
+        self._advance(running, progressed)
         while not progressed.ended:
-            recall(play.waiting)
-            for asked in play.waiting:
+            recall(running.waiting)
+            for asked in running.waiting:
                 missing = Error("score", "The journal does not hold an answer that this sample's score rests on.")
                 asked.response = asked.response or Response(error=missing)
-            self._advance(play, progressed)
+            self._advance(running, progressed)
         return progressed.ended[0]
 
-    def score(self, play: RunningSample, played: Rollout) -> Score:
-        """Score a finished play.
+    def score(self, running: RunningSample, rollout: Rollout) -> Score:
+        """Score a finished running.
 
         Raises:
             ScoreError: The task's own code failed.
             UnscoredError: A judge that it asked could not answer, or gave no verdict.
         """
-        task, asker = play.task, self._make_asker(play)
+        task, asker = running.task, self._make_asker(running)
         doing = f"Scoring a sample of task {task.name!r}"
-        with self._guarded(task, play.sample.id, "score"), answering_through(asker), boundary(ScoreError, doing):
+        with self._guarded(task, running.sample.id, "score"), answering_through(asker), boundary(ScoreError, doing):
             wall, cpu = time.perf_counter(), time.thread_time()
-            score = task.task.score(play.sample, played)
-            if task.task.is_guest and not play.judge_calls:
+            score = task.task.score(running.sample, rollout)
+            if task.task.is_guest and not running.judge_calls:
                 task.learn_waiting(time.perf_counter() - wall, time.thread_time() - cpu)
-        task.asks_judges = task.asks_judges or bool(play.judge_calls)
-        if play.lost_verdicts:
-            raise UnscoredError(_why_unscored(play))
-        if play.judge_calls:
+        task.asks_judges = task.asks_judges or bool(running.judge_calls)
+        if running.lost_verdicts:
+            raise UnscoredError(_why_unscored(running))
+        if running.judge_calls:
             return Score(
-                score.values, score.target, score.answer, score.explanation, score.log, tuple(play.judge_calls)
+                score.values, score.target, score.answer, score.explanation, score.log, tuple(running.judge_calls)
             )
         return score
 
-    def _advance(self, play: RunningSample, progressed: Progressed) -> None:
+    def _advance(self, running: RunningSample, progressed: ChunkProgress) -> None:
         failed = [
-            asked.response for asked in play.waiting if asked.response is not None and asked.response.error is not None
+            asked.response
+            for asked in running.waiting
+            if asked.response is not None and asked.response.error is not None
         ]
         if failed:
-            play.generator.close()
+            running.generator.close()
             error = failed[0].error
             status = SampleStatus.REFUSED if error is not None and error.kind == "refused" else SampleStatus.ERROR
-            progressed.ended.append(Ended(play, status, error=error))
+            progressed.ended.append(EndedSample(running, status, error=error))
             return
         try:
-            requests = self._next(play)
+            requests = self._next(running)
         except StopIteration as stop:
-            progressed.ended.append(self._end(play, stop.value))
+            progressed.ended.append(self._end(running, stop.value))
             return
         except PolymeterError as error:
             kind: ErrorKind = "data" if isinstance(error, DataError) else "guest"
-            progressed.ended.append(Ended(play, SampleStatus.ERROR, error=Error.from_exception(error, kind)))
+            progressed.ended.append(EndedSample(running, SampleStatus.ERROR, error=Error.from_exception(error, kind)))
             return
-        play.is_single = isinstance(requests, (Request, OwnPrompt))
+        running.is_single = isinstance(requests, (Request, OwnPrompt))
         role = OWN_PROMPT_ROLE if isinstance(requests, OwnPrompt) else MODEL_ROLE
         try:
             # What is shown is identity, and may not be there; what task code puts in a request may have none.
-            with boundary(DataError, f"Asking for a sample of task {play.task.name!r}"):
-                asked_now: tuple[Request | OwnPrompt, ...] = (requests,) if play.is_single else tuple(requests)
-                play.waiting = [play.ask(role, request, slot) for slot, request in enumerate(asked_now)]
+            with boundary(DataError, f"Asking for a sample of task {running.task.name!r}"):
+                asked_now: tuple[Request | OwnPrompt, ...] = (requests,) if running.is_single else tuple(requests)
+                running.waiting = [running.ask(role, request, slot) for slot, request in enumerate(asked_now)]
         except PolymeterError as error:
-            play.generator.close()
-            progressed.ended.append(Ended(play, SampleStatus.ERROR, error=Error.from_exception(error, "data")))
+            running.generator.close()
+            progressed.ended.append(EndedSample(running, SampleStatus.ERROR, error=Error.from_exception(error, "data")))
             return
-        play.n_waiting = len(play.waiting)
-        if play.waiting:
-            progressed.asked.extend(play.waiting)
+        running.n_waiting = len(running.waiting)
+        if running.waiting:
+            progressed.asked.extend(running.waiting)
         else:
-            self._advance(play, progressed)
+            self._advance(running, progressed)
 
-    def _next(self, play: RunningSample) -> Any:
+    def _next(self, running: RunningSample) -> Any:
         sent: Any = None
-        if play.waiting:
-            answers = tuple(asked.response for asked in play.waiting if asked.response is not None)
-            is_prompt = play.waiting[0].role == OWN_PROMPT_ROLE
+        if running.waiting:
+            answers = tuple(asked.response for asked in running.waiting if asked.response is not None)
+            is_prompt = running.waiting[0].role == OWN_PROMPT_ROLE
             # A prompt is no answer, and the hook goes on under the label of the step that asked for it.
-            play.steps -= is_prompt
-            play.responses.extend(() if is_prompt else answers)
-            sent = answers[0] if play.is_single else answers
-        elif play.steps:
+            running.steps -= is_prompt
+            running.responses.extend(() if is_prompt else answers)
+            sent = answers[0] if running.is_single else answers
+        elif running.steps:
             sent = ()
-        play.steps += 1
+        running.steps += 1
         ended: StopIteration | None = None
-        doing = f"Playing a sample of task {play.task.name!r}"
-        with self._guarded(play.task, play.sample.id, step_label(play.steps)), boundary(ScoreError, doing):
+        doing = f"Playing a sample of task {running.task.name!r}"
+        with self._guarded(running.task, running.sample.id, step_label(running.steps)), boundary(ScoreError, doing):
             try:
-                return play.generator.send(sent)
+                return running.generator.send(sent)
             except StopIteration as stop:
                 ended = stop
         raise ended
 
-    def _end(self, play: RunningSample, returned: Any) -> Ended:
+    def _end(self, running: RunningSample, returned: Any) -> EndedSample:
         try:
-            score = self.score(play, Rollout(tuple(play.responses), returned))
+            score = self.score(running, Rollout(tuple(running.responses), returned))
         except UnscoredError as error:
-            return Ended(play, SampleStatus.UNSCORED, error=Error.from_exception(error, "score"), returned=returned)
+            return EndedSample(
+                running, SampleStatus.UNSCORED, error=Error.from_exception(error, "score"), returned=returned
+            )
         except PolymeterError as error:
             # Code that goes on after a lost verdict fails for want of it: the judge's failure is the reason.
-            status = SampleStatus.UNSCORED if play.lost_verdicts else SampleStatus.ERROR
+            status = SampleStatus.UNSCORED if running.lost_verdicts else SampleStatus.ERROR
             kind: ErrorKind = "data" if isinstance(error, DataError) else "score"
-            return Ended(play, status, error=Error.from_exception(error, kind), returned=returned)
-        return Ended(play, SampleStatus.OK, score, returned=returned)
+            return EndedSample(running, status, error=Error.from_exception(error, kind), returned=returned)
+        return EndedSample(running, SampleStatus.OK, score, returned=returned)
 
     @contextmanager
     def _guarded(self, task: RunningTask, sample: str, hook: str) -> Iterator[None]:
@@ -398,12 +403,12 @@ class RolloutWorker:
 
 def step_label(number: int) -> str:
     """The name of a rollout's step in seeds, counted from 1."""
-    return f"play:{number}"
+    return f"running:{number}"
 
 
-def _why_unscored(play: RunningSample) -> str:
+def _why_unscored(running: RunningSample) -> str:
     """Why a sample has no score: a judge that could not be asked comes before one that gave no verdict."""
-    for call, why in play.lost_verdicts.items():
+    for call, why in running.lost_verdicts.items():
         if not call.startswith(REFUSED):
             return f"A judge could not be asked, so this sample has no score. {why}"
-    return next(iter(play.lost_verdicts.values()))
+    return next(iter(running.lost_verdicts.values()))

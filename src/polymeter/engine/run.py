@@ -1,4 +1,4 @@
-"""One evaluation, start to end: plan, claim the folder, play, reduce, write. Each stage has its own module; this one
+"""One evaluation, start to end: plan, claim the folder, running, reduce, write. Each stage has its own module; this one
 is the order.
 """
 
@@ -20,7 +20,7 @@ from polymeter.core.secrets import HIDDEN
 from polymeter.engine import manifest as manifests
 from polymeter.engine.execution import Execution, RunOutcome, Status
 from polymeter.engine.models import check_model, make_model, parse_model
-from polymeter.engine.plan import Plan, build_catalog, cache_folder, file_endings, named_place, open_tasks, select
+from polymeter.engine.plan import Plan, build_catalog, cache_folder, compile_tasks, file_endings, named_place, select
 from polymeter.engine.preflight import check_endpoints
 from polymeter.guests.door import random_state_kept
 from polymeter.guests.generators import dispatched
@@ -71,7 +71,7 @@ def _run(request: RunRequest, progress: Progress) -> RunOutcome:
             return finished
     check_endpoints(plan, progress)
     progress.stage(f"opening {len(plan.selection.tasks)} task{'s' if len(plan.selection.tasks) != 1 else ''}")
-    open_tasks(plan, cache_folder(plan.options))
+    compile_tasks(plan, cache_folder(plan.options))
     return run_plan(plan, folder, progress, command=request.command)
 
 

@@ -1,4 +1,4 @@
-"""What the driver is given and what it gives back: samples to play, limits, and how it ended."""
+"""What the driver is given and what it gives back: samples to running, limits, and how it ended."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from polymeter.engine.rollouts import RunningTask
 
 @dataclass(frozen=True, slots=True)
 class WorkList:
-    """Which samples of a task are to be played: ``marks[i]`` is 0 for those that are. ``answered`` marks those with
+    """Which samples of a task are to be run: ``marks[i]`` is 0 for those that are. ``answered`` marks those with
     earlier answers.
     """
 
     task: RunningTask
-    sealed: bytearray
+    completed: bytearray
     answered: bytearray
 
     @property
-    def n_sealed(self) -> int:
-        """How many of the samples to play have ended already."""
-        return sum(self.sealed[self.task.played.start : self.task.played.stop])
+    def n_completed(self) -> int:
+        """How many of the samples to run are completed already."""
+        return sum(self.completed[self.task.selected.start : self.task.selected.stop])
 
     def chunks(self) -> Iterator[range]:
-        """Runs of neighbouring samples to play, at most a chunk long; the chunk is read anew each time."""
-        index, last = self.task.played.start, self.task.played.stop
+        """Runs of neighbouring samples to running, at most a chunk long; the chunk is read anew each time."""
+        index, last = self.task.selected.start, self.task.selected.stop
         while True:
-            index = self.sealed.find(0, index)
+            index = self.completed.find(0, index)
             if index < 0 or index >= last:
                 return
             size = self.task.chunk
-            stop = self.sealed.find(1, index, index + size)
+            stop = self.completed.find(1, index, index + size)
             end = min(stop if stop >= 0 else index + size, last)
             yield range(index, end)
             index = end
@@ -43,7 +43,7 @@ class Settings:
     """What the driver is told.
 
     Attributes:
-        window: Most samples in play; 0: what the model keeps busy with.
+        window: Most samples in progress; 0: what the model keeps busy with.
         media_budget_bytes: Most memory for media that has been decoded and not answered.
         max_failed: Stop when more samples than this have failed; ``None``: never.
         workers: Threads for hooks and scoring.

@@ -1,3 +1,3 @@
-"""Benchmark formats of Polymeter's own: task YAML, and tables without a class. Each compiles to core Tasks; none of them
-knows the engine or the models.
+"""Polymeter's own benchmark formats: task YAML, and tables without a class. Each compiles to core Tasks and knows
+neither the engine nor the models.
 """

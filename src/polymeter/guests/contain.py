@@ -1,4 +1,4 @@
-"""Containment: what loading somebody's module may do to the process, and what is put back afterwards."""
+"""Containment: the side effects of loading a guest's module, and which of them are undone afterwards."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from typing import Any
 from polymeter.guests.door import in_mode
 
 _here = threading.local()
-_FIRST_SINK = 0  # Loguru's number of the sink that it begins with
+_FIRST_SINK = 0  # Loguru's id of the sink that it starts with
 _WARNING = 30
-_NUMPY_SEEDS = 2**32  # NumPy takes no other
+_NUMPY_SEEDS = 2**32  # NumPy takes seeds below this
 
 
 @contextmanager
@@ -70,11 +70,11 @@ def seeded(seed: int) -> Iterator[None]:
 
 @contextmanager
 def without_chatter() -> Iterator[None]:
-    """Bars of tqdm that guest code begins on this thread inside this are not shown, nor what it tells Loguru below a
-    warning: a wrapper has both for each batch, and they would tear the progress of the run apart.
+    """Hide the tqdm bars that guests start on this thread inside this, and their Loguru messages below a warning: a
+    wrapper has both for each batch, and they would break up the run's progress display.
     """
-    _listen_to_bars()
-    _listen_to_loguru()
+    _hush_bars()
+    _hush_loguru()
     before = getattr(_here, "is_quiet", False)
     _here.is_quiet = True
     try:
@@ -83,23 +83,23 @@ def without_chatter() -> Iterator[None]:
         _here.is_quiet = before
 
 
-def _listen_to_bars() -> None:
-    """Make bars of tqdm ask, when they begin, whether their thread shows any; asked again, nothing changes."""
+def _hush_bars() -> None:
+    """Make bars of tqdm check, when they start, whether their thread is quiet. Calling it again changes nothing."""
     bar = getattr(sys.modules.get("tqdm"), "tqdm", None)
-    if bar is None or getattr(bar.__init__, "asks_first", False):
+    if bar is None or getattr(bar.__init__, "checks_thread", False):
         return
     begin = bar.__init__
 
-    def ask_and_begin(self: Any, *args: Any, **kwargs: Any) -> None:
+    def check_and_begin(self: Any, *args: Any, **kwargs: Any) -> None:
         begin(self, *args, **{**kwargs, "disable": True} if getattr(_here, "is_quiet", False) else kwargs)
 
-    ask_and_begin.asks_first = True  # type: ignore[attr-defined]
-    bar.__init__ = ask_and_begin
+    check_and_begin.checks_thread = True  # type: ignore[attr-defined]
+    bar.__init__ = check_and_begin
 
 
-def _listen_to_loguru() -> None:
-    """Put a sink that asks its thread in place of the one that Loguru begins with; where somebody has chosen sinks or
-    a level, it stays as it is.
+def _hush_loguru() -> None:
+    """Replace the sink that Loguru starts with by one that checks its thread; sinks or a level that somebody has
+    chosen stay.
     """
     core = _loguru_core()
     if core is None or list(core.handlers) != [_FIRST_SINK] or "LOGURU_LEVEL" in os.environ:
@@ -110,7 +110,7 @@ def _listen_to_loguru() -> None:
 
 
 def _write_line(line: str) -> None:
-    sys.stderr.write(line)  # whatever stands there by then
+    sys.stderr.write(line)  # looked up late: it may have been replaced meanwhile
 
 
 def _is_shown(record: Any) -> bool:

@@ -1,8 +1,8 @@
 """The door: the only way into code that Polymeter did not write, in three modes.
 
 *Load* is whatever runs before anything is asked: importing a guest's module, opening a benchmark, making a model. What
-it does to the process is contained where that can be undone (see ``contain``). *Hook* is a call of a benchmark's
-author: it runs alone, under the process's lock, with Python's and NumPy's global generators seeded for what it is about
+it does to the process is contained where that can be undone (see ``contain``). *Hook* is a call of a benchmark author's
+code: it runs alone, under the process's lock, with Python's and NumPy's global generators seeded for what it is about
 to do; a hook that calls another one stays inside. *Model* is a call of a model, from loading it to closing it: it never
 holds the lock, and what it calls of its task enters hook mode by itself (``core.rows``).
 
@@ -33,7 +33,7 @@ _PROCESS_LOCK = threading.Lock()
 
 
 class _Here(threading.local):
-    """What holds on this thread."""
+    """The door's state on this thread."""
 
     mode: Mode | None = None
     holds_lock = False
@@ -43,7 +43,7 @@ _here = _Here()
 
 
 def current_mode() -> Mode | None:
-    """The mode in which this thread is inside the door; ``None``: it is outside."""
+    """The mode in which this thread is inside the door; ``None`` if it is outside."""
     return _here.mode
 
 
@@ -135,7 +135,7 @@ class Door:
 
 @contextmanager
 def random_state_kept() -> Iterator[None]:
-    """Give the process its random generators back as they were."""
+    """Put the process's random generators back as they were."""
     state = _random_state()
     try:
         yield

@@ -1,6 +1,6 @@
 """Random generators of their own for hooks that run at the same time.
 
-Foreign code draws from the module-level functions of ``random`` and ``numpy.random``, which share one generator in the
+Guests draw from the module-level functions of ``random`` and ``numpy.random``, which share one generator in the
 process. While a run lasts these functions look for a thread's own generators first: a thread that has been given some
 draws from them, every other thread from the process's as always. A private generator with a seed gives the same stream
 as the process's generator with that seed, so it does not matter to a hook in which way it is run.
@@ -30,7 +30,7 @@ def dispatched() -> Iterator[None]:
 
 
 class _Users:
-    """Counts the runs that need the dispatching functions; the last one to leave puts the original ones back."""
+    """Counts the runs that need the dispatching functions."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -38,14 +38,14 @@ class _Users:
         self._undo: list[tuple[ModuleType, str, Any]] = []
 
     def enter(self) -> None:
-        """One more."""
+        """Count a run in; the first one replaces the functions."""
         with self._lock:
             self._n += 1
             if self._n == 1:
                 self._undo = [*_dispatch(random, random._inst, "python"), *_dispatch_numpy()]
 
     def leave(self) -> None:
-        """One less."""
+        """Count a run out; the last one puts the original functions back."""
         with self._lock:
             self._n -= 1
             if self._n == 0:

@@ -1,4 +1,4 @@
-"""Importing guests: a private package for each folder, and an ``import`` statement that knows where its author stood.
+"""Importing guests: a private package for each folder, and an ``import`` that finds what its author meant.
 
 Task code is written to lie in a folder and to import its neighbours: by ``from .helper import x``, by ``import
 helper`` after putting its folder on ``sys.path``, or by just naming them. Modules of a folder are loaded under a
@@ -25,9 +25,16 @@ from typing import Any
 
 from polymeter.core.sources import digest
 from polymeter.guests.door import in_mode
-from polymeter.guests.places import task_place, trees
+from polymeter.guests.neighbours import (
+    is_checkout,
+    joined,
+    names_beside,
+    parent_packages,
+    shim_of,
+    tree_path,
+    trees,
+)
 from polymeter.guests.shims import ShimModule
-from polymeter.guests.stand_ins import is_checkout, joined, names_near, parent_places, stand_in
 
 GUEST_LOCK = threading.RLock()
 PREFIX = "_polymeter_guest_"
@@ -62,18 +69,18 @@ class _Folder:
             level: int = 0,
         ) -> ModuleType:
             if level and self.stands_for:
-                found = self._from_stand_in(name, tuple(fromlist or ()), level, globals or {})
-                if found is not None:
-                    return found
+                module = self._from_shim(name, tuple(fromlist or ()), level, globals or {})
+                if module is not None:
+                    return module
             if level > 1:
                 return self._from_parent(name, fromlist or (), level, globals or {})
             if level == 0 and name.startswith(trees()):
-                found = self._from_task_tree(name, tuple(fromlist or ()))
-                if found is not None:
-                    return found
-            asker = str((globals or {}).get("__name__", ""))
-            private = self.private_name(name, asker) if level == 0 else None
-            if private is None and level == 0 and self.means_another(name, asker):
+                module = self._from_tree(name, tuple(fromlist or ()))
+                if module is not None:
+                    return module
+            importer = str((globals or {}).get("__name__", ""))
+            private = self.private_name(name, importer) if level == 0 else None
+            if private is None and level == 0 and self.means_another(name, importer):
                 with _without_our_entries():
                     return real(name, globals, locals, fromlist or (), level)
             if private is None:
@@ -87,22 +94,20 @@ class _Folder:
         scope["__import__"] = guest_import
         self.builtins = scope
 
-    def _from_stand_in(
-        self, name: str, wanted: tuple[str, ...], level: int, scope: Mapping[str, Any]
-    ) -> ModuleType | None:
-        """What a relative import means that a neighbour does not answer, where the folder stands for a package of the
-        foreign tree; ``None`` when the neighbour answers.
+    def _from_shim(self, name: str, wanted: tuple[str, ...], level: int, scope: Mapping[str, Any]) -> ModuleType | None:
+        """What a relative import means that the files beside it do not have, where the folder stands for a package of
+        another system; ``None`` if they have it.
         """
         inside = str(scope.get("__package__") or "").split(".")[1:]
         base = self.path.joinpath(*inside)
         for _ in range(level - 1):
             base = base.parent
-        near = names_near(base, name, wanted)
+        near = names_beside(base, name, wanted)
         is_near = len(near) == len(wanted) > 0
         if is_near and not is_checkout(base):
             return None
-        packages = parent_places((".".join([place, *inside]) for place in self.stands_for), level - 1)
-        module, has_all = stand_in(packages, name, wanted)
+        packages = parent_packages((".".join([package, *inside]) for package in self.stands_for), level - 1)
+        module, has_all = shim_of(packages, name, wanted)
         if is_near and not has_all:
             return None
         if near and module is not None and not has_all:
@@ -114,24 +119,25 @@ class _Folder:
                 ],
             )
         if module is None:
-            kit = self.stands_for[0].partition(".")[0]
+            root = self.stands_for[0].partition(".")[0]
             raise ModuleNotFoundError(
-                f"{'.' * level}{name} is neither in {base} nor in Polymeter's stand-in for {kit}", name=f"{kit}.{name}"
+                f"{'.' * level}{name} is neither in {base} nor in Polymeter's stand-in for {root}",
+                name=f"{root}.{name}",
             )
         return module
 
-    def private_name(self, name: str, asker: str = "") -> str | None:
+    def private_name(self, name: str, importer: str = "") -> str | None:
         """The private name of a neighbour that an absolute import means; ``None`` if it means something else.
 
         Args:
             name: What is imported.
-            asker: The module that imports it.
+            importer: The module that imports it.
         """
         top = name.partition(".")[0]
         if top in sys.stdlib_module_names or top.startswith(PREFIX):
             return None
-        known = sys.modules.get(top)
-        if known is not None and _is_installed(known):
+        loaded = sys.modules.get(top)
+        if loaded is not None and _is_installed(loaded):
             return None
         self._note_added()
         for folder in self.added:
@@ -139,15 +145,15 @@ class _Folder:
                 return f"{package_of(folder)}.{name}"
         if not _has_module(self.path, top) or _is_findable(top):
             return None
-        return None if self.means_another(name, asker) else f"{self.package}.{name}"
+        return None if self.means_another(name, importer) else f"{self.package}.{name}"
 
-    def means_another(self, name: str, asker: str) -> bool:
+    def means_another(self, name: str, importer: str) -> bool:
         """Whether a name means an installed package although a file of this folder is called so. A wrapper is often
         called like the package that it wraps: a file never imports itself, and it has no modules inside.
         """
         top, _, inside = name.partition(".")
         is_file = (self.path / f"{top}.py").is_file() and not (self.path / top).is_dir()
-        return is_file and bool(inside or asker == f"{self.package}.{top}")
+        return is_file and bool(inside or importer == f"{self.package}.{top}")
 
     def _note_added(self) -> None:
         """Remember what the code that is loading now has put on ``sys.path``; it is taken off again after loading."""
@@ -159,26 +165,26 @@ class _Folder:
                 if folder not in self.added and folder.is_dir() and not _is_site(str(folder)):
                     self.added.append(folder)
 
-    def _from_task_tree(self, name: str, fromlist: tuple[str, ...]) -> ModuleType | None:
+    def _from_tree(self, name: str, fromlist: tuple[str, ...]) -> ModuleType | None:
         """``from lmms_eval.tasks.x.y import z`` (or ``lmms_eval.models``): the files that came with this guest win over
         everything else of that name.
         """
-        place = task_place(name, self.path)
-        if place is None:
+        path = tree_path(name, self.path)
+        if path is None:
             return None
         if self.stands_for:
-            _folders[package_of(place.parent)].stands_for = (name.rpartition(".")[0],)
+            _folders[package_of(path.parent)].stands_for = (name.rpartition(".")[0],)
         with GUEST_LOCK, _kept_search_path():
-            is_file = place.with_name(f"{place.name}.py").is_file()
-            parts = [item for item in fromlist if not is_file and _has_module(place, item)]
+            is_file = path.with_name(f"{path.name}.py").is_file()
+            parts = [item for item in fromlist if not is_file and _has_module(path, item)]
             if is_file or len(parts) < len(fromlist):
-                if not is_file and not (place / "__init__.py").is_file():
+                if not is_file and not (path / "__init__.py").is_file():
                     return None
-                module = importlib.import_module(f"{package_of(place.parent)}.{place.name}")
+                module = importlib.import_module(f"{package_of(path.parent)}.{path.name}")
             else:
-                module = importlib.import_module(package_of(place))
+                module = importlib.import_module(package_of(path))
             for item in parts:
-                setattr(module, item, importlib.import_module(f"{package_of(place)}.{item}"))
+                setattr(module, item, importlib.import_module(f"{package_of(path)}.{item}"))
         return module if fromlist else _tree_of(name, module)
 
     def _from_parent(self, name: str, fromlist: Sequence[str], level: int, scope: Mapping[str, Any]) -> ModuleType:
@@ -194,7 +200,7 @@ class _Folder:
         if last and not _has_module(folder, last):
             raise ModuleNotFoundError(f"No module named {name!r} in {base}", name=name)
         package = package_of(folder)
-        _folders[package].stands_for = parent_places(self.stands_for, level - 1 - inside, parents)
+        _folders[package].stands_for = parent_packages(self.stands_for, level - 1 - inside, parents)
         private = f"{package}.{last}" if last else package
         return builtins.__import__(private, scope, None, fromlist or ("*",), 0)
 
@@ -233,9 +239,9 @@ def package_of(folder: Path) -> str:
     files = sorted(folder.glob("*.py"))
     state = [(file.name, stat.st_size, stat.st_mtime_ns) for file in files for stat in [file.stat()]]
     with GUEST_LOCK:
-        known = _packages.get(folder)
-        if known is not None and known[0] == state:
-            return known[1]
+        earlier = _packages.get(folder)
+        if earlier is not None and earlier[0] == state:
+            return earlier[1]
         if not any(isinstance(finder, _GuestFinder) for finder in sys.meta_path):
             sys.meta_path.insert(0, _GuestFinder())
         code = digest(b"".join(file.read_bytes() for file in files))
@@ -258,7 +264,7 @@ def load_file(file: Path, supplied: Mapping[str, Any] | None = None, stands_for:
         file: The file.
         supplied: Names that code of its folder may use without importing them; what it defines itself wins.
         stands_for: Packages that the code was written to lie in, the likeliest first: what its relative imports name
-            and its neighbours do not have is taken from their stand-ins.
+            and its neighbours do not have is taken from their shims.
     """
     file = file.resolve()
     package = package_of(file.parent)
@@ -303,7 +309,7 @@ def forget_modules() -> None:
 
 
 def guest_import_module(name: str, folder: Path, supplied: Mapping[str, Any] | None = None) -> ModuleType | None:
-    """The module of a dotted name below a folder; ``None`` when there is none. ``supplied`` as for ``load_file``."""
+    """The module of a dotted name below a folder; ``None`` if there is none. ``supplied`` as for ``load_file``."""
     if not _has_module(folder, name.partition(".")[0]):
         return None
     _folders[package_of(folder)].builtins.update(supplied or {})
@@ -355,7 +361,7 @@ def _without_our_entries() -> Iterator[None]:
 
 @contextmanager
 def _importable(folder: Path) -> Iterator[None]:
-    """The folder is on ``sys.path`` while its code loads, for those who import by other means than ``import``."""
+    """The folder is on ``sys.path`` while its code loads, for code that imports by other means than ``import``."""
     before = set(sys.modules)
     _loading.append(frozenset(sys.path))
     entry = _OurEntry(folder)
@@ -381,19 +387,19 @@ def _has_module(folder: Path, name: str) -> bool:
 
 
 def _is_installed(module: ModuleType) -> bool:
-    place = getattr(module, "__file__", None)
+    file = getattr(module, "__file__", None)
     is_ours = isinstance(module, ShimModule) or module.__name__.partition(".")[0] == "polymeter"
-    return place is None or _is_site(place) or is_ours
+    return file is None or _is_site(file) or is_ours
 
 
-def _is_site(place: str) -> bool:
-    return "site-packages" in place or "dist-packages" in place or place.startswith((sys.base_prefix + "/lib", _STDLIB))
+def _is_site(path: str) -> bool:
+    return "site-packages" in path or "dist-packages" in path or path.startswith((sys.base_prefix + "/lib", _STDLIB))
 
 
 def _is_findable(name: str) -> bool:
     """Whether an installed package has that name. Only real installations count, not the working directory."""
-    places = [entry for entry in sys.path if entry and _is_site(entry)]
-    return PathFinder.find_spec(name, places) is not None
+    installations = [entry for entry in sys.path if entry and _is_site(entry)]
+    return PathFinder.find_spec(name, installations) is not None
 
 
 _STDLIB = str(Path(importlib.__file__ or "").resolve().parents[1])

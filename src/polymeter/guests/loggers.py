@@ -1,4 +1,4 @@
-"""Loggers of guests' own code. What they are told passes through here, so that keys do not get into a log."""
+"""Loggers of guests' own code. Their records pass through here, so that keys do not get into a log."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import re
 from polymeter.core.secrets import HIDDEN, hide_secrets, is_secret_name
 
 HOME = "polymeter.guests"
-"""The logger above all of them."""
+"""The name of the logger above all of them."""
 _SHORTEST_KEY = 8
 _KEY = re.compile(r"\bsk-[\w-]{8,}")
 
 
 def guest_logger(name: str) -> logging.Logger:
-    """The logger of a name. Where its records go is the run's business."""
+    """The logger of a name. The run decides where its records go."""
     logger = logging.getLogger(f"{HOME}.{name}")
     if not any(isinstance(item, _WithoutKeys) for item in logger.filters):
         logger.addFilter(_WithoutKeys())
@@ -23,7 +23,7 @@ def guest_logger(name: str) -> logging.Logger:
 
 
 class _WithoutKeys(logging.Filter):
-    """Takes keys out of a record: what looks like one, and what the environment holds under the name of one."""
+    """Takes keys out of a record: what looks like one, and values of variables of the environment named like one."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         text = _KEY.sub(HIDDEN, hide_secrets(record.getMessage()))

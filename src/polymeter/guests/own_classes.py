@@ -1,5 +1,5 @@
 """Polymeter's own classes among those of guests. Authors derive from base classes of ours and override what they like,
-so that of a class, and of a method, must be known whether we wrote it.
+so it must be known of a class, and of a method, whether we wrote it.
 """
 
 from __future__ import annotations
@@ -22,5 +22,5 @@ def is_own_class(cls: type) -> bool:
 
 
 def definer(cls: type, name: str) -> type | None:
-    """The class of a lineage that defines an attribute, the nearest one; ``None`` where none does."""
+    """The nearest class of a lineage that defines an attribute; ``None`` if none does."""
     return next((base for base in cls.__mro__ if name in vars(base)), None)

@@ -51,7 +51,7 @@ def switch_on_shims() -> None:
         return
     for root in import_roots():
         loaded = sys.modules.get(root)
-        # A module of ours that is served under a foreign name keeps its own.
+        # A module of ours that is served under another name keeps its own.
         if loaded is not None and loaded.__name__ == root and not isinstance(loaded, ShimModule):
             raise PlanError(
                 f"The package {root!r} is loaded already, so Polymeter cannot stand in for it.",
@@ -120,8 +120,8 @@ class _Tables:
     """The tables of one import root.
 
     Args:
-        system: Whose root it is.
-        record: Where the tables are.
+        system: The system that the root belongs to.
+        record: The root's record, which names the tables.
     """
 
     def __init__(self, system: System, record: ImportRoot) -> None:
@@ -142,7 +142,7 @@ class _Tables:
         return entry if isinstance(entry, str) else ""
 
     def contents(self, name: str, modules: frozenset[str]) -> _Contents:
-        """The names of a module; ``modules`` are all of the import root."""
+        """The names of a module; ``modules`` are all modules of the import root."""
         entry = self._aliases.get(name, {})
         names = {} if isinstance(entry, str) else entry
         refused = {
@@ -162,7 +162,7 @@ class _Tables:
 
 
 class _ShimFinder(MetaPathFinder):
-    """Answers for the foreign names and for nothing else."""
+    """Finds modules of the other systems' import roots and nothing else."""
 
     def __init__(self) -> None:
         self._roots = import_roots()
@@ -212,7 +212,7 @@ class _ShimFinder(MetaPathFinder):
         return self._names[root]
 
     def _what_is_missing(self, fullname: str) -> str:
-        """A sentence for a name that is not there, with the near ones."""
+        """A message for a name that does not exist, with similar ones."""
         root, _, below = fullname.partition(".")
         near = get_close_matches(fullname, sorted(self._modules(root) - {root}), n=3, cutoff=0.6)
         hints = [f"Near: {', '.join(near)}."] if near else []
@@ -222,10 +222,10 @@ class _ShimFinder(MetaPathFinder):
 
 
 class _Alias(Loader):
-    """Gives a module that has another name already.
+    """Serves a module that exists under another name.
 
     Args:
-        real: That name.
+        real: The other name.
     """
 
     def __init__(self, real: str) -> None:
@@ -244,11 +244,11 @@ class _Alias(Loader):
 
 
 class _Made(Loader):
-    """Makes a module of names.
+    """Makes a module of the names of a table.
 
     Args:
         contents: The names.
-        file: The file of the table, which is what there is to read of it.
+        file: The file of the table, which stands as the module's source.
     """
 
     def __init__(self, contents: _Contents, file: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from polymeter.core.errors import PlanError
 from polymeter.core.systems import import_roots
-from polymeter.guests.places import task_file
+from polymeter.guests.neighbours import tree_file
 
 _MOST_LEVELS = 8
 
@@ -18,20 +18,20 @@ def files_behind(files: Iterable[Path]) -> tuple[Path, ...]:
     """Source files, and those that they import, directly or not, from their own folder or package; sorted. What is
     imported late, inside functions, is among them; installed packages are not.
     """
-    found: set[Path] = set()
+    files_seen: set[Path] = set()
     waiting = [file.resolve() for file in files]
     while waiting:
         file = waiting.pop()
-        if file in found:
+        if file in files_seen:
             continue
-        found.add(file)
+        files_seen.add(file)
         waiting.extend(_imported(file))
-    return tuple(sorted(found))
+    return tuple(sorted(files_seen))
 
 
 def packages_needed(tree: ast.Module, folder: Path) -> Iterator[tuple[str, int]]:
     """Third-party packages that must be there for a file to load, each with the line of its import. Neighbours, the
-    standard library and what Polymeter stands in for are not among them.
+    standard library and packages that have shims are not among them.
 
     Args:
         tree: The file.
@@ -59,23 +59,23 @@ def _imported(file: Path) -> Iterator[Path]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield from _elsewhere(alias.name, file.parent)
-                yield from _places(alias.name, _roots(file.parent))
+                yield from _file_in_a_tree(alias.name, file.parent)
+                yield from _files_of(alias.name, _roots(file.parent))
         elif isinstance(node, ast.ImportFrom):
             roots = list(file.parents)[node.level - 1 : node.level] if node.level else _roots(file.parent)
             base = node.module or ""
             if not node.level:
-                yield from _elsewhere(base, file.parent)
-            yield from _places(base, roots)
+                yield from _file_in_a_tree(base, file.parent)
+            yield from _files_of(base, roots)
             for alias in node.names:
                 if not node.level:
-                    yield from _elsewhere(f"{base}.{alias.name}", file.parent)
-                yield from _places(f"{base}.{alias.name}".lstrip("."), roots)
+                    yield from _file_in_a_tree(f"{base}.{alias.name}", file.parent)
+                yield from _files_of(f"{base}.{alias.name}".lstrip("."), roots)
 
 
-def _elsewhere(name: str, folder: Path) -> Iterator[Path]:
-    """The file of a name of one of the foreign trees."""
-    file = task_file(name, folder)
+def _file_in_a_tree(name: str, folder: Path) -> Iterator[Path]:
+    """The file of a name of one of the systems' trees."""
+    file = tree_file(name, folder)
     if file is not None:
         yield file
 
@@ -88,13 +88,13 @@ def _roots(folder: Path) -> list[Path]:
     return roots
 
 
-def _places(name: str, roots: Iterable[Path]) -> Iterator[Path]:
+def _files_of(name: str, roots: Iterable[Path]) -> Iterator[Path]:
     """The file of a dotted name below the first of some folders that has it, and those of the packages around it."""
     parts = name.split(".") if name else []
     for root in roots:
-        places = [root.joinpath(*parts[: depth + 1]) for depth in range(len(parts))]
-        inside = [file for place in places for file in (place.with_name(f"{place.name}.py"), place / "__init__.py")]
-        present = [file for file in inside or [root / "__init__.py"] if file.is_file()]
+        paths = [root.joinpath(*parts[: depth + 1]) for depth in range(len(parts))]
+        candidates = [file for path in paths for file in (path.with_name(f"{path.name}.py"), path / "__init__.py")]
+        present = [file for file in candidates or [root / "__init__.py"] if file.is_file()]
         if present:
             yield from present
             return
@@ -104,7 +104,7 @@ def bytes_of(path: Path) -> bytes:
     """The content of a source file.
 
     Raises:
-        PlanError: It cannot be read.
+        PlanError: if it cannot be read.
     """
     try:
         return path.read_bytes()
@@ -116,7 +116,7 @@ def tree_of(path: Path, content: bytes) -> ast.Module:
     """The syntax tree of a source file's content.
 
     Raises:
-        PlanError: It is not valid Python.
+        PlanError: if it is not valid Python.
     """
     try:
         return ast.parse(content, filename=str(path))

@@ -1,7 +1,7 @@
-"""Judging: prompts, the reading of verdicts, and in ``agreement`` how far judges agree. Sees a judge only as the
-RoleClient's role *judge*.
+"""Judging: prompts, reading of verdicts, rubrics, and in ``agreement`` how well judges agree. Reaches a judge only
+through the role client, as the role *judge*.
 
-A judge that could not be asked, or whose answer is no verdict, leaves its sample without a score; it is never a zero.
+A judge that fails, or whose answer is not a verdict, leaves its sample without a score; that is never a zero.
 """
 
 from polymeter.judge.llm_judge import ROLE, LLMJudge

@@ -1,8 +1,8 @@
-"""How far two judges agree, or a judge and people, beyond what chance would give.
+"""How well two judges agree, or a judge and human raters, beyond what chance would give.
 
-Each number comes with a 95 % interval: of the share of equal verdicts Wilson's, of kappa the closed form of its large
-sample error, of a rank correlation Fisher's. Samples that share a cluster are not independent: the share's interval
-then rests on the clusters, and kappa's on resampling them.
+Each number comes with a 95 % interval: Wilson's for the share of equal verdicts, the closed form of the large-sample
+error for kappa, Fisher's for a rank correlation. Samples that share a cluster are not independent: the interval of the
+share then rests on the clusters, and that of kappa on resampling them.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ _LEVEL = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How far two lists of verdicts on the same samples agree.
+    """How well two lists of verdicts on the same samples agree.
 
     Attributes:
-        n: Pairs compared.
-        n_left_out: Pairs of which at least one has no verdict.
-        raw: Share of equal verdicts.
-        kappa: Cohen's kappa: that share beyond chance. ``None`` as its value where both only ever gave one and the
+        n: The number of pairs compared.
+        n_left_out: The number of pairs in which at least one verdict is missing.
+        raw: The share of equal verdicts.
+        kappa: Cohen's kappa: agreement beyond chance. Its value is ``None`` if both judges only ever gave one and the
             same verdict.
-        spearman: Rank correlation, of numbers with more than two values.
-        categories: What was taken for equal: the verdicts, or the bins that numbers were put into.
+        spearman: Rank correlation; only for numbers with more than two distinct values.
+        categories: The categories compared: the verdicts, or the bins that numbers were put into.
         is_binned: Whether numbers were put into bins.
     """
 
@@ -59,17 +59,17 @@ def agreement(
 ) -> Agreement:
     """Compare two judges, sample by sample.
 
-    Numbers with more than ten values are put into five bins of equal width before they are taken for equal or not;
-    their rank correlation does not need that.
+    Numbers with more than ten distinct values are put into five bins of equal width before they are compared; their
+    rank correlation does not need that.
 
     Args:
-        first: One judge's verdicts: numbers, or texts. ``None`` and NaN where there is none.
-        second: The other's, on the same samples in the same order.
-        clusters: What each sample shares with others, ``None`` where nothing.
+        first: One judge's verdicts, numbers or texts; ``None`` or NaN where a verdict is missing.
+        second: The other judge's, on the same samples in the same order.
+        clusters: The label that each sample shares with others, ``None`` for a sample on its own.
         seed: For resampling clusters.
 
     Raises:
-        ValueError: The lists differ in length.
+        ValueError: if the lists differ in length.
     """
     if len(first) != len(second) or (clusters is not None and len(clusters) != len(first)):
         raise ValueError("The lists of verdicts and clusters differ in length, so they cannot be paired.")
@@ -77,8 +77,8 @@ def agreement(
     pairs = [*compress(zip(first, second, strict=True), is_pair)]
     partition = None
     if clusters is not None:
-        known = [*compress(clusters, is_pair)]
-        partition = Partition.of(known) if any(label is not None for label in known) else None
+        labels = [*compress(clusters, is_pair)]
+        partition = Partition.of(labels) if any(label is not None for label in labels) else None
     n_left_out = len(first) - len(pairs)
     if not pairs:
         return Agreement(0, n_left_out, Estimate(None), Estimate(None), None, ())
@@ -102,10 +102,11 @@ def cohens_kappa(table: Sequence[Sequence[float]] | NDArray[np.float64]) -> tupl
     """Cohen's kappa and its standard error (Cohen 1960; the error of Fleiss, Cohen and Everitt 1969, equation 13).
 
     Args:
-        table: How often the first judge gave category i and the second category j, shape ``(k, k)``.
+        table: Counts of samples to which the first judge gave category i and the second category j, shape ``(k, k)``.
 
     Returns:
-        ``(None, None)`` where chance alone explains everything: both only ever gave one and the same category.
+        Kappa and its standard error; ``(None, None)`` if both judges only ever gave one and the same category, so that
+        chance alone explains their agreement.
     """
     counts = np.asarray(table, dtype=np.float64)
     n = counts.sum()
@@ -123,7 +124,16 @@ def cohens_kappa(table: Sequence[Sequence[float]] | NDArray[np.float64]) -> tupl
 
 
 def spearman(first: Sequence[float], second: Sequence[float]) -> Estimate:
-    """Spearman's rank correlation, with Fisher's interval and the error of Bonett and Wright 2000."""
+    """Spearman's rank correlation, with Fisher's interval and the standard error of Bonett and Wright 2000.
+
+    Args:
+        first: One judge's numbers, shape ``(n,)``.
+        second: The other judge's, on the same samples, shape ``(n,)``.
+
+    Returns:
+        An estimate without a value if either judge gave the same number throughout; without an interval for fewer than
+        four samples and for a perfect correlation.
+    """
     a, b = _ranks(first), _ranks(second)
     if np.ptp(a) == 0 or np.ptp(b) == 0:
         return Estimate(None)
@@ -153,7 +163,7 @@ def _kappa(codes: Sequence[tuple[int, int]], partition: Partition | None, seed: 
         )
         stderr, interval = bootstrap_error(value, replicates[~np.isnan(replicates)])
         return Estimate(value, stderr, interval, None if stderr is None else "bootstrap")
-    if not stderr:  # full agreement shows no spread to tell how sure it is
+    if not stderr:  # full agreement has no spread from which an error could be estimated
         return Estimate(value)
     low, high = normal_interval(value, stderr, level=_LEVEL)
     return Estimate(value, stderr, (max(low, -1.0), min(high, 1.0)), method)
@@ -182,7 +192,7 @@ def _binned(pairs: Sequence[tuple[float, float]]) -> tuple[list[tuple[int, int]]
 
 
 def _ranks(values: Sequence[float]) -> NDArray[np.float64]:
-    """Ranks from 1, ties sharing their mean rank."""
+    """Ranks from 1, shape ``(n,)``; ties share their mean rank."""
     _, inverse, counts = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     ranks: NDArray[np.float64] = (last - (counts - 1) / 2)[inverse]

@@ -1,7 +1,7 @@
-"""``LLMJudge``: the judge that a benchmark's own ``llm_match`` is handed.
+"""``LLMJudge``: the judge that a benchmark's own ``llm_match`` receives.
 
-It asks the model in the role *judge* through the run, so its questions are scheduled, journaled, cached and resumed
-like any other, and it reads what the judge said by the rules of ``polymeter.judge.verdict``.
+It asks the model in the role *judge* through the run, so its requests are scheduled, journaled, cached and resumed like
+any other, and it reads the judge's answers by the rules of ``polymeter.judge.verdict``.
 """
 
 from __future__ import annotations
@@ -29,26 +29,27 @@ _MAX_TOKENS = 1024
 
 
 class LLMJudge:
-    """Asks the run's judge and turns what it says into a score.
+    """Asks the run's judge and turns its answer into a score.
 
-    Which model answers is the run's choice (``--judge``): an address, a key and a model's name given here choose
-    nothing and are not kept.
+    The run decides which model answers (``--judge``): an address, a key or a model name given here has no effect and is
+    not stored.
 
     Args:
-        api_key: Not used.
-        api_url: Not used.
-        model_id: Not used.
-        system_prompt: Text put before the question; default: ``JUDGE_SYSTEM_PROMPT`` of the environment, else none.
-        prompt_template: With ``{question}``, ``{gold}`` and ``{pred}``; default: ``JUDGE_PROMPT_TEMPLATE`` of the
-            environment, else one of ``polymeter.judge.prompts``.
-        generation_config: Settings of the judge's answer over temperature 0 and 1,024 tokens.
-        score_pattern: A regular expression of a verdict, read as ``read_grade`` and ``read_rating`` say.
+        api_key: Ignored.
+        api_url: Ignored.
+        model_id: Ignored.
+        system_prompt: Text put before the question; default: the environment variable ``JUDGE_SYSTEM_PROMPT``, else
+            none.
+        prompt_template: With ``{question}``, ``{gold}`` and ``{pred}``; default: the environment variable
+            ``JUDGE_PROMPT_TEMPLATE``, else one of ``polymeter.judge.prompts``.
+        generation_config: Generation settings; they override temperature 0 and 1,024 tokens.
+        score_pattern: A regular expression for a verdict, as in ``read_grade`` and ``read_rating``.
         score_mapping: The score of each grade; default: A is 1 and B is 0.
         score_type: ``pattern``: the verdict is a grade; ``numeric``: it is the score itself.
-        **kwargs: Further settings that do nothing here.
+        **kwargs: Ignored.
 
     Raises:
-        PlanError: An unknown ``score_type``, or a ``score_pattern`` that is no regular expression.
+        PlanError: if ``score_type`` is unknown, or ``score_pattern`` is not a regular expression.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917  (the signature that benchmarks are written against)
@@ -66,26 +67,26 @@ class LLMJudge:
     ) -> None:
         if score_type not in _SCORE_TYPES:
             hint = did_you_mean(str(score_type), _SCORE_TYPES) or f"Known: {', '.join(_SCORE_TYPES)}."
-            raise PlanError(f"A judge has no score_type {score_type!r}.", hint=hint)
+            raise PlanError(f"Unknown score_type of a judge: {score_type!r}.", hint=hint)
         if score_pattern is not None:
             with boundary(PlanError, f"Reading the judge's score_pattern {score_pattern!r}"):
                 re.compile(score_pattern)
-        own = GRADE_PROMPT if score_type == "pattern" else RATING_PROMPT
+        default_prompt = GRADE_PROMPT if score_type == "pattern" else RATING_PROMPT
         self.system_prompt = system_prompt or os.environ.get("JUDGE_SYSTEM_PROMPT")
-        self.prompt_template = prompt_template or os.environ.get("JUDGE_PROMPT_TEMPLATE") or own
+        self.prompt_template = prompt_template or os.environ.get("JUDGE_PROMPT_TEMPLATE") or default_prompt
         self.generation_config = dict(generation_config or {})
         self.score_pattern = score_pattern
         self.score_mapping = dict(score_mapping or _MAPPING)
         self.score_type = score_type
-        self._has_own_prompt = self.prompt_template == own
+        self._has_default_prompt = self.prompt_template == default_prompt
 
     @property
     def prompt_version(self) -> str:
-        """Names the wording of the prompt; kept with every question."""
+        """Identifies the wording of the prompt; stored with every request."""
         return prompt_version(self.prompt_template, self.system_prompt)
 
     def build_prompt(self, pred: Any, gold: Any, question: Any = None) -> str:
-        """The question to the judge. What is not text is written as Python writes it."""
+        """The prompt for the judge. Values that are not text are converted with ``str``."""
         fields = {
             "pred": str(pred),
             "gold": str(gold),
@@ -94,28 +95,29 @@ class LLMJudge:
         return fill(self.prompt_template, fields)
 
     def __call__(self, prompt: str, system_prompt: str | None = None, **kwargs: Any) -> str:
-        """What the judge says.
+        """The judge's answer.
 
         Raises:
-            UnscoredError: It could not be asked. The sample then has no score, also where this is caught.
-            PlanError: The run has no judge.
+            UnscoredError: if the judge fails. The sample then has no score, even if the caller catches this.
+            PlanError: if the run has no judge.
         """
         system = system_prompt or self.system_prompt
         messages = [Message("user", (Text(prompt),))]
         if system:
             messages.insert(0, Message("system", (Text(system),)))
         version = prompt_version(self.prompt_template, system)
-        request = Request(tuple(messages), self._ask(), Origin("", "", metadata={PROMPT_VERSION: version}))
+        request = Request(tuple(messages), self._parameters(), Origin("", "", metadata={PROMPT_VERSION: version}))
         response = current_role_client()(ROLE, request)
         if response.error is not None:
             raise UnscoredError(f"The judge could not be asked: {response.error.message}")
         return (response.outputs[0].text if response.outputs else None) or ""
 
     def get_score(self, response: str | None) -> float:
-        """The score that an answer of the judge amounts to.
+        """The score that an answer of the judge stands for.
 
         Raises:
-            UnscoredError: The answer is no verdict. The sample then has no score, also where this is caught.
+            UnscoredError: if the answer is not a verdict. The sample then has no score, even if the caller catches
+                this.
         """
         try:
             return self._read(response)
@@ -125,20 +127,21 @@ class LLMJudge:
 
     def _read(self, response: str | None) -> float:
         if self.score_type == "numeric":
-            bounds = (0.0, 1.0) if self._has_own_prompt else None
+            # Only the default prompt asks for a rating from 0 to 1; a benchmark's own may ask for any number.
+            bounds = (0.0, 1.0) if self._has_default_prompt else None
             return read_rating(response, pattern=self.score_pattern, bounds=bounds)
         labels = _LABELS if self.score_mapping == _MAPPING else None
         grade = read_grade(response, self.score_mapping, pattern=self.score_pattern, labels=labels)
         return float(self.score_mapping[grade])
 
-    def _ask(self) -> Generate:
-        told = {"temperature": 0.0, "max_tokens": _MAX_TOKENS, **self.generation_config}
-        tokens = told.pop("max_new_tokens", told.pop("max_tokens"))
-        stop = told.pop("stop", None) or ()
+    def _parameters(self) -> Generate:
+        settings = {"temperature": 0.0, "max_tokens": _MAX_TOKENS, **self.generation_config}
+        max_tokens = settings.pop("max_new_tokens", settings.pop("max_tokens"))
+        stop = settings.pop("stop", None) or ()
         return Generate(
-            tokens,
-            told.pop("temperature"),
-            told.pop("top_p", None),
+            max_tokens,
+            settings.pop("temperature"),
+            settings.pop("top_p", None),
             (stop,) if isinstance(stop, str) else tuple(stop),
-            extra=told,
+            extra=settings,
         )

@@ -1,9 +1,9 @@
-"""Judging pictures: a weighted rubric, a checklist and a scale.
+"""Judging images: a weighted rubric, a checklist and a scale.
 
-Each asks the run's judge one question about the prompt and the pictures, which the judge sees at full size, and reads
-the verdict strictly. A judge that cannot be asked, or whose answer is no verdict, leaves the sample unscored.
+Each asks the run's judge one question about the prompt and the images, which the judge sees at full size, and reads
+the verdict strictly. A judge that fails, or whose answer is not a verdict, leaves the sample unscored.
 
-The functions may be called wherever a sample is being scored: in ``evaluate_sample`` of a dataset class, in a hook, in
+The functions can be called wherever a sample is being scored: in ``evaluate_sample`` of a dataset class, in a hook, in
 an adapter.
 """
 
@@ -22,13 +22,13 @@ from polymeter.core.guest_context import current_role_client, refuse_verdict
 from polymeter.core.parts import Image, Part, Text
 from polymeter.core.request import PROMPT_VERSION, Generate, Message, Origin, Request
 from polymeter.judge.llm_judge import ROLE
-from polymeter.judge.prompts import prompt_version
-from polymeter.judge.rubric_prompts import CHECKLIST_PROMPT, RUBRIC_PROMPT, SCALE_PROMPT, filled
+from polymeter.judge.prompts import CHECKLIST_PROMPT, RUBRIC_PROMPT, SCALE_PROMPT, fill, prompt_version
 from polymeter.judge.verdict import Contract, read_rating
 
 _MAX_TOKENS = 2048
 _SCALE = (0.0, 10.0)
-_INPUT, _PICTURE = "The input picture", "The picture to judge"
+# The judge reads these, and they are part of the request's fingerprint: they keep their wording.
+_INPUT_LABEL, _OUTPUT_LABEL = "The input picture", "The picture to judge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,9 @@ class Criterion:
     """One line of a rubric.
 
     Attributes:
-        name: Its name, a word.
-        description: What is looked at, and what each level means.
-        weight: Its share in the score.
+        name: Its name, one word.
+        description: What the judge looks at, and what each level means.
+        weight: Its weight in the score.
         most: The best level; the worst is 0.
     """
 
@@ -68,19 +68,19 @@ WISE_CRITERIA = (
     ),
 )
 """The three criteria of WISE (Niu et al. 2025, "WISE: A World Knowledge-Informed Semantic Evaluation"), with its levels
-and weights, in our words.
+and weights, in wording of ours.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a judge made of one or more pictures.
+    """A judge's verdict on one or more images.
 
     Attributes:
-        score: From 0 to 1; of a scale, from 0 to 10.
-        parts: What it is made of: the levels of a rubric's criteria, or 1 and 0 for the items of a checklist.
+        score: From 0 to 1; for a scale, within its bounds.
+        parts: What the score is made of: the levels of a rubric's criteria, or 1 and 0 for the items of a checklist.
         explanation: The judge's reasons.
-        passed: Of a checklist: whether every item holds.
+        passed: For a checklist: whether every item holds.
     """
 
     score: float
@@ -103,27 +103,29 @@ def weighted_rubric(
     With the criteria of WISE that is ``(0.7 · consistency + 0.2 · realism + 0.1 · aesthetic) / 2``.
 
     Args:
-        prompt: What the pictures were made from.
-        images: A picture or several: Pillow images, paths, bytes or URLs. Several are judged together.
-        criteria: The lines of the rubric.
-        input_images: For editing: what the model was given.
-        knowledge: What the judge should know about the prompt: the thing that is meant, a reference answer.
+        prompt: The prompt that the images were generated from.
+        images: One image or several: Pillow images, paths, bytes or URLs. Several are judged together.
+        criteria: The criteria of the rubric.
+        input_images: For editing: the images that the model was given.
+        knowledge: What the judge should know about the prompt: what it alludes to, a reference answer.
         template: The question, with ``{prompt}``, ``{knowledge}``, ``{criteria}`` and ``{form}``.
 
     Raises:
-        PlanError: There are no criteria or pictures, weights or levels make no sense, or the run has no judge.
-        UnscoredError: The judge could not be asked, or its answer is no verdict.
+        PlanError: if there are no criteria or images, a criterion's name, weight or level is invalid, or the run has
+            no judge.
+        UnscoredError: if the judge fails, or its answer is not a verdict.
     """
     _check_criteria(criteria)
     lines = "\n".join(f"- {item.name} (0 to {item.most}): {item.description}" for item in criteria)
     fields: dict[str, Any] = {item.name: (int, Field(ge=0, le=item.most)) for item in criteria}
     contract = Contract(create_model("Rubric", reasons=(str, ...), **fields))
-    text = filled(template, prompt=prompt, knowledge=knowledge or "None.", criteria=lines, form=contract.instruction())
-    said = _verdict(contract, _asked(text, template, images, input_images))
-    levels = {item.name: float(getattr(said, item.name)) for item in criteria}
+    form = contract.instruction()
+    text = fill(template, {"prompt": prompt, "knowledge": knowledge or "None.", "criteria": lines, "form": form})
+    verdict = _read(contract, _ask(text, template, images, input_images))
+    levels = {item.name: float(getattr(verdict, item.name)) for item in criteria}
     most = sum(item.weight * item.most for item in criteria)
     score = sum(item.weight * levels[item.name] for item in criteria) / most
-    return Judgement(score, levels, said.model_dump()["reasons"])
+    return Judgement(score, levels, verdict.model_dump()["reasons"])
 
 
 def checklist(
@@ -134,32 +136,32 @@ def checklist(
     input_images: Any = (),
     template: str = CHECKLIST_PROMPT,
 ) -> Judgement:
-    """Yes or no for each of several statements: the share that holds, and whether all do.
+    """Yes or no for each of several statements: the share that holds, and whether all hold.
 
     Args:
-        prompt: What the pictures were made from.
-        images: A picture or several, which are judged together.
-        items: Statements or questions about the picture that a yes makes right.
-        input_images: For editing: what the model was given.
+        prompt: The prompt that the images were generated from.
+        images: One image or several, as in ``weighted_rubric``; several are judged together.
+        items: Statements or yes/no questions about the image; *yes* is the good answer to each.
+        input_images: For editing: the images that the model was given.
         template: The question, with ``{prompt}``, ``{items}`` and ``{form}``.
 
     Raises:
-        PlanError: There are no items or pictures, or the run has no judge.
-        UnscoredError: The judge could not be asked, or did not answer every item with yes or no.
+        PlanError: if there are no items or images, or the run has no judge.
+        UnscoredError: if the judge fails, or does not answer every item with yes or no.
     """
     if not items:
         raise PlanError("A checklist needs items.", where="checklist")
     numbered = "\n".join(f"{number}. {item}" for number, item in enumerate(items, 1))
     contract = Contract(_Answers)
-    text = filled(template, prompt=prompt, items=numbered, form=contract.instruction())
-    said = _verdict(contract, _asked(text, template, images, input_images))
-    if [answer.item for answer in said.answers] != [*range(1, len(items) + 1)]:
-        given = ", ".join(str(answer.item) for answer in said.answers) or "none"
-        raise _refused(f"The judge's answer does not go through items 1 to {len(items)} in order: {given}.")
-    is_so = [answer.holds for answer in said.answers]
-    reasons = " ".join(f"{answer.item}: {'yes' if answer.holds else 'no'}, {answer.why}" for answer in said.answers)
-    parts = {item: float(holds) for item, holds in zip(items, is_so, strict=True)}
-    return Judgement(sum(is_so) / len(is_so), parts, reasons, passed=all(is_so))
+    text = fill(template, {"prompt": prompt, "items": numbered, "form": contract.instruction()})
+    answers = _read(contract, _ask(text, template, images, input_images)).answers
+    if [answer.item for answer in answers] != [*range(1, len(items) + 1)]:
+        numbers = ", ".join(str(answer.item) for answer in answers) or "none"
+        raise _refused(f"The judge's answer does not go through items 1 to {len(items)} in order: {numbers}.")
+    holds = [answer.holds for answer in answers]
+    reasons = " ".join(f"{answer.item}: {'yes' if answer.holds else 'no'}, {answer.why}" for answer in answers)
+    parts = {item: float(is_true) for item, is_true in zip(items, holds, strict=True)}
+    return Judgement(sum(holds) / len(holds), parts, reasons, passed=all(holds))
 
 
 def scale(
@@ -171,24 +173,24 @@ def scale(
     bounds: tuple[float, float] = _SCALE,
     template: str = SCALE_PROMPT,
 ) -> Judgement:
-    """One number, from 0 to 10 unless other bounds are given.
+    """One number, from 0 to 10 by default.
 
     Args:
-        prompt: What the pictures were made from.
-        images: A picture or several, which are judged together.
-        criteria: What the number says.
-        input_images: For editing: what the model was given.
+        prompt: The prompt that the images were generated from.
+        images: One image or several, as in ``weighted_rubric``; several are judged together.
+        criteria: What the number expresses.
+        input_images: For editing: the images that the model was given.
         bounds: The worst and the best number.
         template: The question, with ``{prompt}``, ``{criteria}``, ``{least}``, ``{middle}`` and ``{most}``.
 
     Raises:
-        PlanError: There are no pictures, or the run has no judge.
-        UnscoredError: The judge could not be asked, or gave no number within the bounds.
+        PlanError: if there are no images, or the run has no judge.
+        UnscoredError: if the judge fails, or gives no number within the bounds.
     """
     least, most = bounds
     numbers = {"least": f"{least:g}", "middle": f"{(least + most) / 2:g}", "most": f"{most:g}"}
-    text = filled(template, prompt=prompt, criteria=criteria, **numbers)
-    answer = _asked(text, template, images, input_images)
+    text = fill(template, {"prompt": prompt, "criteria": criteria, **numbers})
+    answer = _ask(text, template, images, input_images)
     try:
         score = read_rating(answer, bounds=bounds)
     except UnscoredError as error:
@@ -207,17 +209,21 @@ class _Answers(BaseModel):
     answers: list[_Answer]
 
 
-def _asked(text: str, template: str, images: Any, input_images: Any) -> str:
-    """What the judge says.
+def _ask(text: str, template: str, images: Any, input_images: Any) -> str:
+    """The judge's answer.
 
     Raises:
-        PlanError: There is no picture, or no judge.
-        UnscoredError: The judge could not be asked.
+        PlanError: if there is no image, or the run has no judge.
+        UnscoredError: if the judge fails.
     """
-    shown = _listed(images)
-    if not shown:
-        raise PlanError("There is no picture to judge.", where="images")
-    parts: list[Part] = [*_named(_INPUT, _listed(input_images)), *_named(_PICTURE, shown), Text(text)]
+    outputs = _listed(images)
+    if not outputs:
+        raise PlanError("There is no image to judge.", where="images")
+    parts: list[Part] = [
+        *_labelled(_INPUT_LABEL, _listed(input_images)),
+        *_labelled(_OUTPUT_LABEL, outputs),
+        Text(text),
+    ]
     origin = Origin("", "", metadata={PROMPT_VERSION: prompt_version(template)})
     request = Request((Message("user", tuple(parts)),), Generate(_MAX_TOKENS, 0.0), origin)
     response = current_role_client()(ROLE, request)
@@ -226,7 +232,7 @@ def _asked(text: str, template: str, images: Any, input_images: Any) -> str:
     return (response.outputs[0].text if response.outputs else None) or ""
 
 
-def _verdict(contract: Contract[Any], answer: str) -> Any:
+def _read(contract: Contract[Any], answer: str) -> Any:
     try:
         return contract.read(answer)
     except UnscoredError as error:
@@ -234,9 +240,9 @@ def _verdict(contract: Contract[Any], answer: str) -> Any:
         raise
 
 
-def _refused(why: str) -> UnscoredError:
-    refuse_verdict(why)
-    return UnscoredError(why, hint="Look at the judge and its prompt.")
+def _refused(reason: str) -> UnscoredError:
+    refuse_verdict(reason)
+    return UnscoredError(reason, hint="Look at the judge and its prompt.")
 
 
 def _listed(images: Any) -> list[Image]:
@@ -245,15 +251,15 @@ def _listed(images: Any) -> list[Image]:
     several = images if isinstance(images, (list, tuple)) else [images]
     missing = [number for number, image in enumerate(several, 1) if image is None]
     if missing:
-        raise PlanError(f"Picture {missing[0]} of {len(several)} is None: there is nothing to judge.", where="images")
+        raise PlanError(f"Image {missing[0]} of {len(several)} is None: there is nothing to judge.", where="images")
     return [image if isinstance(image, Image) else Image(image) for image in several]
 
 
-def _named(name: str, images: Sequence[Image]) -> list[Part]:
-    """Each picture behind its name, numbered where there are several."""
+def _labelled(label: str, images: Sequence[Image]) -> list[Part]:
+    """Each image after its label, numbered if there are several."""
     parts: list[Part] = []
     for number, image in enumerate(images, 1):
-        parts += [Text(f"{name}{f' ({number} of {len(images)})' if len(images) > 1 else ''}:\n"), image]
+        parts += [Text(f"{label}{f' ({number} of {len(images)})' if len(images) > 1 else ''}:\n"), image]
     return parts
 
 
@@ -261,7 +267,7 @@ def _check_criteria(criteria: Sequence[Criterion]) -> None:
     names = [item.name for item in criteria]
     if not criteria or len(set(names)) < len(names) or "reasons" in names:
         raise PlanError(
-            f"A rubric needs criteria of different names, none of them 'reasons': {json.dumps(names)}.",
+            f"A rubric needs criteria with distinct names, none of them 'reasons': {json.dumps(names)}.",
             where="criteria",
         )
     for item in criteria:
@@ -272,8 +278,9 @@ def _check_criteria(criteria: Sequence[Criterion]) -> None:
             or not 0 <= item.weight < math.inf
         ):
             raise PlanError(
-                f"The criterion {item.name!r} needs a name of one word, a best level from 1 on and a weight from 0 on.",
+                f"The criterion {item.name!r} needs a one-word name, a best level of at least 1 and a weight of at"
+                " least 0.",
                 where="criteria",
             )
     if not sum(item.weight for item in criteria):
-        raise PlanError("All criteria of the rubric weigh nothing.", where="criteria")
+        raise PlanError("All criteria of the rubric have weight 0.", where="criteria")

@@ -6,9 +6,9 @@ Where a verdict counts:
 - as the whole first or the whole last line of the answer;
 - after a marker that begins a line and names it (``Verdict: A``, ``**Final grade:** B``).
 
-Quotes, brackets, emphasis and a closing full stop around a verdict do not matter. Where it stands in several of these
-places it must be the same in all. A letter somewhere in a sentence is never a verdict, so neither the candidate's
-answer that a judge repeats nor the first letter of "As the reference says …" is taken for one.
+Quotes, brackets, emphasis and a closing full stop around a verdict do not matter. If it stands in several of these
+places, it must be the same in all. A letter somewhere in a sentence is never a verdict, so neither the candidate's
+answer that a judge repeats nor the first letter of "As the reference says …" is mistaken for one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from polymeter.core.errors import UnscoredError
@@ -40,10 +40,11 @@ _SHOWN = 120
 
 # A lone 0 or 1: not part of a longer number, a fraction or a word.
 _BIT = re.compile(r"(?<![\w.,/-])([01])(?:\.0+)?(?![\w/]|[.,]\d)")
-_YES_NO = re.compile(r"(?<!\w)(yes|no)(?!\w)", re.IGNORECASE)
+_YES_OR_NO = {"yes": True, "true": True, "no": False, "false": False}
+_YES_NO = re.compile(rf"(?<!\w)({'|'.join(_YES_OR_NO)})(?!\w)", re.IGNORECASE)
 # A line that is nothing but a verdict, perhaps marked up, perhaps with a name in front: "**Score: 1**".
 _NOTHING_ELSE = re.compile(
-    r"[^\w-]*(?:[\w ]{1,30}[:=][^\w-]*)?(?P<verdict>[01](?=\W|$)(?:\.0+)?|yes|no)\W*", re.IGNORECASE
+    rf"[^\w-]*(?:[\w ]{{1,30}}[:=][^\w-]*)?(?P<verdict>[01](?=\W|$)(?:\.0+)?|{'|'.join(_YES_OR_NO)})\W*", re.IGNORECASE
 )
 _CORRECTNESS = {
     "correct": True,
@@ -60,11 +61,11 @@ _CORRECT_OR_NOT = re.compile(rf"(?<![\w.])(?:(not)\s+)?({'|'.join(_CORRECTNESS)}
 
 
 def unreadable(text: str, expected: str) -> UnscoredError:
-    """The error of an answer that is no verdict.
+    """The error for an answer that is not a verdict.
 
     Args:
-        text: What the judge said.
-        expected: What was looked for, with its article.
+        text: The judge's answer.
+        expected: What it should have shown, with its article.
     """
     shown = " ".join(text.split())[:_SHOWN]
     return UnscoredError(
@@ -72,13 +73,13 @@ def unreadable(text: str, expected: str) -> UnscoredError:
     )
 
 
-def the_only(found: Iterable[T], text: str, expected: str) -> T:
+def the_only(readings: Iterable[T], text: str, expected: str) -> T:
     """The one value that all readings of an answer agree on.
 
     Raises:
-        UnscoredError: There is none, or there are two.
+        UnscoredError: if there is no reading, or two differ.
     """
-    values = set(found)
+    values = set(readings)
     if len(values) != 1:
         raise unreadable(text, f"{expected} that is the same throughout" if values else expected)
     return values.pop()
@@ -96,22 +97,22 @@ def read_grade(
     Args:
         text: The judge's answer.
         grades: The grades that it may give.
-        pattern: A regular expression of a verdict, in place of the grades themselves; its match, else its first group
-            that matched, names the grade. A pattern whose match is more than that group brings its own anchor
+        pattern: A regular expression for a verdict, in place of the grades themselves; its match, else its first group
+            that matched, names the grade. A pattern that matches more than that group has its own anchor
             (``GRADE: (A|B)``) and counts anywhere.
-        labels: What a grade may be followed by, if it is followed by anything (``A: CORRECT``).
+        labels: The word that may follow each grade after a colon (``A: CORRECT``).
 
     Raises:
-        UnscoredError: No grade stands where a grade counts, or two that differ do.
+        UnscoredError: if no grade stands where a grade counts, or different ones do.
     """
     text = text or ""
-    known = tuple(grades)
-    expected = f"a verdict ({', '.join(known)})"
-    verdict = re.compile(pattern if pattern is not None else "|".join(map(re.escape, known)))
-    found = [_named(match, known) for match in _matches(verdict, text, labels or {})]
-    if None in found:
+    allowed = tuple(grades)
+    expected = f"a verdict ({', '.join(allowed)})"
+    verdict = re.compile(pattern if pattern is not None else "|".join(map(re.escape, allowed)))
+    readings = [_named(match, allowed) for match in _matches(verdict, text, labels or {})]
+    if None in readings:
         raise unreadable(text, expected)
-    return the_only((name for name in found if name is not None), text, expected)
+    return the_only((name for name in readings if name is not None), text, expected)
 
 
 def read_rating(
@@ -122,40 +123,40 @@ def read_rating(
     Args:
         text: The judge's answer.
         pattern: A regular expression in place of ``[[number]]``; its first group that is a number counts, else its
-            whole match. One without an anchor of its own must stand where a verdict counts.
-        bounds: The least and the greatest rating; ``None``: any number.
+            whole match. Without an anchor in the pattern, the match must stand where a verdict counts.
+        bounds: The lowest and the highest rating; ``None``: any number.
 
     Raises:
-        UnscoredError: There is no rating, there are several that differ, or it is out of bounds.
+        UnscoredError: if there is no rating, several differ, or it is out of bounds.
     """
     text = text or ""
     expected = "a rating" if bounds is None else f"a rating from {bounds[0]:g} to {bounds[1]:g}"
     verdict = RATING if pattern is None else re.compile(pattern)
-    found = [_number(match) for match in _matches(verdict, text, {})]
-    if None in found:
+    readings = [_number(match) for match in _matches(verdict, text, {})]
+    if None in readings:
         raise unreadable(text, expected)
-    rating = the_only((value for value in found if value is not None), text, expected)
+    rating = the_only((value for value in readings if value is not None), text, expected)
     if not math.isfinite(rating) or (bounds is not None and not bounds[0] <= rating <= bounds[1]):
         raise unreadable(text, expected)
     return rating
 
 
 def read_bit(text: str) -> int:
-    """The 1 or 0 that a judge gave: of the lines that are nothing but a verdict, else of the whole text.
+    """The 1 or 0 that a judge gave: from the lines that are nothing but a verdict, else from the whole text.
 
     Raises:
-        UnscoredError: if there is no verdict, or both. ``10`` is none.
+        UnscoredError: if there is no verdict, or both. ``10`` is not a verdict.
     """
-    return int(_sole(_BIT, text))
+    return _sole(_BIT, text, int)
 
 
 def read_yes_no(text: str) -> bool:
-    """The yes or no that a judge gave, read as ``read_bit`` reads its digits.
+    """The yes or no that a judge gave, read as ``read_bit`` reads its digits; true and false count as well.
 
     Raises:
         UnscoredError: if there is no verdict, or both.
     """
-    return _sole(_YES_NO, text) == "yes"
+    return _sole(_YES_NO, text, lambda word: _YES_OR_NO[word.lower()])
 
 
 def read_correctness(text: str) -> bool:
@@ -163,14 +164,14 @@ def read_correctness(text: str) -> bool:
     true or false, 1 or 0.
 
     Raises:
-        UnscoredError: if the text shows no verdict, or both. (lmms-eval takes the first for a no.)
+        UnscoredError: if the text shows no verdict, or both. (lmms-eval counts the former as *no*.)
     """
-    found = {_CORRECTNESS[word.lower()] is not bool(negated) for negated, word in _CORRECT_OR_NOT.findall(text)}
-    return the_only(found, text, "a verdict")
+    readings = {_CORRECTNESS[word.lower()] is not bool(negated) for negated, word in _CORRECT_OR_NOT.findall(text)}
+    return the_only(readings, text, "a verdict")
 
 
 class Contract(Generic[M]):
-    """A verdict of several fields: a pydantic model says what they are, both to the judge and to the reader.
+    """A verdict with several fields; one pydantic model describes them to the judge and validates its answer.
 
     Args:
         model: The fields, their types and bounds.
@@ -180,7 +181,7 @@ class Contract(Generic[M]):
         self.model = model
 
     def instruction(self) -> str:
-        """What to tell the judge: the JSON schema of the answer."""
+        """The instruction for the judge: the JSON schema of the answer."""
         schema = json.dumps(self.model.model_json_schema(), ensure_ascii=False, sort_keys=True)
         return f"Reply with one JSON object and nothing else. It must fit this JSON schema:\n{schema}"
 
@@ -188,51 +189,51 @@ class Contract(Generic[M]):
         """The verdict: one JSON object, alone or in the answer's only code block.
 
         Raises:
-            UnscoredError: The answer is something else, or the object does not fit the schema.
+            UnscoredError: if the answer is anything else, or the object does not fit the schema.
         """
         from pydantic import ValidationError
 
-        said = (text or "").strip()
-        blocks = _FENCE.findall(said)
-        body = blocks[0] if len(blocks) == 1 else said
+        answer = (text or "").strip()
+        blocks = _FENCE.findall(answer)
+        body = blocks[0] if len(blocks) == 1 else answer
         try:
             return self.model.model_validate_json(body, strict=True)
         except ValidationError as error:
             first = error.errors()[0]
-            place = ".".join(map(str, first["loc"])) or "the whole"
-            raise unreadable(said, f"an object of the schema ({place}: {first['msg']})") from None
+            field = ".".join(map(str, first["loc"])) or "the whole"
+            raise unreadable(answer, f"an object of the schema ({field}: {first['msg']})") from None
 
 
-def _sole(verdict: re.Pattern[str], text: str) -> str:
-    """The only verdict, in lower case: of the lines that are nothing but one, else of the whole text."""
-    alone = [line for line in text.splitlines() if _NOTHING_ELSE.fullmatch(line)]
-    for part in ("\n".join(alone), text):
-        found = {str(item).lower() for item in verdict.findall(part)}
-        if found:
-            return the_only(found, text, "a verdict")
+def _sole(verdict: re.Pattern[str], text: str, meaning: Callable[[str], T]) -> T:
+    """What the only verdict means: from the lines that are nothing but one, else from the whole text."""
+    bare_lines = [line for line in text.splitlines() if _NOTHING_ELSE.fullmatch(line)]
+    for part in ("\n".join(bare_lines), text):
+        readings = {meaning(item) for item in verdict.findall(part)}
+        if readings:
+            return the_only(readings, text, "a verdict")
     raise unreadable(text, "a verdict")
 
 
 def _matches(verdict: re.Pattern[str], text: str, labels: Mapping[str, str]) -> Iterator[re.Match[str]]:
     """Matches of a verdict where one counts."""
-    anchored = [match for match in verdict.finditer(text) if _brings_anchor(match)]
+    anchored = [match for match in verdict.finditer(text) if _has_anchor(match)]
     if anchored:
         yield from anchored
         return
-    for place in _places(text):
-        match = _alone(verdict, place, labels)
+    for passage in _passages(text):
+        match = _alone(verdict, passage, labels)
         if match is not None:
             yield match
 
 
-def _brings_anchor(match: re.Match[str]) -> bool:
+def _has_anchor(match: re.Match[str]) -> bool:
     """Whether a match is more than the verdict in it."""
     groups = [group for group in match.groups() if group is not None]
     return bool(groups) and groups[0].strip() != match[0].strip()
 
 
-def _places(text: str) -> Iterator[str]:
-    """What stands where a verdict counts."""
+def _passages(text: str) -> Iterator[str]:
+    """The passages that count if they are a verdict."""
     yield text
     lines = [line for line in text.splitlines() if line.strip(_AROUND)]
     if not lines:
@@ -245,17 +246,19 @@ def _places(text: str) -> Iterator[str]:
             yield marked["verdict"]
 
 
-def _alone(verdict: re.Pattern[str], place: str, labels: Mapping[str, str]) -> re.Match[str] | None:
-    """The verdict that a place consists of, but for what may stand around it."""
-    core = place.strip(_AROUND)
-    for said in (core, core.rstrip(".!" + _AROUND), core.strip(".![]{}" + _AROUND)):
-        match = verdict.fullmatch(said)
+def _alone(verdict: re.Pattern[str], passage: str, labels: Mapping[str, str]) -> re.Match[str] | None:
+    """The verdict that a passage consists of, apart from punctuation and markup around it."""
+    core = passage.strip(_AROUND)
+    for candidate in (core, core.rstrip(".!" + _AROUND), core.strip(".![]{}" + _AROUND)):
+        match = verdict.fullmatch(candidate)
         if match is not None:
             return match
     head, _, label = core.partition(":")
     match = verdict.fullmatch(head.strip(_AROUND))
-    wanted = labels.get(match[0]) if match is not None else None
-    return match if wanted is not None and label.strip(".!" + _AROUND).lower() == wanted.lower() else None
+    expected_label = labels.get(match[0]) if match is not None else None
+    if expected_label is None:
+        return None
+    return match if label.strip(".!" + _AROUND).lower() == expected_label.lower() else None
 
 
 def _named(match: re.Match[str], grades: tuple[str, ...]) -> str | None:

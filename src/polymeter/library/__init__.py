@@ -1,3 +1,3 @@
-"""What comes with Polymeter and is written as any author could write it: benchmarks, models and metrics that import
-``polymeter.extend`` alone. A package, so that the import contracts see it.
+"""Benchmarks, models and metrics that come with Polymeter, written as any author could write them: they import
+``polymeter.extend`` alone. A package, so that the import contracts apply to it.
 """

@@ -1,7 +1,7 @@
-"""Metrics that come with Polymeter, one file per family, found by name through ``polymeter.core.registries``.
+"""Metrics that come with Polymeter, one file per family, looked up by name in ``polymeter.core.registries``.
 
-A metric makes the value of one sample; an aggregation makes one number of many values; ``polymeter.stats`` says how
-sure it is.
+A metric computes the value of one sample; an aggregation turns many values into one number; ``polymeter.stats``
+estimates its uncertainty.
 """
 
 from polymeter.metrics.defaults import DEFAULT_METRICS, VALUES, check_kwargs, check_pair, default_metrics, output_family

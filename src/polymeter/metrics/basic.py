@@ -16,7 +16,7 @@ def mean(values: Sequence[float]) -> float:
     """Arithmetic mean ``Σ x / n``, of an exactly rounded sum: the order of values does not matter.
 
     Raises:
-        ZeroDivisionError: There are no values.
+        ZeroDivisionError: if there are no values.
     """
     return math.fsum(values) / len(values)
 
@@ -24,10 +24,10 @@ def mean(values: Sequence[float]) -> float:
 def median(values: Sequence[float]) -> float:
     """The middle one of the sorted values, or the mean of the middle two.
 
-    lmms-eval takes the middle one of the values as they come, which depends on their order.
+    lmms-eval takes the middle one of the unsorted values, which depends on their order.
 
     Raises:
-        ValueError: There are no values.
+        ValueError: if there are no values.
     """
     data = np.asarray(values, dtype=np.float64)
     if data.size == 0:

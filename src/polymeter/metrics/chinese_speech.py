@@ -1,8 +1,8 @@
 """Chinese transcripts with numbers as they are spoken.
 
 The rules are those of SpeechIO's chinese_text_normalization: dates, money, telephone numbers, fractions, percentages,
-counted things, long numbers digit by digit, other numbers as cardinals, in this order, then punctuation as spaces. As
-there, what a rule finds is replaced where that text first occurs.
+counted objects, long numbers digit by digit, other numbers as cardinals, in this order, then punctuation as spaces. As
+in the original, each match of a rule is replaced where its text first occurs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _COUNTED = (
     "瓶壶卮盏箩箱煲啖袋钵年月日季刻时周天秒旬纪岁世更夜春夏秋冬代伏辈丸泡粒幢堆根道面片块"
 )
 _NUMBER = r"\d+(?:\.\d+)?"
-# The two that counts hundreds and more stands in front of 百, 千, 万…, and not behind 十.
+# 二 becomes 两 before 百, 千, 万…, at the start or after a unit larger than 十.
 _LARGE = "".join(unit for power, unit in _UNITS.items() if power > 1)
 _TWO = re.compile(f"(?:(?<=[{_LARGE}])|^)二(?=[{_LARGE}])")
 _FILLERS = "呃啊"
@@ -49,20 +49,20 @@ _PUNCTUATION = dict.fromkeys(
 
 
 class TextNorm:
-    """Makes transcripts comparable.
+    """Normalises transcripts.
 
     Args:
-        to_banjiao: Full-width characters as ASCII.
-        to_upper: Latin letters as capitals.
-        to_lower: Latin letters as small ones.
-        remove_fillers: Drop what is said while thinking.
-        remove_erhua: Not offered: it needs a table of words that Polymeter does not carry.
-        check_chars: Not offered: it needs a table of characters that Polymeter does not carry.
-        remove_space: Drop spaces except between Latin words or numbers.
-        cc_mode: ``t2s`` or ``s2t``: convert between scripts first, by the package ``opencc``.
+        to_banjiao: Replace full-width characters with ASCII.
+        to_upper: Convert Latin letters to upper case.
+        to_lower: Convert Latin letters to lower case.
+        remove_fillers: Remove interjections of hesitation.
+        remove_erhua: Not supported: it needs a table of words that Polymeter does not have.
+        check_chars: Not supported: it needs a table of characters that Polymeter does not have.
+        remove_space: Remove spaces except between Latin words or numbers.
+        cc_mode: ``t2s`` or ``s2t``: convert between scripts first, with the package ``opencc``.
 
     Raises:
-        PlanError: An option that is not offered.
+        PlanError: if an option is not supported.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class TextNorm:
     ) -> None:
         for name, is_on in (("remove_erhua", remove_erhua), ("check_chars", check_chars)):
             if is_on:
-                raise PlanError(f"TextNorm of Polymeter's stand-in has no {name!r}.", hint="Leave it off.")
+                raise PlanError(f"Polymeter's TextNorm does not support {name!r}.", hint="Leave it off.")
         steps: list[tuple[object, Callable[[str], str]]] = [
             (cc_mode, importlib.import_module("opencc").OpenCC(cc_mode).convert if cc_mode else str),
             (to_banjiao, lambda text: text.translate(_FULL_WIDTH)),
@@ -102,8 +102,8 @@ def num2chn(number_string: str, *, alt_two: bool = True, use_units: bool = True)
 
     Args:
         number_string: Digits, with at most one point.
-        alt_two: 两 for a two that counts hundreds and more.
-        use_units: As a number, not digit by digit.
+        alt_two: Write 两 for a two before 百, 千, 万…
+        use_units: Write it as a number with units, not digit by digit.
     """
     whole, _, fraction = number_string.partition(".")
     spoken = _spoken(whole) if use_units and len(whole) > 1 else _by_digits(whole)
@@ -124,26 +124,26 @@ def normalize_nsw(raw_text: str) -> str:
     text = _replaced(text, rf"\D+({_NUMBER}[多余几]?{_MONEY}(?:\d{_MONEY}?)?)", _money)
     text = _replaced(text, r"\D((?:\+?86 ?)?1(?:[38]\d|5[0-35-9]|7[678]|9[89])\d{8})\D", _digits_of)
     text = _replaced(text, r"\D((?:0(?:10|2[1-3]|[3-9]\d{2})-?)?[1-9]\d{6,7})\D", _digits_of)
-    text = _replaced(text, r"(\d+/\d+)", lambda found: "分之".join(map(num2chn, reversed(found.split("/")))))
-    text = _replaced(text.replace("％", "%"), rf"({_NUMBER}%)", lambda found: "百分之" + num2chn(found.rstrip("%")))
+    text = _replaced(text, r"(\d+/\d+)", lambda match: "分之".join(map(num2chn, reversed(match.split("/")))))
+    text = _replaced(text.replace("％", "%"), rf"({_NUMBER}%)", lambda match: "百分之" + num2chn(match.rstrip("%")))
     text = _replaced(text, rf"({_NUMBER})[多余几]?(?:[{_COUNTED}]|[千毫微]克|[千分厘毫微]米)", num2chn)
     text = _replaced(text, r"(\d{4,32})", _digits_of)
     text = _replaced(text, rf"({_NUMBER})", num2chn)
-    # Names such as B2B, whose digit was spoken just now.
-    text = _replaced(text, r"([a-zA-Z]+二[a-zA-Z]+)", lambda found: found.replace("二", "2"))
+    # The rules above have also spoken the digit in names such as B2B.
+    text = _replaced(text, r"([a-zA-Z]+二[a-zA-Z]+)", lambda match: match.replace("二", "2"))
     return text.lstrip("^").rstrip("$")
 
 
 def _replaced(text: str, pattern: str, speak: Callable[[str], str]) -> str:
-    for found in re.findall(pattern, text):
-        if found:
-            text = text.replace(found, speak(found), 1)
+    for match in re.findall(pattern, text):
+        if match:
+            text = text.replace(match, speak(match), 1)
     return text
 
 
 def _date(date: str) -> str:
-    year, mark, rest = date.rpartition("年")
-    month, has_month, day = rest.partition("月")
+    year, mark, month_and_day = date.rpartition("年")
+    month, has_month, day = month_and_day.partition("月")
     spoken = _by_digits(year) + mark
     if has_month:
         spoken += num2chn(month) + "月"
@@ -165,7 +165,7 @@ def _by_digits(digits: Iterable[str]) -> str:
 
 
 def _spoken(digits: str) -> str:
-    """A whole number with units. Leading zeros are spoken as one if a digit follows them, else not at all."""
+    """A whole number with units. Leading zeros are spoken as a single one if a digit follows, else not at all."""
     significant = digits.lstrip("0")
     if not significant:
         return ""
@@ -177,7 +177,7 @@ def _spoken(digits: str) -> str:
 
 
 def _without_spaces(text: str) -> str:
-    """Spaces stay only between two ASCII letters or digits."""
+    """The text without spaces, except between two ASCII letters or digits."""
     words = text.split()
     latin = string.ascii_letters + string.digits
     gaps = [" " if left[-1] in latin and right[0] in latin else "" for left, right in pairwise(words)]

@@ -1,7 +1,7 @@
 """Metrics of choices and classes: accuracy and its relatives, F1, Matthews correlation, Brier score.
 
-For multiple choice and log-likelihoods the value of a sample is made from log-probabilities by the task
-(``defaults.VALUES`` says what it is) and passes through; for generation it is made here.
+For multiple choice and log-likelihoods the task computes the value of a sample from log-probabilities
+(``defaults.VALUES`` says what it is), and it passes through; for generation it is computed here.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeter.core.metric import Aggregation, Metric
-from polymeter.metrics.golds import one_prediction, share_equal
+from polymeter.metrics.references import one_prediction, share_equal
 from polymeter.stats.additive import Additive
 
 
 def accuracy(references: Sequence[Any], predictions: Sequence[Any]) -> float:
-    """Accuracy of a generated answer: 1 if it equals a gold, else 0."""
+    """Accuracy of a generated answer: 1 if it equals a reference, else 0."""
     return share_equal(references, predictions)
 
 
-def gold_and_prediction(references: Sequence[Any], predictions: Sequence[Any]) -> tuple[Any, Any]:
-    """``(gold, prediction)`` of a sample, which is what metrics over a confusion matrix aggregate; the first gold if
-    several.
+def reference_and_prediction(references: Sequence[Any], predictions: Sequence[Any]) -> tuple[Any, Any]:
+    """``(reference, prediction)`` of a sample, which metrics over a confusion matrix aggregate; of several references
+    the first.
     """
     prediction = one_prediction(references, predictions)
     return references[0], prediction
@@ -35,58 +35,63 @@ def binary_f1(values: Sequence[tuple[Any, Any]]) -> float:
     """F1 of the class 1: ``2 TP / (2 TP + FP + FN)``, 0 where undefined; scikit-learn's ``f1_score``.
 
     Args:
-        values: ``(gold, prediction)`` of each sample, each 0 or 1.
+        values: ``(reference, prediction)`` of each sample, each 0 or 1.
 
     Raises:
-        ValueError: There are more than two classes, or none of them is 1.
+        ValueError: if there are more than two classes, or none of them is 1.
     """
     from sklearn.metrics import f1_score
 
-    golds, predictions, counts = _confusion(values)
-    return float(f1_score(golds, predictions, sample_weight=counts, zero_division=0))
+    references, predictions, counts = _confusion(values)
+    return float(f1_score(references, predictions, sample_weight=counts, zero_division=0))
 
 
 def matthews_correlation(values: Sequence[tuple[Any, Any]]) -> float:
     """Matthews correlation coefficient for any number of classes (Gorodkin 2004), 0 where undefined; scikit-learn's.
 
     Args:
-        values: ``(gold, prediction)`` of each sample.
+        values: ``(reference, prediction)`` of each sample.
     """
     from sklearn.metrics import matthews_corrcoef
 
-    golds, predictions, counts = _confusion(values)
-    if len({*golds, *predictions}) < 2:
-        return 0.0  # scikit-learn says the same, with a warning
-    return float(matthews_corrcoef(golds, predictions, sample_weight=counts))
+    references, predictions, counts = _confusion(values)
+    if len({*references, *predictions}) < 2:
+        return 0.0  # scikit-learn returns the same, with a warning
+    return float(matthews_corrcoef(references, predictions, sample_weight=counts))
 
 
 def brier_terms(values: Sequence[tuple[int, Sequence[float]]]) -> NDArray[np.float64]:
-    """``Σ_k (p_k - [k = gold])²`` and 1 for each ``(gold index, probabilities)`` (Brier 1950).
+    """``Σ_k (p_k - [k = reference])²`` and 1 for each ``(reference index, probabilities)`` (Brier 1950).
 
-    Samples may differ in their number of choices.
+    Args:
+        values: Of each sample the index of the right choice and the probabilities, shape ``(choices,)``. Samples may
+            differ in their number of choices.
+
+    Returns:
+        Shape ``(n, 2)``.
 
     Raises:
-        ValueError: A gold is no index of its probabilities.
+        ValueError: if a reference is not an index of its probabilities.
     """
     terms = np.ones((len(values), 2))
-    for i, (gold, probabilities) in enumerate(values):
+    for i, (reference, probabilities) in enumerate(values):
         errors = np.array(probabilities, dtype=np.float64)
-        if not 0 <= gold < errors.size:
-            raise ValueError(f"The gold {gold} is not one of {errors.size} choices.")
-        errors[gold] -= 1
+        if not 0 <= reference < errors.size:
+            raise ValueError(f"The gold {reference} is not one of {errors.size} choices.")
+        errors[reference] -= 1
         terms[i, 0] = float(errors @ errors)
     return terms
 
 
 def question_terms(values: Sequence[tuple[Any, Mapping[str, Any]]]) -> NDArray[np.float64]:
-    """Per question of a paragraph: whether all its answers were labelled right, and 1.
+    """For each question of a paragraph: whether all its answers were labelled correctly, and 1.
 
     Args:
         values: ``(label given, doc)`` of each answer, with ``doc["idx"]["paragraph"]``, ``doc["idx"]["question"]`` and
             ``doc["label"]`` (1: right), as MultiRC has them.
 
     Returns:
-        Shape ``(questions, 2)``: a question is what is independent, so it is what is resampled.
+        Shape ``(questions, 2)``. Answers to one question are not independent, so questions are resampled.
     """
     questions: dict[tuple[Any, Any], bool] = {}
     for label, doc in values:
@@ -101,9 +106,9 @@ def ratio(totals: Sequence[float]) -> float:
 
 
 def _confusion(values: Sequence[tuple[Any, Any]]) -> tuple[list[Any], list[Any], list[int]]:
-    """The different pairs of gold and prediction, and how often each occurs: so few that scikit-learn is quick."""
-    counts = Counter((gold, prediction) for gold, prediction in values)
-    return [gold for gold, _ in counts], [prediction for _, prediction in counts], list(counts.values())
+    """The distinct pairs of reference and prediction, and the count of each: so few that scikit-learn is fast."""
+    counts = Counter((reference, prediction) for reference, prediction in values)
+    return [reference for reference, _ in counts], [prediction for _, prediction in counts], list(counts.values())
 
 
 F1_AGGREGATION = Aggregation("f1", binary_f1, resamples=200)
@@ -117,4 +122,6 @@ ACC_MUTUAL_INFO = Metric("acc_mutual_info", output_types=("multiple_choice",))
 ACC_ALL = Metric("acc_all", "acc_all", output_types=("loglikelihood", "multiple_choice"))
 BRIER_SCORE = Metric("brier_score", "brier_score", higher_is_better=False, output_types=("multiple_choice",))
 F1 = Metric("f1", "f1", output_types=("multiple_choice",))
-MCC = Metric("mcc", "matthews_corrcoef", score=gold_and_prediction, output_types=("generate_until", "multiple_choice"))
+MCC = Metric(
+    "mcc", "matthews_corrcoef", score=reference_and_prediction, output_types=("generate_until", "multiple_choice")
+)

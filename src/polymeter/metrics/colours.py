@@ -1,4 +1,4 @@
-"""The name of a colour: the nearest of the colours that people name, in the CIE L*a*b* space."""
+"""The name of a colour: that of the nearest of several named shades in the CIE L*a*b* space."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ ANCHORS: Mapping[str, tuple[str, ...]] = {
     "gray": ("#808080", "#a9a9a9", "#696969", "#505050", "#bebebe"),
     "white": ("#ffffff", "#f0f0f0", "#e4e4e4"),
 }
-"""Shades that have each name: strong, dark and light ones. Between two names the nearest shade decides."""
+"""Shades by name: strong, dark and light ones. The nearest shade decides between two names."""
 COLOUR_NAMES = tuple(ANCHORS)
-"""Every name that ``colour_name`` gives."""
+"""All names that ``colour_name`` can give."""
 
-# From sRGB to CIE XYZ under D65 (IEC 61966-2-1), over the white point.
+# From linear sRGB to CIE XYZ under D65 (IEC 61966-2-1), and the white point to divide by.
 _TO_XYZ = np.array(
     [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
 )
@@ -50,7 +50,7 @@ def lab(rgb: NDArray[np.generic] | Sequence[Sequence[float]]) -> NDArray[np.floa
 
 
 def _linear(values: NDArray[np.generic]) -> NDArray[np.float64]:
-    """Light of sRGB values, from 0 to 1."""
+    """Linear light of 8-bit sRGB values, from 0 to 1, in the same shape."""
     shares = np.asarray(values, dtype=np.float64) / 255
     return np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
 
@@ -67,8 +67,8 @@ def colour_names(rgb: NDArray[np.generic] | Sequence[Sequence[float]]) -> NDArra
     Returns:
         Shape ``(…)``: each one of ``COLOUR_NAMES``.
     """
-    places = lab(rgb)
-    distances = np.linalg.norm(places[..., None, :] - _SHADES, axis=-1)
+    coordinates = lab(rgb)
+    distances = np.linalg.norm(coordinates[..., None, :] - _SHADES, axis=-1)
     names: NDArray[np.str_] = np.asarray(_NAMES)[distances.argmin(axis=-1)]
     return names
 

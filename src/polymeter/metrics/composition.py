@@ -1,17 +1,17 @@
-"""Whether an image shows the things a prompt asks for: how many, in which colour, and where.
+"""Whether an image shows the objects that a prompt asks for: how many, in which colour, and where.
 
 Scenes are written in the schema of GenEval (Ghosh, Hajishirzi and Schmidt 2023, "GenEval: An object-focused framework
-for evaluating text-to-image alignment"), and an image is right here exactly when it is right there:
+for evaluating text-to-image alignment"), and an image is correct under the same conditions:
 
-- ``include``: at least ``count`` things of the class are found. Of these only the ``count`` surest are looked at
-  further. All of them have the ``color``, and every one stands in the ``position`` to every one that was looked at for
-  the clause it points to.
-- ``exclude``: fewer than ``count`` things of the class are found. "Exactly two" is ``include`` 2 and ``exclude`` 3.
+- ``include``: at least ``count`` objects of the class are detected. Of these only the ``count`` with the highest scores
+  are examined further. All of them have the ``color``, and each is in the ``position`` relative to each object examined
+  for the clause that the position points to.
+- ``exclude``: fewer than ``count`` objects of the class are detected. "Exactly two" is ``include`` 2 and ``exclude`` 3.
 
-GenEval's own prompts never have two clauses of one class. Where a scene does, each of these clauses prefers the
-things of its own colour to surer ones of another, and does not take what an earlier clause has taken.
+GenEval's own prompts never have two clauses of one class. If a scene does, each of these clauses prefers objects of its
+colour to others with a higher score, and does not use objects that an earlier clause has used.
 
-What is found in an image is the business of ``polymeter.metrics.detectors``.
+Detection itself is up to ``polymeter.metrics.detectors``.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from polymeter.core.errors import DataError, PlanError, boundary, did_you_mean
 Relation = Literal["left of", "right of", "above", "below"]
 
 COLOURS = ("red", "orange", "yellow", "green", "blue", "purple", "pink", "brown", "black", "white")
-"""The colours that GenEval tells apart."""
+"""The colours that GenEval distinguishes."""
 POSITION_OFFSET = 0.1
-"""GenEval's constant: centres count as apart from this share of the two things' summed sizes on."""
+"""GenEval's constant: the share of two objects' summed sizes by which their centres must differ to count as apart."""
 _MOSTLY = 0.5
 _NO_OFFSET = 1e-3
 _RELATIONS: tuple[Relation, ...] = get_args(Relation)
@@ -38,13 +38,13 @@ _RELATIONS: tuple[Relation, ...] = get_args(Relation)
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """Things that an image should show.
+    """Objects that an image should show, or should not.
 
     Attributes:
         label: Their class.
-        count: How many at least; of an ``exclude`` clause: how many are too many.
-        colour: Their colour, if one is asked for.
-        position: How they stand to the things of another clause, and the place of that clause in ``include``.
+        count: The smallest number; in an ``exclude`` clause, the smallest number that is too many.
+        colour: Their colour, if the prompt names one.
+        position: Their relation to the objects of another clause, and the index of that clause in ``include``.
     """
 
     label: str
@@ -58,9 +58,9 @@ class Scene:
     """What an image should show.
 
     Attributes:
-        include: What should be there.
-        exclude: What should not.
-        tag: The kind of prompt, by GenEval's names; ``counting`` makes detectors stricter.
+        include: The objects that should be there.
+        exclude: The objects that should not.
+        tag: The kind of prompt, one of GenEval's names; ``counting`` makes detectors stricter.
     """
 
     include: tuple[Clause, ...]
@@ -69,23 +69,23 @@ class Scene:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """All classes that are named, each once."""
+        """All classes in its clauses, each once."""
         return tuple(dict.fromkeys(clause.label for clause in (*self.include, *self.exclude)))
 
 
 @dataclass(frozen=True, slots=True)
 class SceneVerdict:
-    """How an image compares with a scene.
+    """How well an image matches a scene.
 
-    Each aspect is looked at by itself, on the things that were found: two circles in place of three are a wrong count
-    and may still have the right colour. Where nothing was found, colour and position are wrong too.
+    Each aspect is judged separately, on the objects that were detected: two circles instead of three are a wrong count
+    and may still have the right colour. If nothing was detected, colour and position are wrong, too.
 
     Attributes:
-        count: Whether no clause has too few things, or too many.
-        colour: Whether all things have their colours; ``None`` where no colour is asked for.
-        position: Whether all things stand where they should; ``None`` where no position is asked for.
-        is_correct: Whether everything that is asked for is right: GenEval's verdict.
-        explanation: What is wrong, or what was found, for people.
+        count: Whether no clause has too few objects, or too many.
+        colour: Whether all objects have their colours; ``None`` if the scene names none.
+        position: Whether all objects are where they should be; ``None`` if the scene names no position.
+        is_correct: Whether all aspects are right: GenEval's verdict.
+        explanation: What is wrong, and what was detected, in words.
     """
 
     count: bool
@@ -98,14 +98,14 @@ class SceneVerdict:
 def read_scene(source: str | bytes | Mapping[str, Any]) -> Scene:
     """A scene in GenEval's schema: ``{"include": [{"class", "count", "color"?, "position"?}], "exclude": […]}``.
 
-    A position is ``[relation, place]``: one of ``left of``, ``right of``, ``above``, ``below``, and which clause of
-    ``include``, from 0, it is related to. ``tag`` and ``prompt`` may stand beside the clauses.
+    A position is ``[relation, index]``: one of ``left of``, ``right of``, ``above``, ``below``, and the index of a
+    clause in ``include``, from 0. ``tag`` and ``prompt`` may stand beside the clauses.
 
     Args:
-        source: The JSON text, or what it holds.
+        source: The JSON text, or the parsed object.
 
     Raises:
-        DataError: It is not of that schema; the field is named.
+        DataError: if it does not follow that schema; the message names the field.
     """
     if isinstance(source, (str, bytes)):
         with boundary(DataError, "Reading the JSON of a scene"):
@@ -117,22 +117,22 @@ def read_scene(source: str | bytes | Mapping[str, Any]) -> Scene:
     exclude = tuple(_clauses(source, "exclude"))
     if not include and not exclude:
         raise DataError("A scene asks for nothing.", where="scene", hint='Write "include": [{"class": …, "count": 1}].')
-    for place, clause in enumerate(include):
+    for index, clause in enumerate(include):
         target = clause.position[1] if clause.position else None
-        if target is not None and (target == place or not 0 <= target < len(include)):
+        if target is not None and (target == index or not 0 <= target < len(include)):
             raise DataError(
                 f"The position points to clause {target}, which is not another clause.",
-                where=f"include[{place}].position",
+                where=f"include[{index}].position",
             )
     return Scene(include, exclude, str(source.get("tag") or ""))
 
 
 def check_scene(scene: Scene, detections: Sequence[Detection]) -> SceneVerdict:
-    """Compare what was found in an image with what should be there, by the rules of this module.
+    """Compare the objects detected in an image with a scene, by the rules of this module.
 
     Args:
-        scene: What should be there.
-        detections: What was found; of equally sure ones the first counts as the surest.
+        scene: The objects that should be there.
+        detections: The objects detected; of those with equal scores the earlier one ranks higher.
     """
     ordered = sorted(detections, key=lambda thing: -thing.score)
     groups = _grouped(scene, ordered)
@@ -143,41 +143,42 @@ def check_scene(scene: Scene, detections: Sequence[Detection]) -> SceneVerdict:
     wants_position = any(clause.position for clause in scene.include)
     position = not [*_position_faults(scene, groups, faults)] if wants_position else None
     is_correct = count and colour is not False and position is not False
-    found = f"Found {_listed(ordered)}."
-    return SceneVerdict(count, colour, position, is_correct, " ".join([*faults, found]))
+    summary = f"Found {_listed(ordered)}."
+    return SceneVerdict(count, colour, position, is_correct, " ".join([*faults, summary]))
 
 
 def check_image(scene: Scene, image: Any, detector: Detector) -> SceneVerdict:
-    """Look for a scene's things in an image, and compare.
+    """Detect a scene's objects in an image, and compare.
 
     Raises:
-        DataError: The image cannot be read.
-        PlanError: The scene names a class or colour that the detector cannot know: what is never found would count as
-            absent.
+        DataError: if the image cannot be read.
+        PlanError: if the scene names a class or colour that the detector does not know. (What it can never detect would
+            otherwise count as absent.)
     """
     colours = [clause.colour for clause in (*scene.include, *scene.exclude) if clause.colour]
-    others = unknown_names(colours, detector.colours)
-    if others:
+    unknown = unknown_names(colours, detector.colours)
+    if unknown:
         raise PlanError(
-            f"The detector does not name the colour {others[0]!r}.",
+            f"The detector does not name the colour {unknown[0]!r}.",
             where="scene",
-            hint=did_you_mean(others[0], detector.colours) or f"It names {', '.join(detector.colours)}.",
+            hint=did_you_mean(unknown[0], detector.colours) or f"It names {', '.join(detector.colours)}.",
         )
-    found = detector.detect(image, scene.labels, is_counting=scene.tag == "counting")
-    return check_scene(scene, found)
+    detections = detector.detect(image, scene.labels, is_counting=scene.tag == "counting")
+    return check_scene(scene, detections)
 
 
 def unknown_names(names: Iterable[str], known: Collection[str]) -> list[str]:
-    """Those names that are not among the known ones, whatever their case."""
+    """The names that are not among the known ones, regardless of case."""
     folded = {_folded(name) for name in known}
     return [name for name in names if _folded(name) not in folded]
 
 
 def relations(first: Box, second: Box) -> set[Relation]:
-    """How the first box stands to the second: none, one or two of GenEval's relations.
+    """The relations of the first box to the second: none, one or two of GenEval's.
 
-    The offset of the centres is shortened along each axis by a tenth of the boxes' summed size along it. What is left,
-    over the length of the whole offset, must exceed one half for a relation to hold.
+    Boxes are ``(left, top, right, bottom)``. The offset between the centres is shortened along each axis by a tenth of
+    the boxes' summed size along it. A relation holds if the shortened offset, divided by the length of the full offset,
+    exceeds one half.
     """
     x, y = (_shortened(first, second, axis) for axis in (0, 1))
     if max(abs(x), abs(y)) < _NO_OFFSET:
@@ -189,27 +190,27 @@ def relations(first: Box, second: Box) -> set[Relation]:
         "above": y < -_MOSTLY * length,
         "below": y > _MOSTLY * length,
     }
-    return {relation for relation, is_so in holds.items() if is_so}
+    return {relation for relation, is_true in holds.items() if is_true}
 
 
 def same_colour(first: str | None, second: str | None) -> bool:
-    """Whether two names are of one colour."""
+    """Whether two names mean the same colour."""
     return first is not None and second is not None and _folded(first) == _folded(second)
 
 
 def _grouped(scene: Scene, ordered: Sequence[Detection]) -> list[list[Detection]]:
-    """For each clause of ``include`` the things that are looked at for it."""
+    """For each clause of ``include`` the detections that are examined for it."""
     labels = [_folded(clause.label) for clause in scene.include]
-    taken: set[int] = set()
+    used: set[int] = set()
     groups: list[list[Detection]] = []
     for clause, label in zip(scene.include, labels, strict=True):
-        places = [place for place, thing in enumerate(ordered) if _folded(thing.label) == label]
+        positions = [position for position, thing in enumerate(ordered) if _folded(thing.label) == label]
         if labels.count(label) > 1:
-            places = [place for place in places if place not in taken]
-            places.sort(key=lambda place: clause.colour is not None and not _has(ordered[place], clause))
-        chosen = places[: clause.count]
-        taken.update(chosen)
-        groups.append([ordered[place] for place in chosen])
+            positions = [position for position in positions if position not in used]
+            positions.sort(key=lambda position: clause.colour is not None and not _has(ordered[position], clause))
+        chosen = positions[: clause.count]
+        used.update(chosen)
+        groups.append([ordered[position] for position in chosen])
     return groups
 
 
@@ -241,12 +242,12 @@ def _position_faults(scene: Scene, groups: Sequence[Sequence[Detection]], faults
     for clause, group in zip(scene.include, groups, strict=True):
         if clause.position is None:
             continue
-        relation, place = clause.position
-        pairs = [(thing, other) for thing in group for other in groups[place]]
+        relation, target = clause.position
+        pairs = [(thing, other) for thing in group for other in groups[target]]
         wrong = [sorted(relations(*boxes)) for boxes in _boxes(pairs) if relation not in relations(*boxes)]
         if wrong or not pairs:
             seen = " and ".join(wrong[0]) if wrong and wrong[0] else "neither side" if wrong else "nothing to compare"
-            faults.append(f"Expected {clause.label} {relation} {scene.include[place].label}, found {seen}.")
+            faults.append(f"Expected {clause.label} {relation} {scene.include[target].label}, found {seen}.")
             yield clause
 
 
@@ -283,8 +284,8 @@ def _clauses(source: Mapping[str, Any], name: str) -> Iterator[Clause]:
     items = source.get(name) or ()
     if not isinstance(items, Sequence) or isinstance(items, (str, bytes)):
         raise DataError(f"{name!r} of a scene is a list of clauses, not {type(items).__name__}.", where=name)
-    for place, item in enumerate(items):
-        yield _clause(item, f"{name}[{place}]")
+    for index, item in enumerate(items):
+        yield _clause(item, f"{name}[{index}]")
 
 
 def _clause(item: Any, where: str) -> Clause:

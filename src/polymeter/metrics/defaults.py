@@ -1,4 +1,4 @@
-"""Which metrics go with which output type: what is computed by default, from what, and what cannot be."""
+"""Which metrics go with which output type: what is computed by default, from which values, and what is impossible."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEFAULT_METRICS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "generate_image": (),
     }
 )
-"""Metrics of a task that names none. What a picture is compared with cannot be guessed, so such tasks name them."""
+"""Metrics of a task that names none. What an image is compared with cannot be guessed, so such tasks must name them."""
 
 _FAMILIES: Mapping[str, str] = MappingProxyType(
     {
@@ -29,12 +29,12 @@ _FAMILIES: Mapping[str, str] = MappingProxyType(
 
 _COMPARED = frozenset({"references", "predictions", "images"})
 _PAIR = "reference and prediction"
-_CHOICE_PAIR = "gold index and predicted index"
+_CHOICE_PAIR = "reference index and predicted index"
 
 VALUES: Mapping[tuple[str, str], str] = MappingProxyType(
     {
         ("acc", "generate_until"): "1 if the prediction equals a reference",
-        ("exact_match", "generate_until"): "1 if the prediction equals a reference, after what is ignored is taken out",
+        ("exact_match", "generate_until"): "1 if the prediction equals a reference, ignored parts removed",
         ("anls", "generate_until"): "similarity to the nearest reference, 0 below the threshold",
         ("cer", "generate_until"): "character edits over characters of the reference",
         ("wer", "generate_until"): "word edits over words of the reference",
@@ -50,60 +50,59 @@ VALUES: Mapping[tuple[str, str], str] = MappingProxyType(
         ("byte_perplexity", "loglikelihood"): "log-likelihood of the target and its number of UTF-8 bytes",
         ("bits_per_byte", "loglikelihood"): "log-likelihood of the target and its number of UTF-8 bytes",
         ("bypass", "loglikelihood"): "log-likelihood of the target and whether it is greedy",
-        ("acc", "multiple_choice"): "1 if the choice of highest log-likelihood is a gold",
-        ("acc_norm", "multiple_choice"): "1 if the choice of highest log-likelihood per character is a gold",
+        ("acc", "multiple_choice"): "1 if the choice with the highest log-likelihood is right",
+        ("acc_norm", "multiple_choice"): "1 if the choice with the highest log-likelihood per character is right",
         (
             "acc_mutual_info",
             "multiple_choice",
-        ): "1 if the choice whose log-likelihood the context raises most is a gold",
+        ): "1 if the choice whose log-likelihood the context raises most is right",
         ("acc_all", "multiple_choice"): "predicted index and the doc",
-        ("exact_match", "multiple_choice"): "1 if the gold choice is the greedy continuation",
+        ("exact_match", "multiple_choice"): "1 if the right choice is the greedy continuation",
         ("f1", "multiple_choice"): _CHOICE_PAIR,
         ("mcc", "multiple_choice"): _CHOICE_PAIR,
-        ("brier_score", "multiple_choice"): "gold index and the softmax over the choices' log-likelihoods",
+        ("brier_score", "multiple_choice"): "reference index and the softmax over the choices' log-likelihoods",
         ("bypass", "multiple_choice"): "log-likelihood of each choice and whether it is greedy",
-        ("psnr", "generate_image"): "decibels over the error to the nearest reference, at most 100",
+        ("psnr", "generate_image"): "peak signal-to-noise ratio to the nearest reference, in dB, at most 100",
         ("ssim", "generate_image"): "structural similarity to the nearest reference",
         ("lpips", "generate_image"): "perceptual distance to the nearest reference",
-        ("clip_score", "generate_image"): "cosine to the nearest text",
-        ("frechet_distance", "generate_image"): "none: a distance of all pictures from all references",
-        ("bypass", "generate_image"): "number of pictures",
+        ("clip_score", "generate_image"): "cosine similarity to the nearest text",
+        ("frechet_distance", "generate_image"): "none: a distance between all images and all references",
+        ("bypass", "generate_image"): "number of images",
     }
 )
-"""What the value of one sample is, by metric and output type, where the task says nothing else. A pair that is
-missing is impossible.
+"""The value of one sample by metric and output type, unless the task defines it differently. A pair that is missing is
+impossible.
 """
 
 
 def output_family(output_type: str) -> str:
-    """The output type whose metrics apply: the ways of generating (several rounds, visual, agentic) all end in an
-    answer.
+    """The output type whose metrics apply: all ways of generating (several rounds, visual, agentic) end in an answer.
 
     Raises:
-        PlanError: There is no such output type.
+        PlanError: if there is no such output type.
     """
     family = _FAMILIES.get(output_type, output_type)
     if family not in DEFAULT_METRICS:
-        known = [*DEFAULT_METRICS, *_FAMILIES]
-        hint = did_you_mean(output_type, known) or f"Known: {', '.join(known)}."
+        output_types = [*DEFAULT_METRICS, *_FAMILIES]
+        hint = did_you_mean(output_type, output_types) or f"Known: {', '.join(output_types)}."
         raise PlanError(f"There is no output type {output_type!r}.", hint=hint)
     return family
 
 
 def default_metrics(output_type: str) -> tuple[str, ...]:
-    """Names of the metrics of a task that names none.
+    """The names of the metrics of a task that names none.
 
     Raises:
-        PlanError: There is no such output type.
+        PlanError: if there is no such output type.
     """
     return DEFAULT_METRICS[output_family(output_type)]
 
 
 def check_pair(metric: Metric, output_type: str, where: str = "") -> None:
-    """Refuse a metric that makes no sense for an output type.
+    """Check that a metric applies to an output type.
 
     Raises:
-        PlanError: It makes none; the message names the output types it is for.
+        PlanError: if it does not; the message names the output types it is for.
     """
     if output_type not in metric.output_types and output_family(output_type) not in metric.output_types:
         raise PlanError(
@@ -114,22 +113,23 @@ def check_pair(metric: Metric, output_type: str, where: str = "") -> None:
 
 
 def check_kwargs(metric: Metric, kwargs: Iterable[str], where: str = "") -> None:
-    """Refuse keyword arguments that a metric does not take.
+    """Check that a metric takes these keyword arguments.
 
     Raises:
-        PlanError: There is an unknown one; the nearest known is named.
+        PlanError: if it does not take one; the message names the nearest that it takes.
     """
-    known = _keywords(metric)
-    if known is None:
+    keywords = _keywords(metric)
+    if keywords is None:
         return
     for name in kwargs:
-        if name not in known:
-            hint = did_you_mean(name, known) or (f"It takes {', '.join(known)}." if known else "It takes no arguments.")
+        if name not in keywords:
+            takes = f"It takes {', '.join(keywords)}." if keywords else "It takes no arguments."
+            hint = did_you_mean(name, keywords) or takes
             raise PlanError(f"Metric {metric.name!r} does not take {name!r}.", where=where, hint=hint)
 
 
 def _keywords(metric: Metric) -> list[str] | None:
-    """The keyword arguments that a metric takes besides what it compares; ``None`` where it takes any."""
+    """The keyword arguments that a metric takes besides what it compares; ``None`` if it takes any."""
     function = metric.score or metric.of_sets
     if function is None:
         return []

@@ -1,4 +1,4 @@
-"""Detectors by name: ``NAME``, or ``NAME:PLACE`` for those that read weights, such as ``hf:PATH_OR_ID``."""
+"""Detectors by name: ``NAME``, or ``NAME:PATH_OR_ID`` for those that read weights, such as ``hf:PATH_OR_ID``."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from polymeter.core.guest_context import weights_place
 from polymeter.core.registries import DETECTORS
 
 _PLACE = "place"
+"""The argument by which a detector's factory takes a folder or hub id. Authors write it; it keeps its name."""
 
 
 def make_detector(name: str = "shapes", **settings: Any) -> Detector:
     """Make a detector; weights are read when it is first used.
 
     Args:
-        name: ``shapes``, or ``hf:`` and the hub id or folder of an object detection model, or a registered one.
+        name: ``shapes``, ``hf:`` with the hub id or folder of an object detection model, or a registered name.
         **settings: Keyword arguments of that detector; for ``hf:``, see ``HfDetector``.
 
     Raises:
@@ -39,7 +40,7 @@ def make_detector(name: str = "shapes", **settings: Any) -> Detector:
 
 
 def check_detector(name: str) -> None:
-    """See whether a detector can be had, without reading its weights.
+    """Check that a detector is available, without reading its weights.
 
     Raises:
         PlanError: if there is no such detector, a package is missing, or there is no such network.
@@ -48,12 +49,12 @@ def check_detector(name: str) -> None:
 
 
 def local_name(name: str) -> str:
-    """A detector's name with the folder that ``--weights ID=PATH`` puts in place of its id."""
+    """A detector's name, its id replaced with the folder that ``--weights ID=PATH`` gives."""
     kind, colon, place = name.partition(":")
     return f"{kind}{colon}{weights_place(place)}" if colon else name
 
 
 def _no_detector(name: str, hint: str = "") -> PlanError:
-    names = [":".join([known, *DETECTORS.find(known).takes]) for known in DETECTORS]
+    names = [":".join([kind, *DETECTORS.find(kind).takes]) for kind in DETECTORS]
     hint = hint or did_you_mean(name, names) or f"Known: {', '.join(names)}."
     return PlanError(f"There is no detector {name!r}.", where="detector", hint=hint)

@@ -1,11 +1,11 @@
-"""The Fréchet distance between two sets of images, in the features of a network that is named with the number.
+"""The Fréchet distance between two sets of images, in the features of a network that is named beside the number.
 
 The distance (Heusel et al. 2017) is ``‖μ₁ - μ₂‖² + tr(Σ₁ + Σ₂ - 2 (Σ₁Σ₂)^½)`` of Gaussians fitted to the features. The
 published FID takes them from one Inception network of 2015 with its own resizing; a number from other features is not
-an FID, and is called by its network's name: FD with DINOv2 features (Stein et al. 2023), with CLIP's, …
+an FID and is named after its network: FD with DINOv2 features (Stein et al. 2023), with CLIP's, …
 
-Means and covariances are gathered picture by picture, so memory does not grow with the number of pictures. The estimate
-is biased: it falls as n grows (Chong and Forsyth 2020), so only distances of equal n compare. No interval is given.
+Means and covariances are accumulated, so memory does not grow with the number of images. The estimate is biased: it
+falls as n grows (Chong and Forsyth 2020), so only distances with equal n are comparable. It has no interval.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ Features = NDArray[np.float64]
 
 
 class RunningGaussian:
-    """Mean and covariance of vectors that come a few at a time (Chan, Golub and LeVeque 1983).
+    """Mean and covariance of vectors that arrive in batches (Chan, Golub and LeVeque 1983).
 
     Attributes:
-        n: How many vectors have come.
+        n: The number of vectors so far.
         mean: Shape ``(d,)``.
     """
 
@@ -47,7 +47,7 @@ class RunningGaussian:
         self._scatter: Features = np.zeros((n_dimensions, n_dimensions))
 
     def add(self, vectors: Features) -> None:
-        """Take in vectors, shape ``(m, d)``."""
+        """Add vectors, shape ``(m, d)``."""
         m = len(vectors)
         if not m:
             return
@@ -60,10 +60,10 @@ class RunningGaussian:
 
     @property
     def covariance(self) -> Features:
-        """Unbiased, shape ``(d, d)``.
+        """The unbiased covariance, shape ``(d, d)``.
 
         Raises:
-            ScoreError: Fewer than two vectors have come.
+            ScoreError: if there are fewer than two vectors.
         """
         if self.n < 2:
             raise ScoreError(f"A covariance needs two vectors, and {self.n} came.")
@@ -72,12 +72,12 @@ class RunningGaussian:
 
 @dataclass(frozen=True, slots=True)
 class Extractor:
-    """A network that makes a vector of a picture.
+    """A network that maps an image to a vector.
 
     Attributes:
-        name: What stands beside the number: the network's id, and the layer.
+        name: The name shown beside the number: the network's id, and the layer.
         n_dimensions: Length of its vectors.
-        extract: From opened RGB pictures to features of shape ``(n, n_dimensions)``.
+        extract: From a list of ``n`` opened RGB images to features of shape ``(n, n_dimensions)``.
     """
 
     name: str
@@ -87,14 +87,14 @@ class Extractor:
 
 @dataclass(frozen=True, slots=True)
 class FrechetResult:
-    """A Fréchet distance, and what it rests on.
+    """A Fréchet distance, and what it was computed from.
 
     Attributes:
         distance: The distance; 0 for equal sets.
         extractor: The network.
         n_dimensions: Length of its vectors.
-        n_images: Pictures of the first set.
-        n_references: Pictures of the second.
+        n_images: Number of images in the first set.
+        n_references: Number of images in the second.
         note: What a reader should know before using it; empty if nothing.
     """
 
@@ -113,25 +113,25 @@ def frechet_distance(
     *,
     allow_few: bool = False,
 ) -> FrechetResult:
-    """The distance between two sets of pictures.
+    """The distance between two sets of images.
 
     Args:
-        images: Pillow images, paths, bytes or URLs; drawn from once, a few at a time.
-        references: What they should be distributed like.
-        extractor: The network whose features count.
-        allow_few: Give a number, with a note, also where a set has no more pictures than the features have dimensions.
+        images: Pillow images, paths, bytes or URLs; iterated once, a few at a time.
+        references: Images with the desired distribution.
+        extractor: The network whose features are compared.
+        allow_few: Give a number, with a note, even if a set has no more images than the features have dimensions.
 
     Raises:
-        DataError: A picture cannot be read.
-        ScoreError: A set is too small: the covariance of n vectors has at most rank n - 1.
+        DataError: if an image cannot be read.
+        ScoreError: if a set is too small: the covariance of n vectors has at most rank n - 1.
     """
-    first, second = (_gathered(pictures, extractor) for pictures in (images, references))
-    fewest, least = min(first.n, second.n), extractor.n_dimensions + 1
+    first, second = (_accumulated(set_of_images, extractor) for set_of_images in (images, references))
+    n_smaller, n_needed = min(first.n, second.n), extractor.n_dimensions + 1
     note = ""
-    if fewest < least:
+    if n_smaller < n_needed:
         note = (
             f"A covariance of {extractor.n_dimensions} dimensions needs more than {extractor.n_dimensions} pictures;"
-            f" a set has {fewest}."
+            f" a set has {n_smaller}."
         )
         if not allow_few:
             raise ScoreError(note, hint="Give more pictures, or allow_few=True for a number that does not compare.")
@@ -142,8 +142,8 @@ def frechet_distance(
 def gaussian_distance(mean: Features, covariance: Features, other_mean: Features, other_covariance: Features) -> float:
     """The Fréchet distance of two Gaussians (Dowson and Landau 1982), squared as Heusel et al. use it.
 
-    Where the root of the product is not finite, ``1e-6`` is added to both diagonals. Imaginary parts, which come of
-    rounding, are dropped when they are small.
+    If the root of the product is not finite, ``1e-6`` is added to both diagonals. Imaginary parts, which result from
+    rounding, are dropped if they are small.
 
     Args:
         mean: Shape ``(d,)``.
@@ -152,7 +152,7 @@ def gaussian_distance(mean: Features, covariance: Features, other_mean: Features
         other_covariance: Shape ``(d, d)``.
 
     Raises:
-        ScoreError: The root has a large imaginary part: these are no covariances.
+        ScoreError: if the root has a large imaginary part, so that these cannot be covariances.
     """
     root = _root(covariance @ other_covariance)
     if not np.isfinite(root).all():
@@ -167,17 +167,17 @@ def gaussian_distance(mean: Features, covariance: Features, other_mean: Features
     return max(0.0, float(distance))
 
 
-def vision_extractor(place: str) -> Extractor:
+def vision_extractor(location: str) -> Extractor:
     """A vision network of Transformers as an extractor.
 
-    CLIP and its kin give the projected image embedding; any other network its pooled output, and where it has none the
-    first token's last state (DINOv2: the class token after the last norm, as in Stein et al. 2023).
+    CLIP and similar networks give the projected image embedding; any other network its pooled output, or if it has none
+    the first token's last state (DINOv2: the class token after the last norm, as in Stein et al. 2023).
 
     Args:
-        place: Hub id or folder. ``--weights ID=PATH`` puts a folder in place of an id, which stays the name.
+        location: Hub id or folder. ``--weights ID=PATH`` replaces an id with a folder; the id stays the name.
 
     Raises:
-        PlanError: torch or Transformers is not installed, or the network cannot be read.
+        PlanError: if torch or Transformers is not installed, or the network cannot be read.
     """
     try:
         import torch
@@ -185,50 +185,50 @@ def vision_extractor(place: str) -> Extractor:
     except ModuleNotFoundError as error:
         raise missing_package(error.name or "transformers", "a feature extractor", "hf") from error
 
-    with boundary(PlanError, f"Reading the feature extractor {place!r}", hint="Name a folder that holds it."):
-        processor = AutoImageProcessor.from_pretrained(weights_place(place))
-        network = AutoModel.from_pretrained(weights_place(place)).eval()
+    with boundary(PlanError, f"Reading the feature extractor {location!r}", hint="Name a folder that holds it."):
+        processor = AutoImageProcessor.from_pretrained(weights_place(location))
+        network = AutoModel.from_pretrained(weights_place(location)).eval()
     network.to("cuda" if torch.cuda.is_available() else "cpu")
     extract = partial(_features, network, processor)
     from PIL import Image as pil
 
-    with boundary(PlanError, f"Trying the feature extractor {place!r}"):
+    with boundary(PlanError, f"Trying the feature extractor {location!r}"):
         n_dimensions = extract([pil.new("RGB", (64, 64))]).shape[1]
     layer = "image embedding" if hasattr(network, "get_image_features") else "pooled output"
-    return Extractor(f"{place} ({layer})", n_dimensions, extract)
+    return Extractor(f"{location} ({layer})", n_dimensions, extract)
 
 
-def _features(network: Any, processor: Any, pictures: list[Any]) -> Features:
+def _features(network: Any, processor: Any, images: list[Any]) -> Features:
     import torch
 
-    inputs = processor(images=pictures, return_tensors="pt").to(network.device)
+    inputs = processor(images=images, return_tensors="pt").to(network.device)
     with torch.inference_mode():
         if hasattr(network, "get_image_features"):
-            found = network.get_image_features(**inputs)
+            output = network.get_image_features(**inputs)
         else:
-            found = network(**inputs)
-    if not isinstance(found, torch.Tensor):
-        pooled = getattr(found, "pooler_output", None)
-        found = pooled if pooled is not None else found.last_hidden_state[:, 0]
-    return np.asarray(found.flatten(1).double().cpu().numpy())
+            output = network(**inputs)
+    if not isinstance(output, torch.Tensor):
+        pooled = getattr(output, "pooler_output", None)
+        output = pooled if pooled is not None else output.last_hidden_state[:, 0]
+    return np.asarray(output.flatten(1).double().cpu().numpy())
 
 
-def _gathered(pictures: Iterable[Any], extractor: Extractor) -> RunningGaussian:
-    gathered = RunningGaussian(extractor.n_dimensions)
-    source = iter(pictures)
-    while batch := [as_rgb(picture) for picture in itertools.islice(source, _BATCH)]:
+def _accumulated(images: Iterable[Any], extractor: Extractor) -> RunningGaussian:
+    gaussian = RunningGaussian(extractor.n_dimensions)
+    source = iter(images)
+    while batch := [as_rgb(image) for image in itertools.islice(source, _BATCH)]:
         features = extractor.extract(batch)
         if features.shape != (len(batch), extractor.n_dimensions):
             raise DataError(f"The extractor {extractor.name!r} gave features of shape {features.shape}.")
-        gathered.add(features)
-    return gathered
+        gaussian.add(features)
+    return gaussian
 
 
 def _root(matrix: Features) -> Any:
     from scipy import linalg
 
     with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", linalg.LinAlgWarning)  # a singular product is dealt with by whoever asks
+        warnings.simplefilter("ignore", linalg.LinAlgWarning)  # the caller handles a singular product
         return linalg.sqrtm(matrix)
 
 

@@ -1,7 +1,7 @@
-"""How far a picture is from a reference: PSNR, SSIM and LPIPS; and CLIP's view of how well it fits a text.
+"""The distance of an image from a reference: PSNR, SSIM and LPIPS; and its fit to a text by CLIP.
 
-Pictures are compared as 8-bit RGB. Transparent parts are laid over white first. Where the sizes differ, the picture is
-brought to the reference's size with Pillow's Lanczos filter before it is compared, and ``is_resized`` says so.
+Images are compared as 8-bit RGB, transparent parts over white. If the sizes differ, the image is resized to the
+reference's size with Pillow's Lanczos filter first, and ``is_resized`` says so.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from polymeter.core.guest_context import weights_from, weights_place
 from polymeter.core.metric import Metric
 from polymeter.core.parts import Image
 from polymeter.core.registry import missing_package
-from polymeter.metrics.golds import one_prediction
 from polymeter.metrics.networks import check_network, kept
+from polymeter.metrics.references import one_prediction
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
 
 CEILING_DB = 100.0
-"""What equal pictures may be given as their PSNR where a mean is taken: about the 101 dB of two pictures of 256 × 256
-pixels that differ by one grey level in one channel of one pixel.
+"""The PSNR that the metric gives for equal images, so that a mean stays finite: about the 101 dB of two images of 256 ×
+256 pixels that differ by one grey level in one channel of one pixel.
 """
 _RANGE = 255
 _WINDOW = 11
@@ -40,14 +40,14 @@ def psnr(image: Any, reference: Any, ceiling: float = math.inf) -> float:
     Args:
         image: A Pillow image, or a path, bytes or URL of one.
         reference: What it should look like.
-        ceiling: The most that is given, in dB.
+        ceiling: The upper limit of the value, in dB.
 
     Returns:
-        Decibels; without a ceiling ``inf`` where the pictures are equal.
+        Decibels; without a ceiling ``inf`` if the images are equal.
 
     Raises:
-        DataError: A picture cannot be read.
-        PlanError: scikit-image is not installed.
+        DataError: if an image cannot be read.
+        PlanError: if scikit-image is not installed.
     """
     metrics = _skimage_metrics("psnr")
     first, second = _pair(image, reference)
@@ -60,18 +60,18 @@ def ssim(image: Any, reference: Any) -> float:
     """Structural similarity (Wang et al. 2004), the mean over all pixels and the three channels.
 
     With the paper's settings: Gaussian weights of σ = 1.5 in a window of 11 pixels, population covariances, K1 = 0.01,
-    K2 = 0.03, a data range of 255. The paper compares grey pictures; here each channel is compared and counts alike.
+    K2 = 0.03, a data range of 255. The paper compares grey images; here each channel is compared, with equal weight.
 
     Args:
         image: A Pillow image, or a path, bytes or URL of one.
         reference: What it should look like.
 
     Returns:
-        1 for equal pictures, less otherwise; may be below 0.
+        1 for equal images, less otherwise; may be below 0.
 
     Raises:
-        DataError: A picture cannot be read, or the reference is narrower or lower than 11 pixels.
-        PlanError: scikit-image is not installed.
+        DataError: if an image cannot be read, or a side of the reference has fewer than 11 pixels.
+        PlanError: if scikit-image is not installed.
     """
     metrics = _skimage_metrics("ssim")
     first, second = _pair(image, reference)
@@ -98,15 +98,15 @@ def lpips(image: Any, reference: Any, weights: str | Path | None = None) -> floa
     Args:
         image: A Pillow image, or a path, bytes or URL of one.
         reference: What it should look like.
-        weights: A folder with the two weight files that ``polymeter.metrics.perceptual`` names; default: the one that
-            ``--weights lpips=PATH`` names.
+        weights: A folder with the two weight files that ``polymeter.metrics.perceptual`` names; default: the one given
+            by ``--weights lpips=PATH``.
 
     Returns:
-        0 for equal pictures; the larger, the further apart.
+        0 for equal images; the larger, the further apart.
 
     Raises:
-        DataError: A picture cannot be read, or is too small for the network.
-        PlanError: The weights or torch are not there; the message says what is needed.
+        DataError: if an image cannot be read, or is too small for the network.
+        PlanError: if the weights or torch are missing; the message says what is needed.
     """
     from polymeter.metrics.perceptual import read_perceptual
 
@@ -115,19 +115,19 @@ def lpips(image: Any, reference: Any, weights: str | Path | None = None) -> floa
 
 
 def clip_score(image: Any, text: str, weights: str = "") -> float:
-    """Cosine of CLIP's embeddings of a picture and a text, as ``CLIPScore`` of ``polymeter.metrics.image_text``.
+    """Cosine of CLIP's embeddings of an image and a text, as ``CLIPScore`` of ``polymeter.metrics.image_text``.
 
     The published CLIPScore (Hessel et al. 2021) is ``2.5 · max(cosine, 0)``; this is the cosine itself.
 
     Args:
         image: A Pillow image, or a path, bytes or URL of one.
         text: The prompt.
-        weights: Hub id or folder of a CLIP checkpoint; default: that of ``CLIPScore``. ``--weights ID=PATH`` puts a
-            folder in place of an id.
+        weights: Hub id or folder of a CLIP checkpoint; default: that of ``CLIPScore``. ``--weights ID=PATH`` replaces
+            an id with a folder.
 
     Raises:
-        DataError: The picture cannot be read.
-        PlanError: The checkpoint or a package is not there.
+        DataError: if the image cannot be read.
+        PlanError: if the checkpoint or a package is missing.
     """
     from polymeter.metrics.image_text import SCORERS
 
@@ -136,42 +136,42 @@ def clip_score(image: Any, text: str, weights: str = "") -> float:
 
 
 def as_rgb(image: Any) -> PILImage:
-    """A picture as 8-bit RGB, upright, transparent parts over white. Grey values of 16 bits lose their lower eight.
+    """An image as 8-bit RGB, upright, transparent parts over white. Grey values of 16 bits lose their lower eight.
 
     Raises:
-        DataError: It cannot be read, or nobody can tell what its values mean: they are floats or 32 bits wide.
+        DataError: if it cannot be read, or its values have no defined range: they are floats or 32 bits wide.
     """
     from PIL import Image as pil
 
-    picture = image.open() if isinstance(image, Image) else Image(image).open()
-    if picture.mode.startswith("I;16"):  # Pillow would cut everything above 255 to white
-        picture = pil.fromarray((np.asarray(picture) >> 8).astype(np.uint8))
-    if picture.mode in ("I", "F"):
+    opened = image.open() if isinstance(image, Image) else Image(image).open()
+    if opened.mode.startswith("I;16"):  # Pillow would turn everything above 255 white
+        opened = pil.fromarray((np.asarray(opened) >> 8).astype(np.uint8))
+    if opened.mode in ("I", "F"):
         raise DataError(
-            f"A picture of mode {picture.mode!r} does not say which values are black and white.",
+            f"A picture of mode {opened.mode!r} does not say which values are black and white.",
             hint="Save it with 8 or 16 bits a channel.",
         )
-    if picture.mode in ("La", "RGBa"):
-        picture = picture.convert(picture.mode.upper())
-    if picture.mode in ("RGBA", "LA", "PA") or "transparency" in picture.info:
-        layer = picture.convert("RGBA")
+    if opened.mode in ("La", "RGBa"):  # premultiplied alpha, which Pillow converts only to the plain mode
+        opened = opened.convert(opened.mode.upper())
+    if opened.mode in ("RGBA", "LA", "PA") or "transparency" in opened.info:
+        layer = opened.convert("RGBA")
         return pil.alpha_composite(pil.new("RGBA", layer.size, "white"), layer).convert("RGB")
-    return picture.convert("RGB")
+    return opened.convert("RGB")
 
 
 def is_resized(image: Any, reference: Any) -> bool:
-    """Whether comparing the two brings the first to the size of the second."""
+    """Whether the first image is resized when it is compared with the second."""
     return as_rgb(image).size != as_rgb(reference).size
 
 
 def _pair(image: Any, reference: Any) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Both pictures, shape ``(height, width, 3)`` of the reference."""
+    """Both images, each of the reference's shape ``(height, width, 3)``."""
     from PIL import Image as pil
 
-    picture, wanted = as_rgb(image), as_rgb(reference)
-    if picture.size != wanted.size:
-        picture = picture.resize(wanted.size, pil.Resampling.LANCZOS)
-    return np.asarray(picture), np.asarray(wanted)
+    first, second = as_rgb(image), as_rgb(reference)
+    if first.size != second.size:
+        first = first.resize(second.size, pil.Resampling.LANCZOS)
+    return np.asarray(first), np.asarray(second)
 
 
 def _skimage_metrics(wanted_by: str) -> Any:
@@ -183,10 +183,10 @@ def _skimage_metrics(wanted_by: str) -> Any:
 
 
 @kept
-def _clip_scorer(place: str) -> Any:
+def _clip_scorer(location: str) -> Any:
     from polymeter.metrics.image_text import SCORERS, image_scorer
 
-    with weights_from({SCORERS["CLIPScore"].weights: place}):
+    with weights_from({SCORERS["CLIPScore"].weights: location}):
         return image_scorer("CLIPScore")
 
 

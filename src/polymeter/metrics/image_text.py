@@ -1,8 +1,7 @@
-"""Scorers of how well an image shows a text, by name.
+"""Models that score how well an image matches a text, by name.
 
-A scorer is a model of its own. Those that Transformers can load are made here; for each of the others the error says
-what it would take. Weights come from the Hugging Face hub or its cache, or from the folder that
-``--weights ID=PATH`` names.
+Those that Transformers can load are built here; for each of the others, an error says what it needs. Weights come from
+the Hugging Face hub or its cache, or from the folder that ``--weights ID=PATH`` names.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ class ImageTextScorer:
     """Scores images against texts.
 
     Args:
-        score: From one opened image and a list of texts to a tensor of as many scores.
+        score: From one opened image and a list of texts to a tensor of scores, shape ``(len(texts),)``.
     """
 
     def __init__(self, score: Callable[[Any, list[str]], torch.Tensor]) -> None:
@@ -37,13 +36,13 @@ class ImageTextScorer:
 
         Args:
             images: Paths, or opened images.
-            texts: As many texts.
+            texts: The same number of texts.
 
         Returns:
             For each image a tensor of shape ``(len(texts),)``.
 
         Raises:
-            DataError: The numbers differ, or an image cannot be opened.
+            DataError: if the numbers differ, or an image cannot be opened.
         """
         images = [images] if isinstance(images, str) else list(images)
         texts = [texts] if isinstance(texts, str) else list(texts)
@@ -54,7 +53,7 @@ class ImageTextScorer:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Where a scorer comes from: a maker and hub ids, or what is needed that is not here."""
+    """How to build a scorer: a factory and hub ids, or what it needs that Polymeter does not have."""
 
     make: Callable[[str, str], ImageTextScorer] | None = None
     weights: str = ""
@@ -63,10 +62,10 @@ class _Source:
 
 
 def image_scorer(name: str) -> ImageTextScorer:
-    """Make the scorer of that name and read its weights, to the first GPU if there is one.
+    """Build the scorer with this name and load its weights, on the first GPU if there is one.
 
     Raises:
-        PlanError: There is no such scorer, it cannot be had here, or its weights or packages are missing.
+        PlanError: if there is no such scorer, Polymeter cannot build it, or its weights or packages are missing.
     """
     source = SCORERS.get(name)
     if source is None:
@@ -76,7 +75,7 @@ def image_scorer(name: str) -> ImageTextScorer:
         raise PlanError(
             f"The image scorer {name!r} cannot be made: {source.needs}",
             where="metric_list",
-            hint=f"These can: {', '.join(known for known, other in SCORERS.items() if other.make)}.",
+            hint=f"These can: {', '.join(other for other, its_source in SCORERS.items() if its_source.make)}.",
         )
     weights, processor = weights_place(source.weights), weights_place(source.processor)
     with boundary(
@@ -104,8 +103,8 @@ def _clip(weights: str, processor: str) -> ImageTextScorer:
             images=image, text=texts, padding=True, truncation=True, max_length=_MOST_TOKENS, return_tensors="pt"
         ).to(network.device)
         with torch.inference_mode():
-            found = network(**inputs)
-        return torch.as_tensor(_unit(found.text_embeds) @ _unit(found.image_embeds)[0])
+            output = network(**inputs)
+        return torch.as_tensor(_unit(output.text_embeds) @ _unit(output.image_embeds)[0])
 
     return ImageTextScorer(score)
 
@@ -122,8 +121,8 @@ def _matching(weights: str, processor: str) -> ImageTextScorer:
 
         inputs = prepare(images=image, text=text, truncation=True, return_tensors="pt").to(network.device)
         with torch.inference_mode():
-            found = network(**inputs, use_image_text_matching_head=True)
-        return torch.as_tensor(found.logits_per_image.float().softmax(dim=-1)[0, 1])
+            output = network(**inputs, use_image_text_matching_head=True)
+        return torch.as_tensor(output.logits_per_image.float().softmax(dim=-1)[0, 1])
 
     def score(image: Any, texts: list[str]) -> torch.Tensor:
         import torch
@@ -139,7 +138,7 @@ def _from_one(make: Callable[[str, str], ImageTextScorer], weights: str) -> _Sou
 
 _needs = partial(_Source, None, "", "")
 
-# The numbers of BLIP-2 are of the checkpoint that Transformers publishes of the pre-trained model.
+# BLIP-2's numbers are those of the pre-trained checkpoint in the format of Transformers.
 SCORERS: Mapping[str, _Source] = {
     "VQAScore": _needs("it is CLIP-FlanT5 XXL, an architecture of the package t2v_metrics."),
     "PickScore": _Source(_clip, "yuvalkirstain/PickScore_v1", "laion/CLIP-ViT-H-14-laion2B-s32B-b79K"),

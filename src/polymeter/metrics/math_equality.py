@@ -1,6 +1,6 @@
-"""Whether two mathematical answers are equal: as text, as numbers, part by part, and by algebra.
+"""Whether two mathematical answers are equal: as text, as numbers, part by part, or by algebra.
 
-The steps and their order are those of Qwen2.5-Math's evaluation. Algebra is ``symbolic``'s; it is asked last.
+The steps and their order are those of Qwen2.5-Math's evaluation. Algebra, in ``symbolic``, comes last.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ def math_equal(
     is_close: bool = True,
     timeout: bool = False,
 ) -> bool:
-    """Whether an answer equals the reference, both evened out by ``strip_answer_string``.
+    """Whether an answer equals the reference, both normalised by ``strip_answer_string``.
 
     Args:
         prediction: The answer; ``None`` equals nothing.
-        reference: The gold.
-        include_percentage: Whether a number also equals the reference a hundred times as large or as small.
+        reference: The reference.
+        include_percentage: Whether a number also equals a reference a hundred times as large or as small.
         is_close: Whether numbers may differ by a ten-thousandth of the reference.
-        timeout: Taken because EvalScope's function has it; expressions too large to compute are not computed.
+        timeout: Ignored; EvalScope's function has it. Expressions that are too large to compute are never computed.
 
     Raises:
-        PlanError: Only algebra can tell, and the packages for it are not installed.
+        PlanError: if algebra is needed, and its packages are not installed.
     """
     if prediction is None or reference is None:
         return False
@@ -44,14 +44,14 @@ def math_equal(
     if reference in _LETTERS and _choice(prediction) == reference:
         return True
     rule = _Rule(include_percentage, is_close)
-    number, gold = as_number(prediction), as_number(reference)
-    if number is not None and gold is not None:
-        return rule.numbers_equal(number, gold)
+    number, expected = as_number(prediction), as_number(reference)
+    if number is not None and expected is not None:
+        return rule.numbers_equal(number, expected)
     return bool(prediction) and _expressions_equal(prediction.strip(), reference.strip(), rule)
 
 
 def as_number(text: str) -> float | None:
-    """A decimal number, commas between its digits or not; with a percent sign its hundredth."""
+    """The value of a decimal number, with or without commas between its digits; of a percentage, its hundredth."""
     text = text.replace(",", "")
     try:
         return float(text)
@@ -66,14 +66,14 @@ def as_number(text: str) -> float | None:
 
 
 class _Rule(NamedTuple):
-    """How strict a comparison is; handed on to the comparison of parts."""
+    """How strict a comparison is; passed on to the comparison of parts."""
 
     include_percentage: bool
     is_close: bool
 
-    def numbers_equal(self, number: float, gold: float) -> bool:
-        golds = [gold / 100, gold, gold * 100] if self.include_percentage else [gold]
-        return any(math.isclose(g, number, rel_tol=_TOLERANCE) if self.is_close else g == number for g in golds)
+    def numbers_equal(self, number: float, reference: float) -> bool:
+        allowed = [reference / 100, reference, reference * 100] if self.include_percentage else [reference]
+        return any(math.isclose(r, number, rel_tol=_TOLERANCE) if self.is_close else r == number for r in allowed)
 
     def equal(self, prediction: str, reference: str) -> bool:
         return math_equal(prediction, reference, *self)
@@ -111,17 +111,17 @@ def _equal_cell_by_cell(prediction: str, reference: str, rule: _Rule) -> bool:
     matrices = [_MATRIX.fullmatch(text) for text in (prediction, reference)]
     if matrices[0] is None or matrices[1] is None:
         return False
-    said, gold = ([line.strip() for line in m[1].split("\\\\") if line.strip()] for m in matrices if m)
-    return len(said) == len(gold) and all(
-        _all_equal(row.split("&"), golden.split("&"), rule) for row, golden in zip(said, gold, strict=True)
+    rows, expected = ([line.strip() for line in m[1].split("\\\\") if line.strip()] for m in matrices if m)
+    return len(rows) == len(expected) and all(
+        _all_equal(row.split("&"), other.split("&"), rule) for row, other in zip(rows, expected, strict=True)
     )
 
 
 def _equal_by_algebra(prediction: str, reference: str, rule: _Rule) -> bool:
     left, right = prediction.count("="), reference.count("=")
     if left == right == 1:
-        said, gold = (_difference(text) for text in (prediction, reference))
-        if symbolic_equal(said, gold) or symbolic_equal(f"-({said})", gold):
+        difference, expected = (_difference(text) for text in (prediction, reference))
+        if symbolic_equal(difference, expected) or symbolic_equal(f"-({difference})", expected):
             return True
     elif left == 1 and right == 0 and _is_short_name(prediction):
         if rule.equal(prediction.split("=")[1], reference):
@@ -131,8 +131,8 @@ def _equal_by_algebra(prediction: str, reference: str, rule: _Rule) -> bool:
     return symbolic_equal(prediction, reference)
 
 
-def _all_equal(said: list[str], gold: list[str], rule: _Rule) -> bool:
-    return len(said) == len(gold) and all(rule.equal(a, b) for a, b in zip(said, gold, strict=True))
+def _all_equal(items: list[str], expected: list[str], rule: _Rule) -> bool:
+    return len(items) == len(expected) and all(rule.equal(a, b) for a, b in zip(items, expected, strict=True))
 
 
 def _difference(equation: str) -> str:
@@ -145,12 +145,12 @@ def _is_short_name(equation: str) -> bool:
 
 
 def _choice(text: str) -> str:
-    """The last letter from A to E that stands alone in an answer, else the answer."""
+    """The last letter from A to E that is a word of the answer, else the answer."""
     text = text.strip("\n").rstrip(".").rstrip("/").strip(" ").lstrip(":")
     letters = re.findall(r"\b(A|B|C|D|E)\b", text.upper())
     return str(letters[-1]) if letters else text.strip().strip(".").rstrip(".").rstrip("/")
 
 
 def _sets_as_matrices(text: str) -> str:
-    found = [match.strip("{}") for match in re.findall(r"\{.*,.*\}", text.strip())]
-    return ", ".join(rf"\begin{{pmatrix}}{items.replace(',', chr(92))}\end{{pmatrix}}" for items in found)
+    sets = [match.strip("{}") for match in re.findall(r"\{.*,.*\}", text.strip())]
+    return ", ".join(rf"\begin{{pmatrix}}{items.replace(',', chr(92))}\end{{pmatrix}}" for items in sets)

@@ -1,7 +1,7 @@
-"""Answers to mathematical questions: finding one in a text, and evening it out.
+"""Answers to mathematical questions: extracting one from a text, and normalising it.
 
-The rules are those of Qwen2.5-Math's evaluation, which EvalScope uses. Whether two answers are equal is decided in
-``math_equality``.
+The rules are those of Qwen2.5-Math's evaluation, which EvalScope uses. ``math_equality`` decides whether two answers
+are equal.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["extract_answer", "math_equal", "strip_answer_string"]
 _LAST_NUMBER = re.compile(r"-?\d*\.?\d+")
 _Replacements = Sequence[tuple[str, str]]
 
-# Each table is applied from top to bottom. Names of variables and "in", "to" go; so do signs of display.
+# Each table is applied from top to bottom. Display commands are removed, and so are variables before "=", "in", "to".
 _SPELLINGS: _Replacements = (
     ("bmatrix", "pmatrix"),
     ("tfrac", "frac"),
@@ -44,17 +44,17 @@ _MEMBERSHIP: _Replacements = (
 
 
 def extract_answer(pred_str: str, use_last_number: bool = True) -> str:
-    r"""The final answer in a model's text, evened out by ``strip_answer_string``.
+    r"""The final answer in a model's text, normalised by ``strip_answer_string``.
 
-    It is what stands in the last ``\boxed{…}``; else what follows the last "he answer is" or "final answer is", or the
-    first "答案是"; else the last number.
+    It is the content of the last ``\boxed{…}``; else the text after the last "he answer is" or "final answer is", or
+    after the first "答案是"; else the last number.
 
     Args:
-        pred_str: What the model said.
-        use_last_number: Whether a number counts where nothing marks an answer.
+        pred_str: The model's text.
+        use_last_number: Whether the last number counts if nothing marks an answer.
 
     Returns:
-        The answer; the empty text where there is none.
+        The answer; the empty string if there is none.
     """
     answer = _marked(pred_str.replace("ки", ""))
     if answer is None:
@@ -65,10 +65,10 @@ def extract_answer(pred_str: str, use_last_number: bool = True) -> str:
 
 
 def strip_answer_string(string: object) -> str:
-    """An answer in one spelling: no units, signs of display or spaces, fractions and roots in braces.
+    """An answer in normalised form: no units, display commands or spaces; fractions and roots with braces.
 
-    Numbers parted by commas are sorted, so ``3, 1`` and ``1,3`` agree (and ``1,000`` becomes ``0,1`` in every answer
-    alike). Number words become digits.
+    Numbers separated by commas are sorted, so ``3, 1`` and ``1,3`` are equal (and ``1,000`` becomes ``0,1``, in every
+    answer alike). Number words become digits.
     """
     text = str(string).strip().replace("\n", "").rstrip(".").replace(r"\!", "")
     text = re.sub(r"\\begin\{array\}\{.*?\}", r"\\begin{pmatrix}", text)
@@ -84,7 +84,7 @@ def strip_answer_string(string: object) -> str:
 
 
 def _marked(text: str) -> str | None:
-    """What a phrase or a box marks as the answer, or ``None``."""
+    """The text that a phrase or a box marks as the answer, or ``None``."""
     if "final answer is $" in text and "$. I hope" in text:
         return text.split("final answer is $", 1)[1].split("$. I hope", 1)[0].strip()
     if "boxed" in text:
@@ -97,16 +97,16 @@ def _marked(text: str) -> str | None:
     return None
 
 
-def _boxed(rest: str) -> str:
-    """What is inside the braces that a text begins with, or all up to the next dollar sign."""
-    if not rest.startswith("{"):
-        return rest.partition("$")[0].strip()
+def _boxed(text: str) -> str:
+    """The content of the braces that a text begins with, or all up to the next dollar sign."""
+    if not text.startswith("{"):
+        return text.partition("$")[0].strip()
     depth = 0
-    for at, sign in enumerate(rest):
-        depth += {"{": 1, "}": -1}.get(sign, 0)
+    for position, character in enumerate(text):
+        depth += {"{": 1, "}": -1}.get(character, 0)
         if depth == 0:
-            return rest[1:at]
-    return rest[1:]
+            return text[1:position]
+    return text[1:]
 
 
 def _replaced(text: str, table: _Replacements) -> str:
@@ -133,7 +133,7 @@ def _word_in_text(whole: str, word: str) -> str:
 
 
 def _plain_words(text: str) -> str:
-    """``inf`` as a sign, no ``and``, no boxes, ``j`` as the imaginary unit."""
+    r"""``inf`` as ``\infty``, no ``and``, no boxes, ``i`` for the imaginary unit ``j``."""
     if r"\infty" not in text:
         text = text.replace("inf", r"\infty")
     text = text.replace("and", "").replace(r"\mathbf", "")
@@ -166,10 +166,10 @@ _MOST_DIGITS = 4300
 
 
 def _braced_fractions(text: str) -> str:
-    r"""``\frac12`` as ``\frac{1}{2}``; the text as it is where a fraction has fewer than two signs after it."""
-    head, *rest = text.split(r"\frac")
+    r"""``\frac12`` as ``\frac{1}{2}``; the text unchanged if a fraction has fewer than two characters after it."""
+    head, *fractions = text.split(r"\frac")
     parts = [head]
-    for part in rest:
+    for part in fractions:
         if part.startswith("{"):
             parts.append(part)
         elif len(part) < 2:
@@ -182,7 +182,7 @@ def _braced_fractions(text: str) -> str:
 
 
 def _slash_as_fraction(text: str) -> str:
-    r"""``3/4`` as ``\frac{3}{4}``, where both are integers, or hold a root."""
+    r"""``3/4`` as ``\frac{3}{4}``, if each side is an integer or contains a root."""
     above, slash, below = text.partition("/")
     if not slash or "/" in below:
         return text

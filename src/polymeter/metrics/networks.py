@@ -1,4 +1,4 @@
-"""Networks that metrics read from a folder or from the Hugging Face hub."""
+"""Neural networks that metrics load from a folder or from the Hugging Face hub."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ Network = TypeVar("Network")
 
 
 def kept(read: Callable[[str], Network]) -> Callable[[str], Network]:
-    """Keep what a function reads from a place, the last two of them. Of several threads one reads, and all get it."""
-    remembered, lock = lru_cache(maxsize=2)(read), threading.Lock()
+    """Cache the last two networks that a function reads. If several threads need one, a single thread reads it."""
+    cached_read, lock = lru_cache(maxsize=2)(read), threading.Lock()
 
     @wraps(read)
-    def read_once(place: str) -> Network:
+    def read_once(location: str) -> Network:
         with lock:
-            return remembered(place)
+            return cached_read(location)
 
     return read_once
 
 
-def check_network(place: str, wanted_by: str, argument: str) -> None:
-    """See whether a network of Transformers can be had, by its small configuration file alone.
+def check_network(location: str, wanted_by: str, argument: str) -> None:
+    """Check that a network of Transformers is available, reading only its small configuration file.
 
     Args:
-        place: Hub id or folder; ``--weights ID=PATH`` puts a folder in place of an id.
+        location: Hub id or folder; ``--weights ID=PATH`` replaces an id with a folder.
         wanted_by: What needs it, for messages.
         argument: The argument that names it, for messages.
 
     Raises:
-        PlanError: torch or Transformers is not installed, or there is no such network.
+        PlanError: if torch or Transformers is not installed, or there is no such network.
     """
     try:
         import torch  # noqa: F401
@@ -44,7 +44,7 @@ def check_network(place: str, wanted_by: str, argument: str) -> None:
         raise missing_package(error.name or "transformers", wanted_by, "hf") from error
     with boundary(
         PlanError,
-        f"Looking for the network {place!r} of {wanted_by}",
+        f"Looking for the network {location!r} of {wanted_by}",
         hint=f"Name a folder that holds it: {argument}: PATH.",
     ):
-        AutoConfig.from_pretrained(weights_place(place))
+        AutoConfig.from_pretrained(weights_place(location))

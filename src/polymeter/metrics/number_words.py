@@ -18,11 +18,10 @@ _POINT = "point"
 
 
 def number_in_words(text: str) -> int | float | None:
-    """The number that the number words of a text make, whatever stands between them, or ``None``.
+    """The number that the number words of a text form, whatever stands between them, or ``None``.
 
-    The rules are those of the package ``word2number``: words that are no number words are passed over, hyphens part
-    words, "point" begins decimals, and a text of digits is its number. At most four words count below each scale:
-    ``a · b + c + d``.
+    The rules are those of the package ``word2number``: other words are skipped, hyphens separate words, "point" begins
+    the decimals, and a text of digits is its number. At most four words count below each scale: ``a · b + c + d``.
     """
     text = text.replace("-", " ").lower()
     if text.isdecimal():
@@ -35,8 +34,8 @@ def number_in_words(text: str) -> int | float | None:
         return None
     head, tail = words, []
     if _POINT in words:
-        at = words.index(_POINT)
-        head, tail = words[:at], words[at + 1 :]
+        point = words.index(_POINT)
+        head, tail = words[:point], words[point + 1 :]
     whole = _whole(head)
     if whole is None:
         return None
@@ -44,20 +43,20 @@ def number_in_words(text: str) -> int | float | None:
 
 
 def _whole(words: list[str]) -> int | None:
-    """The number before the point; ``None`` where the scales are out of order or one has nothing before it."""
+    """The number before the point; ``None`` if the scales are out of order or one has nothing before it."""
     if len(words) <= 1:
         return _VALUES[words[0]] if words else 0
-    total, rest = 0, words
+    total, remaining = 0, words
     for scale, size in _SCALES.items():
-        if scale in rest:
-            at = rest.index(scale)
-            if at == 0 or set(rest[:at]) & set(_SCALES):
+        if scale in remaining:
+            position = remaining.index(scale)
+            if position == 0 or set(remaining[:position]) & set(_SCALES):
                 return None
-            total += size * _below_scale(rest[:at])
-            rest = rest[at + 1 :]
-    if set(rest) & set(_SCALES):
+            total += size * _below_scale(remaining[:position])
+            remaining = remaining[position + 1 :]
+    if set(remaining) & set(_SCALES):
         return None
-    return total + (_below_scale(rest) if rest else 0)
+    return total + (_below_scale(remaining) if remaining else 0)
 
 
 def _below_scale(words: list[str]) -> int:

@@ -1,11 +1,11 @@
-"""The letter of the option that an answer chooses, by published rules: one family, one named variant for each.
+"""The letter of the option that an answer chooses, by published rules: one family with a named variant for each.
 
-The variants look for letters in the forms that answers have (``(A)``, ``A.``, "the answer is A"). They differ in which
+The variants look for letters in the forms that answers take (``(A)``, ``A.``, "the answer is A"). They differ in which
 forms count, in their order, and in which of several mentions wins. Scores depend on it, so each variant stays as its
-benchmark publishes it. The tasks of the MMMU family share one procedure, a ladder of forms of which the first that
-occurs counts, and differ in its rungs and in what they say when none occurs.
+benchmark publishes it. The tasks of the MMMU family share one procedure, a sequence of forms of which the first that
+occurs counts, and differ in its steps and in the result if none occurs.
 
-The rules of VLMEvalKit's ``can_infer`` stand with the table format.
+The rules of VLMEvalKit's ``can_infer`` are part of the table format.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _MARKS = (",", ".", "!", "?", ";", ":", "'")
 _MARKS_AND_QUOTES = (*_MARKS, '"')
 _JAPANESE_MARKS = (*_MARKS, "、", "。", "！", "？", "；", "：")
 _JAPANESE = r"[\u3040-\u30FF\u4E00-\u9FFF]"
-_FULL_WIDTH = {ord("Ａ") + place: ord("A") + place for place in range(26)}
+_FULL_WIDTH = {ord("Ａ") + number: ord("A") + number for number in range(26)}
 
-# How much the form of a mention tells; a form is written with @ for the letter.
+# How reliable the form of a mention is; in a form, @ stands for the letter.
 _START, _END, _NUMBERED, _PHRASE, _ANYWHERE = 10, 9, 8, 7, 0
 _SHAPES = (("(@)", 6), ("@.", 5), ("@:", 4), ("@)", 3), ("@ ", 2))
 _MORE_SHAPES = (*_SHAPES, ("@-", 1), ("@_", 1), ("@=", 1))
@@ -42,91 +42,89 @@ _MANY_WORDS = 5
 
 
 def extract_mcq_answer(response: str, choices: Sequence[str] | None = None) -> str:
-    """The letter that an answer chooses; the empty string when none is mentioned.
+    """The letter that an answer chooses; the empty string if none is mentioned.
 
     Forms are preferred in this order: a letter that begins or ends the text, one after a phrase such as "the answer
-    is", ``(A)``, ``A.``, ``A:``, ``A)``, ``A`` and a space, and if none of these occurs a letter anywhere. Of several
-    of one form the last one counts.
+    is", ``(A)``, ``A.``, ``A:``, ``A)``, ``A`` and a space, and if none of these occurs, a letter anywhere. Of several
+    in one form the last one counts.
 
     Args:
         response: The answer, without reasoning.
-        choices: The letters that count; A to H unless given.
+        choices: The letters that count; A to H by default.
     """
     if not response or not response.strip():
         return ""
     letters = list(choices or _LETTERS)
     text = _stripped(response.strip(), _MARKS_AND_QUOTES)
-    found = list(_mentions(text, letters)) or list(_shaped(text, letters, [("@", _ANYWHERE)]))
-    return max(found, key=lambda mention: (mention.rank, mention.position)).letter if found else ""
+    mentions = list(_mentions(text, letters)) or list(_shaped(text, letters, [("@", _ANYWHERE)]))
+    return max(mentions, key=lambda mention: (mention.rank, mention.position)).letter if mentions else ""
 
 
 def parse_mcq(predict_str: str) -> str:
     """The letter A to H that a text chooses: one that begins the text, ends it, is numbered, follows "the answer", or
-    stands in a usual form; of several of one form the first. The empty string when none is mentioned.
+    stands in a usual form; of several in one form the first. The empty string if none is mentioned.
     """
     if not predict_str or not predict_str.strip():
         return ""
     text = _stripped(predict_str.strip(), _MARKS_AND_QUOTES)
-    found = list(_mentions_with_numbers(text)) or list(_shaped(text, _LETTERS, [("@", _ANYWHERE)]))
-    return max(found, key=lambda mention: (mention.rank, -mention.position)).letter if found else ""
+    mentions = list(_mentions_with_numbers(text)) or list(_shaped(text, _LETTERS, [("@", _ANYWHERE)]))
+    return max(mentions, key=lambda mention: (mention.rank, -mention.position)).letter if mentions else ""
 
 
 def get_multi_choice_info(options: Sequence[str], start_chr: str = "A") -> tuple[dict[str, str], list[str]]:
     """The options by their letters, and the letters."""
-    letters = [chr(ord(start_chr) + place) for place in range(len(options))]
+    letters = [chr(ord(start_chr) + number) for number in range(len(options))]
     return dict(zip(letters, options, strict=True)), letters
 
 
 def parse_mmmu_multi_choice_response(response: str, all_choices: Sequence[str], index2ans: Mapping[str, str]) -> str:
-    """MMMU: the last ``Answer: X``, else the ladder; the empty string when nothing is found."""
+    """MMMU: the last ``Answer: X``, else the first form that occurs; the empty string if none does."""
     announced = [letter for letter in _MARKER.findall(response) if letter in all_choices]
     if announced:
         return str(announced[-1])
     text = _stripped(response, _MARKS)
-    found = [letter for letter in all_choices if f"({letter})" in text]
-    if found:
-        return _last(text, found, "(@)")
-    found = _with(text, all_choices, "@ ") or _with(text, all_choices, "@.")
-    return _last(text, found, " @ ") if found else _by_text(text, index2ans) or ""
+    letters = [letter for letter in all_choices if f"({letter})" in text]
+    if letters:
+        return _last(text, letters, "(@)")
+    letters = _with(text, all_choices, "@ ") or _with(text, all_choices, "@.")
+    return _last(text, letters, " @ ") if letters else _by_text(text, index2ans) or ""
 
 
 def parse_jmmmu_multi_choice_response(response: str, all_choices: Sequence[str], index2ans: Mapping[str, str]) -> str:
-    """JMMMU: the ladder with Japanese marks and neighbours; a letter at random when nothing is found."""
+    """JMMMU: the first form that occurs, with Japanese marks and neighbours; a random letter if none does."""
     text = _stripped(response, _JAPANESE_MARKS)
-    found = _with(text, all_choices, "(@)")
-    if found:
-        return _last(text, found, "(@)")
-    found = (
+    letters = _with(text, all_choices, "(@)")
+    if letters:
+        return _last(text, letters, "(@)")
+    letters = (
         _with(text, all_choices, "@ ")
         or [letter for letter in all_choices if re.search(f"{_JAPANESE}{letter}{_JAPANESE}", text)]
         or _with(text, all_choices, "@.")
     )
-    if found:
-        return _last(text, found, " @ ")
+    if letters:
+        return _last(text, letters, " @ ")
     return _by_text(text, index2ans) or random.choice(all_choices)
 
 
 def parse_videommmu_multi_choice_response(
     response: str, all_choices: Sequence[str], index2ans: Mapping[str, str]
 ) -> str:
-    """Video-MMMU: ``A.`` and ``A:`` before the ladder; an empty response counts as a failed request."""
+    """Video-MMMU: ``A.`` and ``A:`` before the other forms; an empty response counts as a failed request."""
     if response in ("API Error", ""):
         return "API Error"
     text = _stripped(response, _MARKS)
     dotted, with_colon = _with(text, all_choices, "@."), _with(text, all_choices, "@:")
     if dotted or with_colon:
         return _last(text, [*dotted, *with_colon], "@." if dotted else "@:")
-    found = _with(text, all_choices, "(@)")
-    if found:
-        return _last(text, found, "(@)")
-    found = _with(text, all_choices, "@ ")
-    return _last(text, found, " @ ") if found else _by_text(text, index2ans) or "No Answer Found."
+    letters = _with(text, all_choices, "(@)")
+    if letters:
+        return _last(text, letters, "(@)")
+    letters = _with(text, all_choices, "@ ")
+    return _last(text, letters, " @ ") if letters else _by_text(text, index2ans) or "No Answer Found."
 
 
 def parse_jmmmu_pro_multi_choice_response(response: str, all_choices: Sequence[str]) -> str:
-    """JMMMU-Pro: a letter that the first line, else any line announces, else the last letter outside of option lines; X
-    when none is found.
-    """
+    """JMMMU-Pro: a letter that the first line, else any line, announces; else the last outside option lines; else X."""
     lines = [line.strip() for line in (response or "").translate(_FULL_WIDTH).splitlines() if line.strip()]
     if not lines:
         return "X"
@@ -134,13 +132,13 @@ def parse_jmmmu_pro_multi_choice_response(response: str, all_choices: Sequence[s
     if announced:
         letter = announced.group(1)
     else:
-        marked = [found for line in lines if not _OPTION_LINE.match(line) for found in _MARKED_LETTER.findall(line)]
+        marked = [mark for line in lines if not _OPTION_LINE.match(line) for mark in _MARKED_LETTER.findall(line)]
         letter = marked[-1] if marked else "X"
     return letter.upper() if letter.upper() in all_choices else "X"
 
 
 class _Mention(NamedTuple):
-    """A letter, where it stands, and how much its form tells (higher is more)."""
+    """A letter, its position, and how reliable its form is (higher is more)."""
 
     letter: str
     position: int
@@ -148,14 +146,14 @@ class _Mention(NamedTuple):
 
 
 def _stripped(text: str, marks: Iterable[str]) -> str:
-    """The text without marks around it, taken off one kind after the other, between two spaces."""
+    """The text without marks around it, removed one kind after the other, between two spaces."""
     for mark in marks:
         text = text.strip(mark)
     return f" {text} "
 
 
 def _shaped(text: str, letters: Sequence[str], shapes: Iterable[tuple[str, int]]) -> Iterator[_Mention]:
-    """The last mention of each letter in each form; a form is written with ``@`` for the letter."""
+    """The last mention of each letter in each form; in a form, ``@`` stands for the letter."""
     for shape, rank in shapes:
         for letter in letters:
             position = text.rfind(shape.replace("@", letter))
@@ -164,7 +162,7 @@ def _shaped(text: str, letters: Sequence[str], shapes: Iterable[tuple[str, int]]
 
 
 def _after(text: str, letters: Sequence[str], start: int, rank: int) -> Iterator[_Mention]:
-    """The first mention of each letter from a position on, in whatever form."""
+    """The first mention of each letter from a position on, in any form."""
     for letter in letters:
         position = text.find(letter, start)
         if position >= 0:
@@ -172,7 +170,7 @@ def _after(text: str, letters: Sequence[str], start: int, rank: int) -> Iterator
 
 
 def _phrases() -> Iterator[str]:
-    """What announces an answer."""
+    """The phrases that announce an answer."""
     for subject, adjectives in (
         ("answer", ("", "correct ", "best ")),
         ("option", ("correct ", "best ")),
@@ -188,9 +186,9 @@ def _mentions(text: str, letters: Sequence[str]) -> Iterator[_Mention]:
     yield from _shaped(text, letters, _SHAPES)
     folded = text.lower()
     for phrase in _PHRASES:
-        place = folded.find(phrase)
-        if place >= 0:
-            yield from _after(text, letters, place + len(phrase), _PHRASE)
+        position = folded.find(phrase)
+        if position >= 0:
+            yield from _after(text, letters, position + len(phrase), _PHRASE)
     core = text.strip()
     for letter in letters:
         if core.startswith(letter) and not core[1:2].isalpha():
@@ -217,9 +215,9 @@ def _with(text: str, letters: Sequence[str], shape: str) -> list[str]:
     return [letter for letter in letters if shape.replace("@", letter) in text]
 
 
-def _last(text: str, found: Sequence[str], shape: str) -> str:
-    """Of several letters the one whose form comes last; the first of those that do not occur in that form."""
-    return max(found, key=lambda letter: text.rfind(shape.replace("@", letter)))
+def _last(text: str, letters: Sequence[str], shape: str) -> str:
+    """Of several letters the one that occurs last in a form; the first letter if none occurs in that form."""
+    return max(letters, key=lambda letter: text.rfind(shape.replace("@", letter)))
 
 
 def _by_text(text: str, index2ans: Mapping[str, str]) -> str | None:
@@ -227,8 +225,8 @@ def _by_text(text: str, index2ans: Mapping[str, str]) -> str | None:
     if len(text.split()) <= _MANY_WORDS:
         return None
     folded = text.lower()
-    found = [letter for letter, option in index2ans.items() if option.lower() in folded]
-    return max(found, key=lambda letter: folded.rfind(index2ans[letter].lower())) if found else None
+    letters = [letter for letter, option in index2ans.items() if option.lower() in folded]
+    return max(letters, key=lambda letter: folded.rfind(index2ans[letter].lower())) if letters else None
 
 
 _PHRASES = tuple(_phrases())

@@ -1,7 +1,7 @@
-"""Overlap of a text with a reference: BLEU of one sentence, ROUGE in two kinds.
+"""Overlap of a text with a reference: BLEU of one sentence, and ROUGE in two variants.
 
-BLEU of a corpus lies in ``translation``. The two kinds of ROUGE differ in what they count: ``rouge`` counts an n-gram
-as often as it occurs, ``distinct_rouge`` once.
+BLEU of a corpus is in ``translation``. The two variants of ROUGE differ in what they count: ``rouge`` counts every
+occurrence of an n-gram, ``distinct_rouge`` counts each n-gram once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from polymeter.metrics.words import chinese_words, english_words, is_chinese
 
 _SMALL = 1e-8
-# A sentence ends after its mark, or after the quote that closes on it; the break goes where the second group begins.
+# A sentence ends after its mark, or after the quote that closes behind it; the second group begins the next one.
 _BREAKS = tuple(
     map(re.compile, (r"([。！？?])([^”’])", r"(\.{6})([^”’])", r"(…{2})([^”’])", r"([。！？?][”’])([^，。！？?])"))
 )
@@ -24,7 +24,7 @@ _BREAKS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Rouge:
-    """How much of the reference is in the text, how much of the text in the reference, and both."""
+    """The share of the reference that is in the text, the share of the text in the reference, and their F-measure."""
 
     recall: float
     precision: float
@@ -32,15 +32,15 @@ class Rouge:
 
 
 def segmented(text: str) -> list[str]:
-    """Words of a text: by ``jieba`` if any of it is Chinese, else as the Penn Treebank parts them."""
+    """The words of a text: by ``jieba`` if any of it is Chinese, else by the conventions of the Penn Treebank."""
     return chinese_words(text) if is_chinese(text) else english_words(text)
 
 
 def bleu_of_order(reference: Sequence[str], words: Sequence[str], n: int) -> float:
     """BLEU of one sentence and one order of n-grams (Papineni et al. 2002).
 
-    ``penalty · clipped matches / n-grams``, with the brevity penalty ``exp(1 - r/c)`` where the sentence is shorter.
-    Unsmoothed, as NLTK has it: no word in common gives 0, no n-gram in common the smallest positive number.
+    ``penalty · clipped matches / n-grams``, with the brevity penalty ``exp(1 - r/c)`` if the sentence is shorter.
+    Unsmoothed, as in NLTK: no word in common gives 0, no n-gram in common the smallest positive number.
 
     Args:
         reference: Words of the reference.
@@ -56,38 +56,38 @@ def bleu_of_order(reference: Sequence[str], words: Sequence[str], n: int) -> flo
 
 
 def rouge(reference: Sequence[str], words: Sequence[str]) -> dict[str, Rouge]:
-    """ROUGE-1, -2 and -L (Lin 2004) of words as they are given, under ``1``, ``2`` and ``l``.
+    """ROUGE-1, -2 and -L (Lin 2004) of two lists of words, under ``1``, ``2`` and ``l``.
 
-    N-grams are clipped counts and L is the longest common subsequence of the whole texts, as in ``rouge_score``.
+    Counts of n-grams are clipped, and L is the longest common subsequence of the whole texts, as in ``rouge_score``.
     """
-    found = {}
+    scores = {}
     for n in (1, 2):
         common = _common(reference, words, n)
-        found[str(n)] = _rouge(common, max(len(reference) - n + 1, 1), max(len(words) - n + 1, 1))
-    found["l"] = _rouge(_longest(reference, words), max(len(reference), 1), max(len(words), 1))
-    return found
+        scores[str(n)] = _rouge(common, max(len(reference) - n + 1, 1), max(len(words) - n + 1, 1))
+    scores["l"] = _rouge(_longest(reference, words), max(len(reference), 1), max(len(words), 1))
+    return scores
 
 
 def distinct_rouge(reference: str, text: str) -> dict[str, Rouge]:
     """ROUGE-1, -2 and -L of distinct n-grams, under ``1``, ``2`` and ``l``, as in ``rouge_chinese``.
 
-    A text with Chinese in it is cut into words by ``jieba``; words of any other are parted by white space. The
-    F-measure has 1e-8 below its line. An empty text or reference gives zeros.
+    A text that contains Chinese is split into words by ``jieba``; in others, white space separates words. 1e-8 is added
+    to the denominator of the F-measure. An empty text or reference gives zeros.
 
     Raises:
-        PlanError: A text is Chinese and ``jieba`` is not installed.
+        PlanError: if a text is Chinese and ``jieba`` is not installed.
     """
-    gold, words = _spaced_words(reference), _spaced_words(text)
-    found = {}
+    reference_words, words = _spaced_words(reference), _spaced_words(text)
+    scores = {}
     for n in (1, 2):
-        golden, said = set(_ngrams(gold, n)), set(_ngrams(words, n))
-        found[str(n)] = _soft_rouge(len(golden & said), golden, said)
-    found["l"] = _soft_rouge(_longest(gold, words), gold, words)
-    return found
+        expected, actual = set(_ngrams(reference_words, n)), set(_ngrams(words, n))
+        scores[str(n)] = _soft_rouge(len(expected & actual), expected, actual)
+    scores["l"] = _soft_rouge(_longest(reference_words, words), reference_words, words)
+    return scores
 
 
 def _spaced_words(text: str) -> list[str]:
-    """Words with white space between sentences and words evened out; a line of nothing but blanks is one empty word."""
+    """Words separated by white space, sentence by sentence; a line of nothing but spaces is one empty word."""
     if is_chinese(text):
         text = " ".join(chinese_words(text))
     for pattern in _BREAKS:
@@ -115,6 +115,6 @@ def _rouge(common: int, in_reference: int, in_text: int) -> Rouge:
     return Rouge(recall, precision, 2 * precision * recall / (precision + recall) if common else 0.0)
 
 
-def _soft_rouge(common: int, gold: Collection[object], said: Collection[object]) -> Rouge:
-    recall, precision = (common / len(part) if part else 0.0 for part in (gold, said))
+def _soft_rouge(common: int, expected: Collection[object], actual: Collection[object]) -> Rouge:
+    recall, precision = (common / len(part) if part else 0.0 for part in (expected, actual))
     return Rouge(recall, precision, 2.0 * (precision * recall / (precision + recall + _SMALL)))

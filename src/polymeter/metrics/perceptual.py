@@ -1,12 +1,12 @@
 """LPIPS, the learned perceptual distance of Zhang, Isola, Efros, Shechtman and Wang (2018), version 0.1 with AlexNet.
 
-The distance is made of two published files, which are read from a folder and never fetched:
+It needs two published files, which are read from a folder and never fetched:
 
 - ``alexnet*.pth``: AlexNet (Krizhevsky 2014) trained on ImageNet, as torchvision publishes it
   (``alexnet-owt-7be5be79.pth``);
 - ``alex.pth``: the five linear layers of LPIPS, which the package ``lpips`` carries in ``lpips/weights/v0.1``.
 
-The network is five convolutions and is written out here, so that neither package has to be installed.
+The network has five convolutions and is written out here, so that neither package has to be installed.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _NEEDS = (
 _NAME = "lpips"
 _SHIFT = (-0.030, -0.088, -0.188)
 _SCALE = (0.458, 0.448, 0.450)
-# AlexNet's convolutions: place in torchvision's ``features``, stride, padding, and whether pooling comes before.
+# AlexNet's convolutions: index in torchvision's ``features``, stride, padding, and whether pooling comes before.
 _LAYERS = ((0, 4, 2, False), (3, 1, 2, True), (6, 1, 1, True), (8, 1, 1, False), (10, 1, 1, False))
 _SMALLEST = 31
-_LEAST_NORM = 1e-10
+_TINY_NORM = 1e-10
 
 
 class Perceptual:
-    """LPIPS with weights that have been read.
+    """LPIPS with its weights.
 
     Args:
         backbone: State of AlexNet: ``features.{0,3,6,8,10}.{weight,bias}``.
@@ -48,16 +48,16 @@ class Perceptual:
 
     def __init__(self, backbone: dict[str, torch.Tensor], linear: dict[str, torch.Tensor]) -> None:
         self._convolutions = [
-            (backbone[f"features.{place}.weight"], backbone[f"features.{place}.bias"], *settings)
-            for place, *settings in _LAYERS
+            (backbone[f"features.{index}.weight"], backbone[f"features.{index}.bias"], *settings)
+            for index, *settings in _LAYERS
         ]
-        self._linear = [linear[f"lin{place}.model.1.weight"] for place in range(len(_LAYERS))]
+        self._linear = [linear[f"lin{index}.model.1.weight"] for index in range(len(_LAYERS))]
 
     def distance(self, first: NDArray[np.uint8], second: NDArray[np.uint8]) -> float:
-        """The distance of two RGB pictures of one shape ``(height, width, 3)``.
+        """The distance between two RGB images of the same shape ``(height, width, 3)``.
 
         Raises:
-            DataError: They are narrower or lower than 31 pixels.
+            DataError: if a side has fewer than 31 pixels.
         """
         import torch
 
@@ -68,41 +68,42 @@ class Perceptual:
             return float(sum((((a - b) ** 2) * weight).sum(dim=1).mean() for a, b, weight in layers))
 
     def _features(self, pixels: NDArray[np.uint8]) -> list[torch.Tensor]:
-        """Activations after each convolution, of unit length along the channels."""
+        """Activations after each convolution, shapes ``(1, channels, height, width)``, of unit norm along channels."""
         import torch
         from torch.nn import functional
 
-        found = torch.from_numpy(pixels.astype(np.float32) / 127.5 - 1).permute(2, 0, 1)[None]
+        activations = torch.from_numpy(pixels.astype(np.float32) / 127.5 - 1).permute(2, 0, 1)[None]
         shift, scale = (torch.tensor(values).reshape(1, 3, 1, 1) for values in (_SHIFT, _SCALE))
-        found = (found - shift) / scale
+        activations = (activations - shift) / scale
         units = []
         for weight, bias, stride, padding, is_pooled in self._convolutions:
             if is_pooled:
-                found = functional.max_pool2d(found, 3, 2)
-            found = functional.relu(functional.conv2d(found, weight, bias, stride, padding))
-            units.append(found / (found.square().sum(dim=1, keepdim=True).sqrt() + _LEAST_NORM))
+                activations = functional.max_pool2d(activations, 3, 2)
+            activations = functional.relu(functional.conv2d(activations, weight, bias, stride, padding))
+            # The tiny norm keeps channels that are all zero from dividing by zero.
+            units.append(activations / (activations.square().sum(dim=1, keepdim=True).sqrt() + _TINY_NORM))
         return units
 
 
 def read_perceptual(folder: str | Path | None) -> Perceptual:
-    """LPIPS with the weights of a folder.
+    """LPIPS with the weights in a folder.
 
     Args:
-        folder: The folder, or a name that ``--weights`` gives one to; default: the one of ``lpips``.
+        folder: The folder, or a name for which ``--weights`` gives one; default: the name ``lpips``.
 
     Raises:
-        PlanError: torch or a file is missing, or a file does not hold these weights.
+        PlanError: if torch or a file is missing, or a file does not hold these weights.
     """
-    place = weights_place(str(folder or _NAME))
-    if place == _NAME and not Path(place).is_dir():
+    location = weights_place(str(folder or _NAME))
+    if location == _NAME and not Path(location).is_dir():
         raise PlanError(
             _NEEDS, where="weights", hint=f"Name the folder: weights=PATH, or for a run --weights {_NAME}=PATH."
         )
-    return _read(place)
+    return _read(location)
 
 
 def is_placed() -> bool:
-    """Whether the run says where the weights of LPIPS are."""
+    """Whether the run gives a folder for the weights of LPIPS."""
     return weights_place(_NAME) != _NAME
 
 

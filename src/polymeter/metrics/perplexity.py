@@ -1,4 +1,4 @@
-"""Metrics of log-likelihoods. Natural logarithms; the value of a sample is made by the task and passes through."""
+"""Metrics of log-likelihoods, in natural logarithms. The task computes the value of a sample; it passes through."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from polymeter.stats.additive import Additive
 
 
 def single_terms(values: Sequence[float]) -> NDArray[np.float64]:
-    """A log-likelihood and 1, shape ``(n, 2)``."""
+    """Each log-likelihood, and 1: shape ``(n, 2)``."""
     column = np.asarray(values, dtype=np.float64).reshape(-1)
     return np.stack([column, np.ones_like(column)], axis=1)
 
 
 def weighted_terms(values: Sequence[tuple[float, float]]) -> NDArray[np.float64]:
-    """A log-likelihood and its weight (words or bytes), shape ``(n, 2)``.
+    """Each log-likelihood, and its weight (words or bytes): shape ``(n, 2)``.
 
     Raises:
-        ValueError: The values are not pairs of numbers.
+        ValueError: if the values are not pairs of numbers.
     """
     terms = np.asarray(values, dtype=np.float64)
     if terms.ndim != 2 or terms.shape[1] != 2:
@@ -31,10 +31,13 @@ def weighted_terms(values: Sequence[tuple[float, float]]) -> NDArray[np.float64]
 
 
 def perplexity(totals: Sequence[float]) -> float:
-    """``exp(-Σ log p / Σ weight)``; infinite where that is beyond a float.
+    """``exp(-Σ log p / Σ weight)``; infinity if that exceeds a float.
+
+    Args:
+        totals: Shape ``(2,)``.
 
     Raises:
-        ZeroDivisionError: The weights sum to zero.
+        ZeroDivisionError: if the weights sum to zero.
     """
     try:
         return math.exp(-totals[0] / totals[1])
@@ -45,8 +48,11 @@ def perplexity(totals: Sequence[float]) -> float:
 def bits(totals: Sequence[float]) -> float:
     """``-Σ log p / Σ weight / ln 2``.
 
+    Args:
+        totals: Shape ``(2,)``.
+
     Raises:
-        ZeroDivisionError: The weights sum to zero.
+        ZeroDivisionError: if the weights sum to zero.
     """
     return -totals[0] / totals[1] / math.log(2)
 

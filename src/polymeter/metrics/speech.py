@@ -1,8 +1,8 @@
-"""Word error rates of speech recognition, and transcripts made comparable before their words are counted.
+"""Word error rates of speech recognition, and normalisation of transcripts before their words are counted.
 
-``BasicTextNormalizer`` is for any language (Radford et al. 2022, appendix C). Normalizers of English are Whisper's own:
-their list of spellings is data that comes with the package ``whisper-normalizer`` (or ``openai-whisper``), which is
-looked for when a normalizer is made. ``polymeter.metrics.chinese_speech`` has the one of Chinese.
+``BasicTextNormalizer`` is for any language (Radford et al. 2022, appendix C). The normalizers for English are those of
+Whisper: their list of spellings is data that comes with the package ``whisper-normalizer`` (or ``openai-whisper``),
+which is imported when a normalizer is made. ``polymeter.metrics.chinese_speech`` has the one for Chinese.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TOKENIZERS = {
 
 def remove_sp(text: str, language: str, *, puncs: str = DEFAULT_PUNCS, no_space_languages: Collection[str] = ()) -> str:
     """A transcript without special tokens (``<|…|>``), repeated spaces and spaces before punctuation; without any
-    spaces in languages that write none.
+    spaces in languages that are written without them.
     """
     text = re.sub(r"\s+", " ", re.sub(r"<\|.*?\|>", " ", text))
     text = re.sub(f" ?([{puncs}])", r"\1", text).lstrip(" ")
@@ -41,10 +41,10 @@ class EvaluationTokenizer:
     """Splits a text into tokens with a tokenizer of sacreBLEU.
 
     Args:
-        tokenizer_type: Which one.
-        lowercase: Fold case.
-        punctuation_removal: Drop tokens that are nothing but punctuation.
-        character_tokenization: Every character is a token; spaces become ``▁``.
+        tokenizer_type: The name of the tokenizer.
+        lowercase: Whether to fold case.
+        punctuation_removal: Whether to drop tokens that are nothing but punctuation.
+        character_tokenization: Whether every character is a token; spaces become ``▁``.
     """
 
     SPACE = " "
@@ -94,13 +94,13 @@ def compute_wer(  # noqa: PLR0913  (the signature that tasks are written against
     chinese_normalizer: Normalizer | None = None,
     basic_normalizer: Normalizer | None = None,
 ) -> float:
-    """Edits per word over all transcripts (per character in ``char_languages``), punctuation and case aside.
+    """Edits per word over all transcripts (per character in ``char_languages``), ignoring punctuation and case.
 
-    Each collection of languages says where its normalizer is used: first the converter of Cantonese, then the English
-    one, then the Chinese one or, elsewhere, the basic one.
+    Each collection of languages says where its normalizer is used: first the converter for Cantonese, then the English
+    one, then the Chinese one or, for all other languages, the basic one.
 
     Raises:
-        ScoreError: The references hold no words.
+        ScoreError: if the references have no words.
     """
     from rapidfuzz.distance import Levenshtein
 
@@ -115,8 +115,8 @@ def compute_wer(  # noqa: PLR0913  (the signature that tasks are written against
             text = chinese_normalizer(text)
         elif basic_normalizer is not None:
             text = basic_normalizer(text)
-        found = tokenizer.tokenize(text).split()
-        return list("".join(found)) if language in char_languages else found
+        tokens = tokenizer.tokenize(text).split()
+        return list("".join(tokens)) if language in char_languages else tokens
 
     edits = length = 0
     for ref, hyp in zip(map(words, refs), map(words, hyps), strict=True):
@@ -150,25 +150,26 @@ ADDITIONAL_DIACRITICS = {
     "ł": "l",
     "Ł": "L",
 }
-"""Letters that Unicode does not take apart, and what is read for them."""
+"""Letters that Unicode does not decompose, and their replacements."""
 
 
 def remove_symbols_and_diacritics(s: str, keep: str = "") -> str:
-    """Letters without their marks; spaces for symbols and punctuation, except for those to keep."""
+    """A text with marks removed from letters, and spaces for symbols and punctuation except those to keep."""
     return "".join(char if char in keep else _plain(char) for char in unicodedata.normalize("NFKD", s))
 
 
 def remove_symbols(s: str) -> str:
-    """Spaces for symbols, punctuation and loose marks."""
+    """A text with spaces for symbols, punctuation and separate marks."""
     return "".join(" " if unicodedata.category(char)[0] in "MSP" else char for char in unicodedata.normalize("NFKC", s))
 
 
 class BasicTextNormalizer:
-    """Lower case, nothing in brackets, no symbols, single spaces.
+    """Normalises a text to lower case, without bracketed parts and symbols, with single spaces.
 
     Args:
-        remove_diacritics: Take marks off letters as well.
-        split_letters: Separate the characters by spaces, for languages without words; needs the package ``regex``.
+        remove_diacritics: Whether to remove marks from letters, too.
+        split_letters: Whether to separate characters by spaces, for languages without spaces between words; needs the
+            package ``regex``.
     """
 
     def __init__(self, remove_diacritics: bool = False, split_letters: bool = False) -> None:
@@ -190,34 +191,34 @@ def _plain(char: str) -> str:
     return "" if kind == "Mn" else " " if kind[0] in "MSP" else char
 
 
-_PLACES = ("whisper_normalizer.english", "whisper.normalizers.english")
+_WHISPER_MODULES = ("whisper_normalizer.english", "whisper.normalizers.english")
 
 
 def EnglishTextNormalizer() -> Any:
-    """Whisper's normalizer of English: a function of texts.
+    """Whisper's normalizer for English: a function from text to text.
 
     Raises:
-        ModuleNotFoundError: Neither package is installed.
+        ModuleNotFoundError: if neither package is installed.
     """
     return _whispers("EnglishTextNormalizer")
 
 
 def EnglishNumberNormalizer() -> Any:
-    """Whisper's normalizer of English numbers."""
+    """Whisper's normalizer for English numbers."""
     return _whispers("EnglishNumberNormalizer")
 
 
 def EnglishSpellingNormalizer() -> Any:
-    """Whisper's normalizer of British spellings."""
+    """Whisper's normalizer for British spellings."""
     return _whispers("EnglishSpellingNormalizer")
 
 
 def _whispers(name: str) -> Any:
-    for place in _PLACES:
+    for module in _WHISPER_MODULES:
         try:
-            return getattr(importlib.import_module(place), name)()
+            return getattr(importlib.import_module(module), name)()
         except ModuleNotFoundError as error:
-            if not place.startswith(str(error.name)):
+            if not module.startswith(str(error.name)):  # the package is installed, but lacks one that it needs
                 raise
     raise ModuleNotFoundError(
         "Normalizing English needs Whisper's normalizer: pip install whisper-normalizer", name="whisper_normalizer"

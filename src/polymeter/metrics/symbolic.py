@@ -1,7 +1,7 @@
 """Whether two expressions are equal by algebra, with SymPy.
 
-What is compared came from a model, so it is never evaluated as Python: an expression is read by SymPy only where it is
-arithmetic over known functions, and one whose powers or factorials cannot be computed is not read at all.
+The expressions come from a model, so they are never evaluated as Python: SymPy parses an expression only if it is
+arithmetic over known functions, and one whose powers or factorials are too large to compute is not parsed at all.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LONGEST = 500
 _LARGEST_POWER = 10_000
 _LARGEST_FACTORIAL = 1000
 
-# Quotes, attributes and private names are Python's, a backslash is LaTeX's.
+# Quotes, attributes and private names indicate Python, a backslash LaTeX.
 _NOT_ARITHMETIC = re.compile(r"[\\\"'`;@:#$?\n]|__|\.\s*[^\W\d]|\bfactorial\b")
 _NAME = re.compile(r"[^\W\d]\w*")
 _KNOWN_NAMES = (
@@ -35,11 +35,12 @@ _FACTORIAL = re.compile(r"(\d+)\s*!|!\s*!")
 def symbolic_equal(first: str, second: str) -> bool:
     """Whether two expressions, in LaTeX or plain notation, are equal.
 
-    Equal are: the same tree; a difference that simplifies to nothing; equations with the same solutions; numbers that
-    differ by less than a ten-thousandth; matrices that agree in three digits. What cannot be read is text.
+    They are equal if they are the same tree, their difference simplifies to zero, they are equations with the same
+    solutions, numbers that differ by less than a ten-thousandth, or matrices that agree to three decimals. An
+    expression that cannot be parsed is compared as text.
 
     Raises:
-        PlanError: SymPy or ``latex2sympy2_extended`` is not installed.
+        PlanError: if SymPy or ``latex2sympy2_extended`` is not installed.
     """
     check_algebra()
     a, b = _read(first), _read(second)
@@ -49,10 +50,10 @@ def symbolic_equal(first: str, second: str) -> bool:
 
 
 def check_algebra() -> None:
-    """Refuse to go on without the packages that algebra needs.
+    """Check that the packages for algebra are installed.
 
     Raises:
-        PlanError: One is not installed.
+        PlanError: if one is not.
     """
     from importlib.util import find_spec
 
@@ -70,38 +71,39 @@ def is_computable(text: str) -> bool:
         return False
     size = 1
     for match in _POWER.finditer(text):
-        exponent, rest = _exponent(text[match.end() :])
+        exponent, following = _exponent(text[match.end() :])
         is_number = not re.search(r"[^\W\d]", exponent)
-        if is_number and (_POWER.search(exponent) or _POWER.match(rest.lstrip())):
+        # A tower of powers is out of reach whatever its digits.
+        if is_number and (_POWER.search(exponent) or _POWER.match(following.lstrip())):
             return False
         size *= math.prod(min(int(digits[:6]), 10**6) or 1 for digits in re.findall(r"\d+", exponent))
     return size <= _LARGEST_POWER
 
 
 def _exponent(text: str) -> tuple[str, str]:
-    """What a power is raised to, and what follows it: a bracketed group, or one number or name."""
+    """The exponent at the beginning of a text, a bracketed group or one number or name, and the text after it."""
     text = text.lstrip()
     if text[:1] not in ("{", "("):
         match = re.match(r"[-+]?\s*(\d+(\.\d+)?|\\?\w+)?", text)
         end = match.end() if match else 0
         return text[:end], text[end:]
     depth = 0
-    for at, sign in enumerate(text):
-        depth += {"{": 1, "(": 1, "}": -1, ")": -1}.get(sign, 0)
+    for position, character in enumerate(text):
+        depth += {"{": 1, "(": 1, "}": -1, ")": -1}.get(character, 0)
         if depth == 0:
-            return text[: at + 1], text[at + 1 :]
+            return text[: position + 1], text[position + 1 :]
     return text, ""
 
 
 def _read(text: str) -> Any:
-    """The expression that a text is, or the text."""
+    """The parsed expression, or the text if it cannot be parsed."""
     if not is_computable(text):
         return text
     for reader in (_read_plain, _read_latex):
         for spelling in (text.replace("\\\\", "\\"), text):
-            found = _tried(partial(reader, spelling))
-            if not isinstance(found, Raised):
-                return found
+            expression = _tried(partial(reader, spelling))
+            if not isinstance(expression, Raised):
+                return expression
     return text
 
 
@@ -153,13 +155,13 @@ _COMPARISONS = (_same, _same_when_simplified, _same_equation, _same_number, _sam
 
 
 def _holds(comparison: Callable[[Any, Any], bool], a: Any, b: Any) -> bool:
-    """Whether a comparison holds; one that does not apply to such expressions does not."""
+    """Whether a comparison holds; one that does not apply to these expressions does not hold."""
     return _tried(lambda: comparison(a, b)) is True
 
 
 def _tried(function: Callable[[], Any]) -> Any:
-    """What SymPy gives, or what it raised: it has no error of its own for what it cannot do."""
-    found = attempt(function)
-    if isinstance(found, Raised) and not isinstance(found.error, Exception):
-        raise found.error
-    return found
+    """SymPy's result, or the exception it raised, of whatever class: it has none of its own for what it cannot do."""
+    result = attempt(function)
+    if isinstance(result, Raised) and not isinstance(result.error, Exception):
+        raise result.error
+    return result

@@ -1,4 +1,4 @@
-"""Metrics of a generated text against its golds, sample by sample."""
+"""Metrics that compare a generated text with its references, sample by sample."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from polymeter.core.metric import Aggregation, Metric
-from polymeter.metrics.golds import one_prediction, share_equal
+from polymeter.metrics.references import one_prediction, share_equal
 
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _NO_DIGITS = str.maketrans("", "", string.digits)
@@ -24,21 +24,21 @@ def exact_match(
     ignore_punctuation: bool = False,
     ignore_numbers: bool = False,
 ) -> float:
-    """Whether the answer equals a gold, after what is to be ignored is taken out of both.
+    """Whether the answer equals a reference, after everything to be ignored is removed from both.
 
-    It is taken out in the order of the arguments. The rules are those of ``exact_match`` in Hugging Face's
-    *evaluate*. A gold that is not text is left as it is and never equals one.
+    It is removed in the order of the arguments. The rules are those of ``exact_match`` in Hugging Face's *evaluate*. A
+    reference that is not text stays unchanged and never equals a text.
 
     Args:
-        references: The golds.
-        predictions: The answer. With as many answers as golds, the share that equal their own.
+        references: The references.
+        predictions: The answer. With as many answers as references, the share that equal their own.
         regexes_to_ignore: Patterns whose matches are deleted, one after the other, before case is folded.
         ignore_case: Compare in lower case.
         ignore_punctuation: Delete ASCII punctuation.
         ignore_numbers: Delete ASCII digits.
 
     Returns:
-        0 or 1 for one answer, else the share between.
+        0 or 1 for one answer, else the share.
     """
     if regexes_to_ignore or ignore_case or ignore_punctuation or ignore_numbers:
         patterns = [regexes_to_ignore] if isinstance(regexes_to_ignore, str) else list(regexes_to_ignore or ())
@@ -54,52 +54,52 @@ def anls(
     threshold: float | None = None,
     thresh_hold: float | None = None,
 ) -> float:
-    """Normalised Levenshtein similarity to the nearest gold (Biten et al. 2019).
+    """Normalised Levenshtein similarity to the nearest reference (Biten et al. 2019).
 
-    ``max_g 1 - distance(g, answer) / max(len(g), len(answer))``, and 0 below the threshold. The distance is between
-    texts in lower case with runs of white space collapsed; the lengths are those of the texts as they are, as in
+    ``max_r 1 - distance(r, answer) / max(len(r), len(answer))``, and 0 below the threshold. The distance is between
+    texts in lower case with runs of white space collapsed; the lengths are those of the original texts, as in
     lmms-eval.
 
     Args:
-        references: The golds.
+        references: The references.
         predictions: The answer.
-        threshold: Below this a text is wrong, not similar; 0.5 unless given.
-        thresh_hold: The same under the name that lmms-eval has for it; ``threshold`` wins.
+        threshold: Below this similarity an answer is simply wrong; 0.5 by default.
+        thresh_hold: lmms-eval's name for the same; ``threshold`` wins.
     """
     from rapidfuzz.distance import Levenshtein
 
     answer = _text(one_prediction(references, predictions))
     folded = _collapsed(answer).lower()
     best = 0.0
-    for gold in map(_text, references):
-        length = max(len(gold), len(answer))
-        distance = Levenshtein.distance(_collapsed(gold).lower(), folded)
+    for reference in map(_text, references):
+        length = max(len(reference), len(answer))
+        distance = Levenshtein.distance(_collapsed(reference).lower(), folded)
         best = max(best, 1 - distance / length if length else 1.0)
     limit = threshold if threshold is not None else thresh_hold if thresh_hold is not None else _ANLS_THRESHOLD
     return best if best >= limit else 0.0
 
 
 def character_error_rate(references: Sequence[Any], predictions: Sequence[Any]) -> float:
-    """Insertions, deletions and substitutions per character of the gold; the smallest rate over the golds.
+    """Insertions, deletions and substitutions per character of the reference; the smallest rate over all references.
 
-    White space is collapsed. The rate may exceed 1. Against an empty gold every inserted character counts as one
-    error. The mean over samples is not the rate over the whole corpus, which weights long texts more.
+    White space is collapsed. The rate may exceed 1. Against an empty reference every inserted character counts as one
+    error. The mean over samples is not the rate over the whole corpus, which gives long texts more weight.
     """
     return _error_rate(references, predictions, split=False)
 
 
 def word_error_rate(references: Sequence[Any], predictions: Sequence[Any]) -> float:
-    """Edits per word of the gold, words parted by white space; otherwise as ``character_error_rate``."""
+    """Edits per word of the reference, words separated by white space; otherwise like ``character_error_rate``."""
     return _error_rate(references, predictions, split=True)
 
 
 def answer_itself(references: Sequence[Any], predictions: Sequence[Any]) -> Any:
-    """The answer as it is: nothing is computed."""
+    """The answer unchanged: nothing is computed."""
     return predictions[0] if len(predictions) == 1 else list(predictions)
 
 
 def bypassed(values: Sequence[Any]) -> int:
-    """999, whatever the values: the number by which lmms-eval says that nothing was computed."""
+    """999, whatever the values: the number with which lmms-eval says that nothing was computed."""
     return _BYPASSED
 
 
@@ -117,10 +117,10 @@ def _error_rate(references: Sequence[Any], predictions: Sequence[Any], *, split:
     from rapidfuzz.distance import Levenshtein
 
     answer: str | list[str] = _collapsed(_text(one_prediction(references, predictions)))
-    golds: list[str] | list[list[str]] = [_collapsed(_text(gold)) for gold in references]
+    targets: list[str] | list[list[str]] = [_collapsed(_text(reference)) for reference in references]
     if split:
-        answer, golds = str(answer).split(), [str(gold).split() for gold in golds]
-    return min(float(Levenshtein.distance(gold, answer) / max(len(gold), 1)) for gold in golds)
+        answer, targets = str(answer).split(), [str(target).split() for target in targets]
+    return min(float(Levenshtein.distance(target, answer) / max(len(target), 1)) for target in targets)
 
 
 def _collapsed(text: str) -> str:

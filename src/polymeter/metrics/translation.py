@@ -1,7 +1,7 @@
 """Corpus metrics of translation, by sacreBLEU with its default settings.
 
-The value of a sample is ``(references, prediction)``; the score is of the whole corpus and no mean of scores of
-sentences. What a sentence adds to the corpus (n-gram matches, edits, lengths) is extracted once and resampled.
+The value of a sample is ``(references, prediction)``; the score is that of the whole corpus, not a mean over sentences.
+What a sentence adds to the corpus (n-gram matches, edits, lengths) is extracted once and resampled.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeter.core.metric import Aggregation, Metric
-from polymeter.metrics.golds import one_prediction
+from polymeter.metrics.references import one_prediction
 from polymeter.stats.additive import Additive
 
 Pair = tuple["str | Sequence[str]", "str | Sequence[str]"]
@@ -22,38 +22,38 @@ Pair = tuple["str | Sequence[str]", "str | Sequence[str]"]
 def references_and_prediction(
     references: Sequence[str], predictions: Sequence[str]
 ) -> tuple[str | tuple[str, ...], str]:
-    """``(reference, prediction)`` of a sample; a tuple of references where there are several."""
+    """``(reference, prediction)`` of a sample; a tuple of references if there are several."""
     prediction = one_prediction(references, predictions)
     return (references[0] if len(references) == 1 else tuple(references)), prediction
 
 
 def corpus(values: Sequence[Pair]) -> tuple[list[str], list[list[str | None]]]:
-    """Predictions and streams of references, as sacreBLEU takes them; samples may differ in their number of references.
+    """Predictions and streams of references for sacreBLEU; samples may differ in their number of references.
 
     Raises:
-        TypeError: A reference or prediction is not text.
-        ValueError: A sample has no reference, or not exactly one prediction.
+        TypeError: if a reference or prediction is not text.
+        ValueError: if a sample has no reference, or not exactly one prediction.
     """
     predictions: list[str] = []
     references: list[list[str]] = []
-    for golds, answer in values:
+    for own_references, answer in values:
         answers = _texts(answer)
         if len(answers) != 1:
             raise ValueError(f"A sample has {len(answers)} predictions instead of one.")
         predictions += answers
-        references.append(_texts(golds))
+        references.append(_texts(own_references))
         if not references[-1]:
             raise ValueError("A sample has no reference.")
     width = max(map(len, references), default=0)
-    streams = [[golds[i] if i < len(golds) else None for golds in references] for i in range(width)]
+    streams = [[texts[i] if i < len(texts) else None for texts in references] for i in range(width)]
     return predictions, streams
 
 
 def _corpus_score(scorer: Callable[[], Any]) -> Additive:
-    """An aggregation from a maker of one of sacreBLEU's metrics.
+    """An aggregation from the factory of one of sacreBLEU's metrics.
 
-    sacreBLEU resamples by these same two methods of its ``Metric`` base class, but not by cluster and not with our
-    seed.
+    sacreBLEU itself resamples with these two methods of its ``Metric`` base class, but not by cluster and not with the
+    run's seed.
     """
 
     def terms(values: Sequence[Pair]) -> NDArray[np.float64]:

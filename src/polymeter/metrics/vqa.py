@@ -1,5 +1,5 @@
-"""Answers to questions about images, as the VQA challenge compares them (Antol et al. 2015), and numbers read off
-charts (Methani et al. 2020).
+"""Answers to questions about images, compared by the rules of the VQA challenge (Antol et al. 2015), and numbers read
+from charts (Methani et al. 2020).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-# Written with its apostrophes, each of these is known with any one of them left out.
+# Each of these is also recognised with any one of its apostrophes left out.
 _CONTRACTIONS = """
 ain't aren't can't could've couldn't couldn't've didn't doesn't don't hadn't hadn't've hasn't haven't he'd he'd've he's
 how'd how'll how's I'd've I'm I've isn't it'd it'd've it'll ma'am mightn't mightn't've might've mustn't must've needn't
@@ -24,18 +24,19 @@ _MOST_STOPS = 32  # the reference passes re.UNICODE, which is 32, where the numb
 
 
 def _contractions() -> dict[str, str]:
-    known = {
-        word[:place] + word[place + 1 :]: word
+    contractions = {
+        word[:position] + word[position + 1 :]: word
         for word in _CONTRACTIONS.split()
-        for place, char in enumerate(word)
-        if char == "'"
+        for position, character in enumerate(word)
+        if character == "'"
     }
-    return {**known, "let's": "let's", "she's": "she's", "somebody'd": "somebodyd"}
+    # The reference's table has these three as they are, the last one with its error.
+    return {**contractions, "let's": "let's", "she's": "she's", "somebody'd": "somebodyd"}
 
 
 class EvalAIAnswerProcessor:
-    """Makes an answer comparable: lower case, no articles, number words as digits, contractions with their apostrophes,
-    and punctuation gone or made blanks.
+    """Normalises an answer: lower case, no articles, number words as digits, contractions with their apostrophes, and
+    punctuation removed or replaced with spaces.
     """
 
     CONTRACTIONS: ClassVar[dict[str, str]] = _contractions()
@@ -49,18 +50,18 @@ class EvalAIAnswerProcessor:
     PUNCTUATIONS: ClassVar[list[str]] = list(';/[]"{}()=+\\_-><@`,?!')
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Takes anything and needs nothing."""
+        """Accept any arguments, as the original does, and ignore them."""
 
     def word_tokenize(self, word: str) -> str:
         return word.lower().replace(",", "").replace("?", "").replace("'s", " 's").strip()
 
     def process_punctuation(self, in_text: str) -> str:
-        """Punctuation beside a blank goes; other punctuation becomes one, unless the text has commas between digits."""
+        """Remove punctuation beside a space, and all if the text has commas between digits; else make it a space."""
         has_commas = self.COMMA_STRIP.search(in_text) is not None
         out = in_text
         for mark in self.PUNCTUATIONS:
-            is_beside_blank = f"{mark} " in in_text or f" {mark}" in in_text
-            out = out.replace(mark, "" if is_beside_blank or has_commas else " ")
+            is_beside_space = f"{mark} " in in_text or f" {mark}" in in_text
+            out = out.replace(mark, "" if is_beside_space or has_commas else " ")
         return self.PERIOD_STRIP.sub("", out, count=_MOST_STOPS)
 
     def process_digit_article(self, in_text: str) -> str:
@@ -82,32 +83,32 @@ def vqa_accuracy(references: Sequence[str], predictions: Sequence[str]) -> float
     Returns:
         0 to 1. With fewer than four references it stays below 1 even for a perfect answer.
     """
-    normal = EvalAIAnswerProcessor()
-    golds, answer = [normal(text) for text in references], normal(predictions[0])
-    matches = sum(gold == answer for gold in golds)
-    return sum(min((matches - (gold == answer)) / 3, 1.0) for gold in golds) / len(golds)
+    normalise = EvalAIAnswerProcessor()
+    expected, answer = [normalise(text) for text in references], normalise(predictions[0])
+    matches = sum(text == answer for text in expected)
+    return sum(min((matches - (text == answer)) / 3, 1.0) for text in expected) / len(expected)
 
 
 def normalised_match(references: Sequence[str], predictions: Sequence[str]) -> float:
     """1 if the answer equals a reference once both are normalised as the VQA challenge does, else 0."""
-    normal = EvalAIAnswerProcessor()
-    answer = normal(predictions[0])
-    return float(any(normal(gold) == answer for gold in references))
+    normalise = EvalAIAnswerProcessor()
+    answer = normalise(predictions[0])
+    return float(any(normalise(text) == answer for text in references))
 
 
 def relaxed_match(references: Sequence[str], predictions: Sequence[str], tolerance: float = 0.05) -> float:
-    """1 if the answer is a number within 5 % of a reference that is one, or equals it but for case, else 0.
+    """1 if the answer is a number within 5 % of a reference that is one, or equals it apart from case, else 0.
 
-    The rule of ChartQA (Masry et al. 2022, section 5.1). ``12%`` is 0.12. A reference of 0 has to be met as text.
+    The rule of ChartQA (Masry et al. 2022, section 5.1). ``12%`` is 0.12. A reference of 0 must be matched as text.
     """
-    return float(any(_is_near(gold, predictions[0], tolerance) for gold in references))
+    return float(any(_is_near(reference, predictions[0], tolerance) for reference in references))
 
 
-def _is_near(gold: str, answer: str, tolerance: float) -> bool:
-    wanted, found = _as_number(gold), _as_number(answer)
-    if wanted and found is not None:
-        return abs(found - wanted) <= tolerance * abs(wanted)
-    return gold.strip().lower() == answer.strip().lower()
+def _is_near(reference: str, answer: str, tolerance: float) -> bool:
+    expected, actual = _as_number(reference), _as_number(answer)
+    if expected and actual is not None:
+        return abs(actual - expected) <= tolerance * abs(expected)
+    return reference.strip().lower() == answer.strip().lower()
 
 
 def _as_number(text: str) -> float | None:

@@ -1,4 +1,4 @@
-"""Cutting text into words: English by the conventions of the Penn Treebank, Chinese by a dictionary."""
+"""Splitting text into words: English by the conventions of the Penn Treebank, Chinese by a dictionary."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from polymeter.core.registry import missing_package
 
 _CHINESE = re.compile("[\u4e00-\u9fa5]")
 
-# A full stop before space or a closing sign, with the word that it ends.
+# A full stop before a space or a closing mark, with the word that it ends.
 _STOP = re.compile(r"(\S*)\.(?=[)\";}\]*:@'({\[!?]|\s+\S)")
 _CLOSERS = re.compile(r"[\"')\]}]+(?=\s|--|$)")
 _NUMBER = re.compile(r"-?[\d.,]*\d")
-# Words whose full stop is part of them, and the words after which it ends a sentence all the same.
+# Words whose full stop is part of them. After a title it never ends a sentence; after the others it does if a word
+# follows that begins sentences.
 _ABBREVIATIONS = (
     "mr mrs ms dr prof st jr sr gen col lt sgt capt rev hon gov sen rep inc corp co ltd bros vs etc al fig no vol dept "
     "e.g i.e u.s u.k u.n a.m p.m ph.d d.c jan feb mar apr aug sept sep oct nov dec"
@@ -23,17 +24,17 @@ _STARTERS = (
     "however his her its their what who"
 )
 
-# In order: each inserts spaces around what is a word of its own.
+# Applied in order; each inserts spaces around what counts as a word.
 _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern), put)
-    for pattern, put in (
+    (re.compile(pattern), replacement)
+    for pattern, replacement in (
         # Opening quotes.
         ("([«“‘„]|`+)", r" \1 "),
         (r'^"', "``"),
         ("(``)", r" \1 "),
         (r"([ (\[{<])(?:\"|'')", r"\1 `` "),
         (r"(?i)(?<!\w)'(?!(?:re|ve|ll|m|t|s|d|n)\b)(?=\w)", "' "),
-        # Punctuation. The last full stop alone is parted from its word: the text is one sentence.
+        # Punctuation. Only the last full stop is separated from its word: the text is one sentence.
         ("([^.])\\.([\\])}>\"'»”’ ]*)\\s*$", r"\1 . \2 "),
         (r"([:,])(\D)", r" \1 \2"),
         (r"([:,])$", r" \1 "),
@@ -45,7 +46,7 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"([\]\[(){}<>])", r" \1 "),
         ("--", " -- "),
         (r"^|$", " "),
-        # Closing quotes and what is joined by an apostrophe.
+        # Closing quotes, and endings joined by an apostrophe.
         ("([»”’])", r" \1 "),
         (r"''|\"", " '' "),
         (r"\s+", " "),
@@ -70,10 +71,10 @@ def is_chinese(text: str) -> bool:
 
 
 def chinese_words(text: str) -> list[str]:
-    """A text cut by ``jieba``'s dictionary; white space and signs are words too.
+    """A text split by ``jieba``'s dictionary; white space and punctuation marks are words, too.
 
     Raises:
-        PlanError: ``jieba`` is not installed.
+        PlanError: if ``jieba`` is not installed.
     """
     try:
         import jieba
@@ -84,17 +85,17 @@ def chinese_words(text: str) -> list[str]:
 
 
 def english_words(text: str) -> list[str]:
-    """Words and signs as the Penn Treebank parts them, sentence by sentence.
+    """Words and punctuation marks as the Penn Treebank separates them, sentence by sentence.
 
-    Marcus et al. 1993, with the additions that NLTK's ``word_tokenize`` makes for other quotes and dashes. Where a
-    sentence ends is found by rule and a list of abbreviations, not by a trained model, so a full stop after a rare
-    abbreviation may be parted from it here and not there.
+    Marcus et al. 1993, with the additions that NLTK's ``word_tokenize`` makes for other quotes and dashes. The end of a
+    sentence is determined by rules and a list of abbreviations, not by a trained model, so a full stop after a rare
+    abbreviation may be separated here but not in NLTK.
     """
     return [word for sentence in sentences(text) for word in _treebank(sentence)]
 
 
 def sentences(text: str) -> list[str]:
-    """The parts of a text that end in a full stop. Other signs that end a sentence do not matter for its words."""
+    """The parts of a text that end in a full stop. Other marks that end a sentence do not affect its words."""
     parts, start = [], 0
     for match in _STOP.finditer(text):
         end = match.end()
@@ -107,9 +108,9 @@ def sentences(text: str) -> list[str]:
     return [part.strip() for part in [*parts, text[start:]] if part.strip()]
 
 
-def _ends_sentence(word: str, rest: str) -> bool:
+def _ends_sentence(word: str, text_after: str) -> bool:
     word = re.sub(r"^\W+", "", word).lower()
-    following = re.match(r"[\s\"'(\[{]*([\w'-]*)", rest)
+    following = re.match(r"[\s\"'(\[{]*([\w'-]*)", text_after)
     next_word = following.group(1) if following else ""
     if _NUMBER.fullmatch(word):
         return not next_word[:1].islower()
@@ -121,6 +122,6 @@ def _ends_sentence(word: str, rest: str) -> bool:
 
 
 def _treebank(sentence: str) -> list[str]:
-    for pattern, put in _RULES:
-        sentence = pattern.sub(put, sentence)
+    for pattern, replacement in _RULES:
+        sentence = pattern.sub(replacement, sentence)
     return sentence.split()

@@ -1,10 +1,10 @@
 """Claude models, through Anthropic's own SDK.
 
-The SDK finds the credentials, keeps the connections and knows the errors. Bodies are written here, ahead of time and
-off the event loop, and answers are read as the JSON they are. The SDK's typed calls would write the body, images and
-all, on the event loop at every try, and since SDK 1.0 they know no ``temperature``. For the same reason the version of
-the API is our choice and not the SDK's: from 2026-10-21 on the API refuses temperature, top_p and top_k to every model,
-while the version before it refuses them to those models only that have none.
+The SDK finds the credentials, keeps the connections and classifies the errors. Bodies are written here, ahead of time
+and off the event loop, and answers are read as plain JSON. The SDK's typed calls would write the body, images included,
+on the event loop at every attempt, and since SDK 1.0 they have no ``temperature``. For the same reason the version of
+the API is set here and not by the SDK: from version 2026-10-21 on the API rejects temperature, top_p and top_k for
+every model, while the version before it rejects them only for models without such settings.
 
 Protocol: https://docs.anthropic.com/en/api/messages, https://docs.anthropic.com/en/api/versioning
 """
@@ -62,25 +62,25 @@ class AnthropicModel(HostedModel):
 
     Args:
         name: The model's id.
-        base_url: Another address, for proxies.
+        base_url: Another base URL, for proxies.
         api_key_env: The environment variable with the key; ``ANTHROPIC_AUTH_TOKEN`` is read as well.
-        max_tokens: Limit of an answer whose task sets none; the API wants one.
-        thinking: Tokens for reasoning (1024 or more), ``adaptive``, or ``disabled``; default: as the model does.
-        reasoning_room: Tokens for reasoning on top of the task's own limit, since the API counts both together;
-            default: the tokens of ``thinking``, and 8192 when adaptive.
+        max_tokens: Limit of an answer whose task sets none; the API requires one.
+        thinking: Tokens for reasoning (1024 or more), ``adaptive``, or ``disabled``; default: the model's own.
+        reasoning_room: Tokens for reasoning in addition to the task's own limit, since the API counts both together;
+            default: the tokens of ``thinking``, and 8192 if adaptive.
         effort: How much the model thinks and writes: ``low``, ``medium``, ``high``, …
-        sampling: Whether temperature, top_p and top_k are sent, which models since Opus 4.7 refuse; default: found out
-            by the request that is made ahead of the run.
-        video: ``frames``: videos are shown as frames; default: they are refused.
+        sampling: Whether temperature, top_p and top_k are sent, which models since Opus 4.7 reject; default: the
+            request that is made ahead of the run finds out.
+        video: ``frames``: videos are sent as frames; default: they are refused.
         num_frames: Frames of a video; at most this many when ``fps`` is given.
         fps: Frames per second of a video.
         max_image_side: Larger images and frames are scaled down to this many pixels on their longer side.
-        betas: Beta features, parted by commas.
+        betas: Beta features, separated by commas.
         api_version: Version of the API.
         extra_body: Further fields of the request's body.
 
     Raises:
-        PlanError: A key or package is missing, or an argument is wrong.
+        PlanError: if a key or package is missing, or an argument is wrong.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 (what --model-args may set)
@@ -104,7 +104,7 @@ class AnthropicModel(HostedModel):
         need_package("anthropic", "anthropic", "anthropic")
         label = f"anthropic:{name}"
         if video not in ("", "frames"):
-            raise PlanError(f"video is 'frames' or nothing, not {video!r}.", where=label)
+            raise PlanError(f"video must be 'frames' or empty, not {video!r}.", where=label)
         key_names = tuple(dict.fromkeys((api_key_env, _TOKEN_NAME)))
         self._key_name, key = key_from(key_names, _TITLE)
         super().__init__(label, _TITLE, key, key_names)
@@ -141,42 +141,44 @@ class AnthropicModel(HostedModel):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The model's id and what is set for every request; neither the key nor the address."""
+        """The model's id and the settings of every request; neither the key nor the address."""
         return self._identity
 
-    def ignores(self, ask: Parameters) -> Mapping[str, str]:
-        """Seeds, sampling settings that the model refuses, and settings of other kinds of models."""
-        if not isinstance(ask, Generate):
+    def ignores(self, parameters: Parameters) -> Mapping[str, str]:
+        """Seeds, sampling settings that the model rejects, and settings that only other models have."""
+        if not isinstance(parameters, Generate):
             return {}
-        sampling, found = self._sampling(ask)
-        found |= unknown_settings(ask.extra, {*_TAKEN, *_SAMPLING}, _TITLE)
-        if ask.seed is not None and sampling.get("temperature") != 0:
-            found["seed"] = f"{_TITLE}'s API takes none: what is sampled differs from run to run"
-        return found
+        sampling, reasons = self._sampling(parameters)
+        reasons |= unknown_settings(parameters.extra, {*_TAKEN, *_SAMPLING}, _TITLE)
+        if parameters.seed is not None and sampling.get("temperature") != 0:
+            reasons["seed"] = f"{_TITLE}'s API takes none: what is sampled differs from run to run"
+        return reasons
 
     def load(self) -> None:
         """Import the SDK, which takes a second."""
         import anthropic  # noqa: F401
 
-    def _body(self, request: Request, ask: Generate) -> bytes:
+    def _body(self, request: Request, parameters: Generate) -> bytes:
         system, turns = turns_of(request.messages, title=_TITLE)
         body: dict[str, Any] = {
             "model": self._name,
-            "max_tokens": (ask.max_new_tokens or self._max_tokens) + self._room,
+            "max_tokens": (parameters.max_new_tokens or self._max_tokens) + self._room,
             "messages": self._messages(turns),
         }
         if system:
             body["system"] = system
-        stops = [stop for stop in ask.stop if stop.strip()]  # others are refused, and the engine applies all of them
+        stops = [
+            stop for stop in parameters.stop if stop.strip()
+        ]  # the API rejects others; the engine applies all of them
         if stops:
             body["stop_sequences"] = stops
         if self._thinking is not None:
             body["thinking"] = self._thinking
-        body |= self._sampling(ask)[0]
-        body |= {name: value for name, value in ask.extra.items() if name in _TAKEN}
+        body |= self._sampling(parameters)[0]
+        body |= {name: value for name, value in parameters.extra.items() if name in _TAKEN}
         if self._effort:
             body["output_config"] = {"effort": self._effort, **body.get("output_config", {})}
-        body |= {**self._extra_body, **ask.extra.get("extra_body", {})}
+        body |= {**self._extra_body, **parameters.extra.get("extra_body", {})}
         return json.dumps(body).encode()
 
     def _messages(self, turns: Sequence[Turn]) -> list[dict[str, Any]]:
@@ -189,11 +191,11 @@ class AnthropicModel(HostedModel):
             raise ModelError("There is nothing to send: all messages are blank.", where=self._label)
         last = messages[-1]["content"][-1]
         if messages[-1]["role"] == "assistant" and last["type"] == "text":
-            last["text"] = last["text"].rstrip()  # an answer that the model shall continue must not end in blanks
+            last["text"] = last["text"].rstrip()  # the API rejects a beginning of an answer that ends in white space
         return messages
 
     def _blocks(self, part: Part) -> list[dict[str, Any]]:
-        if isinstance(part, Text):  # a text of blanks only is refused
+        if isinstance(part, Text):  # the API rejects a text of white space only
             return [{"type": "text", "text": part.text}] if part.text.strip() else []
         if isinstance(part, Image):
             if part.is_url and not str(part.source).startswith("data:"):
@@ -205,23 +207,29 @@ class AnthropicModel(HostedModel):
         hint = "" if isinstance(part, Audio) else "Show them as frames: --model-args video=frames."
         raise ModelError(f"{_TITLE}'s API takes no {kind}.", where=self._label, hint=hint)
 
-    def _sampling(self, ask: Generate) -> tuple[dict[str, Any], dict[str, str]]:
-        """What of temperature, top_p and top_k is sent, and why the rest is not; what changes nothing is left out."""
-        wanted = {"temperature": ask.temperature, "top_p": ask.top_p, "top_k": ask.extra.get("top_k")}
-        found = {name: value for name, value in wanted.items() if value is not None}
-        if found.get("top_p") == 1:
-            del found["top_p"]
+    def _sampling(self, parameters: Generate) -> tuple[dict[str, Any], dict[str, str]]:
+        """The values of temperature, top_p and top_k that are sent, and why others are not; neutral values are left
+        out.
+        """
+        wanted = {
+            "temperature": parameters.temperature,
+            "top_p": parameters.top_p,
+            "top_k": parameters.extra.get("top_k"),
+        }
+        sent = {name: value for name, value in wanted.items() if value is not None}
+        if sent.get("top_p") == 1:
+            del sent["top_p"]
         if self._thinking is not None and self._thinking["type"] != "disabled":
             reason = f"{_TITLE}'s API does not take it together with thinking"
         elif self._samples is False:
             reason = f"{self._name} takes no sampling settings"
-        elif "top_p" in found and "temperature" in found:
-            dropped = "temperature" if found["temperature"] == 1 else "top_p"
-            del found[dropped]
-            return found, {dropped: f"{_TITLE}'s models take either temperature or top_p"} if dropped == "top_p" else {}
+        elif "top_p" in sent and "temperature" in sent:
+            dropped = "temperature" if sent["temperature"] == 1 else "top_p"
+            del sent[dropped]
+            return sent, {dropped: f"{_TITLE}'s models take either temperature or top_p"} if dropped == "top_p" else {}
         else:
-            return found, {}
-        return {}, {name: reason for name, value in found.items() if (name, value) != ("temperature", 1)}
+            return sent, {}
+        return {}, {name: reason for name, value in sent.items() if (name, value) != ("temperature", 1)}
 
     def _greeting(self) -> bytes:
         body: dict[str, Any] = {"model": self._name, "max_tokens": 1, "messages": [{"role": "user", "content": "Hi"}]}
@@ -260,7 +268,7 @@ class AnthropicModel(HostedModel):
 
     @contextmanager
     def _attributed(self) -> Iterator[None]:
-        """The SDK's exceptions as ours."""
+        """Turn the SDK's exceptions into Polymeter's."""
         import anthropic
 
         try:
@@ -305,7 +313,7 @@ class AnthropicModel(HostedModel):
 
 
 def _thinking(wanted: int | str | None, label: str) -> tuple[dict[str, Any] | None, int]:
-    """The API's setting, and the tokens that it needs on top of the answer's."""
+    """The API's setting, and the tokens that it needs in addition to the answer's."""
     if wanted is None:
         return None, 0
     if wanted == "adaptive":
@@ -315,7 +323,7 @@ def _thinking(wanted: int | str | None, label: str) -> tuple[dict[str, Any] | No
     if isinstance(wanted, int) and wanted >= _LEAST_BUDGET:
         return {"type": "enabled", "budget_tokens": wanted}, wanted
     raise PlanError(
-        f"thinking is {_LEAST_BUDGET} tokens or more, 'adaptive' or 'disabled', not {wanted!r}.", where=label
+        f"thinking must be {_LEAST_BUDGET} tokens or more, 'adaptive' or 'disabled', not {wanted!r}.", where=label
     )
 
 
@@ -326,9 +334,9 @@ def _image(image: Encoded) -> dict[str, Any]:
     }
 
 
-def _usage(told: Mapping[str, Any]) -> Usage:
-    """Input tokens are all that were read, from the cache or not; output tokens include those of reasoning."""
-    fresh, cached = told.get("input_tokens"), told.get("cache_read_input_tokens")
-    total = None if fresh is None else fresh + (told.get("cache_creation_input_tokens") or 0) + (cached or 0)
-    details = told.get("output_tokens_details") or {}
-    return Usage(total, told.get("output_tokens"), details.get("thinking_tokens"), cached)
+def _usage(counts: Mapping[str, Any]) -> Usage:
+    """Input tokens include those read from the cache; output tokens include those of reasoning."""
+    fresh, cached = counts.get("input_tokens"), counts.get("cache_read_input_tokens")
+    total = None if fresh is None else fresh + (counts.get("cache_creation_input_tokens") or 0) + (cached or 0)
+    details = counts.get("output_tokens_details") or {}
+    return Usage(total, counts.get("output_tokens"), details.get("thinking_tokens"), cached)

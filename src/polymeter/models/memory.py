@@ -1,4 +1,4 @@
-"""Running out of memory, told in a way that lets the engine go on with a smaller batch."""
+"""Running out of memory, reported so that the engine can continue with a smaller batch."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _SIGNS = ("out of memory", "can't allocate memory", "not enough memory", "alloc_
 
 
 def within_memory(compute: Callable[[], T]) -> T:
-    """What a function returns.
+    """Call a function and return its result.
 
     Raises:
-        ModelError: Memory ran out (``out_of_memory``). What the function held is free again.
+        ModelError: if memory ran out (``out_of_memory``). The memory that the function held is free again.
     """
     try:
         return compute()
@@ -25,13 +25,13 @@ def within_memory(compute: Callable[[], T]) -> T:
         if not isinstance(error, MemoryError) and not any(sign in str(error) for sign in _SIGNS):
             raise
         what = (str(error).splitlines() or ["no message"])[0]
-    # Here the exception is gone, and with it the frames that held tensors.
+    # Outside of the except block the exception is gone, and with it the frames that held tensors.
     free_memory()
     raise ModelError(f"Memory ran out: {what}", kind="out_of_memory", hint="A smaller --batch-size needs less.")
 
 
 def free_memory() -> None:
-    """Give back what nothing refers to any more, and what torch holds without need if it is in use."""
+    """Free what nothing refers to any more, and torch's unused cache if torch is loaded."""
     gc.collect()
     torch = sys.modules.get("torch")
     if torch is None:

@@ -1,7 +1,7 @@
 """A model that needs no weights: canned, computed, slow or failing answers.
 
-It is a real provider, so that everything above it (planning, scheduling, journal, resume, reports) is tested and tried
-out with neither network nor torch.
+It is a real backend, so that everything above it (planning, scheduling, journal, resume, reports) can be tested and
+tried without network or torch.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from polymeter.core.errors import ErrorKind, ModelError, PlanError
 from polymeter.core.identity import request_fingerprint, source_hash
 from polymeter.core.model import ALL_READY, AsyncModel, BatchModel, Model, ModelTraits
-from polymeter.core.parts import Modality, is_picture
+from polymeter.core.parts import Modality, is_image
 from polymeter.core.request import (
     ChoiceLogprob,
     Error,
@@ -34,7 +34,7 @@ from polymeter.core.request import (
 
 Compute = Callable[[Request], str | Sequence[str] | Response]
 
-_ASKS: Mapping[RequestKind, bool] = {"generate": True, "loglikelihood": True, "generate_image": True}
+_REQUESTS: Mapping[RequestKind, bool] = {"generate": True, "loglikelihood": True, "generate_image": True}
 _MODALITIES: Mapping[Modality, bool] = {"text": True, "image": True, "audio": True, "video": True}
 _MODES = ("canned", "echo", "gold", "empty")
 _FAILURES = ("transient", "rate_limit", "permanent", "refused")
@@ -56,21 +56,21 @@ def MockModel(
     """Make a mock.
 
     Args:
-        mode: ``canned`` gives ``answer``; ``echo`` the last message's text; ``gold`` what the task expects (the full
-            mark); ``empty`` nothing.
+        mode: ``canned`` answers with ``answer``, ``echo`` with the last message's text, ``gold`` with what the task
+            expects (the full score), ``empty`` with nothing.
         answer: The canned answer.
         answers: A JSON file with an object from sample id to answer; other samples get ``answer``.
         delay_ms: How long one request takes; a batch takes as long as one request.
         failure: How requests fail: ``transient``, ``rate_limit``, ``permanent`` or ``refused``.
         failure_rate: Share of requests that fail, chosen by their content.
-        failures_per_request: How often a request that fails in passing does so before it is answered.
-        is_async: Be an endpoint, not a batch model.
-        batch_size: Batch that it likes; 0: everything that is ready.
-        simple: Be a simple model, not a chat model.
-        seed: For what is chosen at random.
+        failures_per_request: How often a transient failure repeats before the request is answered.
+        is_async: Make an endpoint instead of a batch model.
+        batch_size: Preferred batch size; 0: everything that is ready.
+        simple: Make a simple model instead of a chat model.
+        seed: Seed of the choice of requests that fail.
 
     Raises:
-        PlanError: An unknown mode or failure, or a file that cannot be read.
+        PlanError: if a mode or failure is unknown, or a file cannot be read.
     """
     if mode not in _MODES:
         raise PlanError(
@@ -84,7 +84,7 @@ def MockModel(
     script = _Script(
         mode, str(answer), _read_answers(answers), failure or "transient", rate, failures_per_request, seed
     )
-    traits = ModelTraits(family="mock", kind="simple" if simple else "chat", requests=_ASKS, modalities=_MODALITIES)
+    traits = ModelTraits(family="mock", kind="simple" if simple else "chat", requests=_REQUESTS, modalities=_MODALITIES)
     identity = {
         "backend": "mock",
         "mode": mode,
@@ -93,25 +93,24 @@ def MockModel(
         "simple": simple,
         "seed": seed,
     }
-    made: Model
+    model: Model
     if is_async:
-        made = MockEndpoint(script, traits, identity, delay_ms / 1000, script.look_up if mode == "gold" else None)
+        model = MockEndpoint(script, traits, identity, delay_ms / 1000, script.look_up if mode == "gold" else None)
     else:
-        made = MockBatch(script, traits, identity, delay_ms / 1000, batch_size)
-    script.model = made
-    return made
+        model = MockBatch(script, traits, identity, delay_ms / 1000, batch_size)
+    script.model = model
+    return model
 
 
 class MockBatch(BatchModel):
     """A mock on this machine.
 
     Args:
-        compute: Gives a text, several (one for each repeat of the prompt), or a whole response for a request; may
-            raise.
+        compute: Returns a text, several (one per repeat of the prompt), or a whole response for a request; may raise.
         traits: What planning may know; default: a chat model that can do everything.
-        identity: What makes this mock this mock; default: the function's name.
-        delay_s: How long a batch takes.
-        batch_size: Batch that it likes; 0: everything that is ready.
+        identity: The mock's identity; default: the function's name.
+        delay_s: How long a batch takes, in seconds.
+        batch_size: Preferred batch size; 0: everything that is ready.
         group_key: Which requests may share a batch.
     """
 
@@ -124,7 +123,7 @@ class MockBatch(BatchModel):
         batch_size: int = 0,
         group_key: Callable[[Request], Hashable] | None = None,
     ) -> None:
-        self.traits = traits or ModelTraits(family="mock", requests=_ASKS, modalities=_MODALITIES)
+        self.traits = traits or ModelTraits(family="mock", requests=_REQUESTS, modalities=_MODALITIES)
         self.batch_hint = batch_size or ALL_READY
         self.batches: list[int] = []
         self._compute = compute
@@ -134,7 +133,7 @@ class MockBatch(BatchModel):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """What makes this mock this mock."""
+        """The identity that it was made with."""
         return self._identity
 
     def respond(self, requests: list[Request]) -> list[Response]:
@@ -145,7 +144,7 @@ class MockBatch(BatchModel):
         return [_response(self._compute, request) for request in requests]
 
     def group_key(self, request: Request) -> Hashable:
-        """As told, else all alike."""
+        """The result of the function that it was made with; default: the same for all."""
         return self._group_key(request) if self._group_key else None
 
 
@@ -160,7 +159,7 @@ class MockEndpoint(AsyncModel):
         delay_s: float = 0.0,
         look_up: Callable[[Request], None] | None = None,
     ) -> None:
-        self.traits = traits or ModelTraits(family="mock", requests=_ASKS, modalities=_MODALITIES)
+        self.traits = traits or ModelTraits(family="mock", requests=_REQUESTS, modalities=_MODALITIES)
         self.n_requests = 0
         self.n_in_flight = 0
         self.most_in_flight = 0
@@ -171,11 +170,11 @@ class MockEndpoint(AsyncModel):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """What makes this mock this mock."""
+        """The identity that it was made with."""
         return self._identity
 
     def prepare(self, request: Request) -> None:
-        """Look up what the task expects, which runs its author's code, and that never runs on the event loop."""
+        """Look up what the task expects. This runs its author's code, which must not run on the event loop."""
         if self._look_up is not None:
             self._look_up(request)
 
@@ -192,7 +191,7 @@ class MockEndpoint(AsyncModel):
 
 
 class _Script:
-    """The computed answers of a mock that is made from arguments."""
+    """The answers of a mock that is made from arguments."""
 
     def __init__(
         self, mode: str, answer: str, answers: Mapping[str, str], failure: str, rate: float, n_failures: int, seed: int
@@ -216,8 +215,8 @@ class _Script:
         return self._answers.get(request.origin.sample, self._answer) if request.origin else self._answer
 
     def look_up(self, request: Request) -> None:
-        """Find out what the task expects, for an answer that is given later."""
-        with suppress(ModelError):  # raised again, as the answer, when it is asked for
+        """Remember what the task expects, for an answer that is given later."""
+        with suppress(ModelError):  # raised again when the request is answered
             self._expected[_row_of(request)] = self._of_row(request)
 
     def _of_row(self, request: Request) -> tuple[Any, Any]:
@@ -250,44 +249,45 @@ def _row_of(request: Request) -> tuple[str, str]:
 
 def _expected_answer(request: Request, target: Any, choices: Any) -> str | Response:
     if isinstance(request.parameters, Loglikelihood):
-        return Response((Output(logprobs=_gold_logprobs(request.parameters, target)),))
+        return Response((Output(logprobs=_reference_logprobs(request.parameters, target)),))
     if isinstance(request.parameters, GenerateImage) and isinstance(target, list):
-        pictures = [item for item in target if is_picture(item)]
-        if pictures:
-            return Response((Output(images=(pictures[0],)),))
+        images = [item for item in target if is_image(item)]
+        if images:
+            return Response((Output(images=(images[0],)),))
     first = target[0] if isinstance(target, (list, tuple)) and target else target
     if isinstance(first, int) and choices is not None:
         first = choices[first] if 0 <= first < len(choices) else first
     return str(first)
 
 
-def _gold_logprobs(ask: Loglikelihood, target: Any) -> tuple[ChoiceLogprob, ...]:
-    def is_gold(place: int, continuation: str) -> bool:
-        golds = target if isinstance(target, (list, tuple)) else [target]
+def _reference_logprobs(parameters: Loglikelihood, target: Any) -> tuple[ChoiceLogprob, ...]:
+    def is_reference(position: int, continuation: str) -> bool:
+        references = target if isinstance(target, (list, tuple)) else [target]
         return any(
-            place == gold if isinstance(gold, int) else continuation.strip() == str(gold).strip() for gold in golds
+            position == reference if isinstance(reference, int) else continuation.strip() == str(reference).strip()
+            for reference in references
         )
 
     return tuple(
-        ChoiceLogprob(-0.1 if is_gold(place, text) else -10.0, is_gold(place, text), 1)
-        for place, text in enumerate(ask.continuations)
+        ChoiceLogprob(-0.1 if is_reference(position, text) else -10.0, is_reference(position, text), 1)
+        for position, text in enumerate(parameters.continuations)
     )
 
 
 def _response(compute: Compute, request: Request) -> Response:
     try:
-        made = compute(request)
+        computed = compute(request)
     except ModelError as error:
         return Response(error=Error.from_exception(error))
-    if isinstance(made, Response):
-        return made
-    ask = request.parameters
-    if isinstance(ask, Loglikelihood):
-        return Response((Output(logprobs=tuple(_logprob(request, text) for text in ask.continuations)),))
-    if isinstance(ask, GenerateImage):
-        return Response((Output(images=(_picture(request, ask.repeat),)),))
-    texts = [made] if isinstance(made, str) else list(made)
-    return Response((_output(texts[ask.repeat % len(texts)] if texts else "", request),))
+    if isinstance(computed, Response):
+        return computed
+    parameters = request.parameters
+    if isinstance(parameters, Loglikelihood):
+        return Response((Output(logprobs=tuple(_logprob(request, text) for text in parameters.continuations)),))
+    if isinstance(parameters, GenerateImage):
+        return Response((Output(images=(_drawn_image(request, parameters.repeat),)),))
+    texts = [computed] if isinstance(computed, str) else list(computed)
+    return Response((_output(texts[parameters.repeat % len(texts)] if texts else "", request),))
 
 
 def _output(text: str, request: Request) -> Output:
@@ -299,12 +299,12 @@ def _logprob(request: Request, continuation: str) -> ChoiceLogprob:
     return ChoiceLogprob(-1.0 - int.from_bytes(mark, "big") / 2**32, False, max(1, len(continuation.split())))
 
 
-def _picture(request: Request, number: int) -> Any:
+def _drawn_image(request: Request, number: int) -> Any:
     from PIL import Image
 
     mark = hashlib.blake2b(f"{request.text}:{number}".encode(), digest_size=3).digest()
-    ask = request.parameters
-    size = ask.size if isinstance(ask, GenerateImage) and ask.size else (64, 64)
+    parameters = request.parameters
+    size = parameters.size if isinstance(parameters, GenerateImage) and parameters.size else (64, 64)
     return Image.new("RGB", size, tuple(mark))
 
 

@@ -1,7 +1,7 @@
 """Reading text from images with RapidOCR (PP-OCR detection, orientation and recognition models) on ONNX Runtime.
 
-The models come inside the ``rapidocr`` wheel, so this runs offline on any CPU. It does not understand instructions:
-whatever is asked, the answer is all text that it sees, line by line in reading order.
+The models are part of the ``rapidocr`` wheel, so this runs offline on any CPU. It does not understand instructions:
+whatever the prompt, the answer is all text in the image, line by line in reading order.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ class OcrModel(BatchModel):
     """RapidOCR as a model.
 
     Args:
-        text_score: Lines that are recognised with less confidence than this are left out.
-        box_score: Boxes that are detected with less confidence than this are left out.
-        n_threads: Threads of ONNX Runtime; 0: as many as there are cores.
+        text_score: Leave out lines that are recognised with less confidence than this.
+        box_score: Leave out boxes that are detected with less confidence than this.
+        n_threads: Threads of ONNX Runtime; 0: one per core.
 
     Raises:
-        PlanError: ``rapidocr`` or ``onnxruntime`` is not installed.
+        PlanError: if ``rapidocr`` or ``onnxruntime`` is not installed.
     """
 
     batch_hint = 1
@@ -72,11 +72,11 @@ class OcrModel(BatchModel):
         self._engine = RapidOCR(params=params)
 
     def respond(self, requests: list[Request]) -> list[Response]:
-        """Read every request's images."""
+        """Read the text in every request's images."""
         return [self._respond(request) for request in requests]
 
     def close(self) -> None:
-        """Let go of the models."""
+        """Free the models."""
         self._engine = None
 
     def _respond(self, request: Request) -> Response:
@@ -89,9 +89,9 @@ class OcrModel(BatchModel):
         output = Output(text=text, finish_reason="stop", usage=Usage(output_tokens=len(text.split())))
         return Response((output,))
 
-    def _read(self, picture: Any) -> str:
+    def _read(self, image: Any) -> str:
         import numpy as np
 
-        bgr = np.asarray(picture.convert("RGB"))[:, :, ::-1]
-        found = self._engine(np.ascontiguousarray(bgr))
-        return "\n".join(found.txts or ())
+        bgr = np.asarray(image.convert("RGB"))[:, :, ::-1]
+        result = self._engine(np.ascontiguousarray(bgr))
+        return "\n".join(result.txts or ())

@@ -1,4 +1,4 @@
-"""Keeping libraries of models from talking over the progress of a run."""
+"""Keeping model libraries from printing over the progress of a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Inside this, Transformers shows errors and no warnings, and no bars of its own; then all is as it was."""
+    """Inside the block, Transformers shows only errors and no progress bars."""
     from transformers.utils import logging
 
     with _errors_only(logging):
@@ -19,11 +19,14 @@ def quiet_transformers() -> Iterator[None]:
 
 @contextmanager
 def quiet_diffusers() -> Iterator[None]:
-    """Inside this, Diffusers and Transformers show errors and no warnings, and no bars of their own."""
+    """Inside the block, Diffusers and Transformers show only errors and no progress bars."""
     with quiet_transformers(), warnings.catch_warnings():
-        for category in (FutureWarning, UserWarning):  # of what checkpoints and their readers still say the old way
+        for category in (
+            FutureWarning,
+            UserWarning,
+        ):  # deprecated settings in checkpoints and in the code that reads them
             warnings.simplefilter("ignore", category)
-        from diffusers.utils import logging  # its import has Transformers warn of what is not installed
+        from diffusers.utils import logging  # importing it makes Transformers warn about packages that are missing
 
         with _errors_only(logging):
             yield

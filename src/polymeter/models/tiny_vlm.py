@@ -1,7 +1,7 @@
 """The small vision-language model that comes with Polymeter: a LLaVA of 1.4 million parameters.
 
-It is for trying things out and for tests: it knows coloured shapes, counts and digits, and nothing else. The weights
-lie in the library with a card that says how they were made; ``HfModel`` runs them like any other checkpoint.
+It is for demonstrations and tests: it knows coloured shapes, counts and digits, and nothing else. The weights are in
+the library, with a card that says how they were made; ``HfModel`` runs them like any other checkpoint.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class TinyVlm(HfModel):
         device: A torch device (``cuda``, ``cpu``); default: the first accelerator, else the CPU.
 
     Raises:
-        PlanError: torch or Transformers is not installed.
+        PlanError: if torch or Transformers is not installed.
     """
 
     def __init__(self, device: str = "") -> None:

@@ -1,8 +1,8 @@
-"""Reports made of a run folder: tables and one self-contained page. Made as text; the store writes it."""
+"""Reports on a run folder: tables and one self-contained HTML report. Made as text; the store writes it."""
 
-from polymeter.report.page import make_page
+from polymeter.report.html_report import make_html_report
+from polymeter.report.provenance import endpoints
 from polymeter.report.render import print_table, to_markdown, to_text
 from polymeter.report.table import Line, footnotes, table_lines
-from polymeter.report.traffic import endpoints
 
-__all__ = ["Line", "endpoints", "footnotes", "make_page", "print_table", "table_lines", "to_markdown", "to_text"]
+__all__ = ["Line", "endpoints", "footnotes", "make_html_report", "print_table", "table_lines", "to_markdown", "to_text"]

@@ -1,6 +1,7 @@
-"""Which samples a page shows, when it cannot show all: those without a score, the worst, and an even spread.
+"""Which samples an HTML report shows when it cannot show all: those without a score, the worst, and an even spread.
 
-One pass over the samples, holding a few times the limit and never all. Depends on their order and content alone.
+One pass over the samples holds a small multiple of the limit, never all. The choice depends on their order and content
+alone, so that the same run gives the same report.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ class Choice:
 
     Attributes:
         samples: In dataset order.
-        ranks: For each of them how much it is wanted, 0 the most: failures, then alternately the worst and the spread.
-        n_total: How many samples there are.
+        ranks: The priority of each, 0 the highest: failures, then the worst and the spread in turn.
+        n_total: The number of samples of the task.
         n_failed: How many of them have no score.
     """
 
@@ -32,7 +33,7 @@ class Choice:
 
     @property
     def n_failed_shown(self) -> int:
-        """How many samples without a score are shown."""
+        """The number of chosen samples without a score."""
         return sum(sample.get("status") != "ok" for sample in self.samples)
 
 
@@ -41,43 +42,46 @@ def choose(samples: Iterable[Sample], limit: int, goodness: Callable[[Sample], f
 
     Args:
         samples: All samples of a task, in dataset order.
-        limit: How many to show.
-        goodness: The score of a sample, higher is better; ``None`` where it has none that can be compared.
+        limit: The number of samples to choose.
+        goodness: The score of a sample, higher is better; ``None`` if it has none that can be compared.
     """
     failed: list[tuple[int, Sample]] = []
     worst: list[tuple[float, int, Sample]] = []
     spread = _Spread(limit)
     n_total = n_failed = 0
-    for place, sample in enumerate(samples):
+    for position, sample in enumerate(samples):
         n_total += 1
         if sample.get("status") != "ok":
             n_failed += 1
             if len(failed) < limit:
-                failed.append((place, sample))
+                failed.append((position, sample))
             continue
-        spread.offer(place, sample)
+        spread.offer(position, sample)
         good = goodness(sample)
         if good is not None:
-            heapq.heappush(worst, (-good, -place, sample))
+            # A heap pops its smallest entry; with the sign turned that is the best sample held. Positions are unique,
+            # so samples (dictionaries) are never compared.
+            heapq.heappush(worst, (-good, -position, sample))
             if len(worst) > limit:
                 heapq.heappop(worst)
     if n_failed < n_total:
+        # Failures take at most a share, unless there are too few others to fill the limit.
         failed = failed[: max(int(limit * _FAILED_SHARE), limit - (n_total - n_failed))]
-    by_want = [
+    candidates = [
         *failed,
-        *_alternate([(-place, sample) for _, place, sample in sorted(worst, reverse=True)], spread.kept()),
+        *_alternate([(-position, sample) for _, position, sample in sorted(worst, reverse=True)], spread.kept()),
     ]
-    taken: dict[int, tuple[int, Sample]] = {}
-    for place, sample in by_want:
-        if len(taken) == limit:
+    chosen: dict[int, tuple[int, Sample]] = {}
+    for position, sample in candidates:
+        if len(chosen) == limit:
             break
-        taken.setdefault(place, (len(taken), sample))
-    ordered = [taken[place] for place in sorted(taken)]
+        chosen.setdefault(position, (len(chosen), sample))
+    ordered = [chosen[position] for position in sorted(chosen)]
     return Choice(tuple(sample for _, sample in ordered), tuple(rank for rank, _ in ordered), n_total, n_failed)
 
 
 class _Spread:
-    """Every so many of a stream whose length nobody knows: whenever too many are held, every second goes."""
+    """An even spread over a stream of unknown length: whenever too many are held, every second one is dropped."""
 
     def __init__(self, size: int) -> None:
         self._size = max(size, 1)
@@ -85,16 +89,16 @@ class _Spread:
         self._seen = 0
         self._held: list[tuple[int, Sample]] = []
 
-    def offer(self, place: int, sample: Sample) -> None:
+    def offer(self, position: int, sample: Sample) -> None:
         if self._seen % self._stride == 0:
-            self._held.append((place, sample))
+            self._held.append((position, sample))
             if len(self._held) > 2 * self._size:
                 self._held = self._held[::2]
                 self._stride *= 2
         self._seen += 1
 
     def kept(self) -> list[tuple[int, Sample]]:
-        """All that is held, so ordered that every beginning of the list is spread evenly (bit-reversed order)."""
+        """All that is held, in bit-reversed order, so that every prefix of the list is spread evenly."""
         n = len(self._held)
         bits = max(n - 1, 1).bit_length()
         order = (int(f"{i:0{bits}b}"[::-1], 2) for i in range(1 << bits))

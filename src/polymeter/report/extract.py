@@ -1,4 +1,4 @@
-"""What a page holds of the samples: cut to a readable size, as plain JSON data that a browser reads."""
+"""What an HTML report holds of the samples: cut to a readable size, as plain JSON data that a browser reads."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from polymeter.report.formatting import as_float, number
 from polymeter.report.scales import MainMetric, Scale
-from polymeter.report.words import as_float, number
 
 _TEXT_LENGTH = 6000
 _DOC_TEXT_LENGTH = 1500
@@ -18,19 +18,19 @@ _MAX_DEPTH = 8
 
 
 def sample_data(sample: Mapping[str, Any], task: int, main: MainMetric | None, scale: Scale | None) -> dict[str, Any]:
-    """One sample for the page.
+    """One sample as the report shows it.
 
     Args:
         sample: A line of ``samples/<task>.jsonl``.
-        task: Number of its task on the page.
+        task: Number of its task in the report.
         main: The metric that orders the samples.
         scale: The scale of that metric.
     """
     value = main.value(sample) if main and sample.get("status") == "ok" else None
     good = None
     if value is not None and main is not None and scale is not None:
-        place = scale.at(value)
-        good = round(1 - place if main.is_lower_better else place, 4)
+        position = scale.at(value)
+        good = round(1 - position if main.is_lower_better else position, 4)
     exchanges = [*sample.get("exchanges", ())]
     data = {
         "task": task,
@@ -53,8 +53,8 @@ def sample_data(sample: Mapping[str, Any], task: int, main: MainMetric | None, s
     return {key: item for key, item in data.items() if item not in (None, [], {}, "") or key in ("answer", "id")}
 
 
-def pictures_of(sample: Mapping[str, Any]) -> Iterator[str]:
-    """File names of the pictures of a sample of the page, in the order of showing."""
+def image_files(sample: Mapping[str, Any]) -> Iterator[str]:
+    """File names of the images of a sample in the report, in the order in which it shows them."""
     for exchange in _objects(sample.get("exchanges")):
         for message in _objects((exchange.get("request") or {}).get("messages")):
             for part in _objects(message.get("parts")):
@@ -70,7 +70,7 @@ def pictures_of(sample: Mapping[str, Any]) -> Iterator[str]:
 
 
 def script_json(value: Any) -> str:
-    """JSON that may stand inside a ``<script>`` element: no character of it can end the element or begin a comment."""
+    """JSON that is safe inside a ``<script>`` element: nothing in it can end the element or begin a comment."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -84,8 +84,8 @@ def _objects(values: Any) -> Iterator[Mapping[str, Any]]:
 def _score(score: Mapping[str, Any]) -> list[Any]:
     value = score.get("value")
     name = str(score.get("metric"))
-    reading = str(score.get("filter") or "none")
-    return [name if reading == "none" else f"{name} · {reading}", number(value), as_float(value)]
+    filter_name = str(score.get("filter") or "none")
+    return [name if filter_name == "none" else f"{name} · {filter_name}", number(value), as_float(value)]
 
 
 def _text(value: Any) -> str | None:

@@ -1,4 +1,6 @@
-"""Where a run's numbers come from, read from its manifest: the headline of the page, and every setting."""
+"""Where a run's numbers come from, read from its manifest: the headline of the HTML report, every setting, and how the
+run fared at its endpoints.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +9,26 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from polymeter.report.traffic import endpoints, histories
-from polymeter.report.words import clean, clip, count, duration, moment, one_line
+from polymeter.core.stable_names import SESSION_DISPATCHERS
+from polymeter.report.formatting import clean, clip, count, duration, moment, one_line
 
 _MAX_DEPTH = 3
 _VALUE_LENGTH = 600
+_INCIDENTS = (("rate_limits", "rate limit"), ("failures", "transient failure"), ("timeouts", "timeout"))
+_REASONS = {
+    "told": "set by the user",
+    "start": "at the start",
+    "saturated": "raised: all were in use",
+    "slow start": "raised: all were in use",
+    "rate limits": "lowered after rate limits",
+    "failures": "lowered after failures",
+    "no faster": "lowered: more were no faster",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """The head of the page: the model, how the run ended, and its facts as pairs of label and value."""
+    """The head of the report: the model, whether the run was stopped, and its facts as pairs of label and value."""
 
     model: str
     is_stopped: bool
@@ -25,7 +37,7 @@ class Headline:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of the fold: pairs of label and value, or one text as it is."""
+    """A section of the provenance: pairs of label and value, or one text shown verbatim."""
 
     title: str
     pairs: tuple[tuple[str, str], ...] = ()
@@ -33,7 +45,7 @@ class Section:
 
 
 def headline(manifest: Mapping[str, Any], results: Mapping[str, Any]) -> Headline:
-    """The head of the page."""
+    """The head of the report."""
     tasks: Mapping[str, Any] = results.get("tasks", {})
     planned, scored = (sum(int(task.get(key, 0)) for task in tasks.values()) for key in ("n_samples", "n_scored"))
     facts = [("Scored", count(planned, "sample") if scored == planned else f"{scored:,} of {planned:,} samples")]
@@ -43,12 +55,13 @@ def headline(manifest: Mapping[str, Any], results: Mapping[str, Any]) -> Headlin
         facts.append(("Took", duration(float(manifest["seconds"]))))
     usage = manifest.get("usage") or {}
     if usage.get("input_tokens") or usage.get("output_tokens"):
-        known = {"in": usage.get("input_tokens"), "out": usage.get("output_tokens")}
-        facts.append(("Tokens", ", ".join(f"{n:,} {way}" for way, n in known.items() if n)))
+        tokens = {"in": usage.get("input_tokens"), "out": usage.get("output_tokens")}
+        facts.append(("Tokens", ", ".join(f"{n:,} {direction}" for direction, n in tokens.items() if n)))
     if (manifest.get("cache") or {}).get("hits"):
         facts.append(("From cache", count(int(manifest["cache"]["hits"]), "answer")))
     facts += [
-        ("Endpoint" if role == "model" else f"Endpoint of {role}", said) for role, said in endpoints(manifest).items()
+        ("Endpoint" if role == "model" else f"Endpoint of {role}", summary)
+        for role, summary in endpoints(manifest).items()
     ]
     made_by = manifest.get("polymeter") or {}
     commit = f" ({clip(str(made_by['commit']), 10)})" if made_by.get("commit") else ""
@@ -58,7 +71,7 @@ def headline(manifest: Mapping[str, Any], results: Mapping[str, Any]) -> Headlin
 
 
 def provenance(manifest: Mapping[str, Any]) -> list[Section]:
-    """Everything that the manifest tells about where the numbers come from."""
+    """Everything the manifest records about where the numbers come from; empty sections are left out."""
     options = manifest.get("options") or {}
     sections = [
         Section("Command", text=clean(str(manifest.get("command") or ""))),
@@ -69,22 +82,49 @@ def provenance(manifest: Mapping[str, Any]) -> list[Section]:
         ),
         _section("Settings that can change a number", options.get("identity")),
         _section("Settings that cannot", options.get("runtime")),
-        *(_section(f"Task {one_line(str(task.get('name')))}", _rest(task)) for task in manifest.get("tasks") or ()),
+        *(_section(f"Task {one_line(str(task.get('name')))}", _facts(task)) for task in manifest.get("tasks") or ()),
         _section(
             "Include paths", {str(path.get("path")): _commit(path) for path in manifest.get("include_paths") or ()}
         ),
-        Section("Requests in flight at a time", tuple(histories(manifest))),
+        Section("Requests in flight over time", tuple(histories(manifest))),
         _section("Packages", manifest.get("packages")),
         _section("Hardware", manifest.get("hardware")),
     ]
     return [section for section in sections if section.pairs or section.text]
 
 
+def endpoints(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """For the model and each judge that is an endpoint, one line that sums up all parts of the run."""
+    summaries = {}
+    for role, records in _by_role(manifest).items():
+        most = max(int(record.get("most_in_flight", 0)) for record in records)
+        facts = [f"at most {count(most, 'request')} in flight"]
+        for name, noun in _INCIDENTS:
+            total = sum(int(record.get(name, 0)) for record in records)
+            facts += [count(total, noun)] if total else []
+        paused_s = sum(float(record.get("paused_s", 0)) for record in records)
+        facts += [f"paused for {duration(paused_s)} at the endpoint's request"] if paused_s else []
+        summaries[role] = ", ".join(facts)
+    return summaries
+
+
+def histories(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """How the limit on requests in flight changed in each part of the run: pairs of a label and lines of text."""
+    for role, records in _by_role(manifest).items():
+        for number, record in enumerate(records, 1):
+            part = f", part {number}" if len(records) > 1 else ""
+            lines = [
+                f"{seconds:.1f} s: {limit} ({_REASONS.get(reason, reason)})"
+                for seconds, limit, reason in record.get("history", ())
+            ]
+            yield f"{role}{part}", "\n".join(lines)
+
+
 def _role(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {**(entry.get("identity") or {}), "fingerprint": entry.get("fingerprint")}
 
 
-def _rest(task: Mapping[str, Any]) -> dict[str, Any]:
+def _facts(task: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in task.items() if key not in ("name", "config")}
 
 
@@ -107,3 +147,13 @@ def _flat(prefix: str, value: Any, depth: int) -> Iterator[tuple[str, str]]:
         value = "\n".join(value)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     yield one_line(prefix.replace("_", " ")), clip(clean(text), _VALUE_LENGTH)
+
+
+def _by_role(manifest: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
+    records: dict[str, list[Mapping[str, Any]]] = {}
+    for session in manifest.get("sessions") or ():
+        for role, dispatcher in (session.get(SESSION_DISPATCHERS) or {}).items():
+            # A dispatcher without this record served a model on this machine.
+            if dispatcher.get("concurrency"):
+                records.setdefault(role, []).append(dispatcher["concurrency"])
+    return records

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from polymeter.report.formatting import as_float, number
 from polymeter.report.table import Line
-from polymeter.report.words import as_float, number
 
 _ENDS = (1.0, 2.0, 5.0, 10.0, 100.0)
 BAR_PX = 168
@@ -16,19 +16,19 @@ BAR_INSET_PX = 4
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Ends of a metric's axis."""
+    """The ends of a metric's axis."""
 
     low: float
     high: float
 
     def at(self, value: float) -> float:
-        """Place of a value, 0 at the low end and 1 at the high end; values beyond are put at the end."""
+        """The position of a value: 0 at the low end, 1 at the high end; values beyond are clamped."""
         return min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """An interval bar in pixels, with the words that say the same."""
+    """An interval bar in pixels, with a text alternative."""
 
     value_px: float
     low_px: float | None
@@ -39,7 +39,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class MainMetric:
-    """The metric that orders a task's samples: the first of its results of which samples carry a number."""
+    """The metric that orders a task's samples: the first of its results for which samples carry a number."""
 
     metric: str
     filter: str
@@ -47,7 +47,7 @@ class MainMetric:
     typical: float | None
 
     def value(self, sample: Mapping[str, Any]) -> float | None:
-        """Its value of one sample, if it is a number (or a dictionary with a number as ``score``)."""
+        """Its value for one sample, if that is a number (or a dictionary with a number as ``score``)."""
         for score in sample.get("scores", ()):
             if score.get("metric") == self.metric and score.get("filter") == self.filter:
                 value = score.get("value")
@@ -55,13 +55,13 @@ class MainMetric:
         return None
 
     def goodness(self, sample: Mapping[str, Any]) -> float | None:
-        """Its value, turned around where lower is better."""
+        """Its value, negated where lower is better."""
         value = self.value(sample)
         return None if value is None else -value if self.is_lower_better else value
 
 
 def main_metric(task: Mapping[str, Any], sample: Mapping[str, Any] | None) -> MainMetric | None:
-    """The metric that orders a task's samples, found with the help of one scored sample."""
+    """The metric that orders a task's samples, chosen by looking at one scored sample."""
     for result in task.get("results", ()):
         if result.get("subset") or sample is None:
             continue
@@ -77,33 +77,36 @@ def main_metric(task: Mapping[str, Any], sample: Mapping[str, Any] | None) -> Ma
 
 
 def scale_of(values: Iterable[float]) -> Scale:
-    """The narrowest usual scale that holds all values: 0 to 1, to 2, to 5, to 10, to 100, …; below zero alike."""
-    known = [*values]
-    low, high = min(known, default=0.0), max(known, default=1.0)
+    """The narrowest customary scale that holds all values: 0 to 1, 2, 5, 10, 100, …; below zero likewise."""
+    finite = [*values]
+    low, high = min(finite, default=0.0), max(finite, default=1.0)
     return Scale(-_end(-low) if low < 0 else 0.0, _end(high) if high > 0 or low >= 0 else 0.0)
 
 
 def sample_scale(values: Iterable[float], typical: float | None) -> Scale:
-    """The scale of one task's samples. A few error rates above 1 do not stretch it where their mean is below."""
-    known = [*values]
-    if min(known, default=0.0) >= 0 and (max(known, default=0.0) <= 1 or (typical is not None and 0 <= typical <= 1)):
+    """The scale of one task's samples.
+
+    A few error rates above 1 do not stretch it as long as the task's value (``typical``) lies between 0 and 1.
+    """
+    finite = [*values]
+    if min(finite, default=0.0) >= 0 and (max(finite, default=0.0) <= 1 or (typical is not None and 0 <= typical <= 1)):
         return Scale(0.0, 1.0)
-    return scale_of(known)
+    return scale_of(finite)
 
 
 def bars(lines: Iterable[Line]) -> list[Bar | None]:
     """One bar for each line that has a number; lines of one metric share a scale.
 
-    The values make the scale, not their intervals: an interval of a bounded metric may reach beyond its bounds, and is
-    drawn to the end of the scale then. Its words give it whole.
+    The values determine the scale, not their intervals: an interval of a bounded metric may reach beyond its bounds. It
+    is then drawn to the end of the scale; its label gives it in full.
     """
-    known = [*lines]
+    table = [*lines]
     values: dict[str, list[float]] = {}
-    for line in known:
+    for line in table:
         if line.number is not None:
             values.setdefault(line.metric, []).append(line.number)
-    scales = {metric: scale_of(found) for metric, found in values.items()}
-    return [None if line.number is None else _bar(line.number, line.interval, scales[line.metric]) for line in known]
+    scales = {metric: scale_of(numbers) for metric, numbers in values.items()}
+    return [None if line.number is None else _bar(line.number, line.interval, scales[line.metric]) for line in table]
 
 
 def _bar(value: float, interval: tuple[float, float] | None, scale: Scale) -> Bar:

@@ -1,4 +1,6 @@
-"""The result table as data: its lines in order, and what stands under it. ``polymeter.report.render`` draws it."""
+"""The result table as data: its lines in order, and its footnotes. ``polymeter.report.columns`` says which columns it
+has; ``polymeter.report.render`` and ``templates/table.html`` draw it.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from polymeter.report.words import as_float, clip, count, listing, number, one_line
+from polymeter.report.formatting import as_float, clip, count, listing, number, one_line
 
 _MAX_DEPTH = 3
 _VERSION_LENGTH = 16
@@ -15,25 +17,25 @@ _PLURALS = {"error": "errors"}
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of the table, one metric of a task, group or subset. Texts are ready to print.
+    """One line of the table: one metric of a task, group or subset. Texts are ready to print.
 
     Attributes:
         kind: ``task`` or ``group``.
         name: Name of the task or group.
-        depth: Indentation; a subset stands one deeper than its task.
-        alias: What to print as name; empty on all but the first line of a task or subset.
+        depth: Level of indentation; a subset is one level deeper than its task.
+        alias: The name to print; empty on all but the first line of a task or subset.
         subset: Path of the subset, empty for the whole task.
         version: Version of the task or group, on its first line.
         n_shot: Number of few-shot examples, on its first line.
-        filter: Which reading of the answers.
+        filter: The filter that the answers went through.
         metric: The metric; ``metric/key`` for a value that has keys.
         direction: ``↑``, ``↓`` or nothing.
         value: The value.
         stderr: Its standard error.
-        n: How many samples it rests on, and of how many when some are missing.
-        number: The value where it is a number.
-        interval: Its 95 % interval where there is one.
-        stderr_method: How the standard error was had.
+        n: The number of samples behind the value; ``n of planned`` when some are missing.
+        number: The value as a number; ``None`` if it is not one.
+        interval: Its 95 % interval; ``None`` if it has none.
+        stderr_method: How the standard error was computed.
     """
 
     kind: str
@@ -55,7 +57,7 @@ class Line:
 
 
 def table_lines(results: Mapping[str, Any]) -> list[Line]:
-    """All lines of the table of a ``results.json``, groups first and their members indented, as its layout says."""
+    """All lines of the table of a ``results.json``, in its layout: members of a group indented below it."""
     lines: list[Line] = []
     for kind, name, depth in _layout(results):
         holder = results.get(f"{kind}s", {}).get(name)
@@ -65,12 +67,12 @@ def table_lines(results: Mapping[str, Any]) -> list[Line]:
 
 
 def title_of(results: Mapping[str, Any], kind: str, name: str) -> str:
-    """The name to print of a task or group."""
+    """The name under which a task or group is printed."""
     return one_line(str(results.get(f"{kind}s", {}).get(name, {}).get("alias") or name))
 
 
 def footnotes(results: Mapping[str, Any]) -> list[str]:
-    """What a reader must know beside the numbers: missing samples, cut answers, replays that differed, notes."""
+    """What a reader must know besides the numbers: missing samples, cut answers, replays that differed, notes."""
     notes = []
     if results.get("status") == "stopped":
         notes.append("This run was stopped before its end; the numbers rest on the samples that had ended by then.")
@@ -79,48 +81,51 @@ def footnotes(results: Mapping[str, Any]) -> list[str]:
         planned = int(task.get("n_samples", 0))
         missing = missing_by_status(task)
         if missing:
-            said = listing(
+            reasons = listing(
                 f"{n:,} {_PLURALS.get(status, status) if n != 1 else status}" for status, n in missing.items()
             )
-            notes.append(f"{title}: {sum(missing.values()):,} of {count(planned, 'sample')} without a score ({said}).")
+            notes.append(
+                f"{title}: {sum(missing.values()):,} of {count(planned, 'sample')} without a score ({reasons})."
+            )
         if task.get("n_length"):
             notes.append(f"{title}: {count(task['n_length'], 'answer')} reached the token limit; scored as they are.")
         if task.get("n_nondeterministic"):
             notes.append(
-                f"{title}: {count(task['n_nondeterministic'], 'sample')} asked something else when played again."
+                f"{title}: {count(task['n_nondeterministic'], 'sample')} made a different request when replayed."
             )
     return [*notes, *(one_line(str(note)) for note in results.get("notes", ()))]
 
 
 def missing_by_status(task: Mapping[str, Any]) -> dict[str, int]:
-    """How many samples of a task ended without a score, by status; those that never ended count as ``not run``."""
+    """The number of a task's samples without a score, by status; those that never ended count as ``not run``."""
     statuses: Mapping[str, int] = task.get("statuses", {})
     missing = {one_line(str(status)): int(n) for status, n in statuses.items() if status != "ok" and n}
-    never = int(task.get("n_samples", 0)) - sum(int(n) for n in statuses.values())
-    if never > 0:
-        missing["not run"] = never
+    n_not_run = int(task.get("n_samples", 0)) - sum(int(n) for n in statuses.values())
+    if n_not_run > 0:
+        missing["not run"] = n_not_run
     return missing
 
 
 def _layout(results: Mapping[str, Any]) -> list[tuple[str, str, int]]:
-    known = [tuple(entry) for entry in results.get("layout", ())]
-    seen = {(entry[0], entry[1]) for entry in known}
-    return [*known, *(("task", name, 0) for name in results.get("tasks", {}) if ("task", name) not in seen)]
+    listed = [tuple(entry) for entry in results.get("layout", ())]
+    names = {(entry[0], entry[1]) for entry in listed}
+    return [*listed, *(("task", name, 0) for name in results.get("tasks", {}) if ("task", name) not in names)]
 
 
 def _lines_of(
     results: Mapping[str, Any], kind: str, name: str, depth: int, holder: Mapping[str, Any]
 ) -> Iterator[Line]:
-    found = sorted(holder.get("results", ()), key=lambda result: bool(result.get("subset")))
+    whole_first = sorted(holder.get("results", ()), key=lambda result: bool(result.get("subset")))
     version = clip(one_line(str(holder.get("version") or "")), _VERSION_LENGTH)
     n_shot = "" if kind == "group" or holder.get("num_fewshot") is None else str(holder["num_fewshot"])
     before: tuple[str, ...] | None = None
-    if not found or found[0].get("subset"):
-        n = _of(0, int(holder.get("n_samples", 0))) if not found and kind == "task" else ""
+    if not whole_first or whole_first[0].get("subset"):
+        # Nothing for the whole: a line of its own carries the name, above its subsets or alone.
+        n = _of(0, int(holder.get("n_samples", 0))) if not whole_first and kind == "task" else ""
         alias = title_of(results, kind, name)
         yield Line(kind, name, depth, alias, (), version, n_shot, "", "", "", number(None) if n else "", "", n)
         before, version, n_shot = (), "", ""
-    for result in found:
+    for result in whole_first:
         subset = tuple(one_line(str(part)) for part in result.get("subset", ()))
         is_first = subset != before
         before = subset

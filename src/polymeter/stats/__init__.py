@@ -1,7 +1,7 @@
 """Statistics: standard errors, intervals, resampling, paired comparison, power, and the default reduction of rows to
 results.
 
-Knows values, not benchmarks: what a value means is up to ``polymeter.metrics`` and the dialects.
+Knows values, not benchmarks: what a value means is up to ``polymeter.metrics`` and the formats.
 """
 
 from polymeter.stats.additive import Additive

@@ -1,7 +1,7 @@
 """Aggregations that are a function of sums, which makes resampling them cheap.
 
 A mean, a perplexity or a corpus BLEU is computed from totals (of values, of log-probabilities and words, of n-gram
-matches). What a sample adds to the totals is found once; a resample then only adds up rows of numbers.
+matches). What a sample adds to the totals is computed once; a resample then only adds up rows of numbers.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ class Additive:
     """``value(Σ terms)``: callable like any aggregation.
 
     Attributes:
-        terms: ``n values → (n, k)`` what each value adds to ``k`` totals. Fewer rows than values mean that the values
-            form larger independent units (the answers to one question), which are then what is resampled.
-        value: ``k totals → number``.
+        terms: From ``n`` values, what each adds to the ``k`` totals, shape ``(n, k)``. Fewer rows than values mean that
+            the values form larger independent units (the answers to one question), which are then resampled.
+        value: From the totals, shape ``(k,)``, the aggregate.
     """
 
     terms: Callable[[Sequence[Any]], NDArray[np.float64]]
@@ -33,5 +33,5 @@ class Additive:
         return self.total(self.terms(values))
 
     def total(self, terms: NDArray[np.float64]) -> float:
-        """The aggregate of what the values add; exactly rounded sums, so the order of values does not matter."""
+        """The aggregate of terms, shape ``(n, k)``; sums are exactly rounded, so the order of rows does not matter."""
         return self.value([math.fsum(column) for column in terms.T.tolist()])

@@ -1,8 +1,8 @@
 """Bootstrap: the spread of an aggregation over resampled values (Efron 1979), or over resampled clusters.
 
-Every draw comes from a generator that the caller seeds. The number of resamples is bounded by the values they would
-touch, so that a run of a million samples ends; it depends on nothing but sizes, so the same plan gives the same
-numbers.
+Every draw comes from a generator that the caller seeds. The number of resamples is bounded by the number of values they
+touch, so that a run of a million samples finishes. The bound depends on sizes alone, not on time, so the same plan
+gives the same numbers.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _ADDITIVE_BUDGET = 20_000_000
 _GENERAL_BUDGET = 5_000_000
 
 
-def affordable_resamples(wanted: int, n: int, budget: int) -> int:
-    """``wanted``, or as many as touch no more than ``budget`` values, but at least 50 of those wanted."""
-    return min(wanted, max(_FEWEST, budget // max(n, 1)))
+def affordable_resamples(resamples: int, n: int, budget: int) -> int:
+    """``resamples``, reduced so that they touch at most ``budget`` values, but not below 50."""
+    return min(resamples, max(_FEWEST, budget // max(n, 1)))
 
 
 def bootstrap_additive(
@@ -44,8 +44,8 @@ def bootstrap_additive(
         aggregate: The aggregation.
         terms: What each value adds to its totals, shape ``(n, k)``.
         generator: Source of the draws.
-        resamples: How many replicates are wanted.
-        clusters: What to resample instead of single values.
+        resamples: The number of replicates; reduced for many values.
+        clusters: The clusters to resample in place of single values.
 
     Returns:
         The replicates, shape ``(resamples or fewer,)``.
@@ -67,14 +67,14 @@ def bootstrap(
     resamples: int = 1000,
     clusters: Partition | None = None,
 ) -> NDArray[np.float64]:
-    """Replicates of any aggregation. It is given lists, as it is for the whole.
+    """Replicates of any aggregation, which receives a list of values each time.
 
     Args:
         aggregate: The aggregation.
         values: Its values, at least two.
         generator: Source of the draws.
-        resamples: How many replicates are wanted.
-        clusters: What to resample instead of single values.
+        resamples: The number of replicates; reduced for many values.
+        clusters: The clusters to resample in place of single values.
 
     Returns:
         The replicates, shape ``(resamples or fewer,)``.
@@ -95,11 +95,16 @@ def bootstrap_error(
 ) -> tuple[float | None, Interval | None]:
     """Standard error and interval from replicates.
 
-    The error is the replicates' standard deviation. The interval is theirs by percentiles from 500 replicates on;
-    with fewer, the tails are too thin to be read off, and it is ``value ± z · error``.
+    The error is the replicates' standard deviation. From 500 replicates on the interval is read off their percentiles;
+    with fewer the tails are too thin for that, and it is ``value ± z · error``.
+
+    Args:
+        value: The aggregate of the original values.
+        replicates: Shape ``(resamples,)``.
+        level: Confidence level of the interval.
 
     Returns:
-        ``(None, None)`` where replicates are too few or not all finite.
+        ``(None, None)`` if there are fewer than two replicates, or not all are finite.
     """
     if replicates.size < 2 or not np.isfinite(replicates).all() or not math.isfinite(value):
         return None, None
@@ -111,6 +116,6 @@ def bootstrap_error(
 
 
 def _pick(values: Sequence[Any], positions: NDArray[np.intp]) -> list[Any]:
-    if positions.size == 1:
+    if positions.size == 1:  # with one position, itemgetter gives the value itself, not a tuple
         return [values[positions[0]]]
     return list(itemgetter(*positions.tolist())(values))

@@ -1,4 +1,4 @@
-"""Standard errors in closed form. ``None`` where there is too little to say anything, never NaN."""
+"""Standard errors in closed form. ``None`` if there are too few values, never NaN."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ def standard_error(values: ArrayLike) -> float | None:
     ``sqrt(Σ (x - x̄)² / (n - 1) / n)``, the central limit theorem's error with Bessel's correction (Miller 2024,
     *Adding Error Bars to Evals*).
 
+    Args:
+        values: Shape ``(n,)``.
+
     Returns:
         The error in the unit of the values, or ``None`` for fewer than two.
     """
@@ -33,6 +36,10 @@ def clustered_standard_error(values: ArrayLike, clusters: Partition) -> float | 
     2024, with the usual correction for few clusters, which makes it equal to ``standard_error`` when every
     cluster has one member.
 
+    Args:
+        values: Shape ``(n,)``.
+        clusters: The clusters of the values, in the same order.
+
     Returns:
         The error in the unit of the values, or ``None`` for fewer than two clusters.
     """
@@ -47,18 +54,17 @@ def pooled_standard_error(stderrs: Sequence[float], sizes: Sequence[int]) -> flo
     """Standard error of the mean over all samples of several groups, from the pooled sample variance.
 
     ``s² = Σ (n_g - 1) n_g se_g² / (Σ n_g - G)``, then ``s / sqrt(Σ n_g)``: the variance within groups, as
-    lm-evaluation-harness and lmms-eval print it. It takes the groups as given and says nothing of the spread between
-    them.
+    lm-evaluation-harness and lmms-eval print it. It treats the groups as fixed and ignores the spread between them.
 
     Args:
         stderrs: Standard error of each group's mean.
         sizes: Number of samples of each group.
 
     Returns:
-        The error, or ``None`` where no group has two samples.
+        The error, or ``None`` if no group has two samples.
 
     Raises:
-        ValueError: The two lists differ in length.
+        ValueError: if the two lists differ in length.
     """
     freedom = sum(sizes) - len(sizes)
     if freedom <= 0:
@@ -73,10 +79,10 @@ def weighted_standard_error(stderrs: Sequence[float], weights: Sequence[float]) 
     Equal weights give the error of a macro average; weights equal to the sizes give that of the mean over all samples.
 
     Returns:
-        The error, or ``None`` where the weights sum to nothing.
+        The error, or ``None`` if the weights sum to zero.
 
     Raises:
-        ValueError: The two lists differ in length.
+        ValueError: if the two lists differ in length.
     """
     total = math.fsum(weights)
     if total <= 0:

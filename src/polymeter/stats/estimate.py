@@ -22,13 +22,13 @@ from polymeter.stats.intervals import Interval, effective_trials, t_interval, wi
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number and how sure it is.
+    """A number and its uncertainty.
 
     Attributes:
-        value: The number (or JSON value); ``None`` where there is none.
+        value: The number (or JSON value); ``None`` if there is none.
         stderr: Standard error.
         interval: 95 % interval.
-        method: How the error was had: ``mean``, ``clustered``, ``bootstrap``.
+        method: How the error was computed: ``mean``, ``clustered`` or ``bootstrap``.
     """
 
     value: Any
@@ -45,24 +45,24 @@ def estimate(
     seed: int = 0,
     label: str = "",
 ) -> Estimate:
-    """Aggregate values and say how sure the number is.
+    """Aggregate values and estimate the uncertainty of the result.
 
-    An aggregation whose uncertainty is ``none`` is called exactly once. A NaN that it returns becomes ``None``.
+    An aggregation whose uncertainty is ``none`` is called exactly once. If it returns NaN, the value is ``None``.
 
     Args:
         values: In sample order, without unscored ones; at least one.
         aggregation: How they become one number.
-        clusters: Which values belong together, where any do.
+        clusters: Which values belong together, if any do.
         seed: For resampling.
-        label: What is being aggregated, for messages.
+        label: Names what is being aggregated in messages.
 
     Raises:
-        ScoreError: The aggregation raised.
+        ScoreError: if the aggregation raises.
     """
-    doing = f"Aggregation {aggregation.name!r}{label and ' of '}{label}"
+    action = f"Aggregation {aggregation.name!r}{label and ' of '}{label}"
     if aggregation.uncertainty == "bootstrap":
-        return _bootstrapped(values, aggregation, clusters, seed, doing)
-    with boundary(ScoreError, doing):
+        return _bootstrapped(values, aggregation, clusters, seed, action)
+    with boundary(ScoreError, action):
         value = _plain(aggregation.aggregate(values))
     if aggregation.uncertainty == "mean" and _is_number(value):
         return _mean(value, np.asarray(values, dtype=np.float64), clusters)
@@ -70,9 +70,13 @@ def estimate(
 
 
 def _mean(value: float, data: NDArray[np.float64], clusters: Partition | None) -> Estimate:
-    """The closed form. Of 0s and 1s the interval is Wilson's, which knows that 5 of 5 is not certainty."""
+    """The closed form, for data of shape ``(n,)``.
+
+    For 0s and 1s the interval is Wilson's, because Student's has no width when all succeed: 5 of 5 is not certainty.
+    """
     if not math.isclose(value, float(data.mean()), rel_tol=1e-9, abs_tol=1e-12):
-        return Estimate(value)  # somebody's mean that is not the mean: its error is not known
+        # An author's aggregation that is called a mean but computes something else: its error is unknown.
+        return Estimate(value)
     plain = standard_error(data)
     if clusters is None or clusters.count < 2:
         stderr, n_units, trials, method = plain, data.size, float(data.size), "mean"
@@ -88,11 +92,11 @@ def _mean(value: float, data: NDArray[np.float64], clusters: Partition | None) -
 
 
 def _bootstrapped(
-    values: Sequence[Any], aggregation: Aggregation, clusters: Partition | None, seed: int, doing: str
+    values: Sequence[Any], aggregation: Aggregation, clusters: Partition | None, seed: int, action: str
 ) -> Estimate:
     aggregate = aggregation.aggregate
     terms = None
-    with boundary(ScoreError, doing):
+    with boundary(ScoreError, action):
         if isinstance(aggregate, Additive):
             terms = aggregate.terms(values)
             value = _plain(aggregate.total(terms))
@@ -101,10 +105,11 @@ def _bootstrapped(
     if not _is_number(value) or len(values if terms is None else terms) < 2:
         return Estimate(value)
     if clusters is not None and (clusters.count < 2 or (terms is not None and len(terms) != len(values))):
+        # One cluster cannot be resampled; terms per larger unit no longer line up with the values' clusters.
         clusters = None
     generator = np.random.default_rng(seed)
     try:
-        with boundary(ScoreError, doing):
+        with boundary(ScoreError, action):
             if isinstance(aggregate, Additive) and terms is not None:
                 replicates = bootstrap_additive(
                     aggregate, terms, generator=generator, resamples=aggregation.resamples, clusters=clusters
@@ -114,14 +119,14 @@ def _bootstrapped(
                     aggregate, values, generator=generator, resamples=aggregation.resamples, clusters=clusters
                 )
     except ScoreError:
-        # It has a value on what was measured, but not on every resample of it: the value stands, without an error.
+        # The aggregation has a value for the measured samples but not for every resample: keep it, without an error.
         return Estimate(value)
     stderr, interval = bootstrap_error(value, replicates)
     return Estimate(value, stderr, interval, None if stderr is None else "bootstrap")
 
 
 def _plain(value: Any) -> Any:
-    """Plain data; a NaN is no value."""
+    """Plain data; NaN becomes ``None``."""
     value = jsonable(value)
     return None if is_nan(value) else value
 

@@ -1,7 +1,7 @@
 """Confidence intervals and the quantiles they need.
 
 SciPy is slow to import, so it is used only for Student's t with few degrees of freedom, where nothing simpler is
-exact enough.
+accurate enough.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def normal_quantile(probability: float) -> float:
 def t_quantile(probability: float, df: float) -> float:
     """Quantile of Student's t distribution.
 
-    From 30 degrees of freedom on by the Cornish-Fisher series around the normal quantile (Abramowitz and Stegun 1964,
-    26.7.5; off by less than 1e-6 at the usual levels), below by SciPy.
+    From 30 degrees of freedom on, the Cornish-Fisher series around the normal quantile (Abramowitz and Stegun 1964,
+    26.7.5; the error is below 1e-6 at the usual levels); below, SciPy.
 
     Args:
         probability: Between 0 and 1, exclusive.
@@ -59,12 +59,11 @@ def t_interval(value: float, stderr: float, df: float, *, level: float = LEVEL) 
 def wilson_interval(proportion: float, n: float, *, level: float = LEVEL) -> Interval:
     """Wilson's score interval for a proportion (Wilson 1927).
 
-    It stays within 0 and 1, and is not of width zero when all or none succeed, where the normal interval claims
-    certainty.
+    It stays within 0 and 1, and has a width even when all or none succeed, where the normal interval claims certainty.
 
     Args:
         proportion: Successes over trials.
-        n: Number of trials, or the number of independent trials worth as much.
+        n: Number of trials; for clustered trials, the equivalent number of independent ones.
         level: Confidence level.
     """
     z2 = normal_quantile((1 + level) / 2) ** 2
@@ -74,10 +73,12 @@ def wilson_interval(proportion: float, n: float, *, level: float = LEVEL) -> Int
 
 
 def effective_trials(n: int, stderr: float, clustered_stderr: float, *, n_clusters: int) -> float:
-    """How many independent trials ``n`` clustered ones are worth: ``n · (stderr / clustered_stderr)²``, at most ``n``.
+    """The number of independent trials equivalent to ``n`` clustered ones.
 
-    The divisor is the design effect (Kish 1965). When all or none succeed there is no spread to tell how alike a
-    cluster's members are, and the answer is the number of clusters.
+    That is ``n · (stderr / clustered_stderr)²``, at most ``n``.
+
+    The divisor is the design effect (Kish 1965). When all or none succeed there is no spread from which to estimate how
+    alike a cluster's members are, and the result is the number of clusters.
     """
     if stderr <= 0:
         return n_clusters

@@ -26,12 +26,12 @@ class PairedDifference:
     Attributes:
         difference: The mean difference; ``None`` without a pair.
         n: Number of pairs.
-        stderr: Its standard error, clustered where clusters were given; ``None`` with too few pairs or clusters.
+        stderr: Its standard error, clustered if clusters were given; ``None`` with too few pairs or clusters.
         interval: Its interval by Student's t.
-        t: ``difference / stderr``; infinite where every pair differs by the same amount, 0 where no pair differs.
+        t: ``difference / stderr``; infinite if every pair differs by the same amount, 0 if no pair differs.
         df: Degrees of freedom: pairs, or clusters, less one.
         p_value: Two-sided, of the hypothesis that the true difference is zero.
-        correlation: Pearson's, between the two models' values; ``None`` where one of them does not vary.
+        correlation: Pearson's, between the two models' values; ``None`` if either does not vary.
     """
 
     difference: float | None
@@ -54,13 +54,13 @@ def paired_difference(
     """Compare two models, sample by sample, with a paired t-test.
 
     Args:
-        first: Values of one model, NaN where unscored.
-        second: Values of the other on the same samples in the same order.
-        clusters: What each sample shares with others, ``None`` where nothing.
+        first: Values of one model, shape ``(n,)``, NaN where unscored.
+        second: Values of the other on the same samples in the same order, shape ``(n,)``.
+        clusters: The label that each sample shares with others, ``None`` for a sample on its own.
         level: Confidence level of the interval.
 
     Raises:
-        ValueError: The lists differ in length.
+        ValueError: if the lists differ in length.
     """
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if a.shape != b.shape or (clusters is not None and len(clusters) != len(a)):

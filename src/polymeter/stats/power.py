@@ -1,6 +1,6 @@
 """How many samples a comparison of two models needs, and what a given number can show.
 
-All are of the paired, two-sided z-test of a difference in means (Miller 2024, *Adding Error Bars to Evals*).
+All formulas are for the paired, two-sided z-test of a difference in means (Miller 2024, *Adding Error Bars to Evals*).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ def difference_variance(std_a: float = STD, std_b: float = STD, correlation: flo
     """Variance of the difference between two models' scores of one sample: ``σ_a² + σ_b² - 2 ρ σ_a σ_b``.
 
     Raises:
-        ValueError: A correlation outside -1 to 1, or a negative deviation.
+        ValueError: if the correlation lies outside -1 to 1, or a deviation is negative.
     """
     if not -1 <= correlation <= 1:
-        raise ValueError(f"A correlation lies between -1 and 1, not at {correlation}.")
+        raise ValueError(f"The correlation must be between -1 and 1, not {correlation}.")
     if min(std_a, std_b) < 0:
         raise ValueError("A standard deviation cannot be negative.")
     return std_a**2 + std_b**2 - 2 * correlation * std_a * std_b
@@ -37,22 +37,23 @@ def needed_samples(
     alpha: float = ALPHA,
     power: float = POWER,
 ) -> int:
-    """Fewest samples that show a difference of ``effect`` with the given power: ``(z_{1-α/2} + z_power)² σ_d² /
-    effect²``.
+    """The smallest number of samples that shows a difference of ``effect`` with the given power.
+
+    ``(z_{1-α/2} + z_power)² σ_d² / effect²``, rounded up.
 
     Args:
         effect: The difference in the unit of the scores.
         std_a: Standard deviation of one model's scores.
         std_b: Standard deviation of the other's.
         correlation: Between the two models' scores of one sample.
-        alpha: Chance of seeing a difference where there is none.
-        power: Chance of seeing the difference where there is one.
+        alpha: Probability of finding a difference where there is none.
+        power: Probability of finding the difference where there is one.
 
     Raises:
-        ValueError: An effect of zero needs infinitely many, or an argument is out of its range.
+        ValueError: if the effect is zero, which would take infinitely many, or an argument is out of range.
     """
     if effect == 0:
-        raise ValueError("No number of samples shows a difference of zero.")
+        raise ValueError("No number of samples can show a difference of zero.")
     spread = difference_variance(std_a, std_b, correlation)
     return max(1, math.ceil(_factor(alpha, power) ** 2 * spread / effect**2))
 
@@ -66,10 +67,10 @@ def detectable_effect(
     alpha: float = ALPHA,
     power: float = POWER,
 ) -> float:
-    """Smallest difference that ``n`` samples show with the given power: ``(z_{1-α/2} + z_power) σ_d / sqrt(n)``.
+    """The smallest difference that ``n`` samples show with the given power: ``(z_{1-α/2} + z_power) σ_d / sqrt(n)``.
 
     Raises:
-        ValueError: ``n`` is not positive, or an argument is out of its range.
+        ValueError: if ``n`` is not positive, or an argument is out of range.
     """
     if n < 1:
         raise ValueError("It takes at least one sample to show anything.")
@@ -85,10 +86,10 @@ def achieved_power(
     correlation: float = CORRELATION,
     alpha: float = ALPHA,
 ) -> float:
-    """Chance that ``n`` samples show a difference of ``effect``, the far tail included.
+    """The probability that ``n`` samples show a difference of ``effect``, the far tail included.
 
     Raises:
-        ValueError: ``n`` is not positive, or an argument is out of its range.
+        ValueError: if ``n`` is not positive, or an argument is out of range.
     """
     if n < 1:
         raise ValueError("It takes at least one sample to show anything.")

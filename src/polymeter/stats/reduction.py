@@ -1,4 +1,4 @@
-"""The default reduction: rows to results. Dialects whose authors reduce otherwise write their own.
+"""The default reduction: rows to results. Formats whose authors reduce differently bring their own.
 
 One pass over the rows keeps the values of each metric and nothing else; everything is then computed from those, in
 row order.
@@ -35,7 +35,7 @@ class MetricPlan:
 
     Attributes:
         name: Its name, the first part of its key in a score.
-        filter: The reading of the answers, the second part.
+        filter: The filter that the answers went through, the second part.
         aggregation: How its values become one number.
         higher_is_better: Direction; ``None``: unknown.
     """
@@ -50,9 +50,9 @@ def reduce_rows(rows: Iterable[ScoredRow], metrics: Sequence[MetricPlan], contex
     """Results of a task from its rows.
 
     A row without a score, without a metric's key, or with NaN there is left out of that metric. The whole task comes
-    first; where the rows have more than one subset, each follows in order of appearance. Dictionaries of numbers
-    under a closed-form mean become a dictionary of means. Values of 0 and 1 get Wilson's interval, other means
-    Student's, the rest by bootstrap; clusters count where at least two are there.
+    first; if the rows have more than one subset, each follows in order of appearance. Dictionaries of numbers under a
+    closed-form mean become a dictionary of means. Values of 0 and 1 get Wilson's interval, other means Student's,
+    everything else the bootstrap's; clusters count if there are at least two.
 
     Args:
         rows: In sample order; read once.
@@ -60,7 +60,7 @@ def reduce_rows(rows: Iterable[ScoredRow], metrics: Sequence[MetricPlan], contex
         context: Its ``seed`` feeds the resampling.
 
     Raises:
-        ScoreError: An aggregation raised, or a value under a mean is not a number; the message names metric, sample
+        ScoreError: if an aggregation raises, or a value under a mean is not a number; the message names metric, sample
             and value.
     """
     columns = [_MeanColumn(plan) if plan.aggregation.uncertainty == "mean" else _Column(plan) for plan in metrics]
@@ -84,7 +84,7 @@ def reduce_rows(rows: Iterable[ScoredRow], metrics: Sequence[MetricPlan], contex
 
 
 class _Column:
-    """The values of one metric, whatever they are."""
+    """The values of one metric, of any type."""
 
     __slots__ = ("clusters", "key", "plan", "subsets", "values")
 
@@ -96,7 +96,7 @@ class _Column:
         self.clusters = array("q")
 
     def add(self, value: Any, subset: int, cluster: int, sample_id: str) -> bool:
-        """Take the value of one sample, unless it is NaN; say whether it was taken."""
+        """Add the value of one sample unless it is NaN; returns whether it was added."""
         if _is_nan(value):
             return False
         self._append(value, subset, cluster)
@@ -105,21 +105,21 @@ class _Column:
     def result(self, path: tuple[str, ...], subset: int | None, seed: int) -> Result:
         """The result of one subset, or of the whole."""
         plan = self.plan
-        found, n = self.estimate(subset, seed_for(seed, plan.name, plan.filter, *path), self._label(path))
+        number, n = self.estimate(subset, seed_for(seed, plan.name, plan.filter, *path), self._label(path))
         return Result(
             plan.name,
             plan.filter,
-            value=found.value,
+            value=number.value,
             n=n,
             subset=path,
-            stderr=found.stderr,
-            interval=found.interval,
-            stderr_method=found.method,
+            stderr=number.stderr,
+            interval=number.interval,
+            stderr_method=number.method,
             higher_is_better=plan.higher_is_better,
         )
 
     def estimate(self, subset: int | None, seed: int, label: str) -> tuple[Estimate, int]:
-        """The number of one subset (``None``: of the whole), and of how many samples."""
+        """The estimate for one subset (``None``: for the whole), and the number of samples behind it."""
         positions = self._positions(subset)
         n = len(self.values) if positions is None else len(positions)
         if n == 0:
@@ -145,7 +145,7 @@ class _Column:
 
 
 class _MeanColumn(_Column):
-    """Numbers, kept as such, or dictionaries of numbers: then one column per key."""
+    """Numbers in a compact array, or dictionaries of numbers: then one column per key."""
 
     __slots__ = ("parts",)
 
@@ -175,14 +175,14 @@ class _MeanColumn(_Column):
         return Estimate(means if n else None), n
 
     def _add_parts(self, value: Mapping[Any, Any], subset: int, cluster: int, sample_id: str) -> bool:
-        is_taken = False
+        is_added = False
         for key, item in value.items():
             if isinstance(item, Mapping):
                 raise self._not_a_number(item, sample_id, f"It is under the key {key!r}.")
-            is_taken |= self.parts.setdefault(key, _MeanColumn(self.plan)).add(item, subset, cluster, sample_id)
-        if is_taken:
+            is_added |= self.parts.setdefault(key, _MeanColumn(self.plan)).add(item, subset, cluster, sample_id)
+        if is_added:
             self._append(math.nan, subset, cluster)  # counts the sample; the numbers are in the parts
-        return is_taken
+        return is_added
 
     def _as_number(self, value: Any, sample_id: str) -> float:
         if hasattr(value, "dtype") and tuple(getattr(value, "shape", (0,))) == ():

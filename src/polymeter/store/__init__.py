@@ -1,1 +1,1 @@
-"""The run folder: the only code that writes results. Imports the vocabulary and nothing else of Polymeter."""
+"""The run folder: the only code that writes results. Imports nothing of Polymeter but the vocabulary."""

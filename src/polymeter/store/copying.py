@@ -1,4 +1,4 @@
-"""Taking the answers of one run over into another run's folder, for scoring them again."""
+"""Copying the answers of one run into another run's folder, to score them again."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ INSERT OR IGNORE INTO main.responses
 
 
 def take_answers(source: RunFolder, target: RunFolder, *, with_judges: bool = True) -> None:
-    """Take over every answer that ``target`` does not have yet, of models and of judges, and the media they rest on.
-    Scores and seals are not taken. The source may be in use; it is not changed.
+    """Copy all answers that ``target`` does not have yet, of models and of judges, and the media they refer to.
+
+    Scores and completion digests are not copied. The source may be in use; it is not changed.
 
     Args:
         source: The run that has answers.
-        target: The one that gets them.
-        with_judges: Whether answers of judges, and of models in other further roles, are taken too.
+        target: The run that receives them.
+        with_judges: Whether answers of judges and of models in other roles are copied too.
 
     Raises:
-        PlanError: The source has no journal, or one of another version.
+        PlanError: if the source has no journal, or one with another schema version.
     """
     if not source.journal.exists():
         raise PlanError("The run has no journal, so there is nothing to score.", where=str(source.path))
@@ -50,7 +51,9 @@ def take_answers(source: RunFolder, target: RunFolder, *, with_judges: bool = Tr
 
 
 def _link(source: str, target: str) -> str:
-    """Media files are never changed, so both runs can share one; copied where links cannot be made."""
+    """Share a media file between both runs, which is safe because none is ever changed; copy it if links are not
+    supported.
+    """
     if Path(target).exists():
         return target
     try:

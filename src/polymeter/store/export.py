@@ -1,4 +1,4 @@
-"""The files that are made from the journal for others to read: ``results.json`` and ``samples/*.jsonl``."""
+"""The files that are written from the journal for others to read: ``results.json`` and ``samples/*.jsonl``."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.codec import decode, jsonable
+from polymeter.core.files import replacing
 from polymeter.core.sources import digest
-from polymeter.core.status import SampleStatus
-from polymeter.core.task import Result
-from polymeter.store.files import replacing, write_json
-from polymeter.store.folder import SCHEMA_VERSION, RunFolder
+from polymeter.core.task import Result, SampleStatus
+from polymeter.store.folder import SCHEMA_VERSION, RunFolder, write_json
 from polymeter.store.journal import Journal, SampleRow
 
 
@@ -54,9 +53,7 @@ def results_document(
     layout: Sequence[Sequence[Any]],
     notes: Sequence[str],
 ) -> dict[str, Any]:
-    """The content of ``results.json``. Depends on the plan and the answers alone: no times, no paths of this
-    machine.
-    """
+    """The content of ``results.json``. It depends only on the plan and the answers: no times, no local paths."""
     return {
         "schema_version": SCHEMA_VERSION,
         "status": status,
@@ -82,7 +79,7 @@ def write_results(folder: RunFolder, document: Mapping[str, Any]) -> None:
 
 
 def write_samples(folder: RunFolder, journal: Journal, task: str) -> Path:
-    """Write ``samples/<task>.jsonl``: one line for each ended sample, in sample order; nothing is held in memory."""
+    """Write ``samples/<task>.jsonl``: one line for each ended sample, in sample order; only one is in memory."""
     path = sample_file(folder, task)
     with replacing(path) as file:
         for line in sample_lines(journal, task):
@@ -92,9 +89,9 @@ def write_samples(folder: RunFolder, journal: Journal, task: str) -> Path:
 
 
 def sample_file(folder: RunFolder, task: str) -> Path:
-    """Where a task's samples are written."""
-    safe = "".join(sign if sign.isalnum() or sign in "-_.@" else "_" for sign in task)
-    if safe != task:
+    """The file for a task's samples."""
+    safe = "".join(character if character.isalnum() or character in "-_.@" else "_" for character in task)
+    if safe != task:  # the digest keeps tasks apart whose names differ only in the replaced characters
         safe = f"{safe}-{digest(task.encode())[:8]}"
     return folder.samples / f"{safe}.jsonl"
 
@@ -108,23 +105,23 @@ def read_samples(folder: RunFolder, task: str) -> Iterator[dict[str, Any]]:
 
 
 def sample_lines(journal: Journal, task: str) -> Iterator[str]:
-    """The samples of a task as JSON texts. What is JSON in the journal already is passed on and not parsed."""
+    """The samples of a task as JSON texts. What the journal holds as JSON is copied without parsing it."""
     exchanges = groupby(journal.exchanges(task), key=lambda exchange: exchange[0])
     current: tuple[int, Iterable[tuple[int, str, str, str, str]]] | None = next(exchanges, None)
     for row in journal.rows(task):
         while current is not None and current[0] < row.index:
             current = next(exchanges, None)
-        asked: Iterable[tuple[int, str, str, str, str]] = ()
+        own: Iterable[tuple[int, str, str, str, str]] = ()
         if current is not None and current[0] == row.index:
-            asked = current[1]
-        parts = ",".join(_exchange(role, model, request, response) for _, role, model, request, response in asked)
+            own = current[1]
+        parts = ",".join(_exchange(role, model, request, response) for _, role, model, request, response in own)
         yield f'{_head(row)},"doc":{row.doc or "null"},"exchanges":[{parts}]}}'
 
 
 def _exchange(role: str, model: str, request: str | None, response: str) -> str:
-    """One exchange; of a judge also which one it was, since a journal may hold the verdicts of several."""
-    who = "" if role == "model" else f',"model":{json.dumps(model)}'
-    return f'{{"role":{json.dumps(role)}{who},"request":{request or "null"},"response":{response}}}'
+    """One exchange; for a judge also which model it was, since a journal may hold the verdicts of several."""
+    judge = "" if role == "model" else f',"model":{json.dumps(model)}'
+    return f'{{"role":{json.dumps(role)}{judge},"request":{request or "null"},"response":{response}}}'
 
 
 def _head(row: SampleRow) -> str:

@@ -1,4 +1,7 @@
-"""The run folder: where each file of a run lies, who may write, and the manifest."""
+"""The run folder: the path of each file, the lock that admits one writer, the manifest, and writing of small files.
+
+Large append-only data belongs in the journal.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import PlanError
+from polymeter.core.files import replacing
 from polymeter.core.secrets import without_secrets
 from polymeter.core.sources import digest
-from polymeter.store.files import write_json
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -23,11 +26,11 @@ NETWORK_FILE_SYSTEMS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """Paths of one run.
+    """The paths of one run.
 
     Attributes:
         path: The folder.
-        journal_dir: Where the live journal is, when not in the folder itself (WAL needs a local disk).
+        journal_dir: The folder of the live journal, if that is elsewhere (SQLite's WAL needs a local disk).
     """
 
     path: Path
@@ -40,7 +43,7 @@ class RunFolder:
 
     @property
     def journal(self) -> Path:
-        """``journal.db``: the truth."""
+        """``journal.db``: what every other file is written from."""
         if self.journal_dir is None:
             return self.path / "journal.db"
         return self.journal_dir / f"{self.path.name}-{digest(str(self.path.resolve()).encode())[:12]}.db"
@@ -62,19 +65,19 @@ class RunFolder:
 
     @property
     def report(self) -> Path:
-        """The page."""
+        """The HTML report."""
         return self.path / "report.html"
 
     @property
     def artifacts(self) -> Path:
-        """Submissions and other files that tasks write."""
+        """The folder for submissions and other files that tasks write."""
         return self.path / "artifacts"
 
     def read_manifest(self) -> dict[str, Any]:
         """The manifest.
 
         Raises:
-            PlanError: There is none, or another version of Polymeter with another schema wrote it.
+            PlanError: if there is none, or it has another schema version.
         """
         return _read(self.manifest, "run folder")
 
@@ -82,23 +85,23 @@ class RunFolder:
         """The results of a finished run.
 
         Raises:
-            PlanError: There are none yet.
+            PlanError: if there are none yet.
         """
         return _read(self.results, "finished run")
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
-        """Write the manifest whole, without the values of keys and tokens."""
+        """Replace the manifest, leaving out the values of keys and tokens."""
         write_json(self.manifest, without_secrets({"schema_version": SCHEMA_VERSION, **manifest}))
 
     def is_begun(self) -> bool:
-        """Whether a run was ever started here."""
+        """Whether a run was ever started in this folder."""
         return self.manifest.exists()
 
     def lock(self) -> BaseFileLock:
-        """Make this process the only writer, until the lock is released or the process dies.
+        """Make this process the only writer until the lock is released or the process dies.
 
         Raises:
-            PlanError: Another process is running it, or the journal would lie on a network file system.
+            PlanError: if another process holds the lock, or the journal would lie on a network file system.
         """
         from filelock import FileLock, Timeout
 
@@ -122,10 +125,10 @@ class RunFolder:
 
 
 def open_folder(path: Path) -> RunFolder:
-    """The run folder at a path, for reading; finds the journal where the manifest says it is.
+    """The run folder at a path, for reading, with its journal where the manifest says.
 
     Raises:
-        PlanError: There is no run.
+        PlanError: if there is no run.
     """
     folder = RunFolder(path)
     elsewhere = folder.read_manifest().get("journal_dir")
@@ -133,31 +136,44 @@ def open_folder(path: Path) -> RunFolder:
 
 
 def file_system(path: Path) -> str:
-    """Type of the file system that holds a path (``ext4``, ``nfs4``, …); empty where the system does not tell."""
+    """The type of the file system that holds a path (``ext4``, ``nfs4``, …); empty if the system does not say."""
     mounts = Path("/proc/mounts")
     if not mounts.exists():
         return ""
-    best, kind = "", ""
+    deepest, kind = "", ""
     target = str(path.resolve())
     for line in mounts.read_text().splitlines():
-        _, point, name, *_ = line.split(" ")
-        is_above = target == point or target.startswith(point.rstrip("/") + "/")
-        if is_above and len(point) >= len(best):
-            best, kind = point, name
+        _, mount_point, file_system_type, *_ = line.split(" ")
+        is_above = target == mount_point or target.startswith(mount_point.rstrip("/") + "/")
+        if is_above and len(mount_point) >= len(deepest):
+            deepest, kind = mount_point, file_system_type
     return kind
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a JSON file completely or not at all. NaN and infinities are written as Python does."""
+    with replacing(path) as file:
+        json.dump(value, file, indent=2, ensure_ascii=False)
+        file.write("\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file completely or not at all."""
+    with replacing(path) as file:
+        file.write(text)
 
 
 def _read(path: Path, what: str) -> dict[str, Any]:
     if not path.exists():
-        raise PlanError(f"There is no {what} at {path.parent}.", hint="'polymeter run --output' makes one.")
+        raise PlanError(f"There is no {what} at {path.parent}.", hint="'polymeter run --output' creates one.")
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise PlanError(f"{path.name} is not valid JSON: {error}.", where=str(path)) from None
-    found = content.get("schema_version")
-    if found != SCHEMA_VERSION:
+    version = content.get("schema_version")
+    if version != SCHEMA_VERSION:
         raise PlanError(
-            f"{path.name} has schema version {found!r}; this Polymeter reads version {SCHEMA_VERSION}.",
+            f"{path.name} has schema version {version!r}; this Polymeter reads version {SCHEMA_VERSION}.",
             where=str(path),
             hint="Use the version of Polymeter that wrote it.",
         )

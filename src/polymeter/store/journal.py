@@ -1,10 +1,9 @@
 """The journal: every request, response, score and end of a sample, in one SQLite file.
 
-One thread writes, first in first out, as many rows to a transaction as have come meanwhile. So no score or seal is
-ever durable before the responses it rests on, and a run killed at any instant leaves a journal that a later run
-continues. The journal
-survives the death of the process; after a power failure the last moments may be asked again (WAL,
-``synchronous=NORMAL``).
+One thread writes, first in, first out; each transaction holds the rows that have arrived during the one before. So no
+score or completion digest is ever durable before the responses it rests on, and a run killed at any instant leaves a
+journal that a later run continues. The journal survives the death of the process; after a power failure the last
+requests may have to be sent again (WAL, ``synchronous=NORMAL``).
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from typing import Any
 
 from polymeter.core.errors import PlanError, PolymeterError, Raised, attempt
 from polymeter.core.stable_names import OWN_PROMPT_ROLE
-from polymeter.core.status import SampleStatus
+from polymeter.core.task import SampleStatus
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS tasks (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
@@ -53,9 +52,7 @@ _INSERT = {
 
 @dataclass(frozen=True, slots=True)
 class AnswerKey:
-    """The key of an answer within its sample. ``occurrence`` counts equal requests, so the order of asking does not
-    matter.
-    """
+    """The key of an answer within its sample. ``occurrence`` counts equal requests, so their order does not matter."""
 
     role: str
     model: str
@@ -65,7 +62,7 @@ class AnswerKey:
 
 @dataclass(frozen=True, slots=True)
 class SampleRow:
-    """One sample as the journal holds it; texts as written by ``polymeter.store.wire``."""
+    """One sample in the journal; texts are as ``polymeter.store.wire`` writes them."""
 
     index: int
     id: str
@@ -79,10 +76,12 @@ class SampleRow:
     score: str | None
 
 
-_MOST_PENDING = 16_384
-_MOST_AT_ONCE = 4_096
+_MAX_PENDING = 16_384
+_MAX_AT_ONCE = 4_096
 STALE = -1
-"""Turn of an answer that its sample no longer rests on: the question has changed. Kept in case it is asked again."""
+"""The turn of an answer that its sample no longer rests on, because the request has changed. It is kept in case the
+request comes up again.
+"""
 
 
 class JournalError(PolymeterError):
@@ -90,10 +89,10 @@ class JournalError(PolymeterError):
 
 
 class JournalWriter:
-    """The only writer of a journal. Rows may be put from any thread; one thread of its own writes them in that order.
+    """The only writer of a journal. Any thread may put rows; one background thread writes them in that order.
 
     Args:
-        path: The journal's file; made if it does not exist.
+        path: The journal's file; created if it does not exist.
         task_names: All tasks of the run.
     """
 
@@ -115,22 +114,22 @@ class JournalWriter:
         self._beginning = threading.Lock()
 
     def put(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Hand rows of a table to the writer; waits while it is far behind, so that what is not written yet is bounded.
+        """Queue rows of a table; waits while the writer is far behind, so that the queue stays bounded.
 
         Raises:
-            JournalError: An earlier write failed; nothing more is accepted.
+            JournalError: if an earlier write failed; nothing more is accepted.
         """
         self.check()
         if not rows:
             return
         self._begin()
         with self._has_room:
-            self._has_room.wait_for(lambda: self._n_pending < _MOST_PENDING or self._failure is not None)
+            self._has_room.wait_for(lambda: self._n_pending < _MAX_PENDING or self._failure is not None)
             self._n_pending += len(rows)
         self._queue.put((table, rows))
 
     def flush(self) -> None:
-        """Wait until everything put so far is durable against the death of the process."""
+        """Wait until all rows put so far survive the death of the process."""
         self._begin()
         done = threading.Event()
         self._queue.put(done)
@@ -138,22 +137,22 @@ class JournalWriter:
         self.check()
 
     def close(self) -> None:
-        """Write what is left and stop."""
+        """Write all queued rows and stop."""
         self._begin()
         self._queue.put(None)
         self._thread.join()
 
     def _begin(self) -> None:
-        """Start the thread with the first thing that there is to do, so that making a writer starts none."""
+        """Start the thread when it is first needed, so that the constructor starts none."""
         with self._beginning:
             if self._thread.ident is None:
                 self._thread.start()
 
     def check(self) -> None:
-        """Raise if a write has failed.
+        """Check that no write has failed.
 
         Raises:
-            JournalError: What failed.
+            JournalError: if one has.
         """
         if self._failure is not None:
             raise JournalError(
@@ -181,7 +180,9 @@ class JournalWriter:
             opened.close()
 
     def _drain(self) -> tuple[list[tuple[str, Sequence[tuple[Any, ...]]]], list[threading.Event], bool]:
-        """What is to be written in one transaction: what has come meanwhile, but not without end."""
+        """The rows for one transaction: all that have arrived, up to a limit; the events to set afterwards; and whether
+        to go on.
+        """
         batch: list[tuple[str, Sequence[tuple[Any, ...]]]] = []
         waiting: list[threading.Event] = []
         n_rows = 0
@@ -194,7 +195,7 @@ class JournalWriter:
             else:
                 batch.append(item)
                 n_rows += len(item[1])
-            if n_rows >= _MOST_AT_ONCE:
+            if n_rows >= _MAX_AT_ONCE:
                 return batch, waiting, True
             try:
                 item = self._queue.get_nowait()
@@ -219,74 +220,76 @@ class Journal:
         """Close the file."""
         self._db.close()
 
-    def marks(self, task: str, column: str, length: int, seal: str = "") -> bytearray:
-        """One byte for each sample of a task, 1 where the journal has what is asked for.
+    def marks(self, task: str, state: str, length: int, completion_digest: str = "") -> bytearray:
+        """One byte for each sample of a task: 1 if it is in the requested state.
 
         Args:
             task: The task.
-            column: ``sealed``: it ended under this seal; ``answered``: it has at least one answer.
-            length: How many samples the task has.
-            seal: The seal that counts.
+            state: ``completed``: it is completed with this completion digest; ``answered``: it has at least one answer.
+            length: The number of samples of the task.
+            completion_digest: The digest that counts as completed.
         """
         marks = bytearray(length)
         number = self.task_ids.get(task)
-        if column == "sealed":
-            found = self._db.execute("SELECT sample FROM samples WHERE task=? AND seal=?", (number, seal))
+        if state == "completed":
+            samples = self._db.execute(
+                "SELECT sample FROM samples WHERE task=? AND seal=?", (number, completion_digest)
+            )
         else:
-            found = self._db.execute("SELECT DISTINCT sample FROM responses WHERE task=?", (number,))
-        for (index,) in found:
+            samples = self._db.execute("SELECT DISTINCT sample FROM responses WHERE task=?", (number,))
+        for (index,) in samples:
             if index < length:
                 marks[index] = 1
         return marks
 
     def answers(self, task: str, index: int) -> dict[AnswerKey, str]:
-        """Bodies of all answers of a sample."""
-        found = self._db.execute(
+        """The bodies of all answers of a sample."""
+        answers = self._db.execute(
             "SELECT role, model, fingerprint, occurrence, body FROM responses WHERE task=? AND sample=?",
             (self.task_ids.get(task), index),
         )
-        return {AnswerKey(*key): body for *key, body in found}
+        return {AnswerKey(*key): body for *key, body in answers}
 
     def turns(self, task: str, index: int, role: str = "model") -> list[str]:
-        """Bodies of a sample's answers in one role, in the order of asking."""
-        found = self._db.execute(
+        """The bodies of a sample's answers in one role, in the order of their requests."""
+        bodies = self._db.execute(
             "SELECT body FROM responses WHERE task=? AND sample=? AND role=? AND turn>=0 ORDER BY turn",
             (self.task_ids.get(task), index, role),
         )
-        return [body for (body,) in found]
+        return [body for (body,) in bodies]
 
     def returned(self, task: str, index: int) -> str | None:
-        """What the sample's play returned, as text."""
-        found = self._db.execute(
+        """What the sample's rollout returned, as text."""
+        row = self._db.execute(
             "SELECT returned FROM samples WHERE task=? AND sample=?", (self.task_ids.get(task), index)
         ).fetchone()
-        return found[0] if found else None
+        return row[0] if row else None
 
     def statuses(self, task: str) -> dict[str, int]:
-        """How many samples of a task ended in which way."""
-        found = self._db.execute(
+        """The number of ended samples of a task by status."""
+        counts = self._db.execute(
             "SELECT status, count(*) FROM samples WHERE task=? GROUP BY status", (self.task_ids.get(task),)
         )
-        return dict(found.fetchall())
+        return dict(counts.fetchall())
 
     def count_length(self, task: str) -> int:
-        """How many answers of a task reached their token limit."""
-        found = self._db.execute(
+        """The number of answers of a task that reached their token limit."""
+        count = self._db.execute(
             "SELECT count(*) FROM responses WHERE task=? AND role='model' AND turn>=0"
             ' AND body LIKE \'%"finish_reason":"length"%\'',
             (self.task_ids.get(task),),
         )
-        return int(found.fetchone()[0])
+        return int(count.fetchone()[0])
 
     def rows(self, task: str) -> Iterator[SampleRow]:
         """All ended samples of a task, in sample order."""
-        found = self._db.cursor().execute(
+        rows = self._db.cursor().execute(
             "SELECT s.sample, s.id, s.subset, s.cluster, s.status, s.error, s.doc, c.digest, c.is_exact, c.body"
             " FROM samples s LEFT JOIN scores c ON c.task = s.task AND c.sample = s.sample"
             " WHERE s.task=? ORDER BY s.sample",
             (self.task_ids.get(task),),
         )
-        for index, name, subset, cluster, status, error, doc, digest, is_exact, score in found:
+        for index, name, subset, cluster, status, error, doc, digest, is_exact, score in rows:
             yield SampleRow(
                 index,
                 name,
@@ -301,8 +304,9 @@ class Journal:
             )
 
     def exchanges(self, task: str) -> Iterator[tuple[int, str, str, str, str]]:
-        """All exchanges of a task, without the models' own prompts, which stand in their requests: sample, role, fingerprint of the model, request body, response body; by sample and
-        in the order of asking.
+        """All exchanges of a task: sample, role, fingerprint of the model, request body, response body.
+
+        They are ordered by sample, role and turn. Models' own prompts are left out, because their requests show them.
         """
         return self._db.cursor().execute(
             "SELECT r.sample, r.role, r.model, q.body, r.body"
@@ -313,7 +317,7 @@ class Journal:
 
 
 def _insert(db: sqlite3.Connection, batch: Sequence[tuple[str, Sequence[tuple[Any, ...]]]]) -> None:
-    """Write a batch as one transaction."""
+    """Write a batch in one transaction; on text that is not valid Unicode, once more with that escaped."""
     try:
         with db:
             for table, rows in batch:
@@ -325,28 +329,28 @@ def _insert(db: sqlite3.Connection, batch: Sequence[tuple[str, Sequence[tuple[An
 
 
 def _encodable(value: Any) -> Any:
-    """A text that UTF-8 can hold: half a character, as cut answers may end in, becomes its JSON escape."""
+    """A text that UTF-8 can hold: a lone surrogate, in which a cut answer may end, becomes its escape."""
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
 def check_schema(db: sqlite3.Connection, path: Path) -> None:
-    """Refuse a journal of another version.
+    """Check that a journal is empty or has the schema version of this Polymeter.
 
     Raises:
-        PlanError: It is one.
+        PlanError: if it has another one.
     """
-    found = db.execute("PRAGMA user_version").fetchone()[0]
+    version = db.execute("PRAGMA user_version").fetchone()[0]
     is_empty = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
-    if found != _SCHEMA_VERSION and not is_empty:
+    if version != _SCHEMA_VERSION and not is_empty:
         raise PlanError(
-            f"The journal has schema version {found}; this Polymeter writes version {_SCHEMA_VERSION}.",
+            f"The journal has schema version {version}; this Polymeter writes version {_SCHEMA_VERSION}.",
             where=str(path),
-            hint="Go on with the version that began the run, or start a new one.",
+            hint="Continue with the version that started the run, or start a new run.",
         )
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """A connection to a journal, set up as all of them are."""
+    """A connection to a journal with the settings that all connections share."""
     db = sqlite3.connect(path, timeout=60, check_same_thread=False)
     db.execute("PRAGMA journal_mode=WAL")
     db.execute("PRAGMA synchronous=NORMAL")

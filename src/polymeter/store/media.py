@@ -18,16 +18,17 @@ if TYPE_CHECKING:
 
     from polymeter.core.stored_image import StoredImage
 
-AS_IS_BYTES = 64 * 1024
-AS_IS_BYTES_IF_SMALL = 256 * 1024
-"""An image that is no larger than a preview is kept as it is up to this size: encoding it anew would cost more time
-than it saves space."""
-SOUND_BYTES = 256 * 1024
+UNCHANGED_BYTES = 64 * 1024
+UNCHANGED_BYTES_IF_SMALL = 256 * 1024
+"""An image whose sides are no longer than a preview's is kept unchanged up to this size: encoding it again would cost
+more time than it is worth in space.
+"""
+AUDIO_BYTES = 256 * 1024
 PREVIEW_SIDE_PX = 768
 _SUFFIX = {"image/jpeg": ".jpg", "image/png": ".png", "image/gif": ".gif", "image/webp": ".webp"}
 _LOSSLESS = ("1", "L", "LA", "P", "RGB", "RGBA", "I;16")
-"""The modes of Pillow that come back from a PNG as they were."""
-_SOUND_SUFFIX = {
+"""The modes of Pillow that a PNG stores exactly."""
+_AUDIO_SUFFIX = {
     "audio/wav": ".wav",
     "audio/mpeg": ".mp3",
     "audio/flac": ".flac",
@@ -50,13 +51,14 @@ class MediaStore:
         self._shelves: set[str] = set()
 
     def keep_preview(self, image: Image) -> None:
-        """Write a preview of an input: its own bytes when they are few, else a smaller JPEG. Notes it on the image.
+        """Write a preview of an input image and annotate the image with it: its own bytes if they are few, else a
+        smaller JPEG.
 
-        Bytes that are kept as they are are not decoded; a large JPEG is decoded at the nearest fraction of its size,
-        unless the whole of it has been decoded already.
+        Bytes that are kept unchanged are not decoded; a large JPEG is decoded at the nearest fraction of its size,
+        unless it has already been decoded in full.
 
         Raises:
-            DataError: The image has no header that can be read.
+            DataError: if the image has no readable header.
         """
         if image.note is not None:
             return
@@ -66,68 +68,67 @@ class MediaStore:
             try:
                 with boundary(DataError, "Making a preview"):
                     note["file"] = self._preview_file(image, max(width, height))
-            except DataError as error:  # a picture that a model can be shown, and a JPEG cannot hold
+            except DataError as error:  # a model may accept an image that a JPEG cannot hold
                 note["source"] = str(error)
         image.annotate(note)
 
     def _preview_file(self, image: Image, side_px: int) -> str:
         source = image.original_bytes() or b""
         mime = sniff_mime(source)
-        most = AS_IS_BYTES_IF_SMALL if side_px <= PREVIEW_SIDE_PX else AS_IS_BYTES
-        if mime is not None and len(source) <= most:
+        limit = UNCHANGED_BYTES_IF_SMALL if side_px <= PREVIEW_SIDE_PX else UNCHANGED_BYTES
+        if mime is not None and len(source) <= limit:
             return self._write(image.content_hash() + _SUFFIX[mime], lambda: source)
         return self._write(image.content_hash() + ".preview.jpg", lambda: _preview(image, source, mime))
 
     def keep_strip(self, video: Video, strip: PILImage, *, width: int, height: int, duration_s: float | None) -> None:
-        """Write a strip of a video's frames and note it on the video, with the size and duration of the video
-        itself.
-        """
+        """Write a strip of a video's frames and annotate the video with it, and with the video's size and duration."""
         data = _jpeg(strip)
         note: dict[str, Any] = {"source": video.describe(), "width": width, "height": height}
         if duration_s is not None:
             note["duration_s"] = duration_s
         video.annotate({**note, "file": self._write(digest(data) + ".strip.jpg", lambda: data)})
 
-    def keep_sound(self, audio: Audio) -> None:
-        """Write a sound as it is, if it comes as a small file of a kind that browsers play. Notes it on the sound.
+    def keep_audio(self, audio: Audio) -> None:
+        """Write audio unchanged if it is a small file in a format that browsers play, and annotate it with the file.
 
         Raises:
-            DataError: Its file does not exist.
+            DataError: if its file does not exist.
         """
         note: dict[str, Any] = {"source": audio.describe()}
         origin = audio.origin()
-        is_small = not isinstance(origin, Path) or not origin.is_file() or origin.stat().st_size <= SOUND_BYTES
+        is_small = not isinstance(origin, Path) or not origin.is_file() or origin.stat().st_size <= AUDIO_BYTES
         data = (audio.original_bytes() or b"") if is_small else b""
-        suffix = _SOUND_SUFFIX.get(sniff_audio_mime(data) or "")
-        if suffix and len(data) <= SOUND_BYTES:
+        suffix = _AUDIO_SUFFIX.get(sniff_audio_mime(data) or "")
+        if suffix and len(data) <= AUDIO_BYTES:
             note["file"] = self._write(digest(data) + suffix, lambda: data)
         audio.annotate(note)
 
     def describe(self, medium: Media) -> dict[str, Any]:
-        """What to keep of a medium in the journal."""
+        """The description of a medium that the journal keeps."""
         return medium.note if medium.note is not None else {"source": medium.describe()}
 
-    def keep_generated(self, picture: PILImage) -> StoredImage:
-        """Write a generated image losslessly; gives a reference to its file. Durable before this returns.
+    def keep_generated(self, image: PILImage) -> StoredImage:
+        """Write a generated image losslessly; returns a reference to its file. Durable before this returns.
 
-        The name of the file says what the image shows and not how it is encoded: equal pixels are written once.
+        The file is named by what the image shows, not by how it is encoded, so equal pixels are written once.
 
         Raises:
-            DataError: Its pixels are of a kind that a PNG cannot hold exactly.
+            DataError: if a PNG cannot hold its mode exactly.
         """
-        if picture.mode not in _LOSSLESS:
+        if image.mode not in _LOSSLESS:
             raise DataError(
-                f"An image of mode {picture.mode!r} cannot be stored without loss.",
+                f"An image of mode {image.mode!r} cannot be stored without loss.",
                 hint=f"The model should give one of {', '.join(_LOSSLESS)}: image.convert('RGB').",
             )
         from polymeter.core.stored_image import stored_image
 
-        name = self._write(f"{_pixel_digest(picture)}.png", lambda: _png(picture), is_synced=True)
-        return stored_image(media_path(self.folder, name), picture.size, picture.mode)
+        name = self._write(f"{_pixel_digest(image)}.png", lambda: _png(image), is_synced=True)
+        return stored_image(media_path(self.folder, name), image.size, image.mode)
 
     def keep_input(self, medium: Media) -> Media:
-        """Write what a model's own prompt shows, byte for byte; gives the medium with its kept file as source. What lies
-        at a URL stays there. Durable before this returns.
+        """Write a medium of a model's own prompt, byte for byte; returns it with the written file as its source.
+
+        A medium at a URL stays there. The file is durable before this returns.
 
         Raises:
             DataError: if it cannot be read.
@@ -138,18 +139,18 @@ class MediaStore:
             data, mime = medium.encoded()
             suffix = _SUFFIX[mime]
         else:
-            known, origin = medium.original_bytes(), medium.origin()
-            if known is None:
+            encoded, origin = medium.original_bytes(), medium.origin()
+            if encoded is None:
                 raise DataError(f"The {medium.modality} {medium.describe()} of a model's own prompt is no file.")
-            data, suffix = known, origin.suffix if isinstance(origin, Path) else ""
+            data, suffix = encoded, origin.suffix if isinstance(origin, Path) else ""
         name = self._write(f"{digest(data)}.prompt{suffix}", lambda: data, is_synced=True)
         kept = media_path(self.folder, name)
         if isinstance(medium, Video):
             return Video(kept, medium.key, medium.start_s, medium.end_s)
         return type(medium)(kept, medium.key)
 
-    def place_of(self, name: str) -> Path:
-        """Where a kept input lies."""
+    def path_of(self, name: str) -> Path:
+        """The path of a kept input."""
         return media_path(self.folder, name)
 
     def name_of(self, stored: StoredImage) -> str:
@@ -157,10 +158,10 @@ class MediaStore:
         return stored.path.name
 
     def load(self, name: str) -> StoredImage:
-        """A stored image, which is a reference to its file until somebody looks at its pixels.
+        """A stored image: a reference to its file until its pixels are accessed.
 
         Raises:
-            DataError: The file is missing or holds no image.
+            DataError: if the file is missing or not an image.
         """
         from polymeter.core.stored_image import open_stored
 
@@ -183,29 +184,29 @@ class MediaStore:
         return name
 
 
-def _pixel_digest(picture: PILImage) -> str:
-    """Digest of what an image shows: pixels, and what gives them their colours (palette, transparent colour, colour
+def _pixel_digest(image: PILImage) -> str:
+    """Digest of what an image shows: its pixels, and what gives them colours (palette, transparent colour, colour
     profile).
     """
-    info = picture.info
-    palette = picture.getpalette(None)  # with the opacity of its colours, where they have one
-    meaning = (picture.mode, picture.size, palette, info.get("transparency"), info.get("icc_profile"))
-    return digest(repr(meaning).encode() + picture.tobytes())
+    info = image.info
+    palette = image.getpalette(None)  # None: with the opacity of the colours, if they have one
+    meaning = (image.mode, image.size, palette, info.get("transparency"), info.get("icc_profile"))
+    return digest(repr(meaning).encode() + image.tobytes())
 
 
-def _png(picture: PILImage) -> bytes:
+def _png(image: PILImage) -> bytes:
     buffer = io.BytesIO()
-    picture.save(buffer, format="PNG", compress_level=1)
+    image.save(buffer, format="PNG", compress_level=1)
     return buffer.getvalue()
 
 
 def media_path(folder: Path, name: str) -> Path:
-    """Where a media file of that name lies."""
+    """The path of the media file with this name."""
     return folder / name[:2] / name
 
 
 def read_media(folder: Path, name: str) -> tuple[bytes, str] | None:
-    """A media file's bytes and MIME type; ``None`` if it is not there or its name leads out of the folder."""
+    """A media file's bytes and MIME type; ``None`` if it does not exist or its name leads out of the folder."""
     path = media_path(folder, name)
     if "\0" in name or not path.resolve().is_relative_to(folder.resolve()) or not path.is_file():
         return None
@@ -216,23 +217,23 @@ def read_media(folder: Path, name: str) -> tuple[bytes, str] | None:
 def _preview(image: Image, source: bytes, mime: str | None) -> bytes:
     """The smaller JPEG of an image.
 
-    A JPEG that nobody has decoded yet is decoded at half, a quarter or an eighth of its size where that is enough.
+    A JPEG that is not decoded yet is decoded at half, a quarter or an eighth of its size if that is enough.
     """
     if mime == "image/jpeg" and not image.is_decoded:
         from PIL import Image as pil
         from PIL import ImageOps
 
-        picture: PILImage = pil.open(io.BytesIO(source))
-        picture.draft("RGB", (PREVIEW_SIDE_PX, PREVIEW_SIDE_PX))
-        picture = ImageOps.exif_transpose(picture)
+        decoded: PILImage = pil.open(io.BytesIO(source))
+        decoded.draft("RGB", (PREVIEW_SIDE_PX, PREVIEW_SIDE_PX))
+        decoded = ImageOps.exif_transpose(decoded)
     else:
-        picture = image.open()
-    small = picture.convert("RGB") if picture.mode not in ("RGB", "L") else picture.copy()
+        decoded = image.open()
+    small = decoded.convert("RGB") if decoded.mode not in ("RGB", "L") else decoded.copy()
     small.thumbnail((PREVIEW_SIDE_PX, PREVIEW_SIDE_PX))
     return _jpeg(small)
 
 
-def _jpeg(picture: PILImage) -> bytes:
+def _jpeg(image: PILImage) -> bytes:
     buffer = io.BytesIO()
-    picture.save(buffer, format="JPEG", quality=80)
+    image.save(buffer, format="JPEG", quality=80)
     return buffer.getvalue()

@@ -1,7 +1,7 @@
-"""How requests, responses and scores are written in the journal: JSON text, and back.
+"""Requests, responses and scores as JSON text in the journal, and back.
 
-Requests are written for people and for export, with media as references; only their fingerprint is ever compared.
-Responses and scores come back as they were.
+Requests are written to be read and exported, with media as references; only their fingerprint is ever compared.
+Responses and scores are restored exactly.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from polymeter.core.request import (
 from polymeter.core.task import Score
 
 LoadImage = Callable[[str], Any]
-PlaceOf = Callable[[str], Path]
+PathOf = Callable[[str], Path]
 Describe = Callable[[Media], Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenScore:
-    """A score as text. ``is_exact``: it comes back as it was; otherwise it must be computed again."""
+    """A score as text. ``is_exact``: it can be restored; otherwise it must be computed again."""
 
     body: str
     is_exact: bool
 
 
 def write_request(request: Request, describe: Describe) -> str:
-    """JSON of a request. ``describe`` gives what to keep of a medium (its preview's file, its size)."""
+    """A request as JSON. ``describe`` gives the description of a medium (its preview's file, its size)."""
     messages = [
         {
             "role": message.role,
@@ -53,16 +53,17 @@ def write_request(request: Request, describe: Describe) -> str:
         }
         for message in request.messages
     ]
-    body: dict[str, Any] = {"messages": messages, "ask": _write_ask(request)}
+    body: dict[str, Any] = {"messages": messages, "ask": _write_parameters(request)}
     if request.origin is not None and PROMPT_VERSION in request.origin.metadata:
         body[PROMPT_VERSION] = str(request.origin.metadata[PROMPT_VERSION])
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
 def write_response(response: Response, keep_image: Callable[[Any], str]) -> str:
-    """JSON of an answer. ``keep_image`` stores a generated image and gives its file name.
+    """An answer as JSON. ``keep_image`` stores a generated image and returns its file name.
 
-    Errors are no answers and are not written.
+    Raises:
+        ValueError: if it is an error: those are never written as answers.
     """
     if response.error is not None:
         raise ValueError("an error is not an answer")
@@ -73,35 +74,35 @@ def write_response(response: Response, keep_image: Callable[[Any], str]) -> str:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"), default=_plain_number)
 
 
-def read_response(body: str, load_image: LoadImage, place_of: PlaceOf = Path) -> Response:
-    """The answer of a text made by ``write_response``. ``place_of`` gives the path of a kept input by its name."""
+def read_response(body: str, load_image: LoadImage, path_of: PathOf = Path) -> Response:
+    """The answer in a text from ``write_response``. ``path_of`` gives the path of a kept input by its name."""
     value = json.loads(body)
-    outputs = tuple(_read_output(output, load_image, place_of) for output in value["outputs"])
+    outputs = tuple(_read_output(output, load_image, path_of) for output in value["outputs"])
     return Response(outputs, latency_ms=value.get("latency_ms"), is_cached=True)
 
 
 def write_score(score: Score) -> WrittenScore:
-    """JSON of a score; a likeness of it where a value cannot be held exactly."""
-    rest: dict[str, Any] = {}
+    """A score as JSON; an approximation if a value cannot be restored exactly."""
+    details: dict[str, Any] = {}
     for name in ("target", "answer", "explanation"):
         value = getattr(score, name)
         if value is not None:
-            rest[name] = str(value)
+            details[name] = str(value)
     if score.log:
-        rest["log"] = jsonable(dict(score.log))
+        details["log"] = jsonable(dict(score.log))
     if score.judge_calls:
-        rest["judge_calls"] = list(score.judge_calls)
-    tail = encode(rest)
+        details["judge_calls"] = list(score.judge_calls)
+    tail = encode(details)
     pairs = [[metric, name, value] for (metric, name), value in score.values.items()]
     try:
         values, is_exact = encode(pairs), True
     except NotExactError:
         values, is_exact = encode(jsonable(pairs)), False
-    return WrittenScore(f'{{"values":{values}{"," if rest else ""}{tail[1:]}', is_exact)
+    return WrittenScore(f'{{"values":{values}{"," if details else ""}{tail[1:]}', is_exact)
 
 
 def read_score(body: str) -> Score:
-    """The score of a text made by ``write_score``."""
+    """The score in a text from ``write_score``."""
     value = decode(body)
     return Score(
         {(metric, name): item for metric, name, item in value["values"]},
@@ -113,24 +114,24 @@ def read_score(body: str) -> Score:
     )
 
 
-def _write_ask(request: Request) -> dict[str, Any]:
-    ask = request.parameters
-    body: dict[str, Any] = {"kind": ask.kind}
-    if isinstance(ask, Loglikelihood):
-        return {**body, "continuations": list(ask.continuations)}
-    if isinstance(ask, Generate):
+def _write_parameters(request: Request) -> dict[str, Any]:
+    parameters = request.parameters
+    body: dict[str, Any] = {"kind": parameters.kind}
+    if isinstance(parameters, Loglikelihood):
+        return {**body, "continuations": list(parameters.continuations)}
+    if isinstance(parameters, Generate):
         for name in ("max_new_tokens", "temperature", "top_p"):
-            value = getattr(ask, name)
+            value = getattr(parameters, name)
             if value is not None:
                 body[name] = value
-        if ask.stop:
-            body["stop"] = list(ask.stop)
-    if isinstance(ask, GenerateImage) and ask.size:
-        body["size"] = list(ask.size)
-    if ask.seed is not None:
-        body["seeds"] = [ask.seed]
-    if ask.extra:
-        body["extra"] = jsonable(dict(ask.extra))
+        if parameters.stop:
+            body["stop"] = list(parameters.stop)
+    if isinstance(parameters, GenerateImage) and parameters.size:
+        body["size"] = list(parameters.size)
+    if parameters.seed is not None:
+        body["seeds"] = [parameters.seed]
+    if parameters.extra:
+        body["extra"] = jsonable(dict(parameters.extra))
     return body
 
 
@@ -161,19 +162,19 @@ def _write_output(output: Output, keep_image: Callable[[Any], str]) -> dict[str,
 
 
 def _write_part(part: Part) -> dict[str, Any]:
-    """A part of a model's own prompt. Its media are kept files by now (``MediaStore.keep_input``) or lie elsewhere."""
+    """A part of a model's own prompt. Its medium is a kept file by now (``MediaStore.keep_input``), or at a URL."""
     if isinstance(part, Text):
         return {"text": part.text}
     bounds = {"start_s": part.start_s, "end_s": part.end_s} if isinstance(part, Video) else {}
-    place = {"url": part.source} if part.is_url else {"file": Path(str(part.source)).name}
-    return {part.modality: {**place, **{name: value for name, value in bounds.items() if value is not None}}}
+    source = {"url": part.source} if part.is_url else {"file": Path(str(part.source)).name}
+    return {part.modality: {**source, **{name: value for name, value in bounds.items() if value is not None}}}
 
 
-def _read_part(body: Mapping[str, Any], place_of: PlaceOf) -> Part:
+def _read_part(body: Mapping[str, Any], path_of: PathOf) -> Part:
     kind, value = next(iter(body.items()))
     if kind == "text":
         return Text(value)
-    source = value["url"] if "url" in value else place_of(value["file"])
+    source = value["url"] if "url" in value else path_of(value["file"])
     if kind == "image":
         return Image(source)
     return Audio(source) if kind == "audio" else Video(source, None, value.get("start_s"), value.get("end_s"))
@@ -185,13 +186,13 @@ def _write_usage(usage: Usage) -> list[int | None]:
 
 
 def _plain_number(value: Any) -> Any:
-    """A number of NumPy or torch, as models often leave them in log-probabilities and counts, as Python's."""
+    """A number of NumPy or torch, which models often leave in log-probabilities and counts, as Python's."""
     if hasattr(value, "item") and hasattr(value, "dtype"):
         return value.item()
     raise TypeError(f"A {type(value).__name__} cannot be part of an answer.")
 
 
-def _read_output(body: Mapping[str, Any], load_image: LoadImage, place_of: PlaceOf) -> Output:
+def _read_output(body: Mapping[str, Any], load_image: LoadImage, path_of: PathOf) -> Output:
     usage = body.get("usage")
     return Output(
         text=body.get("text"),
@@ -205,7 +206,7 @@ def _read_output(body: Mapping[str, Any], load_image: LoadImage, place_of: Place
         messages=None
         if "messages" not in body
         else tuple(
-            Message(message["role"], tuple(_read_part(part, place_of) for part in message["parts"]))
+            Message(message["role"], tuple(_read_part(part, path_of) for part in message["parts"]))
             for message in body["messages"]
         ),
     )

@@ -5,8 +5,7 @@ import math
 import pytest
 
 from polymeter.core.errors import PlanError
-from polymeter.core.status import SampleStatus
-from polymeter.core.task import ReduceContext, Rollout, ScoredRow
+from polymeter.core.task import ReduceContext, Rollout, SampleStatus, ScoredRow
 from polymeter.metrics import VALUES
 from tests.conformance.kit import evaluate, likelihoods, model
 from tests.formats.task_yaml.kit import logprobs, opened, results, rows_of, score

@@ -247,8 +247,8 @@ def test_a_table_without_images_is_told_when_they_are_asked_for(root):
     seed=st.integers(0, 500),
 )
 def test_dumped_images_are_the_tables_bytes_whatever_the_index(root, index, kinds, seed):
-    pictures = [encoded(kind, (seed, number, 0)) for number, kind in enumerate(kinds)]
-    cells = [text(data) for data in pictures]
+    images = [encoded(kind, (seed, number, 0)) for number, kind in enumerate(kinds)]
+    cells = [text(data) for data in images]
 
     class Made(ImageBaseDataset):
         def load_data(self, dataset):
@@ -256,7 +256,7 @@ def test_dumped_images_are_the_tables_bytes_whatever_the_index(root, index, kind
 
     dataset = Made("M")
     first = dataset.dump_image(0)
-    assert [Path(path).read_bytes() for path in first] == pictures
+    assert [Path(path).read_bytes() for path in first] == images
     assert dataset.dump_image(dataset.data.iloc[0]) == first
     assert all(path.startswith(f"{root}/images/M/") and path.count("/") == str(root).count("/") + 3 for path in first)
 

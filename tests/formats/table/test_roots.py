@@ -14,7 +14,7 @@ from polymeter.formats.table.roots import (
     find_data_root,
     image_root,
     is_offline_here,
-    placed,
+    named_table,
     table_names,
 )
 
@@ -44,16 +44,16 @@ def test_a_folder_that_cannot_be_made_is_an_error(tmp_path, monkeypatch):
 
 def test_a_run_puts_files_in_the_place_of_tables(tmp_path):
     (tmp_path / "X.tsv").write_text("index\n")
-    assert placed("X") is None
+    assert named_table("X") is None
     with guest_context_with(data={"X": str(tmp_path / "X.tsv"), "Y": "none.tsv"}, is_offline=True):
-        assert placed("X") == tmp_path / "X.tsv"
-        assert placed("Z") is None
+        assert named_table("X") == tmp_path / "X.tsv"
+        assert named_table("Z") is None
         assert is_offline_here()
         with pytest.raises(DataError, match=r"--data Y=none\.tsv: there is no file .*none\.tsv"):
-            placed("Y")
+            named_table("Y")
         with guest_context_with(data={"X": str(tmp_path)}):
-            assert placed("X") == tmp_path / "X.tsv"
-    assert placed("X") is None
+            assert named_table("X") == tmp_path / "X.tsv"
+    assert named_table("X") is None
     assert not is_offline_here()
 
 

@@ -37,11 +37,11 @@ def test_a_row_has_the_same_cells_as_a_series_and_as_a_mapping() -> None:
 
 
 def test_documents_are_plain_and_leave_images_out_and_whole_rows_have_them() -> None:
-    picture = png_base64("red", (40, 40))
-    (sample,) = TableSamples("T", table(number=[1, 2], share=[np.nan, 1.0], image=[picture, "0"]))[:1]
+    image = png_base64("red", (40, 40))
+    (sample,) = TableSamples("T", table(number=[1, 2], share=[np.nan, 1.0], image=[image, "0"]))[:1]
     assert sample.doc == {"index": "7", "number": 1, "share": None}
     assert type(sample.doc["number"]) is int
-    assert sample.full_doc() == {**sample.doc, "image": picture}
+    assert sample.full_doc() == {**sample.doc, "image": image}
 
 
 def test_authors_rows_are_their_own_to_change() -> None:

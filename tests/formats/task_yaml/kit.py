@@ -1,4 +1,4 @@
-"""Helpers: write a task folder, open its task, play it without an engine."""
+"""Helpers: write a task folder, open its task, run its rollout without an engine."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from polymeter.core.catalog import Catalog, Root
 from polymeter.core.format import OpenContext
 from polymeter.core.model import ModelTraits
 from polymeter.core.request import ChoiceLogprob, Output, OwnPrompt, Request, Response
-from polymeter.core.status import SampleStatus
-from polymeter.core.task import ReduceContext, Result, Rollout, Score, ScoredRow, TaskSpec
+from polymeter.core.task import ReduceContext, Result, Rollout, SampleStatus, Score, ScoredRow, TaskSpec
 from polymeter.formats.task_yaml import FORMAT
 from polymeter.formats.task_yaml.visuals import from_chat
 

@@ -1,10 +1,10 @@
-"""Whole runs of YAML tasks that ask for pictures: drawn, gone on with, scored again."""
+"""Whole runs of YAML tasks that ask for images: drawn, gone on with, scored again."""
 
 import pytest
 from PIL import Image
 
 import polymeter
-from polymeter.api.trying import check_gold
+from polymeter.api.trying import check_references
 from polymeter.core.errors import ModelError, PlanError
 from polymeter.core.request import Output, Response
 from polymeter.models.mock import MockBatch
@@ -28,7 +28,7 @@ metric_list:
 """
 CODE = """
 def process_results(doc, results):
-    greys = {picture.getpixel((0, 0))[0] for picture in results}
+    greys = {image.getpixel((0, 0))[0] for image in results}
     return {"right": float(greys == {doc["number"]}), "n": len(results)}
 """
 
@@ -48,9 +48,9 @@ class Painter:
         return Response((self._output(grey, request.parameters.seed, request.parameters.size),))
 
     def _output(self, grey, seed, size):
-        picture = Image.new("RGB", size, (grey, grey, grey))
-        picture.putpixel((15, 15), (seed % 256, seed // 256 % 256, seed // 65536 % 256))
-        return Output(images=(picture,))
+        image = Image.new("RGB", size, (grey, grey, grey))
+        image.putpixel((15, 15), (seed % 256, seed // 256 % 256, seed // 65536 % 256))
+        return Output(images=(image,))
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def run(painter, task, folder, **options):
     return polymeter.evaluate(model, [str(task)], output=folder, **options)
 
 
-def pictures(folder):
+def images(folder):
     return [
         image
         for sample in read_samples(RunFolder(folder), "field")
@@ -74,13 +74,13 @@ def pictures(folder):
     ]
 
 
-def test_pictures_are_scored_by_the_task_and_kept(task, tmp_path):
+def test_images_are_scored_by_the_task_and_kept(task, tmp_path):
     done = run(Painter(), task, tmp_path / "run")
     assert (done.value("field", "right"), done.value("field", "n")) == (1.0, 2.0)
-    assert len(set(pictures(tmp_path / "run"))) == 2 * N_ROWS, "every picture has a seed of its own"
+    assert len(set(images(tmp_path / "run"))) == 2 * N_ROWS, "every image has a seed of its own"
 
 
-def test_only_what_failed_is_drawn_again_and_the_pictures_are_those_of_an_unbroken_run(task, tmp_path):
+def test_only_what_failed_is_drawn_again_and_the_images_are_those_of_an_unbroken_run(task, tmp_path):
     painter = Painter(broken="120")
     first = run(painter, task, tmp_path / "run")
     assert (first.n_failed, len(painter.asked)) == (1, 2 * N_ROWS)
@@ -90,7 +90,7 @@ def test_only_what_failed_is_drawn_again_and_the_pictures_are_those_of_an_unbrok
     assert painter.asked == ["a field of grey 120"] * 2
     assert again.value("field", "right") == 1.0
     run(Painter(), task, tmp_path / "whole")
-    assert pictures(tmp_path / "run") == pictures(tmp_path / "whole")
+    assert images(tmp_path / "run") == images(tmp_path / "whole")
 
 
 def test_a_run_is_scored_again_without_drawing(task, tmp_path):
@@ -103,23 +103,23 @@ def test_a_run_is_scored_again_without_drawing(task, tmp_path):
     assert len(painter.asked) == n_asked
 
 
-def test_the_batch_changes_no_picture(task, tmp_path):
+def test_the_batch_changes_no_image(task, tmp_path):
     run(Painter(), task, tmp_path / "one", batch_size=1)
     run(Painter(), task, tmp_path / "all", batch_size=N_ROWS)
-    assert pictures(tmp_path / "one") == pictures(tmp_path / "all")
+    assert images(tmp_path / "one") == images(tmp_path / "all")
 
 
-def test_the_gold_answer_of_a_picture_scores_full_marks(tmp_path):
+def test_the_gold_answer_of_an_image_scores_full_marks(tmp_path):
     pytest.importorskip("skimage")
-    (tmp_path / "pictures").mkdir()
+    (tmp_path / "images").mkdir()
     for grey in (10, 20):
-        Image.new("RGB", (16, 16), (grey, grey, grey)).save(tmp_path / "pictures" / f"{grey}.png")
+        Image.new("RGB", (16, 16), (grey, grey, grey)).save(tmp_path / "images" / f"{grey}.png")
     text = TASK.partition("dataset_path")[0] + (
-        "dataset_path: imagefolder\ndataset_kwargs: {data_dir: pictures}\ntest_split: train\n"
+        "dataset_path: imagefolder\ndataset_kwargs: {data_dir: images}\ntest_split: train\n"
         "output_type: generate_image\ndoc_to_text: draw it\ndoc_to_target: image\nmetric_list: [psnr, ssim]\n"
     )
     write(tmp_path, {"gold.yaml": text})
-    (found,) = check_gold(tmp_path / "gold.yaml")
+    (found,) = check_references(tmp_path / "gold.yaml")
     assert [(item.metric, item.value, item.verdict) for item in found.results] == [
         ("psnr", 100.0, "full"),
         ("ssim", 1.0, "full"),

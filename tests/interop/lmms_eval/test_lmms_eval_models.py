@@ -29,7 +29,7 @@ from polymeter.interop.lmms_eval.evaluation import LmmsEvalCommand, _prompts
 def test_models_of_transformers_and_of_endpoints_are_run_by_ours(name: str, told: dict[str, Any], found: Any) -> None:
     model, arguments, note = routes.model_and_arguments(name, told, None)
     assert (model, arguments) == found
-    assert note.startswith(f"Model {name!r} is run by Polymeter's {model.partition(':')[0]!r}.")
+    assert note.startswith(f"Polymeter's {model.partition(':')[0]!r} runs the model {name!r}.")
 
 
 def test_with_a_path_the_name_is_that_of_a_wrapper() -> None:
@@ -41,7 +41,7 @@ def test_with_a_path_the_name_is_that_of_a_wrapper() -> None:
 
 
 def test_a_server_is_started_apart() -> None:
-    with pytest.raises(PlanError, match="Polymeter starts no vllm itself") as caught:
+    with pytest.raises(PlanError, match="Polymeter does not start vllm itself") as caught:
         routes.route("vllm", {})
     assert "vllm serve MODEL" in caught.value.hint
 

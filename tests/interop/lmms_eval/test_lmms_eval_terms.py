@@ -105,7 +105,7 @@ def test_a_folder_among_the_tasks_stands_for_its_tasks(tmp_path):
     assert sorted(patterns) == ["demo", "one", "two"]
     assert paths == (tmp_path,)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(PlanError, match="holds no task"):
+    with pytest.raises(PlanError, match="contains no task"):
         terms.patterns_and_paths(str(tmp_path / "empty"), None)
     with pytest.raises(PlanError, match="No task is named"):
         terms.patterns_and_paths(" , ", None)

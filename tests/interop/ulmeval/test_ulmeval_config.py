@@ -40,7 +40,7 @@ def test_a_file_names_models_and_datasets(tmp_path: Path) -> None:
         ([], "an object with 'model' and 'data'"),
         ({"model": {"m": {}}, "dta": {}}, "no section 'dta'"),
         ({"model": {"m": {}}}, "'data' must be an object that names something"),
-        ({"model": {"m": []}, "data": {"d": {}}}, "What is said of 'm' must be an object"),
+        ({"model": {"m": []}, "data": {"d": {}}}, "The entry of 'm' must be an object"),
         ({"model": {"m": {"class": 3}}, "data": {"d": {}}}, "The class of 'm' must be a name, not 3"),
     ],
 )
@@ -61,11 +61,11 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
         ({"models": ()}, "--model names nothing"),
         ({"datasets": ()}, "--data names nothing"),
         ({"models": (Named("m"), Named("m"))}, "'m' is named twice"),
-        ({"datasets": (Named(".."),)}, "cannot name anything"),
+        ({"datasets": (Named(".."),)}, "'..' is not a usable name"),
         ({"result_files": (Path("a"), Path("b"))}, "2 result files for 1 models"),
-        ({"num_generations": 0}, "0 is not a number from 1 on"),
-        ({"api_nproc": 0}, "0 is not a number from 1 on"),
-        ({"retry": -1}, "-1 is not a number from 0 on"),
+        ({"num_generations": 0}, "0 is not a positive number"),
+        ({"api_nproc": 0}, "0 is not a positive number"),
+        ({"retry": -1}, "-1 must not be negative"),
     ],
 )
 def test_what_cannot_be_is_refused(change: dict[str, Any], message: str) -> None:
@@ -84,7 +84,7 @@ def test_the_environment_has_a_say(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (configs.seed_of(None), configs.seed_of(3)) == (7, 3)
     assert configs.work_folder("out") == Path("/elsewhere")
     monkeypatch.setenv("SEED", "many")
-    with pytest.raises(PlanError, match="'many' is no seed"):
+    with pytest.raises(PlanError, match="'many' is not a seed"):
         configs.seed_of(None)
 
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from polymeter.interop.ulmeval.results import Place, plain_name, show_files
+from polymeter.interop.ulmeval.results import Outputs, link_files, plain_name
 from polymeter.store.folder import RunFolder
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path / "out" / "m", "20260102", "0a1b2c3d", "d")
+def outputs(tmp_path: Path) -> Outputs:
+    return Outputs(tmp_path / "out" / "m", "20260102", "0a1b2c3d", "d")
 
 
 def write(run: RunFolder, *names: str, dataset: str = "d") -> None:
@@ -22,70 +22,70 @@ def write(run: RunFolder, *names: str, dataset: str = "d") -> None:
         (folder / name).write_text(f"{run.path.name} {name}")
 
 
-def test_names_of_folders(place: Place) -> None:
-    assert place.run("infer").path == place.root / "T20260102_G0a1b2c3d" / "runs" / "d" / "infer"
+def test_names_of_folders(outputs: Outputs) -> None:
+    assert outputs.run("infer").path == outputs.root / "T20260102_G0a1b2c3d" / "runs" / "d" / "infer"
     assert plain_name("a/b:c").startswith("a_b_c")
     assert plain_name("MMBench_DEV_EN") == "MMBench_DEV_EN"
 
 
-def test_files_are_linked_relatively_into_both_folders(place: Place) -> None:
-    run = place.run("all_x")
+def test_files_are_linked_relatively_into_both_folders(outputs: Outputs) -> None:
+    run = outputs.run("all_x")
     write(run, "m_d.pkl", "m_d_score.csv", "evaluate.json")
-    files, notes = show_files(run, place.folder, "m", "d", "d")
+    files, notes = link_files(run, outputs.folder, "m", "d", "d")
     assert [file.name for file in files] == ["m_d_evaluate.json", "m_d.pkl", "m_d_score.csv"]
     assert not notes
-    for folder in (place.folder, place.root):
+    for folder in (outputs.folder, outputs.root):
         link = folder / "m_d_score.csv"
         assert link.is_symlink()
         assert not link.readlink().is_absolute()
         assert link.read_text() == "all_x m_d_score.csv"
 
 
-def test_a_later_scoring_takes_the_links_over_and_leaves_none_dangling(place: Place) -> None:
-    first, second = place.run("all_x"), place.run("all_y")
+def test_a_later_scoring_takes_the_links_over_and_leaves_none_dangling(outputs: Outputs) -> None:
+    first, second = outputs.run("all_x"), outputs.run("all_y")
     write(first, "m_d.pkl", "m_d_old.csv")
-    show_files(first, place.folder, "m", "d", "d")
+    link_files(first, outputs.folder, "m", "d", "d")
     write(second, "m_d.pkl")
-    show_files(second, place.folder, "m", "d", "d")
-    assert (place.root / "m_d.pkl").read_text() == "all_y m_d.pkl"
-    assert (place.root / "m_d_old.csv").exists()
+    link_files(second, outputs.folder, "m", "d", "d")
+    assert (outputs.root / "m_d.pkl").read_text() == "all_y m_d.pkl"
+    assert (outputs.root / "m_d_old.csv").exists()
     (first.artifacts / "d" / "m_d_old.csv").unlink()
-    show_files(second, place.folder, "m", "d", "d")
-    assert not (place.folder / "m_d_old.csv").is_symlink()
-    assert not (place.root / "m_d_old.csv").is_symlink()
+    link_files(second, outputs.folder, "m", "d", "d")
+    assert not (outputs.folder / "m_d_old.csv").is_symlink()
+    assert not (outputs.root / "m_d_old.csv").is_symlink()
 
 
-def test_links_are_named_after_what_the_dataset_is_called(place: Place) -> None:
-    run = place.run("all_x")
+def test_links_are_named_after_what_the_dataset_is_called(outputs: Outputs) -> None:
+    run = outputs.run("all_x")
     write(run, "m_d.pkl", "m_d_score.csv")
-    files, _ = show_files(run, place.folder, "m", "d", "mine")
+    files, _ = link_files(run, outputs.folder, "m", "d", "mine")
     assert [file.name for file in files] == ["m_mine.pkl", "m_mine_score.csv"]
 
 
-def test_somebodys_own_file_is_left_alone(place: Place) -> None:
-    run = place.run("all_x")
+def test_somebodys_own_file_is_left_alone(outputs: Outputs) -> None:
+    run = outputs.run("all_x")
     write(run, "m_d.pkl")
-    place.root.mkdir(parents=True, exist_ok=True)
-    (place.root / "m_d.pkl").write_text("precious")
-    _, notes = show_files(run, place.folder, "m", "d", "d")
-    assert (place.root / "m_d.pkl").read_text() == "precious"
-    assert (place.folder / "m_d.pkl").read_text() == "all_x m_d.pkl"
-    assert "is a file of its own and was left as it is" in notes[0]
+    outputs.root.mkdir(parents=True, exist_ok=True)
+    (outputs.root / "m_d.pkl").write_text("precious")
+    _, notes = link_files(run, outputs.folder, "m", "d", "d")
+    assert (outputs.root / "m_d.pkl").read_text() == "precious"
+    assert (outputs.folder / "m_d.pkl").read_text() == "all_x m_d.pkl"
+    assert "is not one of our links and stays as it is" in notes[0]
 
 
-def test_files_are_copied_where_links_cannot_be_made(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_copied_where_links_cannot_be_made(outputs: Outputs, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise OSError("no links here")
 
     monkeypatch.setattr(Path, "symlink_to", refuse)
-    run = place.run("all_x")
+    run = outputs.run("all_x")
     write(run, "m_d.pkl")
     (run.artifacts / "d" / "m_d_pages").mkdir()
-    show_files(run, place.folder, "m", "d", "d")
-    assert (place.root / "m_d.pkl").read_text() == "all_x m_d.pkl"
-    assert (place.root / "m_d_pages").is_dir()
-    show_files(run, place.folder, "m", "d", "d")
+    link_files(run, outputs.folder, "m", "d", "d")
+    assert (outputs.root / "m_d.pkl").read_text() == "all_x m_d.pkl"
+    assert (outputs.root / "m_d_pages").is_dir()
+    link_files(run, outputs.folder, "m", "d", "d")
 
 
-def test_a_run_without_files_has_no_links(place: Place) -> None:
-    assert show_files(place.run("all_x"), place.folder, "m", "d", "d") == ([], [])
+def test_a_run_without_files_has_no_links(outputs: Outputs) -> None:
+    assert link_files(outputs.run("all_x"), outputs.folder, "m", "d", "d") == ([], [])

@@ -120,7 +120,7 @@ def test_what_the_command_is_told_of_a_pair_may_fail_and_the_model_is_freed(here
         raise RuntimeError("the watcher's own")
 
     with pytest.raises(RuntimeError, match="the watcher's own"):
-        evaluate_ulmeval(config(), day="20260101", ended=fail)
+        evaluate_ulmeval(config(), day="20260101", on_end=fail)
     assert notes(here) == ["loaded 100", "drew for shades", "freed 100"]
 
 

@@ -114,8 +114,8 @@ def test_a_broken_file_is_told_also_where_the_name_is_known(here: Path) -> None:
     ("named", "message", "hint"),
     [
         (Named("Janus-Pr0-1B"), "no model 'Janus-Pr0-1B'", "Janus-Pro-1B"),
-        (Named("x", "Fluxx"), "no class 'Fluxx'", "Flux"),
-        (Named("x", "GPT4V"), "no class 'GPT4V'", "openai:NAME"),
+        (Named("x", "Fluxx"), "no model class 'Fluxx'", "Flux"),
+        (Named("x", "GPT4V"), "no model class 'GPT4V'", "openai:NAME"),
     ],
 )
 def test_a_miss_names_the_nearest(named: Named, message: str, hint: str) -> None:

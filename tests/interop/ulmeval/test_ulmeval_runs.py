@@ -187,7 +187,7 @@ def test_a_new_day_asks_anew_unless_told_to_reuse(here: Path) -> None:
     assert any("--reuse would take over the answers of" in note for note in second.notes)
     third = only(config(reuse=True), day="20260103")
     assert len(drawn(here)) == 8
-    assert any("T20260102_G" in note and "taken over" in note for note in third.notes)
+    assert any("T20260102_G" in note and "are reused" in note for note in third.notes)
     assert shade(third) == 100
 
 
@@ -200,7 +200,7 @@ def test_reuse_takes_only_answers_to_the_same_question(here: Path) -> None:
     assert pair.exit_code == 0
     other = only(config(reuse=True, seed=5), day="20260103")
     assert len(drawn(here)) == 9
-    assert any("Nothing was there to reuse" in note for note in other.notes)
+    assert any("There is nothing to reuse" in note for note in other.notes)
 
 
 def test_failed_samples_are_tried_again_unless_ignored(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,7 +217,7 @@ def test_failed_samples_are_tried_again_unless_ignored(here: Path, monkeypatch: 
 def test_one_pair_that_fails_does_not_stop_the_others(here: Path) -> None:
     (here / "data" / "shades.tsv").write_text("prompt\nno index\n")
     seen: list[str] = []
-    result = evaluate_ulmeval(config("shades", "shadesPP"), ended=lambda pair: seen.append(pair.dataset))
+    result = evaluate_ulmeval(config("shades", "shadesPP"), on_end=lambda pair: seen.append(pair.dataset))
     first, second = result.pairs
     assert first.error is not None
     assert (first.exit_code, second.exit_code, result.exit_code) == (1, 0, 1)
@@ -231,7 +231,7 @@ def test_one_pair_that_fails_does_not_stop_the_others(here: Path) -> None:
     [
         (config("shades", "shads"), "no task, group or tag 'shads'"),
         (config(models=(Named("Painter"), Named("Nobody"))), "no model 'Nobody'"),
-        (config(models=(Named("mock:"), Named("openai:mock"))), "called 'mock'"),
+        (config(models=(Named("mock:"), Named("openai:mock"))), "the name 'mock' in file names"),
         (config("shades", "bench/shades.py"), "'shades' is named twice"),
         (config(judge="gpt-4o"), "'gpt-4o' needs a key"),
     ],
@@ -245,7 +245,7 @@ def test_names_are_checked_before_anything_is_spent(told: UlmevalConfig, message
 
 def test_an_interruption_ends_the_command(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(pair: RunPair, progress: Any) -> RunResult:
-        return RunResult(pair.place.run("all"), "interrupted", {}, 0)
+        return RunResult(pair.outputs.run("all"), "interrupted", {}, 0)
 
     monkeypatch.setattr(RunPair, "run", interrupted)
     result = run(config("shades", "shadesPP"))
@@ -301,7 +301,7 @@ def test_what_a_dataset_does_not_take_is_refused(told: dict[str, Any], message: 
 
 
 def test_another_class_than_the_datasets_is_refused(here: Path) -> None:
-    with pytest.raises(PlanError, match="'shades' is no dataset of the class 'Shadows'") as caught:
+    with pytest.raises(PlanError, match="'shades' is not a dataset of the class 'Shadows'") as caught:
         run(replace(config(), datasets=(Named("shades", "Shadows"),)))
     assert "Shades" in caught.value.hint
 

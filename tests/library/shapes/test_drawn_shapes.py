@@ -21,8 +21,8 @@ from polymeter.metrics.colours import colour_name, lab
 ROUND_AND_ANGULAR = ["circle", "square", "triangle"]
 
 
-def found(picture: Image.Image) -> list[tuple[str, str]]:
-    return sorted((shape.label, shape.colour) for shape in find_shapes(np.asarray(picture)).shapes)
+def found(image: Image.Image) -> list[tuple[str, str]]:
+    return sorted((shape.label, shape.colour) for shape in find_shapes(np.asarray(image)).shapes)
 
 
 def wrong_scenes(name: str, n: int, size: int, after: Callable[[Image.Image], Image.Image], **how: Any) -> list[int]:
@@ -32,7 +32,7 @@ def wrong_scenes(name: str, n: int, size: int, after: Callable[[Image.Image], Im
         rng = random.Random(f"{name}{number}")
         background = rng.choice(BACKGROUNDS)
         things = random_things(rng, size, how["shapes"], background, how["apart"])
-        picture = after(
+        image = after(
             draw(
                 things,
                 size,
@@ -43,24 +43,24 @@ def wrong_scenes(name: str, n: int, size: int, after: Callable[[Image.Image], Im
                 rng=rng,
             )
         )
-        if found(picture) != sorted((thing.shape, thing.colour) for thing in things):
+        if found(image) != sorted((thing.shape, thing.colour) for thing in things):
             wrong.append(number)
     return wrong
 
 
-def as_is(picture: Image.Image) -> Image.Image:
-    return picture
+def as_is(image: Image.Image) -> Image.Image:
+    return image
 
 
-def as_jpeg(picture: Image.Image) -> Image.Image:
+def as_jpeg(image: Image.Image) -> Image.Image:
     buffer = io.BytesIO()
-    picture.save(buffer, "JPEG", quality=85)
+    image.save(buffer, "JPEG", quality=85)
     return Image.open(buffer).convert("RGB")
 
 
-def grainy(picture: Image.Image) -> Image.Image:
-    grain = np.random.default_rng(0).normal(0, 4, (picture.height, picture.width, 3))
-    return Image.fromarray(np.clip(np.asarray(picture) + grain, 0, 255).astype("uint8"))
+def grainy(image: Image.Image) -> Image.Image:
+    grain = np.random.default_rng(0).normal(0, 4, (image.height, image.width, 3))
+    return Image.fromarray(np.clip(np.asarray(image) + grain, 0, 255).astype("uint8"))
 
 
 @pytest.mark.parametrize(
@@ -107,20 +107,18 @@ def test_a_shape_inside_another_is_seen_and_so_is_the_outer_one() -> None:
 
 
 def test_a_line_around_a_shape_is_no_shape_and_a_line_alone_is_one() -> None:
-    picture = Image.new("RGB", (256, 256), "white")
-    pen = ImageDraw.Draw(picture)
+    image = Image.new("RGB", (256, 256), "white")
+    pen = ImageDraw.Draw(image)
     pen.ellipse((20, 20, 100, 100), fill=(215, 35, 40), outline="black", width=3)
     pen.rectangle((140, 140, 220, 220), outline=(45, 90, 220), width=6)
-    assert found(picture) == [("circle", "red"), ("square", "blue")]
+    assert found(image) == [("circle", "red"), ("square", "blue")]
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 4, 5, 8])
 def test_an_outlined_shape_is_one_shape(width: int) -> None:
-    picture = Image.new("RGB", (256, 256), "white")
-    ImageDraw.Draw(picture).polygon(
-        [(128, 40), (220, 210), (36, 210)], fill=(45, 165, 65), outline="black", width=width
-    )
-    assert found(picture) == [("triangle", "green")]
+    image = Image.new("RGB", (256, 256), "white")
+    ImageDraw.Draw(image).polygon([(128, 40), (220, 210), (36, 210)], fill=(45, 165, 65), outline="black", width=width)
+    assert found(image) == [("triangle", "green")]
 
 
 @pytest.mark.parametrize(
@@ -128,32 +126,32 @@ def test_an_outlined_shape_is_one_shape(width: int) -> None:
     [((20, 60, 236, 140), "rectangle"), ((20, 60, 236, 160), "rectangle"), ((60, 60, 160, 160), "square")],
 )
 def test_a_rectangle_is_no_square(box: tuple[int, int, int, int], label: str) -> None:
-    picture = Image.new("RGB", (256, 256), "white")
-    ImageDraw.Draw(picture).rectangle(box, fill=(45, 165, 65))
-    assert found(picture) == [(label, "green")]
+    image = Image.new("RGB", (256, 256), "white")
+    ImageDraw.Draw(image).rectangle(box, fill=(45, 165, 65))
+    assert found(image) == [(label, "green")]
 
 
 def test_an_ellipse_is_no_circle_and_a_cross_no_star() -> None:
-    picture = Image.new("RGB", (256, 256), "white")
-    pen = ImageDraw.Draw(picture)
+    image = Image.new("RGB", (256, 256), "white")
+    pen = ImageDraw.Draw(image)
     pen.ellipse((20, 20, 120, 70), fill=(45, 165, 65))
     pen.rectangle((140, 170, 230, 200), fill=(215, 35, 40))
     pen.rectangle((170, 140, 200, 230), fill=(215, 35, 40))
-    assert found(picture) == [("cross", "red"), ("ellipse", "green")]
+    assert found(image) == [("cross", "red"), ("ellipse", "green")]
 
 
 def test_what_fits_nothing_is_a_shape() -> None:
-    picture = Image.new("RGB", (256, 256), "white")
-    ImageDraw.Draw(picture).polygon([(40, 40), (220, 60), (60, 80), (50, 220), (30, 70)], fill=(215, 35, 40))
-    assert found(picture) == [("shape", "red")]
+    image = Image.new("RGB", (256, 256), "white")
+    ImageDraw.Draw(image).polygon([(40, 40), (220, 60), (60, 80), (50, 220), (30, 70)], fill=(215, 35, 40))
+    assert found(image) == [("shape", "red")]
 
 
 @pytest.mark.parametrize("size", [(256, 256), (1, 1), (3, 200)])
-def test_an_empty_picture_holds_nothing(size: tuple[int, int]) -> None:
+def test_an_empty_image_holds_nothing(size: tuple[int, int]) -> None:
     assert found(Image.new("RGB", size, (30, 60, 90))) == []
 
 
-def test_a_picture_without_plain_colours_is_read_to_an_end() -> None:
+def test_an_image_without_plain_colours_is_read_to_an_end() -> None:
     noise = np.random.default_rng(0).integers(0, 256, (300, 300, 3)).astype("uint8")
     find_shapes(noise)
     find_shapes(np.asarray(Image.fromarray(noise).filter(ImageFilter.GaussianBlur(6))))

@@ -1,4 +1,4 @@
-"""Pictures that are changed: by what is seen in them, and nowhere else."""
+"""Images that are changed: by what is seen in them, and nowhere else."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from PIL import Image as Pictures
+from PIL import Image as PILImage
 
 pytest.importorskip("cv2")
 pytest.importorskip("skimage")
@@ -26,16 +26,16 @@ THINGS = [
 ]
 
 
-def scene(things: list[Drawn] = THINGS, background: tuple[int, int, int] = WHITE, finer: int = 3) -> Pictures.Image:
+def scene(things: list[Drawn] = THINGS, background: tuple[int, int, int] = WHITE, finer: int = 3) -> PILImage.Image:
     return draw(things, 256, background, finer=finer)
 
 
-def seen(picture: Pictures.Image) -> list[str]:
-    return sorted(f"{thing.colour} {thing.label}" for thing in make_detector().detect(picture))
+def seen(image: PILImage.Image) -> list[str]:
+    return sorted(f"{thing.colour} {thing.label}" for thing in make_detector().detect(image))
 
 
-def changed(prompt: str, picture: Pictures.Image | None = None) -> Pictures.Image:
-    return edited(picture or scene(), read_edit(prompt))
+def changed(prompt: str, image: PILImage.Image | None = None) -> PILImage.Image:
+    return edited(image or scene(), read_edit(prompt))
 
 
 @pytest.mark.parametrize(
@@ -68,20 +68,20 @@ def test_what_is_not_changed_stays_as_it_was() -> None:
 
 @pytest.mark.parametrize("finer", [1, 3])
 @pytest.mark.parametrize("background", [WHITE, (20, 20, 20), (200, 200, 200)])
-def test_a_picture_that_is_taken_apart_goes_together_again(finer: int, background: tuple[int, int, int]) -> None:
-    picture = scene(background=background, finer=finer)
-    layers = taken_apart(np.asarray(picture))
+def test_an_image_that_is_taken_apart_goes_together_again(finer: int, background: tuple[int, int, int]) -> None:
+    image = scene(background=background, finer=finer)
+    layers = taken_apart(np.asarray(image))
     assert layers.background == background
     assert len(layers.shapes) == 3
-    assert psnr(layers.image(256, 256), picture, 100) > 45
+    assert psnr(layers.image(256, 256), image, 100) > 45
 
 
-def test_a_change_of_colour_is_the_picture_drawn_in_that_colour() -> None:
+def test_a_change_of_colour_is_the_image_drawn_in_that_colour() -> None:
     yellow = [Drawn("circle", "yellow", 60, 70, 30), *THINGS[1:]]
     drawn_so = scene(yellow)
     ours = np.asarray(changed("make the circle yellow")).astype(int)
     inside = ours[70, 60]
-    assert seen(Pictures.fromarray(ours.astype("uint8"))) == seen(drawn_so)
+    assert seen(PILImage.fromarray(ours.astype("uint8"))) == seen(drawn_so)
     # The model's yellow is another shade; the edge is as soft as if it had been drawn.
     edge = ours[70, 29:33, 2]
     assert inside[2] <= edge.min() + 1
@@ -111,13 +111,13 @@ def test_what_is_not_there_cannot_be_changed(prompt: str) -> None:
         changed(prompt)
 
 
-def test_in_an_empty_picture_there_is_nothing() -> None:
+def test_in_an_empty_image_there_is_nothing() -> None:
     with pytest.raises(ModelError, match="sees no star in the picture, but nothing"):
-        changed("remove the star", Pictures.new("RGB", (64, 64), "white"))
+        changed("remove the star", PILImage.new("RGB", (64, 64), "white"))
 
 
-def test_pictures_of_any_mode_and_size_are_taken() -> None:
-    wide = Pictures.new("RGBA", (400, 200), "white")
+def test_images_of_any_mode_and_size_are_taken() -> None:
+    wide = PILImage.new("RGBA", (400, 200), "white")
     wide.paste(scene().crop((0, 0, 256, 200)))
     assert "yellow circle" in seen(changed("make the circle yellow", wide))
     assert changed("make the circle yellow", wide).size == (400, 200)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from PIL import Image as Pictures
+from PIL import Image as PILImage
 
 from polymeter.core.errors import ModelError, PlanError
 from polymeter.core.parts import Image, Text
@@ -22,28 +22,28 @@ from polymeter.library.shapes.words import COLOURS, RELATIONS, SHAPES
 TWO_LEFT_OF_ONE = "two red circles left of a blue square"
 
 
-def asked(prompt: str, picture: Any = None, ask: Any = None) -> Request:
-    shown = [Image(each) for each in (picture if isinstance(picture, list) else [picture]) if each is not None]
+def asked(prompt: str, image: Any = None, ask: Any = None) -> Request:
+    shown = [Image(each) for each in (image if isinstance(image, list) else [image]) if each is not None]
     return Request((Message("user", (*shown, Text(prompt))),), ask or GenerateImage())
 
 
-def answer(model: ShapesModel, prompt: str, picture: Any = None, **ask: Any) -> Response:
-    (response,) = model.respond([asked(prompt, picture, GenerateImage(**ask))])
+def answer(model: ShapesModel, prompt: str, image: Any = None, **ask: Any) -> Response:
+    (response,) = model.respond([asked(prompt, image, GenerateImage(**ask))])
     return response
 
 
-def drawn(model: ShapesModel, prompt: str, picture: Any = None, **ask: Any) -> Pictures.Image:
-    response = answer(model, prompt, picture, **ask)
+def drawn(model: ShapesModel, prompt: str, image: Any = None, **ask: Any) -> PILImage.Image:
+    response = answer(model, prompt, image, **ask)
     assert response.error is None, response.error
     return response.outputs[0].images[0]
 
 
-def seen(picture: Pictures.Image) -> list[str]:
+def seen(image: PILImage.Image) -> list[str]:
     """What the detector finds, as sorted words."""
     pytest.importorskip("cv2")
     from polymeter.metrics.detectors import make_detector
 
-    return sorted(f"{thing.colour} {thing.label}" for thing in make_detector().detect(picture))
+    return sorted(f"{thing.colour} {thing.label}" for thing in make_detector().detect(image))
 
 
 @pytest.fixture
@@ -53,19 +53,19 @@ def faultless() -> ShapesModel:
 
 def test_it_draws_what_is_asked_for(faultless: ShapesModel) -> None:
     for seed in range(10):
-        picture = drawn(faultless, TWO_LEFT_OF_ONE, seed=seed)
-        assert (picture.size, picture.mode) == ((256, 256), "RGB")
-        assert seen(picture) == ["blue square", "red circle", "red circle"]
+        image = drawn(faultless, TWO_LEFT_OF_ONE, seed=seed)
+        assert (image.size, image.mode) == ((256, 256), "RGB")
+        assert seen(image) == ["blue square", "red circle", "red circle"]
 
 
 @pytest.mark.parametrize("size", [(128, 128), (512, 256), (300, 700), (1024, 1024)])
 def test_it_draws_in_any_size(faultless: ShapesModel, size: tuple[int, int]) -> None:
-    picture = drawn(faultless, TWO_LEFT_OF_ONE, size=size)
-    assert picture.size == size
-    assert seen(picture) == ["blue square", "red circle", "red circle"]
+    image = drawn(faultless, TWO_LEFT_OF_ONE, size=size)
+    assert image.size == size
+    assert seen(image) == ["blue square", "red circle", "red circle"]
 
 
-def test_a_picture_depends_on_prompt_and_seed_alone(faultless: ShapesModel) -> None:
+def test_an_image_depends_on_prompt_and_seed_alone(faultless: ShapesModel) -> None:
     one, two, three = faultless.respond(
         [
             asked(TWO_LEFT_OF_ONE, ask=GenerateImage(seed=7)),
@@ -137,7 +137,7 @@ def test_a_wrong_colour_is_none_that_the_prompt_names() -> None:
         assert "white" not in new
 
 
-def test_a_full_picture_slips_to_fewer() -> None:
+def test_a_full_image_slips_to_fewer() -> None:
     found = slipped(read_order("six circles and six squares"), 1, random.Random(0))
     assert sum(group.count for group in found.groups) == 11
 
@@ -177,7 +177,7 @@ def test_what_it_cannot_answer_is_an_error(faultless: ShapesModel) -> None:
     error = answer(faultless, "a star", size=(400, 100_000)).error
     assert error is not None
     assert "no pictures larger than 8192 pixels" in error.message
-    pair: Sequence[Any] = [Pictures.new("RGB", (64, 64))] * 2
+    pair: Sequence[Any] = [PILImage.new("RGB", (64, 64))] * 2
     error = answer(faultless, "remove the star", list(pair)).error
     assert error is not None
     assert "edits one picture, and 2 were shown" in error.message

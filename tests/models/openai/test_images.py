@@ -296,7 +296,7 @@ def test_a_file_that_is_gone_or_too_large_or_nowhere_is_an_error(monkeypatch: py
     assert "/v1/made.png cannot be fetched: HTTP 404" in str(error), "and nothing of the signature"
     assert error.kind == "permanent"
     assert "no web address" in str(refused(lambda _: images({"url": "ftp://there/a.png"}), drawing("x")))
-    monkeypatch.setattr(http, "MOST_FETCHED", 1000)
+    monkeypatch.setattr(http, "MAX_FETCHED", 1000)
     assert "larger than" in str(refused(large, drawing("x")))
 
 

@@ -1,4 +1,4 @@
-"""Documentation pages of benchmarks. Making them runs no code but that of benchmarks that are named, for a sample."""
+"""Documentation pages of benchmarks. Writing them runs only the code of benchmarks that are named, to show a sample."""
 
 from polymeter.api.catalog.words import LANGUAGES
 from polymeter.api.catalog.writing import Written, write_pages

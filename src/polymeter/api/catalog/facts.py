@@ -1,26 +1,29 @@
-"""What a page tells of a benchmark, in the same words for every dialect. Runs none of its code."""
+"""The facts that a page shows about a benchmark, uniform for all formats. Runs none of its code."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from polymeter.api.catalog.hiding import Hider
 from polymeter.api.catalog.judging import JudgeNeed, judge_need
 from polymeter.core.catalog import Catalog, Entry
 from polymeter.core.errors import PolymeterError
-from polymeter.core.registries import stored_format
 from polymeter.core.task import TaskSpec
 from polymeter.engine import plan
 
+_ABSOLUTE = re.compile(r"(?<![\w.:/~\\-])/(?:[^\s/'\"`<>|:,()\[\]]+/)+([^\s/'\"`<>|:,()\[\]]+)")
+_PATH = re.compile(r"/(?:[^/\n]+/)+[^/\n]*")
+_LIBRARY = "polymeter/library"
 _UNKNOWN = "?"
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A value that only running the benchmark's code would tell. ``source`` is how it is written there."""
+    """A value that is known only when the benchmark's code runs. ``source`` is the expression in the code."""
 
     source: str
 
@@ -33,22 +36,22 @@ class Facts:
     """One benchmark or group.
 
     Attributes:
-        entry: How the index knows it.
+        entry: Its entry in the index.
         place: Its file, without the folders of this machine.
-        title: The name to print.
-        description: Its author's words; empty when there are none.
-        tags: Labels.
-        dataset: Where its records come from: an id, a folder or a format.
-        subsets: Parts of the dataset that are reported each.
-        splits: What each split is used for, and its name.
-        outputs: Output types, in the dialect's words.
-        asks: What the model is asked to do, in the words of ``polymeter.core``.
-        metrics: Names, with an arrow to the better side where that is written.
-        few_shot: How many examples stand before a question.
+        title: The name to show.
+        description: Its author's description; empty if there is none.
+        tags: Its tags.
+        dataset: Where its records come from: an id, a folder or a file format.
+        subsets: Parts of the dataset that are reported separately.
+        splits: The use of each split, and its name.
+        outputs: Output types, as the format calls them.
+        requests: The kinds of requests to the model, as ``polymeter.core`` calls them.
+        metrics: Names, with an arrow for the better direction if that is given.
+        few_shot: The number of few-shot examples.
         settings: Further settings, each as text.
         prompts: What its prompts are made of: the field and its text.
-        judge: Whether it needs a judge; ``no`` too where nobody can tell.
-        problem: Why it cannot be used; empty when it can.
+        judge: Whether it needs a judge; also ``no`` if that is unknown.
+        problem: Why it cannot be used; empty if it can.
     """
 
     entry: Entry
@@ -60,7 +63,7 @@ class Facts:
     subsets: tuple[Value, ...] = ()
     splits: tuple[tuple[str, Value], ...] = ()
     outputs: tuple[Value, ...] = ()
-    asks: tuple[str, ...] = ()
+    requests: tuple[str, ...] = ()
     metrics: tuple[Value, ...] = ()
     few_shot: Value = "0"
     settings: tuple[tuple[str, Value], ...] = ()
@@ -69,69 +72,49 @@ class Facts:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Keys:
-    """Under which keys a dialect's authors write what a page tells; of several the first that is given counts."""
-
-    title: tuple[str, ...] = ("pretty_name", "task_alias", "group_alias")
-    description: str = "description"
-    tags: str = "tags"
-    dataset: str = "dataset_id"
-    subsets: str = "subset_list"
-    splits: tuple[str, ...] = ("train_split", "eval_split")
-    outputs: tuple[str, ...] = ("output_types", "model_adapter")
-    default_output: str = ""
-    few_shot: str = "few_shot_num"
-    settings: tuple[str, ...] = ("extra_params", "filters")
-    prompts: tuple[str, ...] = ("system_prompt", "query_template", "prompt_template")
-
-
-_KEYS: Mapping[str, _Keys] = {
-    "adapter": _Keys(default_output="generation"),
-    "tsv": _Keys(
-        dataset="url",
-        outputs=("TYPE",),
-        settings=("MODALITY", "NUM_GENERATIONS", "METRICS", "md5", "columns"),
-        prompts=(),
-    ),
-    "task_yaml": _Keys(
-        description="",  # there it is a part of the prompt
-        tags="tag",
-        dataset="dataset_path",
-        subsets="dataset_name",
-        splits=("training_split", "validation_split", "test_split", "fewshot_split"),
-        outputs=("output_type",),
-        default_output="generate_until",
-        few_shot="num_fewshot",
-        settings=("dataset_kwargs", "generation_kwargs", "repeats", "filter_list"),
-        prompts=(
-            "description",
-            "doc_to_text",
-            "doc_to_messages",
-            "doc_to_choice",
-            "doc_to_target",
-            "lmms_eval_specific_kwargs",
-        ),
-    ),
-}
-_ASKS: Mapping[str, str] = {
+_KINDS: Mapping[str, str] = {
     "generate_until": "generate",
-    "generate_until_multi_round": "generate",
-    "generate_until_agentic": "generate",
-    "generate_visual_cot": "generate",
-    "generation": "generate",
     "loglikelihood": "loglikelihood",
     "multiple_choice": "loglikelihood",
-    "multiple_choice_logits": "loglikelihood",
-    "continuous_logits": "loglikelihood",
     "generate_image": "generate_image",
-    "image_generation": "generate_image",
-    "T2I": "generate_image",
-    "IT2I": "generate_image",
-    "MCQ": "generate",
-    "VQA": "generate",
-    "Y/N": "generate",
 }
+"""The kind of request behind each output type that formats have in common."""
+
+
+class Hider:
+    """Removes this machine's folders from texts, so that a page is the same on every machine.
+
+    Args:
+        libraries: The folders of benchmarks that come with Polymeter.
+        include_paths: The user's folders and files.
+    """
+
+    def __init__(self, libraries: Iterable[Path], include_paths: Iterable[Path]) -> None:
+        roots = [path.resolve() for path in include_paths]
+        labels = {str(root.parent if root.is_file() else root): "" for root in roots}
+        labels |= {str(folder): f"{_LIBRARY}/" for folder in libraries}
+        # The deepest folder first, so that one inside another is replaced by its own label.
+        self._labels = sorted(labels.items(), key=lambda item: (-len(item[0]), item[0]))
+
+    def hide(self, text: str) -> str:
+        """A message with paths relative to the known folders; of any other path only the last name is left."""
+        return _ABSOLUTE.sub(r"…/\1", self._from_folders(text))
+
+    def hide_in(self, value: Any) -> Any:
+        """A configuration value with the paths in its texts changed in the same way."""
+        if isinstance(value, Mapping):
+            return {key: self.hide_in(item) for key, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self.hide_in(item) for item in value]
+        if not isinstance(value, str):
+            return value
+        text = self._from_folders(value)
+        return f"…/{Path(text).name}" if _PATH.fullmatch(text) else text
+
+    def _from_folders(self, text: str) -> str:
+        for folder, label in self._labels:
+            text = text.replace(f"{folder}/", label)
+        return text
 
 
 @dataclass(slots=True)
@@ -140,8 +123,8 @@ class FactReader:
 
     Attributes:
         catalog: All benchmarks.
-        hider: Takes this machine's folders out of what is told.
-        specs: Of each task that was read well, its spec.
+        hider: Removes this machine's folders from texts.
+        specs: The spec of each task that was read without a problem.
     """
 
     catalog: Catalog
@@ -149,14 +132,14 @@ class FactReader:
     specs: dict[str, TaskSpec] = field(default_factory=dict)
 
     def read(self, entry: Entry) -> Facts:
-        """The facts of one entry. What is wrong with it becomes its ``problem``."""
+        """The facts of one entry. An error in it becomes its ``problem``."""
         place = self.hider.hide(str(entry.file))
         title = entry.alias or entry.name
         try:
             self.catalog.get(entry.name)
             benchmark_format = plan.format_of(entry)
             written = {key: value for key, value, _ in benchmark_format.describe(entry, self.catalog)}
-            if entry.kind == "group" and not entry.members:  # only running its code would tell what is in it
+            if entry.kind == "group" and not entry.members:  # its members are known only when its code runs
                 return Facts(entry, place, title, tags=entry.tags)
             loaded = benchmark_format.load(entry, self.catalog)
         except PolymeterError as error:
@@ -167,29 +150,29 @@ class FactReader:
         return self._of_task(entry, place, spec, _Written(written, spec.config))
 
     def problem_of(self, error: PolymeterError) -> str:
-        """What went wrong, where, and what to do, without the folders of this machine."""
+        """An error with its place and hint as one text, without the folders of this machine."""
         where = f"{error.where}: " if error.where else ""
         return self.hider.hide(f"{where}{error.what} {error.hint}".strip())
 
     def _of_task(self, entry: Entry, place: str, spec: TaskSpec, written: _Written) -> Facts:
-        keys = _KEYS.get(stored_format(entry.format), _Keys())
-        outputs = next((found for key in keys.outputs if (found := written.several(key))), ())
+        keys = plan.format_of(entry).page_keys
+        outputs = next((values for key in keys.outputs if (values := written.several(key))), ())
         outputs = outputs or ((keys.default_output,) if keys.default_output else ())
-        asks = dict.fromkeys(_ASKS[name] for name in outputs if isinstance(name, str) and name in _ASKS)
-        own_words = written.one(keys.description) or self._about(written)
+        kinds = {**_KINDS, **keys.kinds}
+        requests = dict.fromkeys(kinds[name] for name in outputs if isinstance(name, str) and name in kinds)
         return Facts(
             entry,
             place,
             next(
                 (str(title) for key in keys.title if isinstance(title := written.one(key), str) and title), entry.name
             ),
-            description=own_words,
+            description=written.one(keys.description) or self._metadata_description(written),
             tags=written.several(keys.tags) or entry.tags,
             dataset=self._setting(written, keys.dataset),
             subsets=written.several(keys.subsets),
             splits=tuple((key, written.one(key)) for key in keys.splits if written.one(key)),
             outputs=outputs,
-            asks=tuple(asks),
+            requests=tuple(requests),
             metrics=_metrics(written, outputs),
             few_shot=written.one(keys.few_shot) or "0",
             settings=tuple((key, self._setting(written, key)) for key in keys.settings if written.one(key)),
@@ -197,10 +180,10 @@ class FactReader:
             judge=judge_need(entry.name, spec.config, spec.sources),
         )
 
-    def _about(self, written: _Written) -> Value:
+    def _metadata_description(self, written: _Written) -> Value:
         metadata = written.raw("metadata")
-        about = metadata.get("description", "") if isinstance(metadata, Mapping) else ""
-        return about if isinstance(about, str) else ""
+        description = metadata.get("description", "") if isinstance(metadata, Mapping) else ""
+        return description if isinstance(description, str) else ""
 
     def _setting(self, written: _Written, key: str) -> Value:
         value = written.one(key)
@@ -209,17 +192,17 @@ class FactReader:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """A configuration as people write it (``values``), beside what is known of it without running code (``known``)."""
+    """A configuration as authors write it (``values``), and as far as it is known without running code (``known``)."""
 
     values: Mapping[str, Any]
     known: Mapping[str, Any]
 
     def raw(self, key: str) -> Any:
-        """The value itself."""
+        """The value, unchanged."""
         return self.values.get(key)
 
     def one(self, key: str) -> Value:
-        """A value as one text; empty when there is none."""
+        """A value as one text; empty if there is none."""
         value = self.values.get(key)
         if self._is_unknown(key):
             return Unknown(str(value))
@@ -267,16 +250,16 @@ def _text(value: Any) -> str:
 
 
 def all_members(entry: Entry, catalog: Catalog) -> Iterable[Entry]:
-    """The entries below a group, however deep, that have a name of their own; tags among its members are followed."""
+    """All entries below a group, at any depth; a tag among the members stands for its tasks."""
     tags = catalog.tags()
-    seen: dict[str, Entry] = {}
-    waiting = list(entry.members)
-    while waiting:
-        name = waiting.pop(0)
+    members: dict[str, Entry] = {}
+    pending = list(entry.members)
+    while pending:
+        name = pending.pop(0)
         member = catalog.entries.get(name)
         if member is None:
-            waiting.extend(task for task in tags.get(name, ()) if task not in seen)
-        elif name not in seen and name != entry.name:
-            seen[name] = member
-            waiting.extend(member.members)
-    return seen.values()
+            pending.extend(task for task in tags.get(name, ()) if task not in members)
+        elif name not in members and name != entry.name:
+            members[name] = member
+            pending.extend(member.members)
+    return members.values()

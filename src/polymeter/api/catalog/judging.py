@@ -1,4 +1,4 @@
-"""Whether a benchmark needs a judge, as far as its source tells without running it."""
+"""Whether a benchmark needs a judge, as far as its source shows without being run."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from typing import Any, Literal
 
 JudgeNeed = Literal["yes", "possible", "no"]
 _FLAG = "llm_as_a_judge"
-_OWN_METHOD = "llm_match"
+_MATCH_METHOD = "llm_match"
 _MODULES = frozenset({"judge", "llm_judge"})
 _NAMES = frozenset({"LLMJudge"})
-_MAKER = "build_judge"
+_FACTORY = "build_judge"
 
 
 def judge_need(name: str, config: Mapping[str, Any], sources: Iterable[Path]) -> JudgeNeed:
-    """What the configuration and the code say.
+    """Whether the configuration and the code use a judge.
 
     Args:
-        name: The benchmark's name: where classes are registered under names, only that class counts.
+        name: The benchmark's name: if classes are registered under names, only that class counts.
         config: Its configuration.
         sources: Its files.
 
     Returns:
-        ``yes`` where it says that a judge scores; ``possible`` where its code knows how to ask one; else ``no``.
+        ``yes`` if it declares that a judge scores; ``possible`` if its code can use one; else ``no``.
     """
     if config.get(_FLAG) is True:
         return "yes"
     trees = [tree for file in sources if (tree := _parse(file)) is not None]
     nodes = [node for tree in trees for scope in _scopes(tree, name) for node in ast.walk(scope)]
-    if any(_raises_flag(node) for node in nodes):
+    if any(_sets_flag(node) for node in nodes):
         return "yes"
-    return "possible" if any(_can_ask(node) for node in nodes) else "no"
+    return "possible" if any(_can_use_judge(node) for node in nodes) else "no"
 
 
 def _parse(file: Path) -> ast.Module | None:
@@ -41,7 +41,7 @@ def _parse(file: Path) -> ast.Module | None:
     try:
         return ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError):
-        return None  # whoever loads it says so
+        return None  # loading the benchmark reports it
 
 
 def _scopes(tree: ast.Module, name: str) -> Iterator[ast.AST]:
@@ -59,7 +59,7 @@ def _registered(node: ast.ClassDef) -> set[str]:
     return {value.value for value in values if isinstance(value, ast.Constant) and isinstance(value.value, str)}
 
 
-def _raises_flag(node: ast.AST) -> bool:
+def _sets_flag(node: ast.AST) -> bool:
     """``self.llm_as_a_judge = True``, ``llm_as_a_judge = True``, or the keyword of a call."""
     if isinstance(node, ast.keyword):
         return node.arg == _FLAG and _is_true(node.value)
@@ -70,14 +70,14 @@ def _raises_flag(node: ast.AST) -> bool:
     return False
 
 
-def _can_ask(node: ast.AST) -> bool:
+def _can_use_judge(node: ast.AST) -> bool:
     if isinstance(node, ast.FunctionDef):
-        return node.name == _OWN_METHOD
+        return node.name == _MATCH_METHOD
     if isinstance(node, ast.Name):
-        return node.id == _MAKER
+        return node.id == _FACTORY
     if isinstance(node, ast.ImportFrom):
-        named = {alias.name for alias in node.names}
-        return bool(_NAMES & named or _MODULES & set((node.module or "").split(".")) or _MODULES & named)
+        imported = {alias.name for alias in node.names}
+        return bool(_NAMES & imported or _MODULES & set((node.module or "").split(".")) or _MODULES & imported)
     return isinstance(node, ast.Import) and any(_MODULES & set(alias.name.split(".")) for alias in node.names)
 
 

@@ -1,6 +1,6 @@
-"""Markdown from texts that others wrote: nothing in them can become markup, HTML or a link to anything but the web.
+"""Markdown from texts of benchmarks: nothing in them can become markup, HTML, or a link other than to a web address.
 
-What is made here is CommonMark with tables as GitHub reads them.
+The result is CommonMark with tables in GitHub's syntax.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
-from polymeter.report.words import DASH, clean, one_line
+from polymeter.report.formatting import DASH, clean, one_line
 
 _MARKUP = re.compile(r"[\\`*_{}\[\]<>#|!&~$]")
 _NUMBERED = re.compile(r"^(\d{1,9})([.)])")
@@ -20,30 +20,31 @@ _TICKS = re.compile(r"`+")
 
 
 def escape(text: str) -> str:
-    """A text on one line that reads as it is written. Addresses of the web become links."""
-    return _begin(_inline(one_line(text)))
+    """A text on one line, shown literally. Web addresses become links."""
+    return _escape_start(_inline(one_line(text)))
 
 
 def paragraphs(text: str) -> str:
-    """A longer text: blank lines part its paragraphs, and its lines stay lines."""
+    """A longer text: empty lines separate its paragraphs, and line breaks stay."""
     blocks = re.split(r"\n[ \t]*\n", clean(text.replace("\r\n", "\n")).strip())
     return "\n\n".join(_lines(block) for block in blocks if block.strip())
 
 
 def code(text: str, *, in_table: bool = False) -> str:
-    """A text as code on one line; a dash when there is none."""
+    """A text as code on one line; a dash if it is empty."""
     text = one_line(text)
     if not text:
         return DASH
-    if in_table and "|" in text:  # a table looks for its bars before it looks for code
-        return f"<code>{_PUNCTUATION.sub(lambda sign: f'&#{ord(sign[0])};', text)}</code>"
+    if in_table and "|" in text:  # a table is split at its bars before code is recognised
+        return f"<code>{_PUNCTUATION.sub(lambda match: f'&#{ord(match[0])};', text)}</code>"
+    # A delimiter longer than any run of backticks in the text cannot be closed by it.
     ticks = "`" * (_longest_run(text) + 1)
     pad = " " if text[0] == "`" or text[-1] == "`" else ""
     return f"{ticks}{pad}{text}{pad}{ticks}"
 
 
 def fence(text: str, language: str = "text") -> str:
-    """A text as a block of code, whatever is in it."""
+    """A text as a code block, whatever it contains."""
     text = clean(text.replace("\r\n", "\n")).rstrip("\n")
     ticks = "`" * max(3, _longest_run(text) + 1)
     return f"{ticks}{language}\n{text}\n{ticks}"
@@ -55,7 +56,7 @@ def link(text: str, target: str, anchor: str = "") -> str:
     Args:
         text: Markdown.
         target: Relative path, with forward slashes.
-        anchor: A place in it.
+        anchor: An anchor in the file.
     """
     return f"[{text}]({quote(target)}{f'#{anchor}' if anchor else ''})"
 
@@ -67,7 +68,7 @@ def heading(text: str, level: int, anchor: str = "") -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of cells that are Markdown already, each on one line."""
+    """A table of cells that are already Markdown, each on one line."""
     lines = [_row(head), _row(["---"] * len(head)), *(_row(row) for row in rows)]
     return "\n".join(lines)
 
@@ -81,20 +82,20 @@ def _lines(block: str) -> str:
 
 
 def _inline(text: str) -> str:
-    made, end = [], 0
-    for found in _URL.finditer(text):
-        address = found[0].rstrip(_END_OF_SENTENCE)
-        made += [_plain(text[end : found.start()]), f"<{address}>"]
-        end = found.start() + len(address)
-    return "".join([*made, _plain(text[end:])])
+    pieces, end = [], 0
+    for match in _URL.finditer(text):
+        address = match[0].rstrip(_END_OF_SENTENCE)
+        pieces += [_plain(text[end : match.start()]), f"<{address}>"]
+        end = match.start() + len(address)
+    return "".join([*pieces, _plain(text[end:])])
 
 
 def _plain(text: str) -> str:
-    return _MARKUP.sub(lambda sign: "&lt;" if sign[0] == "<" else f"\\{sign[0]}", text)
+    return _MARKUP.sub(lambda match: "&lt;" if match[0] == "<" else f"\\{match[0]}", text)
 
 
-def _begin(text: str) -> str:
-    """What would begin a list, a rule or a heading at the start of a line begins nothing."""
+def _escape_start(text: str) -> str:
+    """Escape what would begin a list, a rule or a heading at the start of a line."""
     if text[:1] in ("-", "+", "="):
         return f"\\{text}"
     return _NUMBERED.sub(r"\1\\\2", text)

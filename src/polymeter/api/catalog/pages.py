@@ -1,4 +1,4 @@
-"""The text of the pages: one for each benchmark, and the index. Knows no files but the names of pages."""
+"""The text of the pages: one for each benchmark, and the index. Knows the files' names but neither reads nor writes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from polymeter.api.catalog.markdown import code, escape, fence, heading, link, p
 from polymeter.api.catalog.samples import ShownSample
 from polymeter.api.catalog.words import CHROME, Words
 from polymeter.core.catalog import Problem
-from polymeter.core.registries import stored_format
+from polymeter.core.registries import FORMATS, stored_format
 from polymeter.data.source import BUILDERS
-from polymeter.report.words import DASH
+from polymeter.report.formatting import DASH
 
 INDEX = "index.md"
 SAMPLE = "sample"
@@ -25,14 +25,14 @@ _LONGEST = 6000
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What one page tells.
+    """The content of one page.
 
     Attributes:
-        facts: What is known of the benchmark.
-        sample: Its first sample; ``None`` where nobody asked for it.
+        facts: The facts about the benchmark.
+        sample: Its first sample; ``None`` if none was requested.
         reason: Why there is no sample, without the folders of this machine.
-        problem: Why the benchmark cannot be used; empty when it can.
-        members: Of a group, its direct members.
+        problem: Why the benchmark cannot be used; empty if it can.
+        members: The direct members of a group.
     """
 
     facts: Facts
@@ -43,17 +43,17 @@ class Page:
 
     @property
     def has_sample(self) -> bool:
-        """Whether the page shows one."""
-        return self.sample is not None and bool(self.sample.asked)
+        """Whether the page shows a sample."""
+        return self.sample is not None and bool(self.sample.requests)
 
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Where pages lie.
+    """The files of all pages.
 
     Attributes:
-        files: By the name of the benchmark, the file of its page.
-        languages: Of each language that is written.
+        files: The file name of a benchmark's page, by the benchmark's name.
+        languages: The languages in which pages are written.
     """
 
     files: Mapping[str, str]
@@ -81,13 +81,13 @@ def benchmark_page(page: Page, links: Links, language: str) -> str:
 
 
 def index_page(pages: Sequence[Page], problems: Iterable[Problem], links: Links, language: str) -> str:
-    """The index as Markdown: a row for each page in the order given, then everything that cannot be used.
+    """The index as Markdown: a row for each page in the given order, then everything that cannot be used.
 
     Args:
-        pages: What the pages tell.
+        pages: The pages.
         problems: Files that could not be read as benchmarks.
-        links: Where pages lie.
-        language: In which language to say it.
+        links: The files of the pages.
+        language: The language of the index.
     """
     words = CHROME[language]
     head = [words[key] for key in ("name", "pretty_name", "kind", "tags", "judge", "sample")]
@@ -126,7 +126,7 @@ def _navigation(links: Links, language: str, file: str) -> str:
 
 def _rows(page: Page, words: Words) -> Iterator[tuple[str, str]]:
     facts = page.facts
-    asks = "; ".join(words[ask] for ask in facts.asks)
+    requests = "; ".join(words[kind] for kind in facts.requests)
     yield words["name"], code(facts.entry.name, in_table=True)
     yield words["pretty_name"], escape(facts.title)
     yield words["kind"], escape(_kind(facts, words))
@@ -138,7 +138,7 @@ def _rows(page: Page, words: Words) -> Iterator[tuple[str, str]]:
     yield words["subsets"], _codes(facts.subsets, words)
     yield words["splits"], _pairs(facts.splits, words)
     yield words["outputs"], _codes(facts.outputs, words)
-    yield words["asks"], escape(asks) or DASH
+    yield words["asks"], escape(requests) or DASH
     yield words["metrics"], _codes(facts.metrics, words)
     yield words["few_shot"], _codes([facts.few_shot], words)
     yield words["judge"], escape(words[f"judge_{_judge(page)}"])
@@ -148,14 +148,14 @@ def _rows(page: Page, words: Words) -> Iterator[tuple[str, str]]:
 
 
 def _kind(facts: Facts, words: Words) -> str:
-    stored = stored_format(facts.entry.format)
-    dialect = words.get(stored, stored)
-    return f"{dialect}, {words['group']}" if facts.entry.kind == "group" else dialect
+    name = facts.entry.format
+    label = FORMATS.get(name).labels.get(words["code"]) or stored_format(name)
+    return f"{label}, {words['group']}" if facts.entry.kind == "group" else label
 
 
 def _judge(page: Page) -> str:
-    is_asked = page.sample is not None and page.sample.needs_judge
-    return "yes" if is_asked else page.facts.judge
+    is_used = page.sample is not None and page.sample.needs_judge
+    return "yes" if is_used else page.facts.judge
 
 
 def _members(names: Sequence[str], links: Links) -> str:
@@ -168,7 +168,7 @@ def _link_to(name: str, links: Links) -> str:
 
 
 def _codes(values: Iterable[Value], words: Words) -> str:
-    """Values as code, each back-ticked, for a cell of a table."""
+    """Values as code for a cell of a table."""
     return ", ".join(_cell(value, words) for value in values if value != "") or DASH
 
 
@@ -206,7 +206,7 @@ def _sample(page: Page, words: Words) -> Iterator[str]:
         yield words["get_sample"]
         yield fence(_docs_command(page), "console")
         return
-    if not sample.asked:
+    if not sample.requests:
         yield escape(words["no_data"])
         yield fence(page.reason)
         if isinstance(page.facts.dataset, str) and _is_id(page.facts.dataset):
@@ -214,17 +214,17 @@ def _sample(page: Page, words: Words) -> Iterator[str]:
             yield fence(f"{_docs_command(page)} --data {page.facts.dataset}=FOLDER", "console")
         return
     yield words["sample_of"].format(id=code(sample.id), n=f"{sample.n_samples:,}")
-    for number, asked in enumerate(sample.asked, 1):
-        if len(sample.asked) > 1:
-            yield escape(words["asked_together"].format(i=number, n=len(sample.asked)))
-        for role, text in asked.messages:
+    for number, request in enumerate(sample.requests, 1):
+        if len(sample.requests) > 1:
+            yield escape(words["asked_together"].format(i=number, n=len(sample.requests)))
+        for role, text in request.messages:
             yield words["role"].format(role=code(role))
             yield fence(_cut(text, words))
-        yield f"→ {code(asked.ask)}"
+        yield f"→ {code(request.parameters)}"
 
 
 def _is_id(dataset: str) -> bool:
-    return bool(dataset) and dataset not in BUILDERS and not any(sign in dataset for sign in " …\n")
+    return bool(dataset) and dataset not in BUILDERS and not any(char in dataset for char in " …\n")
 
 
 def _docs_command(page: Page) -> str:

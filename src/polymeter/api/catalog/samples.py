@@ -1,4 +1,4 @@
-"""One rendered sample of a benchmark. Runs its code, without the network, and only for benchmarks that were named."""
+"""One rendered sample of a benchmark. Runs its code, without the network; called only for benchmarks that are named."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from polymeter.api.offline import offline
-from polymeter.api.trying import ShownPrompt, ask_in_words, first_prompt, open_spec
+from polymeter.api.trying import ShownPrompt, describe_parameters, first_prompt, open_spec
 from polymeter.core.errors import DataError, PolymeterError
 from polymeter.core.parts import Image, Part, Text
 from polymeter.core.request import Request
 from polymeter.core.task import TaskSpec
 
 _BUGS = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError, SyntaxError, TypeError)
-"""What code raises for its own sake; other exceptions while data is opened speak of the data."""
+"""Exceptions that indicate faults of code; any other while data is opened indicates a problem with the data."""
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """One request as a reader sees it.
+class ShownRequest:
+    """One request as a page shows it.
 
     Attributes:
-        messages: Role and text of each; media stands as a placeholder between angle brackets.
-        ask: What is asked for.
+        messages: Role and text of each; for media, placeholders in angle brackets.
+        parameters: Its parameters in words.
     """
 
     messages: tuple[tuple[str, str], ...]
-    ask: str
+    parameters: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,28 +34,28 @@ class ShownSample:
     """The first sample of a task, or why there is none.
 
     Attributes:
-        id: Of the sample.
-        n_samples: How many the task has.
-        asked: What the model is asked first.
-        needs_judge: Whether the task asks a judge.
-        missing: What is not on this machine: data or a package.
-        problem: What is wrong with the benchmark.
+        id: The sample's id.
+        n_samples: The number of samples of the task.
+        requests: The first requests to the model.
+        needs_judge: Whether the task uses a judge.
+        missing: The data or package that is not on this machine.
+        problem: The benchmark's fault.
     """
 
     id: str = ""
     n_samples: int = 0
-    asked: tuple[Question, ...] = ()
+    requests: tuple[ShownRequest, ...] = ()
     needs_judge: bool = False
     missing: PolymeterError | None = None
     problem: PolymeterError | None = None
 
 
 def show_sample(spec: TaskSpec, data: Mapping[str, str] | None = None) -> ShownSample:
-    """The first sample of a task, as a chat model that can do everything would be asked. Runs its code.
+    """The first sample of a task, with the requests that a chat model with all capabilities gets. Runs its code.
 
     Args:
         spec: The task.
-        data: Local files in place of dataset ids.
+        data: Local files that replace dataset ids.
     """
     try:
         with offline():
@@ -63,15 +63,15 @@ def show_sample(spec: TaskSpec, data: Mapping[str, str] | None = None) -> ShownS
             if len(task.samples) == 0:
                 return ShownSample(problem=DataError(f"Task {spec.name!r} has no samples."))
             shown = first_prompt(task, task.samples[0])
-            asked = tuple(_asked(shown))
+            requests = tuple(_requests(shown))
     except PolymeterError as error:
         return ShownSample(missing=error) if _is_missing(error) else ShownSample(problem=error)
-    return ShownSample(shown.sample, len(task.samples), asked, "judge" in task.needs.roles)
+    return ShownSample(shown.sample, len(task.samples), requests, "judge" in task.needs.roles)
 
 
-def _asked(shown: ShownPrompt) -> Iterator[Question]:
+def _requests(shown: ShownPrompt) -> Iterator[ShownRequest]:
     for request in shown.requests:
-        yield Question(tuple(_messages(request)), ask_in_words(request))
+        yield ShownRequest(tuple(_messages(request)), describe_parameters(request))
 
 
 def _messages(request: Request) -> Iterator[tuple[str, str]]:
@@ -89,7 +89,7 @@ def _part(part: Part) -> str:
 
 
 def _is_missing(error: PolymeterError) -> bool:
-    """Whether something is not here, which is no fault of the benchmark: a package, or data."""
+    """Whether a package or data is not on this machine, which is not the benchmark's fault."""
     causes = list(_causes(error))
     if any(isinstance(cause, ModuleNotFoundError) for cause in causes):
         return True

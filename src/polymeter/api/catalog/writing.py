@@ -1,4 +1,4 @@
-"""Which pages there are, and writing them: a folder for each language, with a file for each benchmark and an index."""
+"""Choosing and writing pages: a folder for each language, with a file for each benchmark and an index."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from polymeter.api.catalog.facts import FactReader, Facts, all_members
-from polymeter.api.catalog.hiding import Hider
+from polymeter.api.catalog.facts import FactReader, Facts, Hider, all_members
 from polymeter.api.catalog.pages import INDEX, Links, Page, benchmark_page, index_page
 from polymeter.api.catalog.samples import show_sample
 from polymeter.api.catalog.words import LANGUAGES
@@ -24,13 +23,13 @@ _LONGEST_NAME = 100
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What was written.
+    """The pages that were written.
 
     Attributes:
-        indexes: The index of each language.
-        n_benchmarks: How many benchmarks have a page, groups not counted.
+        indexes: The index file of each language.
+        n_benchmarks: The number of benchmarks with a page, groups not counted.
         n_samples: How many of them show a sample.
-        problems: What is broken.
+        problems: Broken benchmarks and files.
     """
 
     indexes: tuple[Path, ...]
@@ -52,21 +51,21 @@ def write_pages(
     """Write the pages of benchmarks and their index, without the network.
 
     Args:
-        patterns: Names, globs, groups and tags; none: everything. Only of what is named here, or by ``tags``, a sample
-            is shown, because that runs its code.
-        include_paths: Folders of benchmarks to add.
+        patterns: Names, globs, groups and tags; none: everything. Samples are shown only of benchmarks selected by this
+            or by ``tags``, because that runs their code.
+        include_paths: Further folders of benchmarks.
         tags: Only benchmarks with one of these.
-        output: The folder. Pages of former calls that are not made again stay in it.
-        languages: Of ``LANGUAGES``.
+        output: The folder. Pages from earlier calls that are not written again stay in it.
+        languages: Some of ``LANGUAGES``.
         has_samples: Whether to show samples at all.
-        data: Local files in place of dataset ids.
+        data: Local files that replace dataset ids.
 
     Raises:
-        PlanError: A pattern, tag or language is unknown, or an include path does not exist.
+        PlanError: if a pattern, tag or language is unknown, or an include path does not exist.
     """
     for language in languages:
         if language not in LANGUAGES:
-            hint = did_you_mean(language, LANGUAGES) or f"Known: {', '.join(LANGUAGES)}."
+            hint = did_you_mean(language, LANGUAGES) or f"It must be one of {', '.join(LANGUAGES)}."
             raise PlanError(f"There are no pages in the language {language!r}.", where="--language", hint=hint)
     catalog = build_catalog(include_paths)
     hider = Hider(plan.library_roots(), [*read_settings().include_paths, *include_paths])
@@ -89,22 +88,22 @@ def write_pages(
 
 
 def file_names(names: Iterable[str]) -> dict[str, str]:
-    """The file of each benchmark's page: safe on every file system, and no two alike where case does not count."""
-    made: dict[str, str] = {}
-    taken = {INDEX}
+    """The file of each benchmark's page: safe on every file system, and distinct even where case does not count."""
+    files: dict[str, str] = {}
+    used = {INDEX}
     for name in names:
         stem = _UNSAFE.sub("-", name).strip(".-")[:_LONGEST_NAME] or "benchmark"
         file, number = f"{stem}.md", 1
-        while file.lower() in taken:
+        while file.lower() in used:
             number += 1
             file = f"{stem}-{number}.md"
-        taken.add(file.lower())
-        made[name] = file
-    return made
+        used.add(file.lower())
+        files[name] = file
+    return files
 
 
 def _chosen(catalog: Catalog, patterns: Sequence[str], tags: Sequence[str]) -> list[Entry]:
-    """What is named and what lies below it, by name."""
+    """The selected entries and everything below them, by name."""
     chosen = {entry.name: entry for entry in catalog.choose(patterns, tags)}
     for entry in list(chosen.values()):
         chosen.update((member.name, member) for member in all_members(entry, catalog))

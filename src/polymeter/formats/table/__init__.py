@@ -1,8 +1,8 @@
 """The format of tables: a TSV file without any code, whose columns say what it measures.
 
-``index`` knows tables by their headers; ``compile`` makes Tasks of them, of the pieces ``rows``, ``prompts``,
-``scoring`` and ``predictions``. ``base`` holds the classes that read tables, ``classes`` those of them that come with
-Polymeter; dataset classes of other systems derive from both and become Tasks by the same pieces.
+``index`` recognises tables by their headers; ``compile`` makes Tasks of them, with the help of ``rows``, ``prompts``,
+``scoring`` and ``predictions``. ``base`` has the base classes that read tables, ``classes`` the built-in dataset
+classes; dataset classes of other systems derive from both and become Tasks in the same way.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from typing import Any
 
 from polymeter.core.catalog import Catalog, Claims, Entry, Problem, Root
 from polymeter.core.errors import PlanError
-from polymeter.core.format import Format, Loaded, OpenContext
+from polymeter.core.format import Format, Loaded, OpenContext, PageKeys
 from polymeter.core.model import ModelTraits
 from polymeter.core.task import Task, TaskSpec
 
-__all__ = ["FORMAT"]
+__all__ = ["FORMAT", "PAGE_KEYS"]
 
 
 def _index(roots: Sequence[Root], cache_dir: Path | None) -> Catalog:
-    """Nothing: which tables are benchmarks shows once it is known which of them others claim as their data."""
+    """Nothing yet: which tables are benchmarks depends on which of them others claim as their data."""
     return Catalog()
 
 
 def _index_data(roots: Sequence[Root], claims: Claims) -> Catalog:
-    """All tables under the roots and in the folder of tables that nobody claims."""
+    """All tables under the roots and in the folder of tables that no other benchmark claims."""
     from polymeter.formats.table.index import index_data
 
     return index_data(roots, claims)
@@ -47,10 +47,10 @@ def _describe(entry: Entry, catalog: Catalog) -> list[tuple[str, Any, Path]]:
 
 
 def _flatten(entry: Entry, catalog: Catalog) -> str:
-    """A table is its file; there is no other text of it.
+    """Refuse: a table cannot be written as one YAML text.
 
     Raises:
-        PlanError: always; it names the file.
+        PlanError: always; the message names the file.
     """
     raise PlanError(
         f"Benchmark {entry.name!r} is a table and has no form as YAML.",
@@ -73,6 +73,30 @@ def _compile(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
     return compile_task(spec, traits, context)
 
 
+PAGE_KEYS = PageKeys(
+    dataset="url",
+    outputs=("TYPE",),
+    settings=("MODALITY", "NUM_GENERATIONS", "METRICS", "md5", "columns"),
+    prompts=(),
+    kinds={
+        "T2I": "generate_image",
+        "IT2I": "generate_image",
+        "MCQ": "generate",
+        "VQA": "generate",
+        "Y/N": "generate",
+    },
+)
+"""Where pages find the facts of tables, and of dataset classes that read them."""
 FORMAT = Format(
-    "table", _index, _load, _describe, _flatten, _check, _compile, _index_data, stored_name="tsv", endings=(".tsv",)
+    "table",
+    _index,
+    _load,
+    _describe,
+    _flatten,
+    _check,
+    _compile,
+    _index_data,
+    endings=(".tsv",),
+    stored_name="tsv",
+    page_keys=PAGE_KEYS,
 )

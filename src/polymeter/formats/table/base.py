@@ -1,8 +1,8 @@
-"""The base classes of dataset classes: what a benchmark's author overrides, and what happens where he does not.
+"""The base classes of dataset classes: the methods that a benchmark's author overrides, and their defaults.
 
 Names, arguments and the way in which each method is called are those of ULMEvalKit, and of VLMEvalKit where the two
-agree. Classes of authors often set their attributes themselves and never call the constructor here, so nothing rests
-on it: what an instance lacks is found when it is asked for.
+agree. Authors' classes often set their attributes themselves and never call the constructor here, so nothing depends
+on it: attributes that an instance lacks are computed on access.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from polymeter.core.errors import DataError, ScoreError
 from polymeter.core.sources import is_elsewhere
 from polymeter.data.fetch import fetched_image
 from polymeter.data.tables import read_tsv, require_index, whole_numbers
-from polymeter.formats.table.cells import place, read_images, read_paths
+from polymeter.formats.table.cells import cell_name, read_images, read_paths
 from polymeter.formats.table.finding import table_file, table_here
 from polymeter.formats.table.image_files import is_empty, listed, write_images
 from polymeter.formats.table.localising import UNREADABLE, is_to_be_localised, localised
@@ -36,7 +36,7 @@ _DEFAULT = "MMBench"
 
 @own_class
 class _TableDataset:
-    """What both base classes share: a table with a column ``index``, found, verified and read."""
+    """The part that both base classes share: finding, verifying and reading a table with a column ``index``."""
 
     MODALITY: str
     DATASET_URL: ClassVar[dict[str, str]] = {}
@@ -49,7 +49,7 @@ class _TableDataset:
 
     @cached_property
     def dataset_name(self) -> str:
-        """The dataset's name where no constructor has set it."""
+        """The dataset's name, if no constructor has set it."""
         return next(iter(self.supported_datasets()), type(self).__name__)
 
     def __len__(self) -> int:
@@ -67,17 +67,17 @@ class _TableDataset:
         """The table of a dataset; may be overridden.
 
         Raises:
-            DataError: if there is none, or it is not the one that was published.
+            DataError: if there is none, or it is not the published one.
         """
         url = self.DATASET_URL.get(dataset) or ""
         if url and dataset not in self.DATASET_MD5:
             log.warning("%s has no DATASET_MD5 for %s: its table is not verified", type(self).__name__, dataset)
         md5 = self.DATASET_MD5.get(dataset)
         is_own = type(self).prepare_tsv is not _TableDataset.prepare_tsv
-        here = table_here(dataset, url, md5) if is_own else None
-        if here is None:
+        local = table_here(dataset, url, md5) if is_own else None
+        if local is None:
             return self.prepare_tsv(url, md5)
-        self.data_path = str(here)  # an author's prepare_tsv reads what it is given, and looks nowhere else
+        self.data_path = str(local)  # an author's prepare_tsv reads the path that it gets, and looks nowhere else
         return self.prepare_tsv(self.data_path, md5)
 
     def prepare_tsv(self, url: str, file_md5: str | None = None) -> pd.DataFrame:
@@ -85,11 +85,11 @@ class _TableDataset:
 
         Args:
             url: Where it is published; may be empty.
-            file_md5: Hex MD5 that it must have; ``None``: any.
+            file_md5: Its hex MD5; ``None``: any.
 
         Raises:
-            DataError: if there is no such table, its MD5 is wrong, it cannot be read, has no column ``index``, or an
-                index twice.
+            DataError: if there is no such table, its MD5 is wrong, it cannot be read, or it has no column ``index`` or
+                an index twice.
         """
         path = table_file(self.dataset_name, url or "", file_md5, type(self).__name__)
         self.data_path = str(path)
@@ -103,7 +103,7 @@ class _TableDataset:
         """The table in a file; may be overridden.
 
         Raises:
-            DataError: if there is no such file, or it is no table.
+            DataError: if there is no such file, or it is not a table.
         """
         return read_tsv(path)
 
@@ -126,7 +126,7 @@ class _TableDataset:
 
         Args:
             eval_file: ``{model}_{dataset}.pkl``: the table with a column ``prediction``.
-            **judge_kwargs: What the run says about judging.
+            **judge_kwargs: The run's arguments for judging.
 
         Raises:
             ScoreError: if the class does not override it.
@@ -137,11 +137,11 @@ class _TableDataset:
         )
 
     def _row(self, line: Any) -> Any:
-        """A row by its position; a row itself is given back."""
+        """A row by its position; a row is returned as it is."""
         return self.data.iloc[int(line)] if hasattr(line, "__index__") else line
 
     def _text_of(self, row: Any) -> str:
-        """What the row asks: its ``question``, else its ``prompt``, else its ``text``."""
+        """The text of a row's prompt: its ``question``, else its ``prompt``, else its ``text``."""
         column = next((name for name in TEXT_COLUMNS if name in row), None)
         if column is None:
             raise DataError(
@@ -151,12 +151,12 @@ class _TableDataset:
             )
         value = row[column]
         if is_empty(value):
-            raise DataError(f"The text in {place(_index_of(row), column)} is empty.", where=self.data_path)
+            raise DataError(f"The text in {cell_name(_index_of(row), column)} is empty.", where=self.data_path)
         return str(value)
 
     @staticmethod
     def _with_index(data: pd.DataFrame, where: str) -> pd.DataFrame:
-        """Indices as whole numbers if all are, else as texts."""
+        """The table with indices as whole numbers if all are, else as texts."""
         require_index(data, where)
         texts = [str(value) for value in data["index"]]
         data["index"] = whole_numbers(texts) or texts
@@ -169,7 +169,7 @@ class TextBaseDataset(_TableDataset):
 
     Args:
         dataset: One of ``supported_datasets()``, or the name of a table in the folder of tables.
-        **kwargs: Ignored; what a subclass takes beyond this is its own.
+        **kwargs: Ignored; a subclass may take further arguments.
     """
 
     MODALITY = "TEXT"
@@ -222,21 +222,21 @@ class ImageBaseDataset(_TableDataset):
 
     @cached_property
     def img_root(self) -> str:
-        """Where images are written, where no constructor has set it."""
+        """The folder that images are written to, if no constructor has set it."""
         return str(image_root(self.dataset_name))
 
     @cached_property
     def meta_only(self) -> bool:
-        """Whether the table holds no images itself, where no constructor has set it."""
+        """Whether the table itself holds no images, if no constructor has set it."""
         return "image" not in self.data
 
     def dump_image(self, line: Any) -> list[str]:
-        """The files of a row's images, below ``img_root``. They are written when they are asked for.
+        """The files of a row's images, below ``img_root``. They are written by this call.
 
         Bytes are written exactly as they are encoded in the table: no image is decoded and saved again, so a PNG
-        loses nothing. Files are called ``<index>`` (several: ``<index>_<i>``) with the suffix of their real format, or
-        as ``image_path`` says where that names a place below ``img_root``. A file that holds the same bytes is left as
-        it is, and one that holds others is left as it is, too: the name then ends in a digest.
+        loses nothing. Files are named ``<index>`` (several: ``<index>_<i>``) with the suffix of their real format, or
+        by ``image_path`` if that is a path below ``img_root``. Existing files are never overwritten: one with other
+        bytes stays, and the new file's name gets a digest.
 
         Args:
             line: A row, or its position.
@@ -245,7 +245,8 @@ class ImageBaseDataset(_TableDataset):
             Paths in order; none for a row without an image.
 
         Raises:
-            DataError: if a cell is no image, or a file or address that it names cannot be read; names row and column.
+            DataError: if a cell is not an image, or a file or URL that it names cannot be read; the message names row
+                and column.
         """
         row = self._row(line)
         images = row.get("image")
@@ -254,7 +255,7 @@ class ImageBaseDataset(_TableDataset):
             files = write_images(_index_of(row), images, paths, Path(self.img_root))
             return [self._fetched(file, row, "image") if is_elsewhere(file) else file for file in files]
         if not is_empty(paths):
-            return [self._found(path, row) for path in listed(paths, _index_of(row), "image_path")]
+            return [self._existing(path, row) for path in listed(paths, _index_of(row), "image_path")]
         if "image" not in row and "image_path" not in row:
             raise DataError(
                 f"Row {str(_index_of(row))!r} of {self.dataset_name} has neither a column 'image' nor 'image_path'.",
@@ -278,8 +279,8 @@ class ImageBaseDataset(_TableDataset):
         images = [{"type": "image", "value": path} for path in self.dump_image(row)]
         return [*images, {"type": "text", "value": self._text_of(row)}]
 
-    def _found(self, path: str, row: Any) -> str:
-        """The file that a path names: as it is, below ``img_root``, or beside the table."""
+    def _existing(self, path: str, row: Any) -> str:
+        """The file of a path: as it is, below ``img_root``, or beside the table."""
         if is_elsewhere(path):
             return self._fetched(path, row, "image_path")
         if path.startswith(UNREADABLE):
@@ -288,7 +289,7 @@ class ImageBaseDataset(_TableDataset):
         tried = [Path(path).expanduser(), Path(self.img_root, path), beside / path]
         file = next((candidate for candidate in tried if candidate.is_file()), None)
         if file is None:
-            where = place(_index_of(row), "image_path")
+            where = cell_name(_index_of(row), "image_path")
             raise DataError(
                 f"The image {path!r} in {where} does not exist.",
                 where=self.data_path,
@@ -302,7 +303,7 @@ class ImageBaseDataset(_TableDataset):
             return str(fetched_image(url, Path(self.img_root, "fetched"), is_offline=is_offline))
         except DataError as error:
             raise DataError(
-                f"The image in {place(_index_of(row), column)} cannot be had: {error.what}",
+                f"The image in {cell_name(_index_of(row), column)} cannot be had: {error.what}",
                 where=error.where or self.data_path,
                 hint=error.hint,
             ) from error
@@ -313,7 +314,7 @@ BASES = (_TableDataset, TextBaseDataset, ImageBaseDataset)
 
 
 def _with_images(data: pd.DataFrame, dataset: str, *, needed: str | None) -> pd.DataFrame:
-    """A table whose columns of images hold what authors expect in them, without rows where the needed one is empty."""
+    """A table with the columns of images as authors expect them, without rows where the ``needed`` one is empty."""
     import pandas as pd
 
     if "image" in data:

@@ -1,8 +1,8 @@
-"""What the cells of the columns ``image`` and ``image_path`` say.
+"""Reading the cells of the columns ``image`` and ``image_path``.
 
-A cell is base64 (bare or as a ``data:`` URL), the index of another row whose image is meant, an http(s) URL, a printed
-Python list of these, or empty. Nothing in a cell is ever run. Tables are read leniently: a cell that says nothing
-useful stays as it is, and is an error of its row once that row's image is asked for.
+A cell is base64 (bare or as a ``data:`` URL), the index of another row whose image it shares, an http(s) URL, a printed
+Python list of these, or empty. Nothing in a cell is ever run. Tables are read leniently: an invalid cell stays as it
+is, and is an error of its row once that row's image is needed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from polymeter.data.base64_images import decode_base64
 from polymeter.data.tables import is_nothing
 
 LONGEST_REFERENCE = 64
-"""A cell of at most so many characters names another row."""
+"""A cell of at most this many characters names another row."""
 _SUFFIX = {"JPEG": ".jpg", "MPO": ".jpg", "PNG": ".png", "TIFF": ".tiff", "WEBP": ".webp", "GIF": ".gif", "BMP": ".bmp"}
 NOT_LITERAL = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
 _MOST_SHOWN = 40
@@ -27,7 +27,7 @@ def toliststr(value: Any) -> list[str]:
     """A cell as a list of texts: a printed list, a list, or one text.
 
     Raises:
-        DataError: if a text in brackets is no printed list, or the value is neither a text nor a list.
+        DataError: if a text in brackets is not a printed list, or the value is neither a text nor a list.
     """
     if isinstance(value, str):
         if value[:1] != "[" or value[-1:] != "]":
@@ -43,12 +43,12 @@ def toliststr(value: Any) -> list[str]:
 
 
 def read_images(indices: Sequence[Any], cells: Sequence[Any]) -> list[Any]:
-    """The cells of a column ``image`` as authors know them: base64, or a list of it. References to other rows are
-    replaced by what they lead to, which is held once however often it is referred to; empty cells stay empty. A list
-    may hold references too: in place of one stand all images that it leads to.
+    """The cells of a column ``image`` as authors expect them: base64, or a list of it. References to other rows are
+    replaced by the images that they lead to, which are held once however many cells refer to them; empty cells stay
+    empty. A list may hold references too: each is replaced by all images that it leads to.
     """
-    known = {str(index): read_paths(cell) for index, cell in zip(indices, cells, strict=True)}
-    return [_without_references(_followed(cell, known), known) for cell in known.values()]
+    cells_of_rows = {str(index): read_paths(cell) for index, cell in zip(indices, cells, strict=True)}
+    return [_without_references(_followed(cell, cells_of_rows), cells_of_rows) for cell in cells_of_rows.values()]
 
 
 def read_paths(cell: Any) -> Any:
@@ -62,27 +62,29 @@ def read_paths(cell: Any) -> Any:
     return items[0] if len(items) == 1 else items
 
 
-def _without_references(cell: Any, known: Mapping[str, Any]) -> Any:
-    """A list with what its references lead to. One that leads to a list of further references is an error of its row:
-    followed all the way, a small table could name more images than any machine holds.
+def _without_references(cell: Any, cells_of_rows: Mapping[str, Any]) -> Any:
+    """A list with its references replaced. A reference to a list of further references is an error of its row: if all
+    were followed, a small table could name more images than any machine can hold.
     """
     if not isinstance(cell, list):
         return cell
-    found: list[Any] = []
+    items: list[Any] = []
     for item in cell:
-        images = _followed(item, known)
-        found.extend(images if isinstance(images, list) else [images])
-    return found
+        images = _followed(item, cells_of_rows)
+        items.extend(images if isinstance(images, list) else [images])
+    return items
 
 
-def _followed(cell: Any, known: Mapping[str, Any]) -> Any:
-    """What a reference leads to, also over several rows; the cell itself where it leads nowhere."""
+def _followed(cell: Any, cells_of_rows: Mapping[str, Any]) -> Any:
+    """The cell that a reference leads to, also over several rows; the reference itself if it leads nowhere."""
     start, seen = cell, set[str]()
-    while not (is_nothing(cell) or isinstance(cell, list)) and _may_be_reference(str(cell)) and str(cell) in known:
+    while (
+        not (is_nothing(cell) or isinstance(cell, list)) and _may_be_reference(str(cell)) and str(cell) in cells_of_rows
+    ):
         if str(cell) in seen:
             return start
         seen.add(str(cell))
-        cell = known[str(cell)]
+        cell = cells_of_rows[str(cell)]
     return start if is_nothing(cell) else cell
 
 
@@ -94,14 +96,14 @@ def image_in(cell: str, index: Any, column: str = "image") -> tuple[bytes, str]:
     """The image that a cell holds, encoded as it was, and the suffix of its format.
 
     Args:
-        cell: Base64, bare or as a ``data:`` URL. Line breaks are ignored, other foreign characters are errors.
+        cell: Base64, bare or as a ``data:`` URL. Line breaks are ignored, other characters are errors.
         index: Its row, for messages.
         column: Its column, for messages.
 
     Raises:
-        DataError: if the cell holds no base64, or it does not begin an image.
+        DataError: if the cell is not base64, or its bytes are not an image.
     """
-    where = place(index, column)
+    where = cell_name(index, column)
     data = _decoded(cell, where)
     with boundary(DataError, f"Opening the image in {where}"):
         kind = _format_of(data)
@@ -110,7 +112,7 @@ def image_in(cell: str, index: Any, column: str = "image") -> tuple[bytes, str]:
     return data, _SUFFIX.get(kind, f".{kind.lower()}")
 
 
-def place(index: Any, column: str) -> str:
+def cell_name(index: Any, column: str) -> str:
     """A cell's name in messages."""
     return f"row {str(index)!r}, column {column!r}"
 
@@ -130,7 +132,7 @@ def _decoded(cell: str, where: str) -> bytes:
 
 
 def _format_of(data: bytes) -> str | None:
-    """Pillow's name for the format of an image; ``None`` where the bytes begin none."""
+    """Pillow's name for the format of an image; ``None`` if the bytes are not an image."""
     from PIL import Image as pil
     from PIL import UnidentifiedImageError
 

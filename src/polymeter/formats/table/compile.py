@@ -1,5 +1,5 @@
-"""From a table's spec to a Task: the built-in class that serves its columns is made, and its functions become the
-Task's. ``task_of`` is also for dataset classes of other systems.
+"""From a table's spec to a Task: the built-in class for its columns is instantiated, and its methods become the Task's
+functions. ``task_of`` also serves dataset classes of other systems.
 """
 
 from __future__ import annotations
@@ -11,20 +11,10 @@ from polymeter.core.errors import DataError, boundary
 from polymeter.core.format import OpenContext
 from polymeter.core.identity import fingerprint, seed_for
 from polymeter.core.model import ModelTraits
+from polymeter.core.needs import Needs
 from polymeter.core.parts import Modality
-from polymeter.core.task import (
-    Needs,
-    ReduceContext,
-    Result,
-    Rollout,
-    RolloutSteps,
-    RowFunctions,
-    Sample,
-    Score,
-    ScoredRow,
-    Task,
-    TaskSpec,
-)
+from polymeter.core.rows import RowFunctions
+from polymeter.core.task import ReduceContext, Result, Rollout, RolloutSteps, Sample, Score, ScoredRow, Task, TaskSpec
 from polymeter.formats.table.classes import class_for
 from polymeter.formats.table.dataset import Dataset
 from polymeter.formats.table.finding import origin_of
@@ -93,16 +83,16 @@ def task_of(
 ) -> Task:
     """The Task of a dataset.
 
-    Authors' classes keep what they like on themselves, so their methods are called one at a time, unless the class says
-    that it is thread-safe.
+    Authors' classes may keep any state on their instances, so their methods are called one at a time, unless the class
+    declares that it is thread-safe.
 
     Args:
         spec: The benchmark.
-        prompting: The dataset, and what is asked about its rows.
+        prompting: The dataset, and how its rows become requests.
         options: The run's options for it.
-        context: The run's seed, and its further models.
-        reduce: Its results.
-        notes: What the user should know of it.
+        context: The run's settings; its seed and roles are used.
+        reduce: Computes its results.
+        notes: Notes for the user.
     """
     dataset, parameters = prompting.dataset, prompting.parameters
     table = dataset.table
@@ -114,8 +104,8 @@ def task_of(
         seeds = [seed_for(context.seed, spec.name, sample.id, number) for number in range(prompting.n)]
         yield from ask_about(prompting, line(sample.index), sample, seeds)
 
-    def score(sample: Sample, played: Rollout) -> Score:
-        prediction = prediction_of(spec.name, parameters, played.responses)
+    def score(sample: Sample, rollout: Rollout) -> Score:
+        prediction = prediction_of(spec.name, parameters, rollout.responses)
         return sample_score(dataset, line(sample.index), prediction, judge, answer_of(sample.doc))
 
     settings = [_VERSION, options.judge_args, options.circular, options.detector]
@@ -148,7 +138,7 @@ def task_of(
 
 
 def _dataset_of(name: str, instance: Any, options: TableRunOptions) -> Dataset:
-    """What a built-in class offers; see ``classes``."""
+    """The record of an instance of a built-in class."""
     return Dataset(
         name=name,
         class_name=type(instance).__name__,
@@ -166,7 +156,7 @@ def _dataset_of(name: str, instance: Any, options: TableRunOptions) -> Dataset:
 
 
 def _modalities(prompting: Prompting, seed: int) -> frozenset[Modality]:
-    """What the first prompts show to the model. A row whose prompt cannot be made fails when it is played."""
+    """The modalities of the first prompts. A row whose prompt cannot be made fails later, in its rollout."""
     table = prompting.dataset.table
     shown: set[Modality] = {"text"}
     if any(name in table.frame.columns for name in _IMAGE_COLUMNS):

@@ -1,5 +1,5 @@
-"""What a benchmark over a table is once its class is found and its instance made: rows, and the functions that make
-prompts of them and score what is answered.
+"""The record of a benchmark over a table, made from an instance of its class: rows, and the functions that make prompts
+of them and score answers.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from polymeter.formats.table.rows import Table
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Dataset:
-    """A benchmark over a table. A function that is ``None`` is one that its class does not have.
+    """A benchmark over a table. A function is ``None`` if its class does not have it.
 
     Attributes:
         name: The dataset.
         class_name: The class that serves it, for messages.
         table: Its rows.
         build_prompt: Row → message, in any form that ``items.as_items`` takes.
-        dump_image: Row → paths of its images; for prompts that a model makes itself.
-        generation_settings: Row → what the benchmark says of how its image is drawn.
+        dump_image: Row → paths of its images; for models that make their own prompts.
+        generation_settings: Row → the benchmark's settings for generating its image.
         evaluate_sample: ``(row, prediction, **judge_kwargs) → mapping`` from metric to number; ``None``: samples have
             no scores of their own.
         results: Scored rows → results; ``None``: the mean of each metric.
-        cluster: Row → what it shares with other rows.
-        metrics: Of each metric that the class names whether higher is better.
-        is_own: Whether Polymeter wrote its class, which then reads rows from any mapping. Authors are given a Series.
+        cluster: Row → the cluster that it shares with other rows.
+        metrics: Each metric that the class names → whether higher is better.
+        is_own: Whether Polymeter wrote its class, which then takes rows as any mapping. Authors' classes get a Series.
         is_thread_safe: Whether its functions may run at the same time.
     """
 

@@ -1,4 +1,4 @@
-"""The files of a row's images: what they are called, and their bytes as the table holds them."""
+"""The files of a row's images: their names, and writing their bytes as the table holds them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from polymeter.core.errors import DataError, boundary
 from polymeter.core.files import replacing
 from polymeter.core.sources import digest, is_elsewhere
 from polymeter.data.tables import is_nothing
-from polymeter.formats.table.cells import image_in, place, toliststr
+from polymeter.formats.table.cells import cell_name, image_in, toliststr
 from polymeter.formats.table.roots import file_stem
 
-_WRITING = threading.Lock()  # two rows may have the same name, and be asked for at the same time
+_WRITING = threading.Lock()  # two rows may have the same name, and be written at the same time
 
 
 def write_images(index: Any, images: Any, paths: Any, root: Path) -> list[str]:
@@ -28,10 +28,10 @@ def write_images(index: Any, images: Any, paths: Any, root: Path) -> list[str]:
         root: The folder.
 
     Returns:
-        Absolute paths in order; the URL itself for an image that lies at one.
+        Absolute paths in order; for an image at a URL, the URL.
 
     Raises:
-        DataError: if a cell is no image, or there are more paths than images or fewer.
+        DataError: if a cell is not an image, or there are more or fewer paths than images.
     """
     cells = listed(images, index, "image")
     names = _names(paths, len(cells), index)
@@ -39,21 +39,21 @@ def write_images(index: Any, images: Any, paths: Any, root: Path) -> list[str]:
 
 
 def listed(cell: Any, index: Any, column: str) -> list[str]:
-    """A cell as a list of texts; an empty one has none.
+    """A cell as a list of texts; an empty list for an empty cell.
 
     Raises:
-        DataError: if it is no list and no text; names row and column.
+        DataError: if it is neither a list nor a text; the message names row and column.
     """
     if is_empty(cell):
         return []
     try:
         return toliststr(cell)
     except DataError as error:
-        raise DataError(f"{error.what} It stands in {place(index, column)}.") from error
+        raise DataError(f"{error.what} It stands in {cell_name(index, column)}.") from error
 
 
 def is_empty(value: Any) -> bool:
-    """Whether a cell says nothing."""
+    """Whether a cell is empty: missing, or an empty text or list."""
     return is_nothing(value) or (isinstance(value, (str, list, tuple)) and not value)
 
 
@@ -75,19 +75,19 @@ def _names(paths: Any, count: int, index: Any) -> list[str]:
         base, suffix = os.path.splitext(names[0])
         names = [f"{base}_{number}{suffix}" for number in range(count)]
     if len(names) != count:
-        raise DataError(f"There are {len(names)} paths for {count} images in {place(index, 'image_path')}.")
+        raise DataError(f"There are {len(names)} paths for {count} images in {cell_name(index, 'image_path')}.")
     return names
 
 
 def _is_below(root: Path, path: str) -> bool:
-    """Whether a path, taken from a folder, names something in it."""
+    """Whether a path relative to a folder stays inside it."""
     top = os.path.abspath(root)
     return "\0" not in path and os.path.abspath(os.path.join(top, path)).startswith(top + os.sep)
 
 
 def _keep(path: Path, data: bytes) -> Path:
     """Write bytes, unless the file holds them already. A file with other bytes belongs to another row or another run,
-    which may be reading it: it stays, and these bytes are given a name of their own.
+    which may be reading it: it stays, and these bytes get another name.
     """
     if _holds(path, data):
         return path

@@ -1,4 +1,4 @@
-"""Which tables are benchmarks, told by their headers; and what is known of one, and wrong with it, before it is run."""
+"""Which tables are benchmarks, by their headers; and describing and checking a table before it is run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from polymeter.formats.table.classes import RULES, type_of, why_not
 from polymeter.formats.table.roots import find_data_root
 
 NAME = "table"
-_ENDING = ".tsv"
+_SUFFIX = ".tsv"
 _VERSION = 1
 _MOST = 20
 
@@ -26,8 +26,8 @@ _MOST = 20
 def index_data(roots: Sequence[Root], claims: Claims) -> Catalog:
     """The tables under the roots, and those in the folder of tables. A root is a folder, or a single file of any name.
 
-    A table that a benchmark claims is that benchmark's data. What cannot be read becomes a ``Problem``; in the folder
-    of tables, where others keep files too, it is passed over.
+    A table that a benchmark claims is that benchmark's data. A file that cannot be read becomes a ``Problem``; in the
+    folder of tables, which other tools use too, it is skipped.
     """
     catalog = Catalog()
     for root in roots:
@@ -53,18 +53,18 @@ def load(entry: Entry) -> Loaded:
     if not values["TYPE"]:
         raise PlanError(f"{entry.file.name} has no columns that make a benchmark any more.", where=f"{entry.file}:1")
     sources = (entry.file,)
-    # The rows are no part of the hash: they are the task's data.
+    # The rows are not part of the hash: they are the task's data.
     spec_hash = source_hash((), [_VERSION, values])
     return Loaded((TaskSpec(entry.name, NAME, entry.file, values, spec_hash, sources, entry.alias),))
 
 
 def describe(entry: Entry) -> list[tuple[str, Any, Path]]:
-    """What its header says of a table: key, value, and the file."""
+    """What a table's header says: key, value, and the file."""
     return [(key, value, entry.file) for key, value in _values(entry).items()]
 
 
 def check(entry: Entry) -> Iterator[Problem]:
-    """Problems of a table's rows: indices, and cells that hold no image."""
+    """Problems of a table's rows: with their indices, and with cells that hold no image."""
     try:
         table = read_tsv(entry.file)
         require_index(table, str(entry.file))
@@ -122,7 +122,7 @@ def _values(entry: Entry) -> dict[str, Any]:
 
 
 def _type_of_table(columns: Sequence[str]) -> str:
-    """The TYPE of a table; empty when its columns make no benchmark."""
+    """The TYPE of a table; empty if its columns make no benchmark."""
     return (type_of(columns) or "") if "index" in columns else ""
 
 
@@ -135,15 +135,15 @@ def _why_not(columns: Sequence[str]) -> str:
 def _data_files() -> Iterator[Path]:
     folder = find_data_root()
     if folder is not None and folder.is_dir():
-        yield from sorted(folder.resolve().glob(f"*{_ENDING}"))  # a link is called by its own name
+        yield from sorted(folder.resolve().glob(f"*{_SUFFIX}"))  # a link keeps its own name
 
 
 def _files(root: Path) -> Iterator[Path]:
     root = Path(os.path.abspath(root))
     if root.is_file():
-        if root.suffix == _ENDING:
+        if root.suffix == _SUFFIX:
             yield root
         return
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith((".", "__pycache__")))
-        yield from (Path(folder, name) for name in sorted(names) if name.endswith(_ENDING))
+        yield from (Path(folder, name) for name in sorted(names) if name.endswith(_SUFFIX))

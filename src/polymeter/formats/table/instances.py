@@ -1,7 +1,7 @@
 """Instances of dataset classes, built-in ones and authors': made once for a run, with the data that the run names.
 
-What only some instances have is asked for here: methods of our own classes that authors' classes may inherit, and the
-type that says what a model is asked for.
+This module also knows what only some instances have: methods of our own classes that authors' classes may inherit, and
+the TYPE that determines the kind of request.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from polymeter.core.request import RequestKind
 from polymeter.core.task import TaskSpec
 from polymeter.formats.table.options import TableRunOptions
 from polymeter.guests import contained, seeded
-from polymeter.guests.authors import authors_code
 from polymeter.guests.imports import GUEST_LOCK
+from polymeter.guests.loading import authors_code
 from polymeter.guests.own_classes import definer, is_own_class
 
-_GIVEN = "dataset"
+_ALWAYS_PASSED = "dataset"
 _MAKES_IMAGES = re.compile(r"2I(?![A-Z])|2IMAGE", re.IGNORECASE)
 _MAKES_OTHERS = re.compile(r"2(?:V|A|M|S|3D|VIDEO|AUDIO)(?![A-Z])", re.IGNORECASE)
 _UPSTREAM_COUNTS: Mapping[str, int] = {"GenEval": 4, "DPGBench": 4}
@@ -40,13 +40,13 @@ def make_instance(
     Args:
         cls: The class.
         spec: The benchmark.
-        data: Tables in place of those of datasets.
-        options: The arguments for its constructor.
-        context: The run's seed.
+        data: Dataset → the table that the run names in its place.
+        options: The run's options, with arguments for the constructor.
+        context: The run's settings; its seed is used.
 
     Raises:
         PlanError: if its constructor does not take these arguments.
-        DataError: if its data cannot be had or read.
+        DataError: if its data cannot be fetched or read.
     """
     check_arguments(cls, options.arguments)
     with (
@@ -60,11 +60,11 @@ def make_instance(
 
 
 def set_up(name: str, instance: Any, options: TableRunOptions) -> None:
-    """What the run's options change in an instance; it is the open one of its name from then on.
+    """Apply the run's options to an instance, which is the open one of its name from then on.
 
     Raises:
-        DataError: if circular evaluation is asked for, and an index is no whole number.
-        PlanError: if the detector that is named cannot be had.
+        DataError: if circular evaluation is wanted, and an index is not a whole number.
+        PlanError: if the detector that is named is not available.
     """
     if options.circular and (expand := own_method(instance, "expand")) is not None:
         instance.data = expand(instance.data)
@@ -76,8 +76,8 @@ def set_up(name: str, instance: Any, options: TableRunOptions) -> None:
 
 
 def open_dataset(name: str) -> Any:
-    """The instance of a name that was made last, as long as somebody holds it; ``None`` when none is open. Code of
-    models and benchmarks asks for the type of a dataset by its name alone.
+    """The latest instance of a name, as long as it is in use; ``None`` if none is open. Code of models and benchmarks
+    looks up the type of a dataset by its name alone.
     """
     return _OPEN.get(name)
 
@@ -90,23 +90,23 @@ def own_method(instance: Any, name: str) -> Callable[..., Any] | None:
 
 
 def circular_note(name: str, instance: Any, options: TableRunOptions) -> Iterator[str]:
-    """What the user should know where circular evaluation is asked for and is none."""
+    """A note for the user if circular evaluation is wanted but does not apply."""
     if options.circular and own_method(instance, "expand") is None:
         yield f"Benchmark {name!r} is no multiple choice of Polymeter's own: circular changes nothing in it."
 
 
 def scoring_notes(name: str, instance: Any) -> Iterator[str]:
-    """What the user should know of how one of our own classes scores."""
+    """Notes for the user about how one of our own classes scores."""
     notes = own_method(instance, "notes")
     if notes is not None:
         yield from (f"Benchmark {name!r}: {note}" for note in notes())
 
 
 def request_kind(kind: object, spec: TaskSpec) -> RequestKind:
-    """What a dataset asks of a model, by its TYPE: an image, or text.
+    """The kind of a dataset's requests by its TYPE: for an image, or for text.
 
     Raises:
-        PlanError: if it asks for something else.
+        PlanError: if the answers would be something else.
     """
     if _MAKES_IMAGES.search(str(kind)):
         return "generate_image"
@@ -120,29 +120,29 @@ def request_kind(kind: object, spec: TaskSpec) -> RequestKind:
 
 
 def usual_count(name: str) -> int:
-    """How many images are drawn for each prompt of a published dataset, by its name."""
+    """The published number of images for each prompt of a dataset, by its name."""
     return _COMPOSITION_COUNT if name.startswith(_UPSTREAM_COMPOSITION) else _UPSTREAM_COUNTS.get(name, 1)
 
 
 def check_arguments(cls: type, arguments: Mapping[str, Any]) -> None:
-    """Refuse arguments that no constructor of a class names. ``**kwargs`` that only swallow take none.
+    """Refuse arguments that no constructor of a class names. ``**kwargs`` that are only ignored accept none.
 
     Args:
         cls: The class.
-        arguments: What the user gives.
+        arguments: The user's arguments.
 
     Raises:
-        PlanError: if one is not known; the nearest known argument is named.
+        PlanError: if one is unknown; the message names the nearest known one.
     """
-    known = _argument_names(cls) if arguments else []
+    accepted = _argument_names(cls) if arguments else []
     for name in arguments:
-        if name not in known:
-            hint = did_you_mean(name, known, n=1) or f"It takes: {', '.join(known) or 'none'}."
+        if name not in accepted:
+            hint = did_you_mean(name, accepted, n=1) or f"It takes: {', '.join(accepted) or 'none'}."
             raise PlanError(f"The dataset class {cls.__name__} has no argument {name!r}.", hint=hint)
 
 
 def _argument_names(cls: type) -> list[str]:
-    """Names of the arguments of a constructor, and of those of its bases for as long as each hands on what it does not
+    """Names of the arguments of a constructor, and of its bases' for as long as each hands on those that it does not
     know itself.
     """
     names: dict[str, None] = {}
@@ -155,5 +155,5 @@ def _argument_names(cls: type) -> list[str]:
         )
         if not any(one.kind is one.VAR_KEYWORD for one in own):
             break
-    names.pop(_GIVEN, None)
+    names.pop(_ALWAYS_PASSED, None)
     return list(names)

@@ -1,10 +1,10 @@
 """Messages as dataset classes and model wrappers of ULMEvalKit pass them: lists of ``{"type": …, "value": …}``.
 
-``as_items`` reads whatever authors write (a text, an item, a list of texts or of items), ``as_parts`` and
-``as_messages`` make of it what Polymeter's own models take, and ``items_of`` goes the way back.
+``as_items`` reads any form that authors write (a text, an item, a list of texts or of items), ``as_parts`` and
+``as_messages`` convert it to what Polymeter's own models take, and ``items_of`` converts back.
 
-In an item the declared type counts: its text is never looked up on the disk. Only in a list of strings must be found
-out what each of them is. Nothing that is passed in is changed.
+The declared type of an item counts: its text is never looked up on the disk. Only for a list of strings is it guessed
+what each of them is. Arguments are never changed.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ _FORMS = "Give a text, {'type': …, 'value': …}, a list of texts, or a list o
 
 
 def as_items(message: Any, *, folder: Path | None = None) -> list[Item]:
-    """A message in any form that authors write, as items of its own.
+    """A message in any form that authors write, as new items.
 
-    A text is one text. In a list of strings, one is an image when it is an existing *file* with the ending of an image,
-    a ``data:image/`` URL, or an http(s) URL with the ending of an image; anything else is text, also the name of a
-    folder. Paths of media become absolute, relative ones from the working directory of this moment.
+    A text is one text. A string in a list is an image if it is an existing *file* with the suffix of an image, a
+    ``data:image/`` URL, or an http(s) URL with the suffix of an image; anything else is text, also the name of a
+    folder. Paths of media become absolute, relative to the current working directory.
 
     Args:
         message: A string, an item, a list of strings, or a list of items.
-        folder: Where images that are no local files (URLs, bytes, Pillow images) are put; their items hold the paths
-            then. ``None``: they stay what they are.
+        folder: Where images that are not local files (URLs, bytes, Pillow images) are written; their items then hold
+            the paths. ``None``: they stay as they are.
 
     Raises:
-        DataError: if the message has another form, an item another type or value, or an image cannot be had.
+        DataError: if the message has another form, an item has another type or value, or an image cannot be fetched.
     """
     if isinstance(message, str):
         return [{"type": "text", "value": message}]
@@ -54,11 +54,11 @@ def as_items(message: Any, *, folder: Path | None = None) -> list[Item]:
     if not message:
         raise DataError("The message is empty.", hint=_FORMS)
     if all(isinstance(item, str) for item in message):
-        return [_checked(_guessed(text), f"Item {place}", folder) for place, text in enumerate(message)]
-    for place, item in enumerate(message):
+        return [_checked(_guessed(text), f"Item {number}", folder) for number, text in enumerate(message)]
+    for number, item in enumerate(message):
         if not isinstance(item, Mapping):
-            raise DataError(f"Item {place} of a message cannot be {_named(item)} beside other items.", hint=_FORMS)
-    return [_checked(item, f"Item {place}", folder) for place, item in enumerate(message)]
+            raise DataError(f"Item {number} of a message cannot be {_named(item)} beside other items.", hint=_FORMS)
+    return [_checked(item, f"Item {number}", folder) for number, item in enumerate(message)]
 
 
 def as_parts(items: Iterable[Mapping[str, Any]]) -> tuple[Part, ...]:
@@ -68,16 +68,16 @@ def as_parts(items: Iterable[Mapping[str, Any]]) -> tuple[Part, ...]:
         items: As ``as_items`` gives them.
 
     Raises:
-        DataError: if a data URL holds no base64.
+        DataError: if a data URL is not base64.
     """
     return tuple(_part(item["type"], item["value"]) for item in items)
 
 
 def as_messages(items: Iterable[Mapping[str, Any]]) -> tuple[Message, ...]:
-    """The messages that items stand for: neighbours of one ``role`` make one message; without a role it is the user's.
+    """The messages that items stand for: adjacent items of one ``role`` make one message; without a role, the user's.
 
     Raises:
-        DataError: if a role is unknown, or a data URL holds no base64.
+        DataError: if a role is unknown, or a data URL is not base64.
     """
     grouped: list[tuple[Role, list[Mapping[str, Any]]]] = []
     for item in items:
@@ -94,18 +94,18 @@ def as_messages(items: Iterable[Mapping[str, Any]]) -> tuple[Message, ...]:
 def items_of(request: Request, folder: Path) -> list[Item]:
     """The items of a request's messages, as wrappers take them: every image is the path of a local file.
 
-    An image that is a file keeps its path; one that is not is written below ``folder`` under a digest of its bytes, as
-    they are, so that equal images are one file; one that lies elsewhere is fetched. Items of messages that are not the
-    user's have their ``role``.
+    An image that is a file keeps its path. Any other is written unchanged below ``folder``, named by a digest of its
+    bytes, so that equal images are one file; an image at a URL is fetched. Items of messages that are not the user's
+    have a ``role``.
 
     Raises:
         DataError: if a medium cannot be read or fetched.
     """
-    found: list[Item] = []
+    items: list[Item] = []
     for message in request.messages:
         role = {} if message.role == "user" else {"role": message.role}
-        found.extend({"type": part.modality, "value": _value(part, folder), **role} for part in message.parts)
-    return found
+        items.extend({"type": part.modality, "value": _value(part, folder), **role} for part in message.parts)
+    return items
 
 
 def _guessed(text: str) -> Item:
@@ -114,14 +114,14 @@ def _guessed(text: str) -> Item:
 
 
 def _is_image_name(text: str) -> bool:
-    """Whether a path or URL ends as names of images do."""
+    """Whether a path or URL has the suffix of an image."""
     path = re.split("[?#]", text, maxsplit=1)[0] if is_elsewhere(text) else text
     suffix = os.path.splitext(path)[1].lower()
     return suffix == ".webp" or mimetypes.types_map.get(suffix, "").startswith("image/")  # Python 3.10 lacks WebP
 
 
 def _is_file(text: str) -> bool:
-    return os.path.isfile(text)  # false, unlike Path.is_file, also for what cannot be a path
+    return os.path.isfile(text)  # unlike Path.is_file, returns False for text that cannot be a path
 
 
 def _checked(item: Mapping[str, Any], name: str, folder: Path | None) -> Item:
@@ -139,11 +139,11 @@ def _checked(item: Mapping[str, Any], name: str, folder: Path | None) -> Item:
         if not isinstance(value, str):
             raise DataError(f"{name} of a message is a text, but its value is {_named(value)}.")
         return dict(item)
-    return {**item, "value": _place(kind, value, name, folder)}
+    return {**item, "value": _medium(kind, value, name, folder)}
 
 
-def _place(kind: str, value: Any, name: str, folder: Path | None) -> Any:
-    """The value of a medium: an absolute path, a URL, or what is no file and need not be one."""
+def _medium(kind: str, value: Any, name: str, folder: Path | None) -> Any:
+    """The value of a medium: an absolute path, a URL, or the image itself."""
     if isinstance(value, str) and is_elsewhere(value):
         return value if folder is None or kind != "image" else _fetched(value, folder)
     if kind == "image" and _is_encoded(value):
@@ -159,15 +159,15 @@ def _place(kind: str, value: Any, name: str, folder: Path | None) -> Any:
 
 
 def _is_encoded(value: Any) -> bool:
-    """Whether an image's value is the image itself and no place."""
+    """Whether an image's value is the image itself, not its location."""
     return isinstance(value, bytes) or is_pil(value) or (isinstance(value, str) and value.startswith("data:"))
 
 
 def _part(kind: str, value: Any) -> Part:
     if kind == "text":
         return Text(value)
-    is_place = isinstance(value, str) and not is_elsewhere(value) and not value.startswith("data:")
-    source: Any = Path(value) if is_place else value
+    is_path = isinstance(value, str) and not is_elsewhere(value) and not value.startswith("data:")
+    source: Any = Path(value) if is_path else value
     if kind != "image":
         return _CARRIED[kind](source)
     return Image(from_data_url(source) if isinstance(source, str) and source.startswith("data:") else source)
@@ -187,15 +187,15 @@ def _value(part: Part, folder: Path) -> str:
 
 
 def _stored(part: Media, folder: Path) -> str:
-    """The path of a file that holds a medium's bytes, written if it is not there."""
+    """The path of a file that holds a medium's bytes, written if it does not exist."""
     if isinstance(part, Image):
         data, mime = part.encoded()
         suffix = "." + mime.removeprefix("image/").replace("jpeg", "jpg")
     else:
-        known = part.original_bytes()
-        if known is None:
+        original = part.original_bytes()
+        if original is None:
             raise DataError(f"The {part.modality} {part.describe()} is no file, and a wrapper takes files only.")
-        data, suffix = known, ".mp4" if isinstance(part, Video) else ".wav"
+        data, suffix = original, ".mp4" if isinstance(part, Video) else ".wav"
     path = folder.absolute() / f"{digest(data)}{suffix}"
     if not path.is_file():
         with replacing(path, binary=True) as file:

@@ -1,6 +1,6 @@
-"""Tables too large to hold: a copy whose images lie in files, so that only their paths are read into memory.
+"""Tables too large for memory: a copy whose images are in files, so that only their paths are read into memory.
 
-The table is read in pieces of a few rows, and every cell but those of ``image`` is copied as the text that it is.
+The table is read in chunks of a few rows, and every cell except those of ``image`` is copied as text, unchanged.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LARGE_BYTES = 1 << 30
 _VARIABLE = "FORCE_LOCAL"
 _ROWS_AT_ONCE = 64
 UNREADABLE = "no image: "
-"""What a cell of ``image_path`` begins with that says why there is no image."""
+"""The beginning of a cell of ``image_path`` that gives the reason why there is no image."""
 
 
 def is_to_be_localised(path: Path) -> bool:
@@ -43,7 +43,7 @@ def is_to_be_localised(path: Path) -> bool:
 def localised(path: Path, images: Path) -> Path:
     """A copy of a table with a column ``image_path`` in place of ``image``, made once for each state of the table.
 
-    A cell that holds no image is logged. In place of a path stands why, for the error of its row.
+    A cell that holds no image is logged, and gets the reason in place of a path, for the error of its row.
 
     Args:
         path: The table.
@@ -67,7 +67,7 @@ def localised(path: Path, images: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class _Reference:
-    """A cell that stands for the images of another row."""
+    """A cell that refers to the images of another row."""
 
     cell: str
 
@@ -80,7 +80,7 @@ def _without_images(path: Path, images: Path) -> pd.DataFrame:
 
     pieces: list[pd.DataFrame] = []
     files_of_rows: dict[str, _Files] = {}
-    # As texts: a number that is read and written again may come out as another text.
+    # Cells stay texts: a number that is parsed and written again may come out as another text.
     with (
         each_cell_under_its_name() as settings,
         pd.read_csv(path, dtype=object, keep_default_na=False, chunksize=_ROWS_AT_ONCE, **settings) as reader,
@@ -96,7 +96,7 @@ def _without_images(path: Path, images: Path) -> pd.DataFrame:
 
 
 def _files_of(row: Mapping[str, Any], images: Path) -> _Files:
-    """Where a row's images are now, and which rows it refers to."""
+    """The files of a row's images, and its references to other rows."""
     index = row["index"]
     try:
         cells = listed(row["image"], index, "image")
@@ -105,9 +105,9 @@ def _files_of(row: Mapping[str, Any], images: Path) -> _Files:
     if not any(map(_may_be_reference, cells)):
         return [*_written(index, cells, row.get("image_path"), images)]
     files: _Files = []
-    for place, cell in enumerate(cells):
-        is_named = _may_be_reference(cell)
-        files += [_Reference(cell)] if is_named else _written(f"{index}_{place}", [cell], None, images)
+    for number, cell in enumerate(cells):
+        is_reference = _may_be_reference(cell)
+        files += [_Reference(cell)] if is_reference else _written(f"{index}_{number}", [cell], None, images)
     return files
 
 
@@ -116,7 +116,7 @@ def _may_be_reference(cell: str) -> bool:
 
 
 def _files_in_place(index: str, files_of_rows: Mapping[str, _Files], images: Path) -> list[str]:
-    """The files of a row, also in place of references. What refers to nothing may be a very small image."""
+    """The files of a row, with references replaced. A cell that refers to no row may be a very small image."""
     files: list[str] = []
     for item in _followed(files_of_rows[index], files_of_rows):
         if isinstance(item, str):
@@ -130,7 +130,7 @@ def _files_in_place(index: str, files_of_rows: Mapping[str, _Files], images: Pat
 
 
 def _followed(items: _Files, files_of_rows: Mapping[str, _Files]) -> _Files:
-    """What a reference leads to, also over several rows; the reference itself where it leads nowhere."""
+    """The files that a reference leads to, also over several rows; the reference itself if it leads nowhere."""
     start, seen = items, set[str]()
     while len(items) == 1 and isinstance(items[0], _Reference) and items[0].cell in files_of_rows:
         cell = items[0].cell
@@ -149,7 +149,7 @@ def _written(index: Any, cells: list[str], paths: Any, images: Path) -> list[str
 
 
 def _reason(error: DataError) -> str:
-    """What stands in place of a path, for the error of that row."""
+    """The text in place of a path, for the error of that row."""
     log.warning("%s", error)
     return f"{UNREADABLE}{error}"
 

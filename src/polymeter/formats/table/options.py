@@ -1,4 +1,4 @@
-"""What a run may say to all of its dataset classes and tables, beyond the options that every format knows
+"""Options of a run for all of its dataset classes and tables, beyond those of every format
 (``RunOptions.dialect_options["tsv"]``).
 """
 
@@ -11,27 +11,27 @@ from polymeter.core.options import Options, identity, runtime
 
 
 class TableRunOptions(Options):
-    """Settings of one run for its dataset classes and tables, which share them."""
+    """Options of one run for its dataset classes and tables, which share them."""
 
-    judge_args: dict[str, Any] = identity(dict, "What evaluate is given besides the judge: nproc, retry, and others.")
+    judge_args: dict[str, Any] = identity(dict, "Arguments of evaluate besides the judge: nproc, retry, and others.")
     failed_as_text: bool = identity(
-        False, "Give failed samples to evaluate as the text that ULMEvalKit puts there; else they are left out."
+        False, "Pass failed samples to evaluate with the text that ULMEvalKit writes; else leave them out."
     )
-    circular: bool = identity(False, "Ask every multiple-choice question with its choices in every rotation as well.")
-    detector: str = identity("", "Who looks for objects in images: shapes, or hf:PATH_OR_ID.")
+    circular: bool = identity(False, "Also ask every multiple-choice question with its choices in every rotation.")
+    detector: str = identity("", "The detector that looks for objects in images: shapes, or hf:PATH_OR_ID.")
     predict_only: bool = identity(False, "Keep the answers and score nothing.")
-    num_generations: int | None = identity(None, "How many images for each prompt, in place of the benchmark's.", ge=1)
+    num_generations: int | None = identity(None, "Images for each prompt, in place of the benchmark's number.", ge=1)
     arguments: dict[str, Any] = identity(dict, "Further arguments of the dataset class's constructor.")
     keep_predictions: bool = runtime(
-        False, "Write the prediction file also where nothing evaluates it, or where it is not scored yet."
+        False, "Write the prediction file even if nothing evaluates it, or it is not scored yet."
     )
-    model_id: str = runtime("", "The model's name in the prediction file; default: the last part of its own.")
+    model_id: str = runtime("", "The model's name in the prediction file's name; default: the last part of its name.")
 
 
 def read_run_options(options: Mapping[str, Any]) -> TableRunOptions:
-    """The settings.
+    """The options of a run.
 
     Raises:
-        PlanError: if a setting is not known (the nearest ones are named), or has a value that it cannot have.
+        PlanError: if an option is unknown (the message names the nearest ones), or has a value of the wrong type.
     """
     return TableRunOptions.make(options, where="dialect_options tsv")

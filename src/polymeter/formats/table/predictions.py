@@ -1,8 +1,8 @@
 """Answers as authors score them, and the prediction file that holds them: ``{model}_{dataset}.pkl``, a pickled
-DataFrame of the dataset's rows with what the model answered in the column ``prediction``.
+DataFrame of the dataset's rows with the model's answers in the column ``prediction``.
 
-The file is made from the run's answers when it is asked for. Images are references to the files in which the run keeps
-them, opened at first access, so the file is small and making it holds no pixels.
+The file is made from the run's answers when it is needed. Images are references to the files in which the run keeps
+them and open on first access, so the file is small and no pixels are held while it is made.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from polymeter.formats.table.rows import Table
 
 COLUMN = "prediction"
 FAILED = "Failed to obtain answer"
-"""What ULMEvalKit writes in place of an answer that it could not have."""
-_ENDING = ".pkl"
+"""What ULMEvalKit writes in place of an answer that failed."""
+_SUFFIX = ".pkl"
 
 
 @dataclass(frozen=True, slots=True)
 class PredictionFile:
-    """What the prediction file of a dataset is made with.
+    """The settings of a dataset's prediction file.
 
     Attributes:
-        table: All rows of the dataset, whose name is the file's.
-        parameters: What was asked for.
-        model_id: The model's name in the file's name; empty: the last part of its own.
-        failed_as_text: Whether rows without an answer are there with a text that says so; else they are left out.
+        table: All rows of the dataset; its name is part of the file's.
+        parameters: The parameters of the requests.
+        model_id: The model's name in the file's name; empty: the last part of its name.
+        failed_as_text: Whether rows without an answer are included, with a text that says so.
     """
 
     table: Table
@@ -44,11 +44,11 @@ class PredictionFile:
 
 
 def prediction_of(name: str, parameters: Generate | GenerateImage, responses: Sequence[Response]) -> Any:
-    """What authors score: a list of images (a list also of one), or a text (a list of texts where several answers were
-    asked for).
+    """The prediction that authors score: a list of images (also for a single one), or a text (a list for several
+    answers).
 
     Raises:
-        ScoreError: if there is none.
+        ScoreError: if there is no answer.
     """
     outputs = [output for response in responses for output in response.outputs]
     if isinstance(parameters, GenerateImage):
@@ -63,15 +63,15 @@ def prediction_of(name: str, parameters: Generate | GenerateImage, responses: Se
 
 
 def write_predictions(file: PredictionFile, rows: Iterable[ScoredRow], context: ReduceContext) -> tuple[Path, int]:
-    """Write the file into a folder of its own.
+    """Write the file into a separate folder.
 
-    What an earlier call of ``evaluate`` left beside it goes: authors take such files for their own results of these
+    Files that an earlier call of ``evaluate`` left there are deleted: authors would take them for results of these
     predictions.
 
     Args:
-        file: What it is made with.
-        rows: The rows that were played, in sample order.
-        context: Says where it goes, and what the model is called.
+        file: Its settings.
+        rows: The rows of the run, in sample order.
+        context: Gives its folder and the model's name.
 
     Returns:
         The file, and how many rows it has.
@@ -81,7 +81,7 @@ def write_predictions(file: PredictionFile, rows: Iterable[ScoredRow], context: 
 
     table = file.table
     path = prediction_path(context.output_dir, file.model_id or model_name(context.model), table.name)
-    places: list[int] = []
+    numbers: list[int] = []
     predictions: list[Any] = []
     for row in rows:
         if row.score is not None:
@@ -90,32 +90,32 @@ def write_predictions(file: PredictionFile, rows: Iterable[ScoredRow], context: 
             predictions.append(FAILED)
         else:
             continue
-        places.append(row.index)
-    frame = table.frame.iloc[places].reset_index(drop=True)
-    column = np.empty(len(places), dtype=object)
-    for place, prediction in enumerate(predictions):  # a list of images is one cell
-        column[place] = prediction
+        numbers.append(row.index)
+    frame = table.frame.iloc[numbers].reset_index(drop=True)
+    column = np.empty(len(numbers), dtype=object)
+    for number, prediction in enumerate(predictions):  # a list of images is one cell
+        column[number] = prediction
     frame[COLUMN] = pd.Series(column, dtype=object)
     shutil.rmtree(path.parent, ignore_errors=True)
     path.parent.mkdir(parents=True)
     write_pickle(frame, path)
-    return path, len(places)
+    return path, len(numbers)
 
 
 def prediction_path(folder: Path, model: str, dataset: str) -> Path:
-    """Where the prediction file of a model and dataset lies: in a folder of the dataset, for the files that
-    ``evaluate`` writes beside it.
+    """The path of the prediction file of a model and dataset: in a folder for the dataset, so that ``evaluate`` can
+    write files beside it.
     """
-    return folder / file_stem(dataset) / f"{_safe(model)}_{_safe(dataset)}{_ENDING}"
+    return folder / file_stem(dataset) / f"{_safe(model)}_{_safe(dataset)}{_SUFFIX}"
 
 
 def model_name(display: str) -> str:
-    """A model's name in a file's name: the last part of its own (``Qwen2.5-VL-3B`` of ``hf:Qwen/Qwen2.5-VL-3B``)."""
-    _, colon, rest = display.partition(":")
-    return (rest if colon and rest else display).rstrip("/").rpartition("/")[2] or "model"
+    """A model's name in a file's name: the last part of its name (``Qwen2.5-VL-3B`` of ``hf:Qwen/Qwen2.5-VL-3B``)."""
+    _, colon, path = display.partition(":")
+    return (path if colon and path else display).rstrip("/").rpartition("/")[2] or "model"
 
 
 def _safe(name: str) -> str:
-    """A name as one part of a path, that of a folder inside another one."""
+    """A name as one component of a path."""
     plain = "".join("_" if sign in '/\\:*?"<>|' or not sign.isprintable() else sign for sign in name)
     return plain if plain.strip(".") else "_" * max(len(plain), 1)

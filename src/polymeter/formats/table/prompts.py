@@ -1,4 +1,4 @@
-"""Rows as requests: the dataset's prompt or the model's own, with the settings for drawing that a row brings."""
+"""Requests from rows: the dataset's prompt or the model's own, with a row's own settings for generating its image."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Prompting:
 
     Attributes:
         dataset: The dataset.
-        parameters: What is asked for, without seeds.
-        n: How many times each row is asked about.
-        system_prompt: The run's own; put before a prompt that has none.
-        has_own_prompts: Whether the model may have prompts of its own.
+        parameters: The parameters of its requests, without seeds.
+        n: The number of requests for each row.
+        system_prompt: The run's system prompt, for prompts that have none.
+        has_own_prompts: Whether the model may have its own prompts.
     """
 
     dataset: Dataset
@@ -46,14 +46,14 @@ class Prompting:
 def parameters_for(
     kind: RequestKind, settings: Any, *, n_images: int, n: int | None, is_endpoint: bool
 ) -> tuple[Generate | GenerateImage, int]:
-    """What the requests of a dataset ask for, without seeds, and how many times each row is asked about.
+    """The parameters of a dataset's requests, without seeds, and the number of requests for each row.
 
     Args:
         kind: ``generate`` or ``generate_image``.
         settings: The plan's generation settings; they win.
-        n_images: How many images the benchmark wants for each prompt.
-        n: How many answers of either kind the run wants instead; ``None``: it does not say.
-        is_endpoint: Whether an endpoint answers, which may think before it does.
+        n_images: The number of images that the benchmark wants for each prompt.
+        n: The number of answers of either kind that the run wants instead; ``None``: unset.
+        is_endpoint: Whether an endpoint answers; it may need tokens for reasoning first.
     """
     if kind == "generate_image":
         return image_parameters(settings, n or n_images)
@@ -62,7 +62,9 @@ def parameters_for(
 
 
 def ask_about(prompting: Prompting, line: Any, sample: Sample, seeds: Sequence[int]) -> RolloutSteps:
-    """Ask about one row, in one step; a model that may have its own prompt is asked for it first."""
+    """The rollout of one row: a model that may have its own prompt is asked for it first, then all requests are made at
+    once.
+    """
     name = prompting.dataset.name
     own = (yield OwnPrompt(_origin(name, (), sample))).messages if prompting.has_own_prompts else None
     messages = messages_about(prompting, line) if own is None else _with_system(prompting, own)
@@ -75,7 +77,7 @@ def messages_about(prompting: Prompting, line: Any) -> tuple[Message, ...]:
     """The dataset's prompt for a row.
 
     Raises:
-        DataError: if the prompt is of no form that messages have.
+        DataError: if the prompt has none of the forms of a message.
     """
     dataset = prompting.dataset
     prompt = dataset.build_prompt(line)
@@ -84,21 +86,21 @@ def messages_about(prompting: Prompting, line: Any) -> tuple[Message, ...]:
             f"build_prompt of {dataset.class_name} returned nothing.",
             hint="It must return a list of {'type': …, 'value': …}.",
         )
-    is_made = isinstance(prompt, (list, tuple)) and prompt and isinstance(prompt[0], Message)
-    items = () if is_made else as_items(prompt)
+    are_messages = isinstance(prompt, (list, tuple)) and prompt and isinstance(prompt[0], Message)
+    items = () if are_messages else as_items(prompt)
     return _with_system(
-        prompting, tuple(prompt) if is_made else as_messages(_reachable(item, dataset.name) for item in items)
+        prompting, tuple(prompt) if are_messages else as_messages(_reachable(item, dataset.name) for item in items)
     )
 
 
-def _with_system(prompting: Prompting, made: tuple[Message, ...]) -> tuple[Message, ...]:
-    """Messages behind the run's own system prompt, where they have none."""
-    needs_system = prompting.system_prompt and not any(message.role == "system" for message in made)
-    return (Message("system", (Text(prompting.system_prompt),)), *made) if needs_system else made
+def _with_system(prompting: Prompting, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """The messages, after the run's system prompt if they have none of their own."""
+    needs_system = prompting.system_prompt and not any(message.role == "system" for message in messages)
+    return (Message("system", (Text(prompting.system_prompt),)), *messages) if needs_system else messages
 
 
 def _parameters_about(prompting: Prompting, line: Any) -> Generate | GenerateImage:
-    """The settings for one row: the dataset may have some for it, the run's win over them."""
+    """The parameters for one row: the dataset may have settings for it, over which the run's win."""
     parameters, settings = prompting.parameters, prompting.dataset.generation_settings
     if not isinstance(parameters, GenerateImage) or settings is None:
         return parameters
@@ -114,7 +116,7 @@ def _origin(name: str, messages: Sequence[Message], sample: Sample) -> Origin:
 
 
 def _reachable(item: Item, name: str) -> Item:
-    """An item whose image is a file of this machine; one that lies elsewhere is fetched when it is first needed."""
+    """An item whose image is a local file, or one that is fetched when it is first needed."""
     if item["type"] != "image" or not is_elsewhere(item["value"]):
         return item
     return {**item, "value": partial(_fetched, item["value"], name)}

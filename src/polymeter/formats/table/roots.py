@@ -1,4 +1,4 @@
-"""Where benchmarks' tables and their images lie: the folder ``LMUData``, and the tables that a run puts in place of
+"""The places of benchmarks' tables and images: the folder ``LMUData``, and the tables that a run names in place of
 others (the ``data`` of ``core.guest_context``: name → file, or a folder that holds ``<name>.tsv``).
 """
 
@@ -18,20 +18,20 @@ _LONGEST_NAME = 100
 
 
 def is_offline_here() -> bool:
-    """Whether nothing may be fetched here."""
+    """Whether the current run forbids fetching."""
     return guest_context().is_offline
 
 
 def table_folders() -> tuple[Path, ...]:
-    """Where tables lie: the folder of tables, then that of the class that is asked for."""
+    """The folders that may hold tables: the folder of tables, then that of the class that is being loaded."""
     folder = guest_context().folder
     root = Path(LMUDataRoot())
     return (root,) if folder is None else (root, folder)
 
 
-def LMUDataRoot() -> str:  # the name that authors know
-    """The folder of tables and images: ``$LMUData``, made when it is missing, or ``$HOME/LMUData``, which is made when
-    something is written to it.
+def LMUDataRoot() -> str:  # the name that authors' code uses
+    """The folder of tables and images: ``$LMUData``, which is created if it is missing, or ``$HOME/LMUData``, which is
+    created when something is written to it.
     """
     named = os.environ.get(_VARIABLE)
     if not named:
@@ -45,14 +45,14 @@ def LMUDataRoot() -> str:  # the name that authors know
 
 
 def find_data_root() -> Path | None:
-    """The folder of tables if there is one. Makes nothing."""
+    """The folder of tables if it exists; it is not created."""
     named = os.environ.get(_VARIABLE)
     root = Path(named).expanduser().absolute() if named else Path.home() / _VARIABLE
     return root if root.is_dir() else None
 
 
-def placed(name: str) -> Path | None:
-    """The table that the run puts in a dataset's place; ``None`` when it says nothing about it.
+def named_table(name: str) -> Path | None:
+    """The table that the run names for a dataset; ``None`` if it names none.
 
     Raises:
         DataError: if there is no such file.
@@ -69,8 +69,8 @@ def placed(name: str) -> Path | None:
 
 
 def table_names(name: str, url: str) -> tuple[str, ...]:
-    """The file names that a dataset's table may have in the folder of tables, first the one it is given: the dataset's
-    own name, and the last component of its URL.
+    """The file names that a dataset's table may have in the folder of tables: the dataset's own name, under which it is
+    downloaded, and the last component of its URL.
     """
     last = unquote(urlsplit(url).path).rsplit("/", 1)[-1] if url else ""
     own = f"{file_stem(name)}.tsv"
@@ -78,18 +78,18 @@ def table_names(name: str, url: str) -> tuple[str, ...]:
 
 
 def image_root(name: str) -> Path:
-    """Where the images of a dataset are written."""
+    """The folder that the images of a dataset are written to."""
     return Path(LMUDataRoot()) / "images" / file_stem(name)
 
 
 def fetched_root(name: str) -> Path:
-    """Where copies of images that lie elsewhere are kept for a dataset."""
+    """The folder for copies of a dataset's images that are fetched from a URL."""
     return image_root(name) / "fetched"
 
 
 def file_stem(name: object) -> str:
-    """A file name, without suffix, for anything that names a row or a dataset: the name itself where it is a plain one;
-    else a plain one that no other name has.
+    """A file name, without suffix, for the name of a row or a dataset: the name itself if it is plain, else a plain one
+    that is different for every name.
     """
     text = str(name)
     plain = "".join(char if char in _PLAIN or (char > "\u00a1" and char.isalnum()) else "_" for char in text)

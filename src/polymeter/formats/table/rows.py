@@ -1,5 +1,5 @@
-"""The rows of a dataset as samples: what its data must be, and what a row is to its author, to the journal and to a
-wrapped model.
+"""The rows of a dataset as samples: what its data must be, and the forms in which a row is given to its author, to the
+journal and to a wrapped model.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from polymeter.core.codec import jsonable
 from polymeter.core.errors import DataError
-from polymeter.core.samples import SampleView
-from polymeter.core.task import Sample
+from polymeter.core.task import Sample, SampleView
 from polymeter.data.tables import is_nothing, require_index
 
 if TYPE_CHECKING:
@@ -31,9 +30,9 @@ class Table:
 
     Attributes:
         name: The dataset.
-        frame: All rows, as authors know them; the column ``index`` is text.
+        frame: All rows, as authors see them; the column ``index`` is text.
         ids: That column.
-        columns: Name of each column and its cells, by position.
+        columns: Each column's name and its cells, one for each row.
     """
 
     name: str
@@ -45,11 +44,11 @@ class Table:
         return len(self.ids)
 
     def line(self, number: int) -> Series[Any]:
-        """A row as authors are given it."""
+        """A row as authors get it."""
         return self.frame.iloc[number].copy()
 
     def cells(self, number: int) -> dict[str, Any]:
-        """The same as a mapping, which costs a tenth of a Series to make and to read."""
+        """The same as a mapping, which takes a tenth of the time of a Series to make and to read."""
         return {name: cells[number] for name, cells in self.columns}
 
     def doc(self, number: int) -> dict[str, Any]:
@@ -57,11 +56,11 @@ class Table:
         return {name: _plain(value) for name, value in self.cells(number).items() if not holds_image(value)}
 
     def whole(self, number: int) -> dict[str, Any]:
-        """A row as plain data, images as they are written in it."""
+        """A row as plain data, with its images as they are in the table."""
         return {name: _plain(value) for name, value in self.cells(number).items()}
 
     def digest(self) -> str:
-        """Hex digest of what is in the rows."""
+        """Hex digest of the content of all rows."""
         state = hashlib.blake2b(digest_size=16)
         for column in self.frame.columns:
             state.update(f"\x1e{column}\x1f".encode())
@@ -77,11 +76,11 @@ def table_of(name: str, data: object, class_name: str) -> Table:
 
     Args:
         name: The dataset.
-        data: What its class holds as ``data``. The column ``index`` becomes text, in place, as authors expect.
+        data: The attribute ``data`` of its class. The column ``index`` is changed to text in place, as authors expect.
         class_name: The class, for messages.
 
     Raises:
-        DataError: if ``data`` is no DataFrame, is empty, has no column ``index``, or has an index twice or none in a
+        DataError: if ``data`` is not a DataFrame, is empty, has no column ``index``, or has an index twice or none in a
             row.
     """
     import pandas as pd
@@ -107,7 +106,7 @@ class TableSamples(SampleView):
     Args:
         task: The task's name.
         table: The rows.
-        cluster: ``(row) → what it shares with others, or None``, where the dataset says so.
+        cluster: Row → the cluster that it shares with others, or ``None``; if the dataset defines clusters.
     """
 
     def __init__(self, task: str, table: Table, cluster: Callable[[Any], str | None] | None = None) -> None:
@@ -132,13 +131,13 @@ class TableSamples(SampleView):
 
 
 def answer_of(doc: Mapping[str, Any]) -> str:
-    """What a row says is right; empty where it says nothing."""
+    """The ``answer`` of a row as text; empty if it has none."""
     answer = doc.get("answer")
     return "" if answer is None else str(answer)
 
 
 def choices_of(doc: Mapping[str, Any]) -> list[str] | None:
-    """The texts of the choices A, B, … of a row; ``None`` where it has none."""
+    """The texts of the choices A, B, … of a row; ``None`` if it has none."""
     texts: list[str] = []
     for letter in string.ascii_uppercase:
         if doc.get(letter) in (None, ""):
@@ -157,10 +156,10 @@ def holds_image(value: Any) -> bool:
 
 
 def _cells_of(column: Series[Any]) -> Any:
-    """What gives a column's cells by their numbers, as a row has them; nothing is copied."""
+    """A sequence of a column's cells, as a row would hold them; nothing is copied."""
     import numpy as np
 
-    is_time = isinstance(column.dtype, np.dtype) and column.dtype.kind in "mM"  # a row has pandas' own kinds of it
+    is_time = isinstance(column.dtype, np.dtype) and column.dtype.kind in "mM"  # rows hold pandas' own types for these
     return column.to_numpy() if isinstance(column.dtype, np.dtype) and not is_time else column.array
 
 

@@ -1,5 +1,5 @@
-"""Samples that are scored by themselves (``evaluate_sample``): what the function is given, what becomes of what it
-returns, and the results of all of them.
+"""Samples that are scored one by one (``evaluate_sample``): the function's arguments, the score that is made of what it
+returns, and the results of all samples.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from polymeter.core.errors import ScoreError
-from polymeter.core.parts import is_picture
+from polymeter.core.parts import is_image
 from polymeter.core.task import MetricKey, ReduceContext, Result, Score, ScoredRow
 from polymeter.formats.table.dataset import Dataset
 from polymeter.formats.table.predictions import model_name
@@ -19,37 +19,37 @@ from polymeter.stats import MetricPlan, reduce_rows
 
 NO_FILTER = "none"
 JUDGE_MODEL = "model"
-"""The keyword argument under which authors look for a judge."""
+"""The keyword argument in which authors expect the name of a judge."""
 _JUDGE = "judge"
 _JUDGE_DEFAULTS: Mapping[str, Any] = {"nproc": 4, "verbose": False, "retry": 3}
-_FOR_PEOPLE = ("explanation", "answer")
+_TEXTS = ("explanation", "answer")
 _SHOWN = 2000
 
 
 def judge_kwargs(settings: Mapping[str, Any], roles: Mapping[str, str]) -> dict[str, Any]:
-    """The keyword arguments of ``evaluate`` and ``evaluate_sample``: ``model`` is there only when a judge is.
+    """The keyword arguments of ``evaluate`` and ``evaluate_sample``; ``model`` is among them only if there is a judge.
 
     Args:
-        settings: What the run says; it wins.
-        roles: What the run calls the models in its further roles.
+        settings: The run's own arguments; they win.
+        roles: The run's further roles → the names of their models.
     """
     judge = {JUDGE_MODEL: model_name(roles[_JUDGE])} if _JUDGE in roles else {}
     return {**_JUDGE_DEFAULTS, **judge, **settings}
 
 
 def sample_score(dataset: Dataset, line: Any, prediction: Any, judge: Mapping[str, Any], target: str) -> Score:
-    """The score of one sample; one without values where the dataset does not score samples by themselves. Of several
-    texts each is scored, and a metric is their mean.
+    """The score of one sample, without values if the dataset does not score single samples. Of several texts each is
+    scored, and a metric is their mean.
 
     Args:
         dataset: The dataset.
         line: The row.
         prediction: Images, a text, or several texts.
         judge: Keyword arguments for ``evaluate_sample``.
-        target: What was expected, for people.
+        target: The expected answer, for display.
 
     Raises:
-        ScoreError: if it gave no mapping, or a metric that is no number.
+        ScoreError: if ``evaluate_sample`` returned no mapping, or a metric that is not a number.
     """
     if dataset.evaluate_sample is None:
         return Score({}, target or None)
@@ -58,16 +58,16 @@ def sample_score(dataset: Dataset, line: Any, prediction: Any, judge: Mapping[st
         _checked(dataset.class_name, dataset.evaluate_sample(line, item, **judge))
         for item in (prediction if are_texts else [prediction])
     ]
-    images = {name: value for one in scored for name, value in one.items() if is_picture(value)}
-    names = dict.fromkeys(name for one in scored for name in one if name not in _FOR_PEOPLE and name not in images)
+    images = {name: value for one in scored for name, value in one.items() if is_image(value)}
+    names = dict.fromkeys(name for one in scored for name in one if name not in _TEXTS and name not in images)
     values = {(name, NO_FILTER): _mean([one[name] for one in scored if name in one]) for name in names}
-    shown = {name: _text([one.get(name) for one in scored]) for name in _FOR_PEOPLE}
+    shown = {name: _text([one.get(name) for one in scored]) for name in _TEXTS}
     return Score(values, target or None, shown["answer"], shown["explanation"], images)
 
 
 def sample_results(dataset: Dataset, rows: Iterable[ScoredRow], context: ReduceContext) -> list[Result]:
-    """The results of samples that were scored by themselves: those that the dataset makes of them, else the mean of
-    each metric. None where the dataset does not score samples.
+    """The results of samples that were scored one by one: those that the dataset makes of them, else the mean of each
+    metric. An empty list if the dataset does not score samples.
     """
     if dataset.evaluate_sample is None:
         return []
@@ -81,15 +81,15 @@ def sample_results(dataset: Dataset, rows: Iterable[ScoredRow], context: ReduceC
     return reduce_rows(rows, plans, context)
 
 
-def _checked(author: str, given: Any) -> dict[str, Any]:
-    if not isinstance(given, Mapping):
+def _checked(author: str, returned: Any) -> dict[str, Any]:
+    if not isinstance(returned, Mapping):
         raise ScoreError(
-            f"evaluate_sample of {author} returned a {type(given).__name__}.",
+            f"evaluate_sample of {author} returned a {type(returned).__name__}.",
             hint="It must return a mapping from metric to number.",
         )
-    checked = {str(name): value for name, value in given.items()}
+    checked = {str(name): value for name, value in returned.items()}
     for name, value in checked.items():
-        if name not in _FOR_PEOPLE and not is_picture(value):
+        if name not in _TEXTS and not is_image(value):
             checked[name] = _number(value, name, author)
     return checked
 
@@ -106,13 +106,13 @@ def _number(value: Any, name: str, author: str) -> float | int:
 
 
 def _mean(values: list[Any]) -> Any:
-    """The mean of those that were had; of one value itself."""
-    had = [value for value in values if value == value] or values[:1]  # noqa: PLR0124  (NaN is what differs from itself)
-    return had[0] if len(values) == 1 else math.fsum(had) / len(had)
+    """The mean of the values that are not NaN; a single value as it is."""
+    known = [value for value in values if value == value] or values[:1]  # noqa: PLR0124  (only NaN differs from itself)
+    return known[0] if len(values) == 1 else math.fsum(known) / len(known)
 
 
 def _text(values: list[Any]) -> str | None:
-    """What people read: one text, or the texts of several answers, numbered."""
+    """For display: one text, or the texts of several answers, numbered."""
     if all(value is None for value in values):
         return None
     if len(values) == 1:

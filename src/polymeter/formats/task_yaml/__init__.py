@@ -5,9 +5,9 @@ Three layers, the first two of which run no task code:
 - ``reader`` gives pure data; ``config`` knows the fields.
 - ``index`` lists names, ``load`` makes specs of them, ``inspection`` shows and checks them; ``task_code`` knows a
   task's files.
-- ``compile`` makes a Task of a spec: ``parts`` says what it is made of (``rows``, ``forms``, ``metrics``), ``prompt``
+- ``compile`` makes a Task of a spec: ``parts`` collects the task's parts (``rows``, ``forms``, ``metrics``), ``prompt``
   builds its messages, and an output type (``generation``, ``likelihoods``, ``rounds``, ``visual_cot``, ``images``)
-  gives its rollout and score. What a YAML alone cannot say is attached through ``extensions``.
+  makes its rollout and score. What a YAML alone cannot say is attached through ``extensions``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.catalog import Catalog, Entry, Problem, Root
-from polymeter.core.format import Format, Loaded, OpenContext
+from polymeter.core.format import Format, Loaded, OpenContext, PageKeys
 from polymeter.core.model import ModelTraits
 from polymeter.core.task import Task, TaskSpec
 from polymeter.formats.task_yaml.index import NAME
@@ -28,7 +28,7 @@ __all__ = ["FORMAT"]
 
 
 def _index(roots: Sequence[Root], cache_dir: Path | None) -> Catalog:
-    """All tasks and groups under the roots. Each run begins with it, and with task code as it was written."""
+    """All tasks and groups under the roots. Each run begins here, so guest modules are forgotten and run anew."""
     forget_modules()
     return index_roots(roots, cache_dir)
 
@@ -68,4 +68,35 @@ def _compile(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
     return compile_task(spec, traits, context)
 
 
-FORMAT = Format(NAME, _index, _load, _describe, _flatten, _check, _compile, endings=(".yaml", ".yml"))
+_PAGE_KEYS = PageKeys(
+    description="",  # in this format it is part of the prompt
+    tags="tag",
+    dataset="dataset_path",
+    subsets="dataset_name",
+    splits=("training_split", "validation_split", "test_split", "fewshot_split"),
+    outputs=("output_type",),
+    default_output="generate_until",
+    few_shot="num_fewshot",
+    settings=("dataset_kwargs", "generation_kwargs", "repeats", "filter_list"),
+    prompts=(
+        "description",
+        "doc_to_text",
+        "doc_to_messages",
+        "doc_to_choice",
+        "doc_to_target",
+        "lmms_eval_specific_kwargs",
+    ),
+    kinds=dict.fromkeys(("generate_until_multi_round", "generate_until_agentic", "generate_visual_cot"), "generate"),
+)
+FORMAT = Format(
+    NAME,
+    _index,
+    _load,
+    _describe,
+    _flatten,
+    _check,
+    _compile,
+    endings=(".yaml", ".yml"),
+    labels={"en": "task YAML", "zh": "任务 YAML"},
+    page_keys=_PAGE_KEYS,
+)

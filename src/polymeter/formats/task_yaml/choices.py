@@ -1,6 +1,7 @@
-"""Values of log-probabilities: of choices, or of one text. A log-probability is a sum over tokens; higher is likelier.
+"""Metric values from log-probabilities of choices, or of one text. A log-probability is a sum over tokens; higher is
+likelier.
 
-Apart from ``likelihoods``, which asks for them, because task classes need the values alone.
+A module apart from ``likelihoods``, which makes the requests, because task classes need the values alone.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ _SPACES = re.compile(r"\s+")
 
 
 def reference_indices(target: Any, choices: Sequence[str]) -> list[int]:
-    """Indices of the right choices. A text is looked up among the choices; what is not among them is right for no
-    answer.
+    """Indices of the right choices. A text is looked up among the choices; an answer can never match a target that is
+    not among them.
     """
     items = list(target) if isinstance(target, (list, tuple)) else [target]
     indices = []
@@ -38,17 +39,17 @@ def choice_values(
     metrics: Sequence[BoundMetric],
     target: Any,
     choices: Sequence[str],
-    given: Sequence[ChoiceLogprob],
+    logprobs: Sequence[ChoiceLogprob],
     unconditional: Sequence[ChoiceLogprob] | None = None,
     doc: Mapping[str, Any] | None = None,
 ) -> tuple[dict[str, Any], int]:
-    """Values of the metrics, and the index of the choice that was taken.
+    """Values of the metrics, and the index of the likeliest choice.
 
     Args:
-        metrics: What to compute.
+        metrics: The metrics to compute.
         target: The row's target.
-        choices: Its choices.
-        given: For each choice, its log-probability after the prompt.
+        choices: The row's choices.
+        logprobs: For each choice, its log-probability after the prompt; as many as there are choices.
         unconditional: The same without the prompt, for ``acc_mutual_info``.
         doc: The row, for ``acc_all``.
 
@@ -56,8 +57,8 @@ def choice_values(
         ScoreError: if the target is neither an index nor a choice, or ``unconditional`` is missing.
     """
     indices = reference_indices(target, choices)
-    logprobs = [item.logprob for item in given]
-    prediction = argmax(logprobs)
+    sums = [item.logprob for item in logprobs]
+    prediction = argmax(sums)
     reference = indices[0] if len(indices) == 1 else indices
 
     def is_right(index: int) -> float:
@@ -66,37 +67,37 @@ def choice_values(
     makers: dict[str, Callable[[], Any]] = {
         "acc": lambda: is_right(prediction),
         "acc_norm": lambda: is_right(
-            argmax([value / max(len(text), 1) for value, text in zip(logprobs, choices, strict=True)])
+            argmax([value / max(len(text), 1) for value, text in zip(sums, choices, strict=True)])
         ),
-        "acc_mutual_info": lambda: is_right(argmax(_mutual(logprobs, unconditional))),
-        "exact_match": lambda: float(any(given[index].is_greedy for index in indices if index >= 0)),
-        "brier_score": lambda: (reference, softmax(logprobs)),
+        "acc_mutual_info": lambda: is_right(argmax(_mutual(sums, unconditional))),
+        "exact_match": lambda: float(any(logprobs[index].is_greedy for index in indices if index >= 0)),
+        "brier_score": lambda: (reference, softmax(sums)),
         "acc_all": lambda: (prediction, dict(doc or {})),
-        "bypass": lambda: _pairs(given),
-        "by_pass": lambda: _pairs(given),
+        "bypass": lambda: _pairs(logprobs),
+        "by_pass": lambda: _pairs(logprobs),
     }
-    # Any other metric is a name whose aggregation decides: it gets the reference and the choice that was taken.
+    # Any other metric is a name whose aggregation decides: it gets the reference and the likeliest choice.
     return {metric.name: makers.get(metric.name, lambda: (reference, prediction))() for metric in metrics}, prediction
 
 
 def likelihood_values(
-    metrics: Sequence[BoundMetric], text: str, given: ChoiceLogprob, doc: Mapping[str, Any] | None = None
+    metrics: Sequence[BoundMetric], text: str, logprob: ChoiceLogprob, doc: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """Values of the metrics for the likelihood of one text: per token, or with its number of words or bytes."""
     makers: Mapping[str, Callable[[], Any]] = {
-        "acc": lambda: float(given.is_greedy),
-        "word_perplexity": lambda: (given.logprob, len(_SPACES.split(text))),
-        "byte_perplexity": lambda: (given.logprob, len(text.encode())),
-        "bits_per_byte": lambda: (given.logprob, len(text.encode())),
-        "acc_all": lambda: (given.is_greedy, dict(doc or {})),
-        "bypass": lambda: (given.logprob, given.is_greedy),
-        "by_pass": lambda: (given.logprob, given.is_greedy),
+        "acc": lambda: float(logprob.is_greedy),
+        "word_perplexity": lambda: (logprob.logprob, len(_SPACES.split(text))),
+        "byte_perplexity": lambda: (logprob.logprob, len(text.encode())),
+        "bits_per_byte": lambda: (logprob.logprob, len(text.encode())),
+        "acc_all": lambda: (logprob.is_greedy, dict(doc or {})),
+        "bypass": lambda: (logprob.logprob, logprob.is_greedy),
+        "by_pass": lambda: (logprob.logprob, logprob.is_greedy),
     }
-    return {metric.name: makers.get(metric.name, lambda: given.logprob)() for metric in metrics}
+    return {metric.name: makers.get(metric.name, lambda: logprob.logprob)() for metric in metrics}
 
 
 def argmax(values: Sequence[float]) -> int:
-    """Index of the largest value, the first one at a tie."""
+    """Index of the largest value; at a tie, the first one."""
     return max(range(len(values)), key=values.__getitem__)
 
 
@@ -108,11 +109,11 @@ def softmax(values: Sequence[float]) -> list[float]:
     return [weight / total for weight in weights]
 
 
-def _mutual(logprobs: Sequence[float], unconditional: Sequence[ChoiceLogprob] | None) -> list[float]:
+def _mutual(sums: Sequence[float], unconditional: Sequence[ChoiceLogprob] | None) -> list[float]:
     if unconditional is None:
         raise ScoreError("acc_mutual_info needs the choices' likelihood without the prompt.")
-    return [value - base.logprob for value, base in zip(logprobs, unconditional, strict=True)]
+    return [value - base.logprob for value, base in zip(sums, unconditional, strict=True)]
 
 
-def _pairs(given: Sequence[ChoiceLogprob]) -> list[tuple[float, bool]]:
-    return [(item.logprob, item.is_greedy) for item in given]
+def _pairs(logprobs: Sequence[ChoiceLogprob]) -> list[tuple[float, bool]]:
+    return [(item.logprob, item.is_greedy) for item in logprobs]

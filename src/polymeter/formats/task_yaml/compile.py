@@ -8,9 +8,10 @@ from polymeter.core.errors import DataError, PlanError, PolymeterError, ScoreErr
 from polymeter.core.format import OpenContext
 from polymeter.core.identity import fingerprint
 from polymeter.core.model import ModelTraits
+from polymeter.core.needs import Needs
 from polymeter.core.parts import Modality
 from polymeter.core.request import RequestKind
-from polymeter.core.task import Needs, Sample, Task, TaskSpec
+from polymeter.core.task import Sample, Task, TaskSpec
 from polymeter.formats.task_yaml import image_targets
 from polymeter.formats.task_yaml.extensions import class_task
 from polymeter.formats.task_yaml.generation import compile_generation
@@ -50,7 +51,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         PlanError: if its code cannot be loaded, a package is missing, or its settings make no sense.
         DataError: if its dataset is missing, empty, or lacks a column.
     """
-    # What the file says, as this run wants it. Mistakes that show without running code come first.
+    # The configuration for this run. Mistakes that show without running code are reported first.
     options = read_run_options(context.options)
     config, traits = config_for_run(config_of(spec), options), traits_for_run(traits, options)
     prompt_key = context.prompt_key or traits.family
@@ -58,7 +59,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     check_fields(config, locate)
     check_images(config, context, locate)
 
-    # What it is made of. From here on the author's code runs; a class may change its own configuration.
+    # Its parts. From here on the author's code runs; a class may change its own configuration.
     read = yaml_parts if config.class_ is None else class_task(config, locate)
     has_code = load_task_code(spec)
     parts = read(spec, config, context, prompt_key, locate)
@@ -66,7 +67,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     check_images(config, context, locate)
     check_rounds(parts)
 
-    # How it asks, tried on a row so that a mistake shows before anything is spent.
+    # Its prompt, tried on a row so that a mistake shows before anything is spent.
     split = config.eval_split or ""
     samples = RowSamples(spec.name, parts.rows.measured, config.cluster_key)
     prompt = make_prompt(parts, spec, traits, context)
@@ -107,7 +108,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
 
 
 def _compile_output(parts: Parts) -> CompileOutput:
-    # Images are asked for in one way only, so a class that constructs other requests has no say there.
+    # Images are requested in one way only, so what a class constructs does not apply to them.
     if parts.compile_output is None or parts.config.output_type == IMAGES:
         return _OUTPUT_TYPES[parts.config.output_type]
     return parts.compile_output
@@ -123,9 +124,9 @@ def _requests(output_type: str, traits: ModelTraits) -> frozenset[RequestKind]:
 
 
 def _try_prompt(samples: RowSamples, prompt: Prompt, parts: Parts) -> frozenset[Modality]:
-    """Try the task's forms on a row; what a model must take.
+    """Try the task's forms on a row; returns the modalities that a model must take.
 
-    One odd row stops nothing: further ones are tried, and only when all fail the first failure is raised.
+    One broken row is no problem: further ones are tried, and only if all fail is the first failure raised.
     """
     first_error: PolymeterError | None = None
     n = len(samples)
@@ -160,5 +161,5 @@ def _score_digest(spec: TaskSpec, parts: Parts) -> str:
         (metric.name, metric.version, metric.aggregation.name if metric.aggregation else "") for metric in parts.metrics
     ]
     binding = parts.binding
-    # Targets and choices are made with the model-specific blocks, so those count as well.
+    # Targets and choices depend on the model-specific blocks.
     return fingerprint([spec.source_hash, versions, repr(binding.target_kwargs), repr(binding.prompt_kwargs)])

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.guests.refs import name_of
+from polymeter.guests.loading import name_of
 
 OutputType = Literal[
     "generate_until",
@@ -25,7 +25,7 @@ Function = Callable[..., Any]
 Code = Function | None
 Form = Function | str | int | list[Any] | dict[Any, Any] | None
 _METRIC_KEYS = frozenset({"metric", "aggregation", "higher_is_better", "hf_evaluate"})
-# Fields that sit inside another one when a file is written properly: seen on top, the indentation got lost.
+# Keys that belong inside another key: at the top level they show that the file has lost its indentation.
 _NESTED_KEYS = frozenset(
     {
         "token",
@@ -72,7 +72,7 @@ class MetricItem(BaseModel):
 
 
 class FilterStep(BaseModel):
-    """One step of a filter: a registered name or a class of the task's own, with its arguments."""
+    """One step of a filter: a registered name or a class in the task's code, with its arguments."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
@@ -171,7 +171,7 @@ class TaskConfig(BaseModel):
             if values.get("doc_to_visual") is not None:
                 raise ValueError("'doc_to_image' is another name of 'doc_to_visual'; use only one of them")
             values["doc_to_visual"] = images
-        # A key with nothing behind it is None in YAML: its author means the default.
+        # A key without a value is None in YAML: its author means the default.
         return {key: value for key, value in values.items() if value is not None}
 
     @field_validator("tag", mode="before")
@@ -198,7 +198,7 @@ class TaskConfig(BaseModel):
 
     @property
     def own_batch_size(self) -> int | None:
-        """The task's batch; ``None`` where it names none, or leaves it to the model (``auto``)."""
+        """The task's batch size; ``None`` if it names none, or leaves it to the model (``auto``)."""
         text = str(self.batch_size or "")
         return int(text) if text.isdigit() and int(text) > 0 else None
 
@@ -217,13 +217,13 @@ def validate(values: Mapping[str, Any], where: Callable[[str], str], file: Path)
         file: The task's file, for messages.
 
     Raises:
-        PlanError: if a key is unknown (the nearest known one is named), or a value has the wrong type.
+        PlanError: if a key is unknown (the message names the nearest one), or a value has the wrong type.
     """
-    known = {"class", "group", "filters", "doc_to_image", *TaskConfig.model_fields} - {"class_"}
-    unknown = [key for key in values if key not in known]
+    fields = {"class", "group", "filters", "doc_to_image", *TaskConfig.model_fields} - {"class_"}
+    unknown = [key for key in values if key not in fields]
     if unknown:
         key = unknown[0]
-        hint = did_you_mean(key, known, n=1)
+        hint = did_you_mean(key, fields, n=1)
         if key in _NESTED_KEYS:
             hint = f"{key!r} belongs inside another key: the file seems to have lost its indentation, as web copies do."
         raise PlanError(

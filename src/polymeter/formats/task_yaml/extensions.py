@@ -1,7 +1,7 @@
-"""Where a system can add to this format what its YAML alone cannot say.
+"""The points at which a system can add to this format what its YAML alone cannot say.
 
-``task_yaml.class_task``, a ``ClassTask``: reads a YAML whose ``class`` names a Python class, and gives the parts that
-the class's methods make. Where that class constructs its own requests, ``Parts.compile_output`` takes the place of the
+``task_yaml.class_task``, a ``ClassTask``: reads a YAML whose ``class`` names a Python class, and returns the parts that
+the class's methods make. If that class constructs its own requests, ``Parts.compile_output`` takes the place of the
 output type.
 
 A system attaches code to an extension point in ``System.extensions``; see ``core.systems``.
@@ -32,12 +32,12 @@ class ClassTask(Protocol):
         Args:
             spec: The task; ``spec.config["class"]`` names its code.
             config: Its typed configuration, as this run wants it.
-            context: What the run tells the task.
-            prompt_key: Which model-specific blocks count.
+            context: The run's settings for opening it.
+            prompt_key: The key of the model-specific blocks that apply.
             locate: Gives ``file:line`` of a field.
 
         Raises:
-            PlanError: if the class cannot be made, or says too little.
+            PlanError: if the class cannot be instantiated, or lacks something that its output type needs.
             DataError: if its rows are missing or empty.
         """
 
@@ -46,7 +46,7 @@ def class_task(config: TaskConfig, locate: Locate) -> ClassTask:
     """The code that reads tasks with ``class``.
 
     Raises:
-        PlanError: if no system brings such code.
+        PlanError: if no installed system has such code.
     """
     code = extension(CLASS_TASK)
     if code is None:

@@ -1,8 +1,8 @@
 """Filters: readings of a sample's raw answers before they are scored.
 
-A step takes the list of answers of one sample and the row, and gives another list, or a single value. Steps that work
-on each answer keep lists as lists; ``take_first`` ends with a single one. Classes of a task's own follow lmms-eval's
-interface, which hands over lists of samples: ``apply(resps, docs)``.
+A step takes the list of one sample's answers and the row, and returns another list, or a single value. Steps that work
+on each answer keep lists as lists; ``take_first`` ends with a single one. A task's own filter classes follow the
+interface of lmms-eval, which takes lists of samples: ``apply(resps, docs)``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from polymeter.core.errors import PlanError, ScoreError, boundary, did_you_mean
 from polymeter.formats.task_yaml.config import FilterItem, FilterStep
 from polymeter.formats.task_yaml.reasoning import strip_reasoning
 from polymeter.formats.task_yaml.registration import FILTER_DEFINITIONS
-from polymeter.guests.refs import name_of, resolve
+from polymeter.guests.loading import name_of, resolve
 
 Step = Callable[[Any, Mapping[str, Any]], Any]
 Reading = Callable[[Sequence[str], Mapping[str, Any]], Any]
@@ -37,17 +37,17 @@ def readings(
     strips_thinking: bool = False,
     sources: Collection[Path] = (),
 ) -> tuple[tuple[str, Reading], ...]:
-    """Named readings of a task; without a filter list there is one, ``none``: the first answer. Filters that the task's
-    own code (``sources``) registers win over built-in ones.
+    """The named readings of a task; without a filter list there is one, ``none``: the first answer. Filters that the
+    task's own code (``sources``) registers win over built-in ones.
 
     Raises:
         PlanError: if a filter is unknown, or does not take its arguments.
     """
-    made: list[tuple[str, Reading]] = []
+    named: list[tuple[str, Reading]] = []
     for item in items or ():
         steps = [_step(step, task, where, sources) for step in item.filter]
-        made.append((item.name, _chain([_each(strip_reasoning), *steps] if strips_thinking else steps)))
-    return tuple(made) or (
+        named.append((item.name, _chain([_each(strip_reasoning), *steps] if strips_thinking else steps)))
+    return tuple(named) or (
         ("none", _chain([_each(strip_reasoning), take_first()] if strips_thinking else [take_first()])),
     )
 
@@ -65,7 +65,7 @@ def take_first_k(k: int = 1) -> Step:
 
 
 def majority_vote() -> Step:
-    """The answer that comes most often, the earlier one at a tie; still a list, of one."""
+    """The most frequent answer, at a tie the earlier one; as a list of one."""
     return lambda answers, doc: [Counter(answers).most_common(1)[0][0]]
 
 
@@ -85,10 +85,10 @@ def multi_choice_regex(
     ignore_punctuation: bool = False,
     regexes_to_ignore: Sequence[str] | None = None,
 ) -> Step:
-    """A letter in brackets out of each answer: by the pattern, else by the text of a choice, else by a letter after a
+    """A letter in brackets for each answer: by the pattern, else by the text of a choice, else by a letter after a
     colon.
 
-    Choices are those of the row's column ``choices``.
+    The choices are those in the row's column ``choices``.
     """
     pattern = re.compile(regex_pattern)
     plain = partial(
@@ -175,12 +175,12 @@ def _step(step: FilterStep, task: str, where: str, sources: Collection[Path]) ->
 def _guest_step(code: Callable[..., Any], kwargs: Mapping[str, Any], task: str) -> Step:
     name = name_of(code)
     with boundary(PlanError, f"Filter {name} of task {task!r}"):
-        made = resolve(code)(**kwargs)
+        instance = resolve(code)(**kwargs)
 
     def step(answers: Any, doc: Mapping[str, Any]) -> Any:
         with boundary(ScoreError, f"Filter {name} of task {task!r}"):
-            # The interface is for all samples at once; of one sample it gives a list of one.
-            read = list(made.apply([answers], [doc]))
+            # The interface takes all samples at once; for one sample it returns a list of one.
+            read = list(instance.apply([answers], [doc]))
         return read[0] if read else None
 
     return step
@@ -207,7 +207,7 @@ def _map(function: Callable[[str], Any], answers: Any) -> Any:
 
 
 def match(pattern: re.Pattern[str], text: str, group_select: int) -> str:
-    """One match of a pattern, of several groups the first that matched something; empty where there is none."""
+    """One match of a pattern, of several groups the first that matched something; empty if there is none."""
     matches = pattern.findall(text)
     if not -len(matches) <= group_select < len(matches):
         return ""
@@ -218,7 +218,7 @@ def match(pattern: re.Pattern[str], text: str, group_select: int) -> str:
 
 
 def without_ignored(text: str, patterns: Iterable[str], *, ignore_case: bool, ignore_punctuation: bool) -> str:
-    """A text without matches of the patterns, then in lower case and without punctuation where that is wanted."""
+    """A text without matches of the patterns, then in lower case and without punctuation if wanted."""
     for ignored in patterns:
         text = re.sub(ignored, "", text)
     text = text.lower() if ignore_case else text
@@ -227,5 +227,5 @@ def without_ignored(text: str, patterns: Iterable[str], *, ignore_case: bool, ig
 
 @lru_cache(maxsize=1)
 def punctuation() -> dict[int, None]:
-    """What ``str.translate`` needs to delete every character that Unicode calls punctuation."""
+    """The table with which ``str.translate`` deletes every character that Unicode calls punctuation."""
     return dict.fromkeys(i for i in range(sys.maxunicode) if unicodedata.category(chr(i)).startswith("P"))

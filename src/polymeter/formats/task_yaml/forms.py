@@ -1,7 +1,7 @@
-"""The forms in which a task says how a row becomes a prompt, a target, choices and media.
+"""The forms in which a task defines how a row becomes a prompt, a target, choices and media.
 
-A form is a column, a template, a constant or a function; each is turned into one plain function when the task is
-opened, so that nothing is decided again for every row.
+A form is a column, a template, a constant or a function. Each is compiled to one plain function when the task is
+opened, so that nothing has to be decided again for every row.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from polymeter.core.errors import DataError, PolymeterError, boundary
 from polymeter.formats.task_yaml.templates import compile_template
-from polymeter.guests.refs import resolve
+from polymeter.guests.loading import resolve
 
 Doc = Mapping[str, Any]
 Form = Callable[[Any], Any]
@@ -23,12 +23,12 @@ ROUND_ARGUMENTS = ("previous_output", "round_idx", "previous_round_info")
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """What forms are bound to.
+    """The task and the settings that forms are bound to.
 
     Attributes:
         task: Name of the task, for messages.
         columns: All columns of a row.
-        media: Those that prompts do not see.
+        media: The columns that prompts do not see.
         prompt_kwargs: The model's prompt settings; ``None``: none.
         target_kwargs: The model's target settings; ``None``: none.
         has_choices: Whether the task has ``doc_to_choice``.
@@ -85,7 +85,7 @@ def text_form(value: Any, binding: Binding) -> Form:
 
 
 def target_form(value: Any, binding: Binding) -> Form:
-    """``doc_to_target``: row → whatever is expected: a text, a list of texts, an index, anything that a column
+    """``doc_to_target``: row → the target: a text, a list of texts, an index, or anything that a column
     holds.
     """
     if value is None or isinstance(value, (int, list)):
@@ -165,12 +165,12 @@ def messages_form(value: Any, binding: Binding) -> Callable[..., Any] | None:
 
 @dataclass(frozen=True, slots=True)
 class RoundHooks:
-    """What comes after the first round; each is called with the row, ``previous_output``, ``round_idx`` and
+    """The functions for later rounds; each is called with the row, ``previous_output``, ``round_idx`` and
     ``previous_round_info``.
 
     Attributes:
-        text: ``doc_to_text`` as a round function, where it can be one.
-        messages: ``doc_to_messages`` as a round function, where it can be one.
+        text: ``doc_to_text``, if it is a round function.
+        messages: ``doc_to_messages``, if it is a round function.
     """
 
     text: Callable[..., Any] | None = None
@@ -193,7 +193,9 @@ def _takes_rounds(code: Any) -> bool:
 
 
 def _round_function(code: Callable[..., Any], binding: Binding) -> Callable[..., Any]:
-    """``doc_to_text`` after the first round: the model's settings always go by name, as round functions have them."""
+    """``doc_to_text`` after the first round: the model's settings are always passed by name, as round functions
+    expect.
+    """
     call = guest(code, "doc_to_text", binding.task)
     parameters = inspect.signature(resolve(code)).parameters
     takes_any = any(item.kind is item.VAR_KEYWORD for item in parameters.values())
@@ -203,14 +205,14 @@ def _round_function(code: Callable[..., Any], binding: Binding) -> Callable[...,
 
     def next_round(doc: Doc, **rounds: Any) -> Any:
         named = {"lmms_eval_specific_kwargs": binding.prompt_kwargs, **rounds}
-        given = {key: item for key, item in named.items() if takes_any or key in parameters}
-        return call(doc, binding.prompt_kwargs, **given) if by_position else call(doc, **given)
+        accepted = {key: item for key, item in named.items() if takes_any or key in parameters}
+        return call(doc, binding.prompt_kwargs, **accepted) if by_position else call(doc, **accepted)
 
     return next_round
 
 
 def description_form(value: Any, binding: Binding) -> Form | None:
-    """``description``: row → text before the prompt; ``None`` when there is none."""
+    """``description``: row → text before the prompt; ``None`` if there is none."""
     if not value:
         return None
     if callable(value):
@@ -219,7 +221,7 @@ def description_form(value: Any, binding: Binding) -> Form | None:
 
 
 def _function(ref: Callable[..., Any], field: str, binding: Binding, kwargs: Any) -> Form:
-    """Task code, called with the row alone or with the model's settings."""
+    """Task code, called with the row alone, or with the row and the model's settings."""
     call = guest(ref, field, binding.task)
     return call if kwargs is None else lambda doc: call(doc, kwargs)
 
@@ -247,12 +249,12 @@ def _literal(text: str, default: Any) -> Any:
 
 def _checked(form: Form, binding: Binding) -> Form:
     def choices(doc: Doc) -> list[str]:
-        given = form(doc)
-        if isinstance(given, dict):
-            given = list(given.values())
-        if not isinstance(given, (list, tuple)):
-            raise DataError(f"doc_to_choice of task {binding.task!r} must give a list of texts, not {given!r:.80}.")
-        return [item if isinstance(item, str) else str(item) for item in given]
+        texts = form(doc)
+        if isinstance(texts, dict):
+            texts = list(texts.values())
+        if not isinstance(texts, (list, tuple)):
+            raise DataError(f"doc_to_choice of task {binding.task!r} must give a list of texts, not {texts!r:.80}.")
+        return [item if isinstance(item, str) else str(item) for item in texts]
 
     return choices
 

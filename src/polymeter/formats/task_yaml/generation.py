@@ -1,4 +1,4 @@
-"""``generate_until``: a question, and a text for an answer."""
+"""``generate_until``: a question that is answered with text."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class TextQuestions:
     Attributes:
         task: Its name, for messages.
         prompt: Builds its messages.
-        provenance: Where its requests come from.
+        provenance: The origin and the seeds of its requests.
         settings: Its generation settings.
-        repeats: How often each question is asked.
+        repeats: How many times each question is asked.
     """
 
     task: str
@@ -38,7 +38,7 @@ class TextQuestions:
 
 
 def compile_generation(setup: Setup) -> TaskFunctions:
-    """The functions of a task that asks each question once, or as often as it has repeats.
+    """The functions of a task that asks each question once, or once for each repeat.
 
     Raises:
         PlanError: if its settings or filters make no sense.
@@ -86,7 +86,7 @@ def texts_of(rollout: Rollout) -> list[Any]:
 def _ask(questions: TextQuestions, sample: Sample) -> RolloutSteps:
     settings, provenance = questions.settings, questions.provenance
     origin = provenance.origin(sample, settings.raw)
-    messages = yield from questions.prompt.asked(sample, origin)
+    messages = yield from questions.prompt.conversation(sample, origin)
     seeds = [provenance.seed(sample, number) for number in range(questions.repeats)]
     requests = repeats_of(Request(messages, settings.parameters, origin), seeds)
     yield requests[0] if len(requests) == 1 else requests

@@ -1,4 +1,4 @@
-"""``generate_image``: what a task that asks for images may say, and what its images are compared with."""
+"""``generate_image``: the fields that a task that asks for images may have, and what its images are compared with."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from polymeter.core.errors import DataError, PlanError
-from polymeter.core.parts import Image, Modality, is_picture
+from polymeter.core.parts import Image, Modality, is_image
 from polymeter.core.registries import METRICS
 from polymeter.formats.task_yaml import forms
 from polymeter.formats.task_yaml.config import TaskConfig
@@ -15,9 +15,9 @@ from polymeter.formats.task_yaml.metrics import BoundMetric
 from polymeter.formats.task_yaml.visuals import flat, to_part
 
 IMAGES = "generate_image"
-_KINDS: Mapping[Modality, str] = {"image": "picture", "text": "text"}
+_KINDS: Mapping[Modality, str] = {"image": "an image", "text": "a text"}
 _FOR_TEXT = {
-    "filter_list": "Filters read text; process_results(doc, results) gets the pictures.",
+    "filter_list": "Filters read text; process_results(doc, results) gets the images.",
     "doc_to_choice": "Choices are for multiple_choice.",
     "num_fewshot": "Examples before a question are for text.",
     "class": "Write it with the fields of a YAML.",
@@ -25,19 +25,19 @@ _FOR_TEXT = {
 
 
 def check_config(config: TaskConfig, where: Callable[[str], str]) -> None:
-    """Refuse what makes no sense for a task that asks for images, as far as its configuration tells.
+    """Refuse fields that make no sense for a task that asks for images, as far as its configuration shows them.
 
     Raises:
-        PlanError: if there is such a field; it says which, and what to do.
+        PlanError: if there is such a field; the message names it and says what to do.
     """
-    given = {
+    values = {
         "filter_list": config.filter_list,
         "doc_to_choice": config.doc_to_choice,
         "num_fewshot": config.num_fewshot,
         "class": config.class_,
     }
     for field, hint in _FOR_TEXT.items():
-        if given[field]:
+        if values[field]:
             raise PlanError(
                 f"Task {config.task!r} asks for images and cannot have {field}.", where=where(field), hint=hint
             )
@@ -50,7 +50,7 @@ def check_config(config: TaskConfig, where: Callable[[str], str]) -> None:
     for item in config.metric_list or () if config.doc_to_target is None else ():
         if isinstance(item.metric, str) and item.metric in METRICS:
             metric = METRICS.get(item.metric)
-            # A metric of sets compares whatever process_results does; one of samples only where that is not there.
+            # A metric of sets always compares; process_results takes the place of those of samples.
             if metric.of_sets is not None or config.process_results is None:
                 _refuse_without(metric.reference, item.metric, "has no doc_to_target", config.task, where)
 
@@ -59,7 +59,7 @@ def target_form(value: Any, binding: forms.Binding) -> forms.Form:
     """``doc_to_target`` of such a task: row with media → list of images (Pillow) and texts. A list in the YAML is a
     list of forms.
     """
-    # Targets see media columns, which prompts do not: an image is what an image is compared with.
+    # Unlike prompts, targets see media columns: images are compared with images.
     seen = replace(binding, media=frozenset(), has_choices=False)
     each = [forms.target_form(item, seen) for item in (value if isinstance(value, list) else [value])]
 
@@ -70,10 +70,10 @@ def target_form(value: Any, binding: forms.Binding) -> forms.Form:
 
 
 def references_of(metric: BoundMetric, targets: Iterable[Any]) -> list[Any]:
-    """Those targets that a metric compares with: all of them where it does not say."""
+    """The targets that a metric compares with; all of them if it does not say which kind it takes."""
     if metric.reference is None:
         return list(targets)
-    return [item for item in targets if is_picture(item) == (metric.reference == "image")]
+    return [item for item in targets if is_image(item) == (metric.reference == "image")]
 
 
 def check_targets(
@@ -82,7 +82,7 @@ def check_targets(
     """Refuse metrics that have nothing to compare with among the targets of a row.
 
     Raises:
-        DataError: if the row has no target at all; others may have.
+        DataError: if the row has no target at all, though others may.
         PlanError: if its targets are of another kind.
     """
     for metric in metrics:
@@ -90,12 +90,12 @@ def check_targets(
             continue
         if not targets:
             raise DataError(f"doc_to_target of task {task!r} gives nothing for a row.", where=where("doc_to_target"))
-        other = f"the text {targets[0]!r:.60}" if metric.reference == "image" else "pictures only"
+        other = f"the text {targets[0]!r:.60}" if metric.reference == "image" else "images only"
         _refuse_without(metric.reference, metric.name, f"gives {other}", task, where)
 
 
 def notes(task: str, metrics: Iterable[BoundMetric]) -> tuple[str, ...]:
-    """What the user should know of metrics that compare sets."""
+    """Notes for the user about metrics that compare sets."""
     return tuple(
         f"Task {task!r}: {metric.name} rests on the network {metric.kwargs.get('extractor')!r}. It falls as n grows: "
         "only runs of equal n compare, and it has no interval."
@@ -110,17 +110,17 @@ def _refuse_without(
     if modality is None:
         return
     what = _KINDS[modality]
-    column = "a column of pictures" if modality == "image" else "a column or template of text"
+    column = "a column of images" if modality == "image" else "a column or template of text"
     subject = "doc_to_target of task" if instead.startswith("gives") else "task"
     raise PlanError(
-        f"Metric {metric!r} compares with a {what}, and {subject} {task!r} {instead}.",
+        f"Metric {metric!r} compares with {what}, and {subject} {task!r} {instead}.",
         where=where("doc_to_target" if instead.startswith("gives") else "metric_list"),
         hint=f"Let doc_to_target name {column}; a list of both gives every metric what it takes.",
     )
 
 
-def _items(given: Any, binding: forms.Binding) -> Iterator[Any]:
-    for item in flat(given):
+def _items(values: Any, binding: forms.Binding) -> Iterator[Any]:
+    for item in flat(values):
         if isinstance(item, str):
             yield item
         elif isinstance(item, (int, float)):

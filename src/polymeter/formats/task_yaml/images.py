@@ -1,5 +1,5 @@
-"""``generate_image``: a task whose answers are images. Each is compared with the row's targets; of several images of
-one prompt a metric is the mean.
+"""``generate_image``: a task whose answers are images. Each is compared with the row's targets; for several images of
+one prompt a metric is their mean.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from polymeter.core.errors import PolymeterError, ScoreError
-from polymeter.core.parts import is_picture
+from polymeter.core.parts import is_image
 from polymeter.core.repeats import repeats_of
 from polymeter.core.request import Request, Response
 from polymeter.core.task import ReduceContext, Result, Rollout, RolloutSteps, Sample, Score, ScoredRow
@@ -35,9 +35,9 @@ class _ImageQuestions:
 
     Attributes:
         prompt: Builds its messages.
-        provenance: Where its requests come from.
+        provenance: The origin and the seeds of its requests.
         settings: Its generation settings.
-        repeats: How often each prompt is asked.
+        repeats: How many times each prompt is sent.
     """
 
     prompt: Prompt
@@ -54,12 +54,12 @@ class _ImageScoring:
         task: Its name, for messages.
         samples: Its samples.
         target: ``doc_to_target``: row with media → list of images and texts.
-        scorer: Its own scoring; ``None``: by its metrics.
+        scorer: Its own scoring; ``None``: its metrics score it.
         needs_media: Whether the scorer gets the row with its media.
         metrics: All its metrics, in the author's order.
-        of_samples: Those that have a value for each sample.
-        of_sets: Those that compare all images with all references at once.
-        score_key: Under which key values that are dictionaries hold their number.
+        of_samples: The metrics that have a value for each sample.
+        of_sets: The metrics that compare all images with all references at once.
+        score_key: The key under which values that are dictionaries hold their number.
     """
 
     task: str
@@ -101,10 +101,10 @@ def compile_images(setup: Setup) -> TaskFunctions:
 
 
 def _ask(questions: _ImageQuestions, sample: Sample) -> RolloutSteps:
-    """Ask once; a task with repeats asks that many times at once. Every image has a seed of its own."""
+    """One request, or one for each repeat, all at once. Every image has its own seed."""
     settings, provenance = questions.settings, questions.provenance
     origin = provenance.origin(sample, settings.raw)
-    messages = yield from questions.prompt.asked(sample, origin)
+    messages = yield from questions.prompt.conversation(sample, origin)
     seeds = [provenance.seed(sample, number) for number in range(settings.n * questions.repeats)]
     requests = repeats_of(Request(messages, settings.parameters, origin), seeds)
     yield requests[0] if len(requests) == 1 else requests
@@ -119,9 +119,9 @@ def _score(scoring: _ImageScoring, sample: Sample, rollout: Rollout) -> Score:
     target = problem or _shown(targets)
     if scoring.scorer is not None:
         names = {metric.name for metric in scoring.of_samples}
-        given = scoring.scorer(full_row(sample) if scoring.needs_media else sample.doc, images)
-        values = {(name, NO_FILTER): value for name, value in given.items() if name in names}
-        log = {name: value for name, value in given.items() if name not in names}
+        scored = scoring.scorer(full_row(sample) if scoring.needs_media else sample.doc, images)
+        values = {(name, NO_FILTER): value for name, value in scored.items() if name in names}
+        log = {name: value for name, value in scored.items() if name not in names}
         return Score(values, target, None, None, {**references, **log})
     each = image_values(scoring.of_samples, targets, images)
     values = {(name, NO_FILTER): _mean(of_images, name) for name, of_images in each.items()}
@@ -130,7 +130,7 @@ def _score(scoring: _ImageScoring, sample: Sample, rollout: Rollout) -> Score:
 
 
 def _reduce(scoring: _ImageScoring, rows: Iterable[ScoredRow], context: ReduceContext) -> list[Result]:
-    """Results from rows in sample order; what is of all images draws them from the rows one by one."""
+    """Results from rows in sample order; metrics of sets read the images from the rows one by one."""
     results = reduce_task(
         rows,
         context,
@@ -140,7 +140,7 @@ def _reduce(scoring: _ImageScoring, rows: Iterable[ScoredRow], context: ReduceCo
         score_key=scoring.score_key,
     )
     results += [_between_sets(scoring, metric, rows, context) for metric in scoring.of_sets]
-    order = {metric.name: place for place, metric in enumerate(scoring.metrics)}
+    order = {metric.name: number for number, metric in enumerate(scoring.metrics)}
     return sorted(results, key=lambda result: (bool(result.subset), order[result.metric]))
 
 
@@ -150,8 +150,8 @@ def _compares(scoring: _ImageScoring) -> bool:
 
 
 def _targets(scoring: _ImageScoring, sample: Sample) -> tuple[Sequence[Any], str]:
-    """What the images are compared with, and why it is not known: where a task scores by itself, or not at all, it is
-    right whatever its ``doc_to_target`` does.
+    """The targets that images are compared with, and the reason if there are none: a failing ``doc_to_target`` is no
+    error where nothing compares with it, because the task scores by itself or not at all.
     """
     try:
         targets = scoring.target(full_row(sample))
@@ -165,10 +165,10 @@ def _targets(scoring: _ImageScoring, sample: Sample) -> tuple[Sequence[Any], str
 
 
 def _resized(scoring: _ImageScoring, targets: Sequence[Any], images: Sequence[Any]) -> str | None:
-    """A note where an image had to be brought to the size of what it was compared with."""
+    """A note if an image had to be resized to what it was compared with."""
     if all(metric.reference != "image" for metric in scoring.of_samples):
         return None
-    wanted = {target.size for target in targets if is_picture(target)}
+    wanted = {target.size for target in targets if is_image(target)}
     other = sorted({image.size for image in images} - wanted)
     if not other:
         return None
@@ -196,14 +196,14 @@ def _all_references(scoring: _ImageScoring, rows: Iterable[ScoredRow]) -> Iterat
     for row in rows:
         if row.score is not None:
             targets = scoring.target(full_row(scoring.samples[row.index]))
-            yield from (target for target in targets if is_picture(target))
+            yield from (target for target in targets if is_image(target))
 
 
 def image_values(metrics: Sequence[BoundMetric], targets: Sequence[Any], images: Sequence[Any]) -> dict[str, list[Any]]:
-    """The values of the metrics, for each the values of the images in order.
+    """For each metric its values for the images, in order.
 
     Raises:
-        ScoreError: if a metric raised, or has nothing to compare with among the targets.
+        ScoreError: if a metric raised, or none of the targets is of the kind that it compares with.
     """
     values: dict[str, list[Any]] = {}
     for metric in metrics:
@@ -242,14 +242,14 @@ def _mean(values: Sequence[Any], name: str) -> Any:
 
 
 def _shown(targets: Sequence[Any]) -> str | None:
-    """The texts among the targets, for people."""
+    """The texts among the targets, for display."""
     texts = [target for target in targets if isinstance(target, str)]
     return as_text(texts) if texts else None
 
 
 def _references(targets: Sequence[Any]) -> Mapping[str, Any]:
     """The images among the targets, as the report shows them beside the answer."""
-    images = [target for target in targets if is_picture(target)]
+    images = [target for target in targets if is_image(target)]
     if len(images) == 1:
         return {"reference": images[0]}
     return {f"reference {number}": image for number, image in enumerate(images, 1)}

@@ -1,7 +1,7 @@
-"""What tasks, groups and tags there are, without running any of their code.
+"""The index of tasks, groups and tags, made without running any of their code.
 
-Thousands of files are read with the C parser, each include once, and what was learned is kept in one file under the
-cache folder, by path, size and time of change of every file that took part.
+Thousands of files are read with the C parser, each include once. The index is cached in one file under the cache
+folder, by path, size and modification time of every file that was read.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from polymeter.formats.task_yaml.task_code import PackageScanner, function_refs
 
 NAME = "task_yaml"
 _VERSION = 1
-_ENDINGS = (".yaml", ".yml")
+_SUFFIXES = (".yaml", ".yml")
 
 Stamp = list[Any]
 Record = dict[str, Any]
@@ -29,7 +29,7 @@ Record = dict[str, Any]
 def index(roots: Sequence[Root], cache_dir: Path | None) -> Catalog:
     """All tasks and groups under the roots. A root is a folder or a single YAML file.
 
-    What cannot be read becomes a ``Problem``; files with neither ``task`` nor ``group`` are templates and stay out.
+    What cannot be read becomes a ``Problem``; files with neither ``task`` nor ``group`` are templates and are left out.
     """
     catalog = Catalog()
     memory = _Memory(cache_dir, roots)
@@ -48,7 +48,7 @@ def index(roots: Sequence[Root], cache_dir: Path | None) -> Catalog:
 
 
 def describe(resolved: Resolved, scanner: PackageScanner) -> Record:
-    """What the index keeps of one file.
+    """The index's record of one file.
 
     Raises:
         PlanError: if ``task``, ``group`` or ``tag`` have values that cannot be names.
@@ -84,7 +84,7 @@ def describe(resolved: Resolved, scanner: PackageScanner) -> Record:
 
 
 def member_name(item: Any) -> str:
-    """The name of a group's member, which may be written as a mapping; empty when it has none."""
+    """The name of a group's member, which may be written as a mapping; empty if it has none."""
     if isinstance(item, Mapping):
         task = item.get("task")
         return str(task if isinstance(task, (str, int)) else item.get("group") or "")
@@ -139,10 +139,10 @@ def _add(catalog: Catalog, file: Path, record: Record, root: Root) -> None:
 
 
 def _files(root: Path) -> Iterator[tuple[Path, Stamp]]:
-    """YAML files below a root in a stable order, with size and time of change."""
+    """YAML files below a root in a stable order, with size and modification time."""
     root = Path(os.path.abspath(root))
     if root.is_file():
-        if root.suffix in _ENDINGS:
+        if root.suffix in _SUFFIXES:
             yield root, _stamp(root.stat())
         return
     waiting = [str(root)]
@@ -152,7 +152,7 @@ def _files(root: Path) -> Iterator[tuple[Path, Stamp]]:
             entries = sorted(listed, key=lambda entry: entry.name)
         folders = []
         for entry in entries:
-            if entry.name.endswith(_ENDINGS) and entry.is_file():
+            if entry.name.endswith(_SUFFIXES) and entry.is_file():
                 yield Path(entry.path), _stamp(entry.stat())
             elif not entry.name.startswith((".", "__pycache__")) and entry.is_dir(follow_symlinks=False):
                 folders.append(entry.path)
@@ -164,7 +164,7 @@ def _stamp(stat: os.stat_result) -> Stamp:
 
 
 class _Memory:
-    """What earlier runs learned of the files under the same roots."""
+    """The index that earlier runs cached for the files under the same roots."""
 
     def __init__(self, cache_dir: Path | None, roots: Sequence[Root]) -> None:
         self._file: Path | None = None
@@ -174,18 +174,18 @@ class _Memory:
         self._is_changed = False
         if cache_dir is None:
             return
-        places = sorted(str(root.path.absolute()) for root in roots)
-        self._file = cache_dir / f"task_index-{digest(repr(places).encode())[:12]}.json"
+        paths = sorted(str(root.path.absolute()) for root in roots)
+        self._file = cache_dir / f"task_index-{digest(repr(paths).encode())[:12]}.json"
         if self._file.is_file():
             try:
-                held = json.loads(self._file.read_text(encoding="utf-8"))
+                cached = json.loads(self._file.read_text(encoding="utf-8"))
             except (json.JSONDecodeError, UnicodeDecodeError):
                 return
-            if isinstance(held, dict) and held.get("version") == _VERSION and held.get("cwd") == str(Path.cwd()):
-                self._old = held["files"]
+            if isinstance(cached, dict) and cached.get("version") == _VERSION and cached.get("cwd") == str(Path.cwd()):
+                self._old = cached["files"]
 
     def get(self, file: Path, stamp: Stamp) -> Record | None:
-        """What is known of a file, if nothing that took part has changed since."""
+        """The record of a file, if neither it nor a file that it includes has changed since."""
         record = self._old.get(str(file))
         if record is None or record["stamp"] != stamp:
             return None
@@ -195,21 +195,21 @@ class _Memory:
         return record
 
     def put(self, file: Path, record: Record) -> Record:
-        """Learn what a file says. Problems are not kept: their remedy may lie in a file that is not there yet."""
+        """Keep the record of a file. Problems are not kept: a file that is missing now may appear later."""
         self._is_changed = True
         if not record.pop("uncached", False):
             self._new[str(file)] = record
         return record
 
     def save(self) -> None:
-        """Write what was learned, if anything was."""
+        """Write the cache, if anything has changed."""
         if self._file is None or not (self._is_changed or len(self._new) != len(self._old)):
             return
         self._file.parent.mkdir(parents=True, exist_ok=True)
         part = self._file.with_suffix(f".{os.getpid()}.part")
-        # Includes may be found from the working directory, so what was learned holds for that directory only.
-        held = {"version": _VERSION, "cwd": str(Path.cwd()), "files": self._new}
-        part.write_text(json.dumps(held), encoding="utf-8")
+        # Includes may be found from the working directory, so the cache is valid for that directory only.
+        content = {"version": _VERSION, "cwd": str(Path.cwd()), "files": self._new}
+        part.write_text(json.dumps(content), encoding="utf-8")
         part.replace(self._file)
 
     def _stamp_of(self, file: str) -> Stamp | None:

@@ -1,4 +1,4 @@
-"""Looking at a task without running it: where its values come from, its whole text, and what is wrong with it."""
+"""Inspecting a task without running it: where its values come from, its whole text, and what is wrong with it."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from polymeter.formats.task_yaml.load import load
 from polymeter.formats.task_yaml.reader import Reader, Resolved
 from polymeter.formats.task_yaml.task_code import METRICS_FILE, function_refs
 from polymeter.formats.task_yaml.templates import check_syntax
-from polymeter.guests.refs import FunctionRef
+from polymeter.guests.loading import FunctionRef
 from polymeter.metrics import check_kwargs, check_pair
 
 _REGISTERED = re.compile(
     r"register_(?:metric\([^)]*?\bmetric\s*=\s*['\"]([^'\"]+)|(?:aggregation|filter)\(\s*['\"]([^'\"]+))"
 )
 _FLAT_HEAD = (
-    "# Everything stands in this file; functions and data files beside the original are named by their whole path.\n"
+    "# This file is complete: functions and data files beside the original are named by their absolute paths.\n"
 )
 _TEMPLATES = ("doc_to_text", "doc_to_target", "doc_to_choice", "description")
 
 
 def describe(entry: Entry) -> list[tuple[str, Any, Path]]:
-    """Key, value as people write it, and the file that it came from, in the order of the merged file.
+    """Key, value as it is written, and the file that it came from, in the order of the merged file.
 
     Raises:
         PlanError: if a file is broken.
@@ -61,17 +61,17 @@ def flatten(entry: Entry) -> str:
 
 
 def check(entry: Entry, catalog: Catalog) -> list[Problem]:
-    """Everything that can be found without running code: keys, values, and whether all that is named exists.
+    """Every problem that can be found without running code: wrong keys and values, and names that do not exist.
 
     Raises:
-        PlanError: if a file is broken beyond reading.
+        PlanError: if a file cannot be parsed.
     """
     resolved = Reader().read(entry.file)
     problems = [
         Problem(f"{file}:{line}", f"The key {key!r} is written twice.") for key, (file, line) in resolved.duplicates
     ]
     problems.extend(_missing_functions(resolved))
-    # A group's own values may be overrides of any field, so only loading its members shows whether they make sense.
+    # A group may override any field of its members, so only loading the members shows whether its values make sense.
     if entry.kind == "group":
         return problems + _caught(lambda: load(entry, catalog), str(entry.file))
     try:
@@ -110,7 +110,7 @@ def _missing_functions(resolved: Resolved) -> Iterator[Problem]:
 
 
 def _registered_names(resolved: Resolved) -> set[str]:
-    """Names that the task's code registers, by its text: as keyword ``metric`` or as first argument."""
+    """Names that the task's code registers, found in its text: as keyword ``metric`` or as first argument."""
     code = {file.parent for ref in function_refs(resolved.values) if (file := ref.source_file())}
     texts = [file.read_text(encoding="utf-8", errors="replace") for folder in code for file in folder.glob("*.py")]
     beside = resolved.file.parent / METRICS_FILE
@@ -142,7 +142,7 @@ def _check_metric(name: str, kwargs: Mapping[str, Any], output_type: str) -> Non
 
 
 def _top_level_names(file: Path) -> set[str] | None:
-    """Names that a module defines or imports at its top; ``None`` where only running it would tell."""
+    """Names that a module defines or imports at its top; ``None`` if only running it would show them."""
     try:
         tree = ast.parse(file.read_text(encoding="utf-8", errors="replace"))
     except SyntaxError:
@@ -209,5 +209,5 @@ def _whole_paths(files: Any, directory: Path) -> Any:
         return {name: _whole_paths(item, directory) for name, item in files.items()}
     if isinstance(files, (list, tuple)):
         return [_whole_paths(item, directory) for item in files]
-    place = directory / str(files)
-    return str(place.resolve()) if place.exists() else files
+    path = directory / str(files)
+    return str(path.resolve()) if path.exists() else files

@@ -27,10 +27,10 @@ class _Likelihoods:
 
     Attributes:
         prompt: Builds its messages.
-        provenance: Where its requests come from.
-        text: ``doc_to_text``; where it gives an index, every choice is a context of its own.
+        provenance: The origin and the seeds of its requests.
+        text: ``doc_to_text``; if it returns an index, every choice is a separate context.
         target: ``doc_to_target``.
-        delimiter: Stands between a context and what is measured after it.
+        delimiter: The text between a context and the continuation that is measured.
         metrics: Its metrics.
     """
 
@@ -45,7 +45,7 @@ class _Likelihoods:
 def compile_choices(setup: Setup) -> TaskFunctions:
     """The functions of a task that compares the likelihood of choices, or of contexts."""
     choices = setup.parts.choices
-    if choices is None:  # a class may call itself multiple choice and give none
+    if choices is None:  # a class may declare multiple choice and have none
         return compile_likelihood(setup)
     task = _likelihoods(setup)
     return _functions(setup, partial(_ask_choices, task, choices), partial(_score_choices, task, choices))
@@ -73,7 +73,9 @@ def _functions(
 
 
 def _ask_choices(task: _Likelihoods, choices_of: Form, sample: Sample) -> RolloutSteps:
-    """One request with all choices; a tuple where there is a context for each, or none at all as well."""
+    """One request with all choices; a tuple of requests if each choice is a context, or if the bare choices are
+    measured as well.
+    """
     origin = task.provenance.origin(sample, {})
     row = task.prompt.row(sample)
     choices = choices_of(row)
@@ -83,7 +85,7 @@ def _ask_choices(task: _Likelihoods, choices_of: Form, sample: Sample) -> Rollou
         yield tuple([Request(task.prompt.of_text(sample, before + choice), target, origin) for choice in choices])
         return
     continuations = Loglikelihood(tuple([task.delimiter + choice for choice in choices]))
-    request = Request((yield from task.prompt.asked(sample, origin)), continuations, origin)
+    request = Request((yield from task.prompt.conversation(sample, origin)), continuations, origin)
     if not _is_mutual(task):
         yield request
         return
@@ -99,11 +101,11 @@ def _score_choices(task: _Likelihoods, choices_of: Form, sample: Sample, rollout
     target = task.target(row)
     text = task.text(row)
     if type(text) is int:
-        # A context per choice: which one makes the target likeliest. The right one is the index in doc_to_text.
-        target, lists = text, [tuple([item for logprobs in lists for item in logprobs])]
-    given = _checked(task, lists[0] if lists else (), len(choices), sample)
+        # Each choice is a context; the one that makes the target likeliest is taken. doc_to_text has the right index.
+        target, lists = text, [tuple([item for items in lists for item in items])]
+    logprobs = _checked(task, lists[0] if lists else (), len(choices), sample)
     unconditional = _checked(task, lists[1], len(choices), sample) if _is_mutual(task) and len(lists) > 1 else None
-    values, taken = choice_values(task.metrics, target, choices, given, unconditional, row)
+    values, taken = choice_values(task.metrics, target, choices, logprobs, unconditional, row)
     reference = choices[target] if type(target) is int and 0 <= target < len(choices) else as_text(target)
     return _scored(values, reference, choices[taken])
 
@@ -111,7 +113,7 @@ def _score_choices(task: _Likelihoods, choices_of: Form, sample: Sample, rollout
 def _ask_likelihood(task: _Likelihoods, sample: Sample) -> RolloutSteps:
     origin = task.provenance.origin(sample, {})
     row = task.prompt.row(sample)
-    messages = yield from task.prompt.asked(sample, origin)
+    messages = yield from task.prompt.conversation(sample, origin)
     yield Request(messages, Loglikelihood((_continuation(task, row),)), origin)
 
 
@@ -119,12 +121,12 @@ def _score_likelihood(task: _Likelihoods, sample: Sample, rollout: Rollout) -> S
     row = task.prompt.row(sample)
     lists = _logprobs(rollout)
     text = _continuation(task, row)
-    given = _checked(task, lists[0] if lists else (), 1, sample)[0]
-    return _scored(likelihood_values(task.metrics, text, given, row), text, str(given.logprob))
+    logprob = _checked(task, lists[0] if lists else (), 1, sample)[0]
+    return _scored(likelihood_values(task.metrics, text, logprob, row), text, str(logprob.logprob))
 
 
 def _score_by_task(setup: Setup, scorer: Scorer, sample: Sample, rollout: Rollout) -> Score:
-    """The task's own ``process_results``: it gets ``(logprob, is_greedy)`` pairs."""
+    """The task's own ``process_results``: which gets ``(logprob, is_greedy)`` pairs."""
     parts = setup.parts
     pairs = [
         (item.logprob, item.is_greedy)
@@ -133,10 +135,10 @@ def _score_by_task(setup: Setup, scorer: Scorer, sample: Sample, rollout: Rollou
         for item in output.logprobs
     ]
     doc = full_row(sample) if parts.config.process_results_use_image else sample.doc
-    given = scorer(doc, pairs)
+    scored = scorer(doc, pairs)
     names = {metric.name for metric in parts.metrics}
-    values = {(name, NO_FILTER): value for name, value in given.items() if name in names}
-    log = {name: value for name, value in given.items() if name not in names}
+    values = {(name, NO_FILTER): value for name, value in scored.items() if name in names}
+    log = {name: value for name, value in scored.items() if name not in names}
     return Score(values, as_text(parts.target(sample.doc)), None, None, log)
 
 
@@ -153,13 +155,13 @@ def _logprobs(rollout: Rollout) -> list[tuple[ChoiceLogprob, ...]]:
     return [response.outputs[0].logprobs if response.outputs else () for response in rollout.responses]
 
 
-def _checked(task: _Likelihoods, given: Sequence[ChoiceLogprob], n: int, sample: Sample) -> Sequence[ChoiceLogprob]:
-    if len(given) != n:
+def _checked(task: _Likelihoods, logprobs: Sequence[ChoiceLogprob], n: int, sample: Sample) -> Sequence[ChoiceLogprob]:
+    if len(logprobs) != n:
         raise ScoreError(
-            f"The model gave {len(given)} log-probabilities for {n} continuations.",
+            f"The model gave {len(logprobs)} log-probabilities for {n} continuations.",
             where=f"{task.provenance.task} {sample.id}",
         )
-    return given
+    return logprobs
 
 
 def _scored(values: Mapping[str, Any], target: str | None, answer: str) -> Score:

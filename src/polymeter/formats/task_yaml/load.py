@@ -1,6 +1,6 @@
-"""From an entry of the index to specs, still without running any task code.
+"""From an entry of the index to specs, still without running task code.
 
-Resolves groups, tags as members, members written as mappings, and what a group overrides in its members.
+Resolves groups, tags as members, members written as mappings, and values that a group overrides in its members.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from polymeter.formats.task_yaml.config import TaskConfig, validate
 from polymeter.formats.task_yaml.index import NAME
 from polymeter.formats.task_yaml.reader import Reader, Resolved
 from polymeter.formats.task_yaml.task_code import PackageScanner, source_files
-from polymeter.guests.refs import FunctionRef
+from polymeter.guests.loading import FunctionRef
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ def make_spec(resolved: Resolved, overrides: Mapping[str, Any], name: str | None
     Args:
         resolved: Its file.
         overrides: Top-level keys that win over the file's.
-        name: A name to take instead of its own.
+        name: A name in place of its own.
 
     Raises:
         PlanError: if the configuration is not valid.
@@ -103,7 +103,7 @@ class _Loading:
     groups: dict[str, GroupSpec] = field(default_factory=dict)
 
     def member(self, name: str, entry: Entry | None, overrides: Mapping[str, Any], chain: tuple[str, ...]) -> list[str]:
-        """Load what a name stands for; the names of what became of it, to stand among a group's members."""
+        """Load the task, group or tag of a name; returns the names of the members that it adds to a group."""
         if name in chain:
             raise PlanError(f"These groups contain each other: {' → '.join((*chain, name))}.")
         if entry is None:
@@ -119,7 +119,7 @@ class _Loading:
         return [self.group(resolved.values, resolved, overrides, chain)]
 
     def other_format(self, entry: Entry, overrides: Mapping[str, Any]) -> list[str]:
-        """A member that another format reads."""
+        """A member in another format."""
         if overrides:
             raise PlanError(
                 f"{entry.name!r} is not a task YAML, so a group cannot override its fields.", where=str(entry.file)
@@ -143,15 +143,15 @@ class _Loading:
     def group(
         self, values: Mapping[str, Any], resolved: Resolved, overrides: Mapping[str, Any], chain: tuple[str, ...]
     ) -> str:
-        """Add a group and all below it. What it overrides holds for every task; what its own parent overrides wins
-        over that.
+        """Add a group and all its members. Its overrides apply to every task in it; those of its own parent win over
+        them.
         """
         name = str(values["group"])
         below = {**{key: value for key, value in values.items() if key not in _GROUP_KEYS}, **overrides}
         metadata = values.get("metadata")
         version = metadata.get("version", "") if isinstance(metadata, Mapping) else ""
         aggregates = _aggregates(values.get("aggregate_metric_list"), resolved)
-        # Entered before its members, so that the outermost group stands first.
+        # Entered before its members, so that the outermost group comes first.
         self.groups[name] = GroupSpec(name, "", ())
         members: list[str] = []
         for item in values["task"]:
@@ -190,12 +190,12 @@ class _Loading:
 
 
 def _aggregates(items: Any, resolved: Resolved) -> tuple[Mapping[str, Any], ...]:
-    """The entries of ``aggregate_metric_list``, each with all its keys. A function aggregation can be called as it
-    is.
+    """The entries of ``aggregate_metric_list``, each with all its keys. A function as aggregation can be called
+    directly.
     """
     if items is None:
         return ()
-    made = []
+    entries = []
     for item in items if isinstance(items, list) else [items]:
         if not isinstance(item, Mapping) or "metric" not in item:
             raise PlanError(
@@ -208,7 +208,7 @@ def _aggregates(items: Any, resolved: Resolved) -> tuple[Mapping[str, Any], ...]
                 where=resolved.where("aggregate_metric_list"),
             )
         filters = item.get("filter_list", "none")
-        made.append(
+        entries.append(
             {
                 "metric": str(item["metric"]),
                 "aggregation": aggregation,
@@ -216,7 +216,7 @@ def _aggregates(items: Any, resolved: Resolved) -> tuple[Mapping[str, Any], ...]
                 "filter_list": tuple(filters) if isinstance(filters, list) else (str(filters),),
             }
         )
-    return tuple(made)
+    return tuple(entries)
 
 
 def _is_same(one: TaskSpec, other: TaskSpec) -> bool:
@@ -224,7 +224,7 @@ def _is_same(one: TaskSpec, other: TaskSpec) -> bool:
 
 
 def _portable(value: Any) -> Any:
-    """A configuration without paths: where a folder lies changes no number."""
+    """A configuration without paths: the location of a folder changes no number."""
     if isinstance(value, FunctionRef):
         return {"!function": value.name}
     if isinstance(value, Mapping):

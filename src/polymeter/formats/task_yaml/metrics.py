@@ -14,7 +14,7 @@ from polymeter.core.parts import Modality
 from polymeter.core.registries import AGGREGATIONS, METRICS
 from polymeter.formats.task_yaml.config import MetricItem, TaskConfig
 from polymeter.formats.task_yaml.registration import AGGREGATION_DEFINITIONS, METRIC_DEFINITIONS, USERS
-from polymeter.guests.refs import resolve
+from polymeter.guests.loading import resolve
 from polymeter.metrics import check_kwargs, check_pair, default_metrics
 
 
@@ -24,13 +24,13 @@ class BoundMetric:
 
     Attributes:
         name: Its name.
-        kwargs: What its function gets besides answer and reference.
-        score: ``(references, predictions, **kwargs)``; ``None``: its value is made elsewhere and passes through.
-        is_guest_score: Whether somebody else wrote ``score``.
-        aggregation: A registered aggregation; ``None`` when ``aggregate`` is task code.
+        kwargs: Further arguments of its function, besides answer and reference.
+        score: ``(references, predictions, **kwargs)``; ``None``: its value is computed elsewhere and passes through.
+        is_guest_score: Whether ``score`` is task code.
+        aggregation: A registered aggregation; ``None`` if ``aggregate`` is task code.
         aggregate: The task's own aggregation.
         wants_args: Whether it takes the command line's arguments.
-        higher_is_better: Direction.
+        higher_is_better: Whether a higher value is better; ``None``: unknown.
         version: Changes whenever its numbers may.
         reference: See ``core.metric.Metric``.
         of_sets: See ``core.metric.Metric``.
@@ -52,12 +52,12 @@ class BoundMetric:
 def bind_metrics(
     config: TaskConfig, where: Callable[[], str], sources: Collection[Path] = ()
 ) -> tuple[BoundMetric, ...]:
-    """The metrics of a task; by its output type when it lists none.
+    """The metrics of a task; those of its output type if it lists none.
 
     Args:
         config: The task.
         where: ``file:line`` of its metric list.
-        sources: The task's code; what is registered there counts first.
+        sources: The files of the task's code; what they register wins.
 
     Raises:
         PlanError: if a metric or aggregation is unknown, or makes no sense for this output type.
@@ -91,8 +91,7 @@ def _bind(item: MetricItem, config: TaskConfig, where: Callable[[], str], source
     else:
         name = item.aggregation or (registered.aggregation if registered else "mean")
         named = AGGREGATION_DEFINITIONS.of(name, sources) or _located(lambda: AGGREGATIONS.get(name), where)
-        # Somebody else's function is called once over all values; only ours may be called again and again, for their
-        # uncertainty.
+        # A guest's function is called once over all values; only ours may be called repeatedly, for their uncertainty.
         if named in AGGREGATION_DEFINITIONS:
             aggregate = named.aggregate
         else:
@@ -113,13 +112,13 @@ def _bind(item: MetricItem, config: TaskConfig, where: Callable[[], str], source
 
 
 def _computes(metric: Metric, config: TaskConfig) -> bool:
-    """Whether one of our own metrics is what computes its numbers."""
+    """Whether one of our own metrics computes the values."""
     is_of_samples = metric.score is not None and config.process_results is None
     return metric.version != USERS and (is_of_samples or metric.of_sets is not None)
 
 
 def _find(item: MetricItem, config: TaskConfig, where: Callable[[], str], sources: Collection[Path]) -> Metric | None:
-    """The registered metric of that name. Where the task computes values itself, names need no registration."""
+    """The registered metric of that name. If the task computes its values itself, names need no registration."""
     if not isinstance(item.metric, str):
         return None
     name = item.metric
@@ -136,7 +135,7 @@ def _find(item: MetricItem, config: TaskConfig, where: Callable[[], str], source
 
 
 def shadowed_names(config: TaskConfig, sources: Collection[Path]) -> tuple[str, ...]:
-    """Which metrics and aggregations of the task are the user's in place of built-in ones, as notes."""
+    """Notes for metrics and aggregations of the user's that replace built-in ones of the same name."""
     notes = []
     for item in config.metric_list or ():
         for kind, name, definitions, registry in (
@@ -164,7 +163,7 @@ def call_score(metric: BoundMetric, references: Sequence[Any], answer: Any) -> A
         except TypeError:
             if not metric.is_guest_score:
                 raise
-            # Metrics of lmms-eval's older form take one list: what is right, and the answer.
+            # Metrics of lmms-eval's older form take one list: the reference, and the answer.
             value = metric.score([references[0] if len(references) == 1 else list(references), answer])
     if isinstance(value, Mapping):
         if metric.name not in value:
@@ -174,7 +173,7 @@ def call_score(metric: BoundMetric, references: Sequence[Any], answer: Any) -> A
 
 
 def _is_users(metric: Metric) -> bool:
-    """Whether somebody else wrote a metric; ours take several references at once."""
+    """Whether a guest defines a metric; ours take several references at once."""
     return metric.version == USERS or metric.name not in METRICS or METRICS.find(metric.name).place != "polymeter"
 
 
@@ -186,8 +185,8 @@ def _located(get: Callable[[], Any], where: Callable[[], str]) -> Any:
 
 
 def takes_args(function: Callable[..., Any]) -> bool:
-    """Whether an aggregation wants the command line's arguments."""
+    """Whether an aggregation takes the command line's arguments."""
     try:
         return "args" in inspect.signature(function).parameters
-    except ValueError:  # a built-in that does not say what it takes
+    except ValueError:  # a built-in function without a signature
         return False

@@ -1,6 +1,6 @@
-"""What an output type gets, and what it compiles to.
+"""The input and the result of compiling an output type.
 
-An output type is a function from a ``Setup`` to ``TaskFunctions``. They stand in ``generation``, ``likelihoods``,
+An output type is a function from a ``Setup`` to ``TaskFunctions``. They are in ``generation``, ``likelihoods``,
 ``rounds``, ``visual_cot`` and ``images``; ``compile`` chooses one and puts the task together.
 """
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where the requests of a task come from, and the seeds that follow from it.
+    """The origin of a task's requests, and the seeds that follow from it.
 
     Attributes:
         task: Name of the task.
         split: The split that is measured.
-        metadata: What the task says of itself.
+        metadata: The task's metadata.
         run_seed: The run's seed.
     """
 
@@ -42,8 +42,8 @@ class Provenance:
         """The origin of a request.
 
         Args:
-            sample: The sample that it asks about.
-            generation_kwargs: Its settings as foreign models see them.
+            sample: The sample of the request.
+            generation_kwargs: Its settings as guests' wrappers see them.
             protocol: Who drives the rounds, and how.
         """
         metadata = {**self.metadata, "doc_id": sample.index}
@@ -53,10 +53,10 @@ class Provenance:
         """The seed of one answer.
 
         Args:
-            sample: The sample that is asked about.
-            number: Which of its answers.
-            label: Tells the requests of one answer apart. The first one has none, so that it draws what the only
-                request of a simpler task would.
+            sample: The sample.
+            number: The number of the answer among the sample's.
+            label: Distinguishes the requests of one answer. The first one has none, so that it has the seed that the
+                only request of a simpler task would have.
         """
         more = (label,) if label else ()
         return seed_for(self.run_seed, self.task, sample.id, number, *more)
@@ -68,13 +68,13 @@ class Setup:
 
     Attributes:
         spec: The task.
-        parts: What it is made of.
+        parts: Its parts.
         samples: Its samples.
         prompt: Builds its messages.
-        provenance: Where its requests come from.
-        scorer: Its own way of scoring, or the run's; ``None``: by its metrics.
-        traits: The model.
-        prompt_key: Which model-specific blocks count.
+        provenance: The origin and the seeds of its requests.
+        scorer: Its own scoring, or the run's; ``None``: its metrics score it.
+        traits: The model's traits.
+        prompt_key: The key of the model-specific blocks that apply.
         plan_settings: Generation settings of the plan; they win over the task's.
     """
 

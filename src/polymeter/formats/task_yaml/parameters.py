@@ -16,7 +16,7 @@ _ALIASES = {
     "stop": "until",
     "stop_sequences": "until",
 }
-_FOR_THE_TASK = ("max_agentic_steps", "visual_cot")  # say how the task is played, not how a model generates
+_FOR_THE_TASK = ("max_agentic_steps", "visual_cot")  # say how the rollout runs, not how a model generates
 INJECTED_STOP = ("\n\n",)
 
 
@@ -25,7 +25,7 @@ class TextSettings:
     """The settings of one task that asks one model for text.
 
     Attributes:
-        raw: The arguments as the author wrote them, with the format's injected defaults: what foreign models see.
+        raw: The arguments as the author wrote them, with the format's injected defaults: what guests' wrappers see.
         parameters: The parameters that they mean, without seeds.
     """
 
@@ -44,7 +44,7 @@ class ImageSettings:
     Attributes:
         raw: The arguments as they were written.
         parameters: The parameters that they mean, without seeds.
-        n: How many images of each prompt.
+        n: How many images for each prompt.
     """
 
     raw: Mapping[str, Any]
@@ -56,13 +56,13 @@ def image_settings(
     written: Mapping[str, Any] | None, model_block: Mapping[str, Any], plan: Mapping[str, Any], where: str
 ) -> ImageSettings:
     """Merge the settings of a task that asks for images: the task's, those for the model, those of the plan, later
-    ones winning. ``core.generation`` knows their names.
+    ones winning. ``core.generation`` lists their names.
 
     Raises:
         PlanError: if a setting is not of its type.
     """
     own = {**(written or {}), **model_block}
-    # Read once without the plan's, so that a mistake of the author is reported with its place in the file.
+    # Read once without the plan's settings, so that an author's mistake is reported with its line in the file.
     try:
         image_parameters(own)
     except PlanError as error:
@@ -80,8 +80,8 @@ def text_settings(
 ) -> TextSettings:
     """Merge a task's settings with those for the model and those of the plan, later ones winning.
 
-    Stop strings count as the author's only where somebody wrote them. The blank line that the format adds otherwise
-    is seen by foreign models and asked of completion models, which would run on.
+    Stop strings count as the author's only if somebody wrote them. The empty line that the format adds otherwise is
+    seen by guests' wrappers, and sent to completion models, which would run on.
 
     Raises:
         PlanError: if a setting is not of its type.
@@ -92,7 +92,7 @@ def text_settings(
     settings: dict[str, Any] = {}
     for key, value in raw.items():
         name = _ALIASES.get(key, key)
-        if name == key or name not in raw:  # a name of the field wins over its aliases, whatever their order
+        if name == key or name not in raw:  # a proper name wins over its aliases, whatever their order
             settings[name] = value
     stop = _stops(settings.pop("until", None), where)
     if stop is None and is_completion:
@@ -101,7 +101,7 @@ def text_settings(
     temperature = _number(settings.pop("temperature", None), float, "temperature", where)
     top_p = _number(settings.pop("top_p", None), float, "top_p", where)
     if plan.get("temperature") and "do_sample" not in plan:
-        settings.pop("do_sample", None)  # whoever asks for a temperature on the command line asks for sampling
+        settings.pop("do_sample", None)  # a temperature on the command line means sampling
     if temperature is None and settings.get("do_sample") is False:
         temperature = 0.0
     if raw.get("temperature") is not None:

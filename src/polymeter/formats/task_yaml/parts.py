@@ -1,4 +1,4 @@
-"""What a task is made of, before an output type makes a rollout and a score of it: rows, forms, metrics, a scorer.
+"""The parts of a task, from which an output type makes its rollout and score: rows, forms, metrics, a scorer.
 
 A YAML gives the parts by its fields; a Python class by its methods, for which see ``extensions``.
 """
@@ -40,10 +40,10 @@ class Parts:
         visual: ``doc_to_visual`` as a function; see also ``visual_column``.
         visual_column: The media column that ``doc_to_visual`` names.
         messages: ``doc_to_messages``.
-        rounds: What comes after the first round.
+        rounds: The functions that say what comes after the first round.
         metrics: Its metrics.
-        scorer: Its own scoring; ``None``: by its metrics.
-        compile_output: Compiles its requests and scores in place of its output type, where it constructs them itself.
+        scorer: Its own scoring; ``None``: its metrics score it.
+        compile_output: Compiles it in place of its output type, if it constructs its requests itself.
     """
 
     config: TaskConfig
@@ -106,7 +106,7 @@ def bind_forms(config: TaskConfig, rows: Rows, prompt_key: str, locate: Locate) 
 
 
 def check_fields(config: TaskConfig, locate: Locate) -> None:
-    """Refuse a YAML that leaves out what its output type cannot do without. A class may give it by its methods.
+    """Refuse a YAML that lacks a field that its output type needs. A class may give its value by a method instead.
 
     Raises:
         PlanError: if something is missing.
@@ -128,7 +128,7 @@ def check_fields(config: TaskConfig, locate: Locate) -> None:
 
 
 def check_images(config: TaskConfig, context: OpenContext, locate: Locate) -> None:
-    """Refuse what makes no sense for a task that asks for images, with the number of examples that this run wants.
+    """Refuse fields that make no sense for a task that asks for images, with the number of examples of this run.
 
     Raises:
         PlanError: if there is such a field.

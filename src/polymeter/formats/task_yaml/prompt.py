@@ -1,7 +1,7 @@
-"""The prompt of a sample: messages for the model at hand, put together from the task's forms and its examples.
+"""The prompt of a sample: messages for one model, built from the task's forms and its examples.
 
-Examples stand before the question, as text. ``fewshot_config`` may hold ``sampler`` (``default``: drawn anew for each
-sample; ``first_n``), ``samples`` (rows, or a function that gives them), and forms of its own for examples:
+Examples come before the question, as text. ``fewshot_config`` may hold ``sampler`` (``default``: drawn anew for each
+sample; ``first_n``), ``samples`` (rows, or a function that returns them), and separate forms for examples:
 ``doc_to_text``, ``doc_to_target``, ``doc_to_choice``, ``fewshot_delimiter``, ``target_delimiter``.
 """
 
@@ -17,7 +17,8 @@ from polymeter.core.identity import seed_for
 from polymeter.core.model import ModelTraits
 from polymeter.core.parts import Modality, Part, Text
 from polymeter.core.request import Message, Origin, OwnPrompt, Response
-from polymeter.core.task import RowFunctions, Sample, Samples, TaskSpec
+from polymeter.core.rows import RowFunctions
+from polymeter.core.task import Sample, Samples, TaskSpec
 from polymeter.formats.task_yaml import forms
 from polymeter.formats.task_yaml.forms import Form
 from polymeter.formats.task_yaml.rows import full_row
@@ -36,20 +37,21 @@ class Prompt:
     """Builds the messages of a sample.
 
     Attributes:
-        fingerprint: Identity of the rows and of the task's code; with the row's number, that of media that hooks make.
+        fingerprint: Identity of the rows and of the task's code. With the row's number it identifies media that hooks
+            make.
         text_form: ``doc_to_text``.
         choice_form: ``doc_to_choice``.
         description: Text before everything.
-        column_visuals: Row number → parts, when ``doc_to_visual`` is a column.
-        visual_form: ``doc_to_visual`` as a function of the full row, when it is one.
-        messages_form: ``doc_to_messages``, when the model is to get it.
+        column_visuals: Row number → parts, if ``doc_to_visual`` is a column.
+        visual_form: ``doc_to_visual`` as a function of the full row, if it is one.
+        messages_form: ``doc_to_messages``, if the model is to get it.
         target_form: ``doc_to_target``.
         next_round: ``doc_to_text`` with the arguments of a later round.
         next_messages: ``doc_to_messages``, whether or not the model is to get it.
         system: The system message, if there is one.
         sees_media: Whether text hooks get the row with media.
         fewshot: Examples before a sample's question.
-        has_own: Whether the model may have prompts of its own, in place of all of this.
+        has_own: Whether the model may have its own prompts, in place of all of this.
     """
 
     fingerprint: str
@@ -71,15 +73,15 @@ class Prompt:
         """The row as text hooks see it."""
         return full_row(sample) if self.sees_media else sample.doc
 
-    def asked(self, sample: Sample, origin: Origin) -> Generator[OwnPrompt, Response, tuple[Message, ...]]:
-        """The conversation that is put to the model; one that may have its own is asked for it first."""
+    def conversation(self, sample: Sample, origin: Origin) -> Generator[OwnPrompt, Response, tuple[Message, ...]]:
+        """The messages to send: the model's own prompt for the row if it has one, else the benchmark's."""
         own = (yield OwnPrompt(origin)).messages if self.has_own else None
         if own is None:
             return self.messages(sample)
         return self.system + keyed(own, f"{self.fingerprint}:{sample.index}")
 
     def messages(self, sample: Sample) -> tuple[Message, ...]:
-        """The benchmark's own conversation."""
+        """The benchmark's own messages."""
         prefix = f"{self.fingerprint}:{sample.index}"
         if self.messages_form is not None:
             chat = from_chat(self.messages_form(full_row(sample)), prefix)
@@ -87,11 +89,11 @@ class Prompt:
         return self.of_text(sample, self.text(sample))
 
     def of_text(self, sample: Sample, text: str) -> tuple[Message, ...]:
-        """The conversation with a given text: one user turn, all visuals, then the text."""
+        """The messages with a given text: one user turn, all visuals, then the text."""
         return self.of_parts(self.visuals(sample), text)
 
     def of_parts(self, visuals: tuple[Part, ...], text: str) -> tuple[Message, ...]:
-        """The conversation of given media and a text; only a prompt with media may do without a text."""
+        """The messages of given media and a text; only a prompt with media may lack a text."""
         if not visuals:
             return (*self.system, Message("user", (Text(text),)))
         parts = (*visuals, Text(text)) if text else visuals
@@ -108,7 +110,7 @@ class Prompt:
         return self.before(sample) + question
 
     def before(self, sample: Sample) -> str:
-        """What stands before the question: description and examples."""
+        """The text before the question: description and examples."""
         description = str(self.description(self.row(sample))) if self.description else ""
         return description + self.fewshot(sample) if self.fewshot else description
 
@@ -121,7 +123,7 @@ class Prompt:
         return from_hook(self.visual_form(full_row(sample)), f"{self.fingerprint}:{sample.index}")
 
     def row_functions(self, samples: Samples) -> RowFunctions:
-        """What wrapped models may ask about the task's rows."""
+        """The functions by which wrapped models look at the task's rows."""
         target, choices = self.target_form, self.choice_form
         return RowFunctions(
             full_doc=lambda index: samples[index].full_doc(),
@@ -133,7 +135,7 @@ class Prompt:
         )
 
     def modalities(self, sample: Sample) -> frozenset[Modality]:
-        """What a model must take for this sample."""
+        """The modalities that a model must take for this sample."""
         if self.messages_form is not None:
             return modalities_of(part for message in self.messages(sample) for part in message.parts)
         return modalities_of(self.visuals(sample))
@@ -145,13 +147,13 @@ class Prompt:
 
 
 def make_prompt(parts: Parts, spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Prompt:
-    """What builds the messages of a task for one model.
+    """The builder of a task's messages for one model.
 
     Raises:
         PlanError: if the template of the description or the settings of its examples make no sense.
     """
     config, rows, column = parts.config, parts.rows.measured, parts.visual_column
-    # A task whose doc_to_messages is its whole prompt gives it to simple models too: they get its text and media.
+    # If doc_to_messages is the whole prompt, simple models get it too, as text and media.
     is_whole = config.class_ is None and config.doc_to_text is None
     takes_messages = parts.messages is not None and (traits.kind == "chat" or is_whole)
 
@@ -175,7 +177,7 @@ def make_prompt(parts: Parts, spec: TaskSpec, traits: ModelTraits, context: Open
 
 def _examples(parts: Parts, seed: int) -> Callable[[Sample], str]:
     """A function from a sample to the examples before its question; which ones it gets depends on the run's seed and
-    on the sample, on nothing else. A sample that is among the examples is never its own.
+    on the sample, on nothing else. A sample is never an example for itself.
     """
     config, rows, n = parts.config, parts.rows.examples, parts.n_fewshot
     assert rows is not None

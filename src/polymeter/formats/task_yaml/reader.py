@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.guests.refs import FunctionRef
+from polymeter.guests.loading import FunctionRef
 
 try:
     from yaml import CSafeLoader as _BaseLoader
@@ -50,8 +50,8 @@ class Resolved:
         file: The file.
         values: Top-level keys after merging.
         places: Where each value was written.
-        files: All files that took part, the including one first.
-        duplicates: Keys that are written twice, by place; the later one wins.
+        files: All files that were merged, the including one first.
+        duplicates: Keys that are written twice, each with file and line; the later one wins.
     """
 
     file: Path
@@ -67,7 +67,7 @@ class Resolved:
 
 
 class _Loader(_BaseLoader):
-    """The safe loader, with function tags and a watch for keys that are written twice."""
+    """The safe loader, with function tags, which also records keys that are written twice."""
 
     file: Path
     duplicates: list[tuple[str, int]]
@@ -93,7 +93,7 @@ def _construct_mapping(loader: _Loader, node: yaml.MappingNode) -> Iterator[dict
                 if key.value in seen:
                     loader.duplicates.append((key.value, key.start_mark.line + 1))
                 seen.add(key.value)
-    # Given out empty and filled afterwards, as PyYAML wants it, so that anchors may refer to what holds them.
+    # Yielded empty and filled afterwards, as PyYAML expects, so that anchors may refer to the mapping around them.
     data: dict[Any, Any] = {}
     yield data
     data.update(loader.construct_mapping(node))
@@ -107,7 +107,7 @@ def parse(file: Path) -> Document:
     """Parse one file.
 
     Raises:
-        PlanError: if it cannot be read, is not YAML, or is not a mapping; with its line.
+        PlanError: if it cannot be read, is not YAML, or is not a mapping.
     """
     try:
         text = file.read_text(encoding="utf-8")
@@ -149,14 +149,14 @@ def _is_flat(text: str) -> bool:
 
 @dataclass(slots=True)
 class Reader:
-    """Reads files with their includes. Parses each file once in its life, however many include it."""
+    """Reads files with their includes. Parses each file once, however many include it."""
 
     _parsed: dict[Path, Document] = field(default_factory=dict)
     _merged: dict[Path, Resolved] = field(default_factory=dict)
 
     def read(self, file: Path) -> Resolved:
-        """A file with its includes merged: own keys win, then earlier includes over later ones; whole values, never
-        parts.
+        """A file with its includes merged: own keys win, then earlier includes over later ones. Values are replaced
+        whole, never merged.
 
         Raises:
             PlanError: if a file is broken or missing, or files include each other in a circle.
@@ -192,7 +192,7 @@ class Reader:
 
 
 def find_include(name: str, document: Document) -> Path:
-    """The file that an include means: beside the including file, else from the working directory.
+    """The file that an include names: beside the including file, else in the working directory.
 
     Raises:
         PlanError: if there is no such file.
@@ -221,5 +221,5 @@ def _includes(document: Document) -> list[str]:
 
 
 def _tidy(path: Path) -> Path:
-    """Without ``..`` and absolute, but with symbolic links kept: code is looked for beside the link."""
+    """The absolute path without ``..``, with symbolic links kept: code is looked for beside the link."""
     return Path(os.path.abspath(path))

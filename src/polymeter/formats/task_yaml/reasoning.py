@@ -1,4 +1,4 @@
-"""Reasoning in answers: the part between tags, which is taken out before scoring."""
+"""Reasoning in answers: the text between tags, which is removed before scoring."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def parse_tags(value: Any, where: str) -> Tags:
 
 
 def make_stripper(tags: Tags) -> Callable[[Any], Any]:
-    """A function that takes reasoning out of a text, or of each text of a list. Text without tags comes back as it
-    is.
+    """A function that removes reasoning from a text, or from each text of a list. Text without tags is returned
+    unchanged.
     """
     closings = tuple(closing for _, closing in tags)
 
@@ -55,7 +55,7 @@ def make_stripper(tags: Tags) -> Callable[[Any], Any]:
 
 
 def strip_reasoning(text: str, tags: Tags = DEFAULT_TAGS) -> str:
-    """The text without what stands between each pair of tags."""
+    """The text without the parts between each pair of tags."""
     for opening, closing in tags:
         start = text.find(opening)
         while start >= 0:

@@ -1,4 +1,4 @@
-"""From rows to results: the task's own aggregations run once over all values, registered ones in the usual way."""
+"""From rows to results: the task's own aggregations run once over all values, registered ones as everywhere."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 NO_FILTER = "none"
-"""The name under which values stand that no filter has read."""
+"""The filter name of values that no filter has read."""
 Reduce = Callable[[Iterable[ScoredRow], ReduceContext], list[Result]]
 
 
@@ -47,21 +47,21 @@ def reduce_task(
 ) -> list[Result]:
     """Results of a task, metrics in the author's order within each filter.
 
-    An aggregation that fails takes no other metric with it: its result has no value, and the failure goes to
-    ``context.failed``; where nobody takes it, it is raised.
+    An aggregation that fails leaves the other metrics alone: its result has no value, and the failure goes to
+    ``context.failed``, or is raised if that is ``None``.
 
     Args:
-        rows: In sample order; read once, or twice if the task has aggregations of its own.
-        context: What a reduction may use.
+        rows: In sample order; read once, or twice if the task has its own aggregations.
+        context: The context of the reduction.
         task: Name of the task, for messages.
         metrics: The task's metrics.
-        filters: Names of its readings.
-        score_key: Under which key values that are dictionaries hold their number, for its uncertainty.
+        filters: The names of its readings.
+        score_key: The key under which values that are dictionaries hold their number, for its uncertainty.
 
     Raises:
         ScoreError: if an aggregation raised.
     """
-    # Of an author's aggregation nothing is known but its result, so it gets all values at once and is called once.
+    # An author's aggregation may do anything, so it gets all values at once and is called once.
     own = {(metric.name, name): metric for name in filters for metric in metrics if metric.aggregate is not None}
     results: dict[tuple[str, str], Result] = {}
     plans = []
@@ -77,7 +77,7 @@ def reduce_task(
                 metric.name, name, jsonable(value), len(values[key]), higher_is_better=metric.higher_is_better
             )
             if _is_mean(value, values[key], score_key):
-                # What the author's function gives is the mean, so the mean's uncertainty is its own.
+                # The author's function returned the mean, so the mean's uncertainty applies to it.
                 plans.append(MetricPlan(metric.name, name, _constant(value), metric.higher_is_better))
     held = frozenset((plan.name, plan.filter) for plan in plans) & set(own)
     usual = _reduced(_Numbers(rows, score_key, held) if held else rows, plans, context)
@@ -88,7 +88,7 @@ def reduce_task(
 
 
 def _reduced(rows: Iterable[ScoredRow], plans: Sequence[MetricPlan], context: ReduceContext) -> list[Result]:
-    """All together in one pass; one by one where that fails, so that a failure stays with its own metric."""
+    """All in one pass; one by one if that fails, so that a failure stays with its own metric."""
     if not plans:
         return []
     try:
@@ -114,7 +114,7 @@ def _guarded(do: Callable[[], T], context: ReduceContext) -> T | None:
 
 
 class _Numbers:
-    """Rows whose dictionaries under some keys stand for the number that they hold."""
+    """Rows in which the values of some keys, dictionaries, are replaced by the number that they hold."""
 
     def __init__(self, rows: Iterable[ScoredRow], score_key: str, keys: frozenset[tuple[str, str]]) -> None:
         self._rows, self._score_key, self._keys = rows, score_key, keys
@@ -142,7 +142,7 @@ def _gather(rows: Iterable[ScoredRow], own: dict[tuple[str, str], BoundMetric]) 
 
 
 def _aggregate(task: str, metric: BoundMetric, values: list[Any], context: ReduceContext) -> Any:
-    """Call the task's own aggregation, once; with nothing to aggregate there is nothing to call it with."""
+    """Call the task's own aggregation, once; not at all if there are no values."""
     if not values or metric.aggregate is None:
         return None
     with boundary(ScoreError, f"The aggregation of metric {metric.name!r} of task {task!r}"):
@@ -150,8 +150,8 @@ def _aggregate(task: str, metric: BoundMetric, values: list[Any], context: Reduc
 
 
 def _is_mean(value: Any, values: Sequence[Any], score_key: str) -> bool:
-    """Whether a number is the mean of plain numbers, or of those that dictionaries hold under the task's key; then, and
-    only then, it has the mean's standard error.
+    """Whether a number is the mean of plain numbers, or of those that dictionaries hold under the task's key. Only then
+    does it have the mean's standard error.
     """
     values = [item.get(score_key) if isinstance(item, Mapping) else item for item in values]
     if not values or not _is_number(value) or not all(_is_number(item) for item in values):

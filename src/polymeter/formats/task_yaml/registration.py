@@ -2,7 +2,7 @@
 
 A definition in task code counts for the tasks whose code it belongs to, where it wins over everything else of its
 name, and for no others: two task folders may define one name each, and neither changes what a built-in name means
-elsewhere. A definition in a file that the user loads himself (``--import``) counts for all tasks, and wins over a
+elsewhere. A definition in a file that the user loads (``--import``) counts for all tasks, and wins over a
 built-in one.
 """
 
@@ -23,7 +23,7 @@ from polymeter.guests.imports import PREFIX
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 USERS = "user"
-"""Version of a metric that somebody else wrote: its code is among the task's sources, which are hashed."""
+"""Version of a metric that a guest defines: its code is among the task's sources, which are hashed."""
 _OUTPUT_TYPES = ("generate_until", "loglikelihood", "multiple_choice")
 
 
@@ -31,7 +31,7 @@ class Definitions(Generic[T]):
     """Definitions of one kind, by name and file.
 
     Args:
-        registry: Where those count that the user loads himself; ``None``: they are kept here.
+        registry: Where definitions in files that the user loads are registered; ``None``: they are kept here.
     """
 
     def __init__(self, registry: Registry[T] | None) -> None:
@@ -43,7 +43,7 @@ class Definitions(Generic[T]):
         """Add a definition. A file that is loaded again replaces its own.
 
         Raises:
-            PlanError: if it is not of a task folder, and another definition of the user has that name.
+            PlanError: if it is not from a task folder, and the user has another definition of that name.
         """
         file = file_of(code)
         self._by_name.setdefault(name, {})[file] = value
@@ -61,7 +61,7 @@ class Definitions(Generic[T]):
         return next((value for file, value in definitions.items() if file in files), None)
 
     def find(self, name: str, files: Collection[Path]) -> T | None:
-        """The definition of that name in one of these files, else that for all tasks, where it is kept here."""
+        """The definition of that name in one of these files, else the one for all tasks if it is kept here."""
         own = self.of(name, files)
         return own if own is not None else self._for_all.get(name)
 
@@ -78,8 +78,8 @@ def register_metric(**args: Any) -> Callable[[F], F]:
     """Make a function a metric.
 
     For generation it is called for each sample as ``fn(references=[…], predictions=[…], **kwargs)``. For multiple
-    choice it is a name only: the sample's value is ``(reference, prediction)``, and the aggregation says what becomes
-    of it.
+    choice it is a name only: the sample's value is ``(reference, prediction)``, and the aggregation decides what to
+    make of it.
 
     Args:
         **args: ``metric``, its name; ``higher_is_better``; ``output_type``, one or a list; ``aggregation``, the name of
@@ -96,7 +96,7 @@ def register_metric(**args: Any) -> Callable[[F], F]:
     types = args.get("output_type") or _OUTPUT_TYPES
 
     def add(function: F) -> F:
-        made = Metric(
+        metric = Metric(
             str(args["metric"]),
             str(args.get("aggregation") or "mean"),
             bool(args.get("higher_is_better", True)),
@@ -104,7 +104,7 @@ def register_metric(**args: Any) -> Callable[[F], F]:
             (types,) if isinstance(types, str) else tuple(types),
             version=USERS,
         )
-        METRIC_DEFINITIONS.add(made.name, made, function)
+        METRIC_DEFINITIONS.add(metric.name, metric, function)
         return function
 
     return add
@@ -121,17 +121,17 @@ def register_aggregation(name: str) -> Callable[[F], F]:
 
 
 def register_filter(name: str) -> Callable[[F], F]:
-    """Make a filter class known by a name to the ``filter_list`` of tasks."""
+    """Register a filter class under a name that ``filter_list`` can use."""
 
-    def add(made: F) -> F:
-        FILTER_DEFINITIONS.add(name, made, made)
-        return made
+    def add(filter_class: F) -> F:
+        FILTER_DEFINITIONS.add(name, filter_class, filter_class)
+        return filter_class
 
     return add
 
 
 def file_of(code: Any) -> Path:
-    """The file that holds a function or class; the working directory where there is none."""
+    """The file that holds a function or class; the working directory if there is none."""
     own = getattr(getattr(code, "__code__", None), "co_filename", None)
     module = sys.modules.get(str(getattr(code, "__module__", "")))
     return Path(own or getattr(module, "__file__", None) or ".").resolve()

@@ -1,7 +1,7 @@
 """``generate_until_multi_round`` and ``generate_until_agentic``: the task's own function says what comes next.
 
-After a round the function gets the row, all answers so far, the number of the coming round and what it gave as
-``info`` last time. When it says that it is done, nothing more is asked, and the answers *it* hands back are the
+After a round the function gets the row, all answers so far, the number of the next round and the ``info`` that it
+returned last time. When it says that it is done, no further request is made, and the answers that *it* returns are the
 sample's.
 """
 
@@ -44,13 +44,13 @@ OneAnswer = Generator[Request | OwnPrompt, Response, Any]
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """What a task wants after a round.
+    """What a task's function returned after a round.
 
     Attributes:
-        messages: What to ask next; not looked at when ``is_last``.
+        messages: The next messages; ignored if ``is_last``.
         is_last: Whether the sample is done.
         outputs: The answers so far, as the task left them.
-        info: What its function gets as ``previous_round_info`` next time.
+        info: Passed to the function as ``previous_round_info`` next time.
     """
 
     messages: tuple[Message, ...]
@@ -60,7 +60,7 @@ class _Turn:
 
 
 def check_rounds(parts: Parts) -> None:
-    """Refuse a task of several rounds that has no function for what comes after the first.
+    """Refuse a task of several rounds without a function for what comes after the first.
 
     Raises:
         PlanError: if it has none.
@@ -91,7 +91,7 @@ def compile_multi_round(setup: Setup) -> TaskFunctions:
 
 
 def compile_agentic(setup: Setup) -> TaskFunctions:
-    """The functions of a task of steps until it is done: an answer is one text, the last that it hands back.
+    """The functions of a task that takes steps until it is done: an answer is one text, the last that it returns.
 
     Raises:
         PlanError: if its settings or filters make no sense.
@@ -103,7 +103,7 @@ def compile_agentic(setup: Setup) -> TaskFunctions:
 
 
 def one_after_another(one_answer: Callable[[Sample, int], OneAnswer], repeats: int) -> Callable[[Sample], RolloutSteps]:
-    """A rollout that asks for one answer after the other, each by a generator of its own, and returns them."""
+    """A rollout that gets one answer after another, each from its own generator, and returns them."""
 
     def rollout(sample: Sample) -> RolloutSteps:
         answers = []
@@ -115,14 +115,14 @@ def one_after_another(one_answer: Callable[[Sample, int], OneAnswer], repeats: i
 
 
 def returned_answers(rollout: Rollout) -> list[Any]:
-    """The answers of a sample; its responses where the rollout returned nothing, as one that was scored from stored
-    responses alone.
+    """The answers of a sample: what the rollout returned, else the texts of its responses. If only stored responses are
+    scored, there is no returned value.
     """
     return rollout.returned if isinstance(rollout.returned, list) else texts_of(rollout)
 
 
 def step_label(step: int) -> str:
-    """What tells the seeds of one answer's requests apart, by their number from 0."""
+    """The part of a seed that differs between the requests of one answer, by their number from 0."""
     return f"round:{step}" if step else ""
 
 
@@ -131,9 +131,9 @@ def _most_rounds(config: TaskConfig) -> int:
 
 
 def _rounds_of_model(questions: TextQuestions, sample: Sample, repeat: int) -> OneAnswer:
-    """A model that drives the rounds itself is asked once, and gives the texts of all rounds."""
+    """A model that drives the rounds itself gets one request and returns the texts of all rounds."""
     origin = questions.provenance.origin(sample, questions.settings.raw)
-    messages = yield from questions.prompt.asked(sample, origin)
+    messages = yield from questions.prompt.conversation(sample, origin)
     origin = questions.provenance.origin(sample, questions.settings.raw, "multi_round")
     seed = questions.provenance.seed(sample, repeat)
     response = yield Request(messages, questions.settings.with_seed(seed), origin)
@@ -143,7 +143,7 @@ def _rounds_of_model(questions: TextQuestions, sample: Sample, repeat: int) -> O
 def _rounds(questions: TextQuestions, hooks: RoundHooks, most: int, sample: Sample, repeat: int) -> OneAnswer:
     settings, provenance = questions.settings, questions.provenance
     origin = provenance.origin(sample, settings.raw)
-    messages = yield from questions.prompt.asked(sample, origin)
+    messages = yield from questions.prompt.conversation(sample, origin)
     outputs: list[Any] = []
     info = None
     for number in range(1, most + 1):
@@ -166,23 +166,23 @@ def _next_round(
     rounds = {"previous_output": list(outputs), "round_idx": number, "previous_round_info": info}
     # Media of a later round were made from answers, so their content is their identity and not the row.
     if prompt.messages_form is not None and hooks.messages is not None:
-        given = hooks.messages(full_row(sample), **rounds)
-        messages, is_last, outputs_so_far, info = _unpacked(given, "doc_to_messages", 4, questions.task)
+        returned = hooks.messages(full_row(sample), **rounds)
+        messages, is_last, outputs_so_far, info = _unpacked(returned, "doc_to_messages", 4, questions.task)
         chat = () if is_last else prompt.system + from_chat(messages, None)
         return _Turn(chat, bool(is_last), _as_list(outputs_so_far), info)
     assert hooks.text is not None
-    given = hooks.text(full_row(sample), **rounds)
-    visuals, text, is_last, outputs_so_far, info = _unpacked(given, "doc_to_text", 5, questions.task)
+    returned = hooks.text(full_row(sample), **rounds)
+    visuals, text, is_last, outputs_so_far, info = _unpacked(returned, "doc_to_text", 5, questions.task)
     if is_last:
         return _Turn((), True, _as_list(outputs_so_far), info)
     return _Turn(prompt.of_parts(from_hook(visuals, None), _text(text)), False, _as_list(outputs_so_far), info)
 
 
-def _unpacked(given: Any, field: str, n: int, task: str) -> tuple[Any, ...]:
-    if isinstance(given, (tuple, list)) and len(given) == n:
-        return tuple(given)
+def _unpacked(returned: Any, field: str, n: int, task: str) -> tuple[Any, ...]:
+    if isinstance(returned, (tuple, list)) and len(returned) == n:
+        return tuple(returned)
     parts = "visuals, text, is_terminal, outputs_so_far, info" if n == 5 else "messages, is_terminal, outputs, info"
-    raise ScoreError(f"After a round, {field} of task {task!r} must give ({parts}), not {given!r:.80}.")
+    raise ScoreError(f"After a round, {field} of task {task!r} must give ({parts}), not {returned!r:.80}.")
 
 
 def _score_rounds(scoring: TextScoring, repeats: int, sample: Sample, rollout: Rollout) -> Score:
@@ -193,7 +193,7 @@ def _score_rounds(scoring: TextScoring, repeats: int, sample: Sample, rollout: R
     refuse_no_answer(scoring, sample, answers)
 
     def results_of(read: Reading) -> list[Any]:
-        """An answer is itself a list: it stays whole as ``results[0]``."""
+        """The results for a reading. An answer is itself a list and stays whole as ``results[0]``."""
         filtered = scoring.strip_reasoning(read(answers, sample.doc))
         is_several = isinstance(filtered, list) and bool(filtered) and isinstance(filtered[0], list)
         return filtered if is_several else [filtered]
@@ -204,7 +204,7 @@ def _score_rounds(scoring: TextScoring, repeats: int, sample: Sample, rollout: R
 def _steps(questions: TextQuestions, hooks: RoundHooks, most: int, sample: Sample, repeat: int) -> OneAnswer:
     prompt, settings, provenance = questions.prompt, questions.settings, questions.provenance
     origin = provenance.origin(sample, settings.raw, "agentic")
-    messages = yield from prompt.asked(sample, origin)
+    messages = yield from prompt.conversation(sample, origin)
     outputs: list[Any] = []
     info = None
     assert hooks.text is not None
@@ -212,24 +212,25 @@ def _steps(questions: TextQuestions, hooks: RoundHooks, most: int, sample: Sampl
         seed = provenance.seed(sample, repeat, step_label(number - 1))
         response = yield Request(messages, settings.with_seed(seed), origin)
         outputs = [*outputs, response.text]
-        given = hooks.text(full_row(sample), previous_output=list(outputs), round_idx=number, previous_round_info=info)
-        if isinstance(given, str):
-            messages = prompt.of_text(sample, given)
+        rounds = {"previous_output": list(outputs), "round_idx": number, "previous_round_info": info}
+        returned = hooks.text(full_row(sample), **rounds)
+        if isinstance(returned, str):
+            messages = prompt.of_text(sample, returned)
             continue
-        turn = _next_step(questions, sample, given)
+        turn = _next_step(questions, sample, returned)
         if turn.is_last:
             return _last(turn.outputs)
         messages, outputs, info = turn.messages, turn.outputs, turn.info
     return _unfinished(most, outputs, info)
 
 
-def _next_step(questions: TextQuestions, sample: Sample, given: Any) -> _Turn:
-    if not isinstance(given, (tuple, list)) or len(given) != 5:
+def _next_step(questions: TextQuestions, sample: Sample, returned: Any) -> _Turn:
+    if not isinstance(returned, (tuple, list)) or len(returned) != 5:
         raise ScoreError(
             f"After a step, doc_to_text of task {questions.task!r} must give a text or "
-            f"(visuals, text, is_terminal, outputs_so_far, info), not {given!r:.80}."
+            f"(visuals, text, is_terminal, outputs_so_far, info), not {returned!r:.80}."
         )
-    visuals, text, is_last, outputs_so_far, info = given
+    visuals, text, is_last, outputs_so_far, info = returned
     parts: tuple[Part, ...] = ()
     if not is_last:
         parts = questions.prompt.visuals(sample) if visuals is None else from_hook(visuals, None)
@@ -253,7 +254,7 @@ def _text(text: Any) -> str:
 
 
 def _unfinished(steps: int, outputs: list[Any], info: Any) -> str:
-    """The answer of a sample that used up its steps: JSON with the task's own last state, which its scorer can read."""
+    """The answer of a sample that used up its steps: JSON with the task's own last state, for its scorer to read."""
     state = jsonable(info) if isinstance(info, Mapping) else {}
     failure = {"success": False, "error": "max_agentic_steps", "steps": steps, "last_response": _last(outputs)}
     return json.dumps({**failure, **state}, ensure_ascii=False)

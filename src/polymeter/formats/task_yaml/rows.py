@@ -1,4 +1,4 @@
-"""The rows of a task: its splits as ``process_docs`` leaves them, where examples come from, and samples over them."""
+"""The rows of a task: its splits as ``process_docs`` leaves them, the source of its examples, and samples over them."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class TaskRows:
     """Rows of a task.
 
     Attributes:
-        measured: What is measured.
-        examples: Where examples come from; ``None``: there are none.
-        has_own_examples: Whether these are the measured rows themselves.
+        measured: The rows that are measured.
+        examples: The rows that examples are drawn from; ``None``: there are no examples.
+        has_own_examples: Whether examples are drawn from the measured rows themselves.
     """
 
     measured: Rows
@@ -49,11 +49,11 @@ def open_rows(spec: TaskSpec, config: TaskConfig, context: OpenContext, n_fewsho
     for name in wanted:
         data: Any = opened[name]
         if process is not None:
-            # A seed for each split: rows that are drawn stay the same whether or not examples are wanted as well.
+            # A seed for each split: what process_docs draws for one does not depend on whether the other is opened.
             seed = seed_for(context.seed, spec.name, "process_docs", name)
             with seeded(seed), boundary(PlanError, f"process_docs of task {spec.name!r}"):
                 data = process(data)
-                # A generator is run to its end here, while its author's failures are still attributed.
+                # A generator is exhausted here, where its author's failures are attributed.
                 if data is not opened[name] and not hasattr(data, "features"):
                     data = list(data)
         rows[name] = make_rows(
@@ -66,11 +66,11 @@ def open_rows(spec: TaskSpec, config: TaskConfig, context: OpenContext, n_fewsho
 
 
 def _example_split(config: TaskConfig, n: int) -> str | None:
-    """The split that examples come from, the training split before the validation split; ``None``: there are none."""
+    """The split that examples come from, the training split before the validation split; ``None``: no examples."""
     if n == 0:
         return None
     split = config.fewshot_split or config.training_split
-    # Without a test split it is the validation split that is measured, and examples from it would give answers away.
+    # Without a test split the validation split is measured, and examples from it would give answers away.
     if split is None and config.test_split is not None:
         split = config.validation_split
     if split is None:
@@ -82,7 +82,7 @@ def _example_split(config: TaskConfig, n: int) -> str | None:
 
 
 def _fixed_examples(config: TaskConfig, n: int, context: OpenContext) -> Rows | None:
-    """The rows that ``fewshot_config`` writes out under ``samples``, or that its function gives."""
+    """The rows that ``fewshot_config`` lists under ``samples``, or that a function there returns."""
     samples = (config.fewshot_config or {}).get("samples")
     if samples is None or n == 0:
         return None
@@ -94,7 +94,7 @@ def _fixed_examples(config: TaskConfig, n: int, context: OpenContext) -> Rows | 
 
 
 class RowSamples:
-    """The samples of a task, made from rows when asked for. Their ids are row numbers of the split, as
+    """The samples of a task, made from rows on access. Their ids are row numbers of the split, as
     ``process_docs`` left it.
     """
 
@@ -132,7 +132,7 @@ class RowSamples:
 
 
 class AllDocs(Sequence[Any]):
-    """All rows of a task without media, read when asked for."""
+    """All rows of a task without media, read on access."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
@@ -147,7 +147,7 @@ class AllDocs(Sequence[Any]):
 
 
 def full_row(sample: Sample) -> dict[str, Any]:
-    """The row with media, and with what hooks have put into it so far."""
+    """The row with media, and with the changes that hooks have made to it so far."""
     row = sample.full_doc()
     if row is not sample.doc:
         row.update(sample.doc)

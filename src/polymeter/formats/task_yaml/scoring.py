@@ -35,10 +35,10 @@ class TextScoring:
     Attributes:
         task: Its name, for messages.
         readings: Its filters.
-        strip_reasoning: Takes reasoning out of what a filter gave.
-        scorer: Gives the values of one reading.
+        strip_reasoning: Removes reasoning from what a filter returned.
+        scorer: Returns the values of one reading.
         metrics: Names of the metrics that count; other values go to the log.
-        target: The row's target, for people.
+        target: The row's target, for display.
         needs_media: Whether the scorer gets the row with its media.
     """
 
@@ -60,7 +60,7 @@ def text_scoring(setup: Setup) -> TextScoring:
     parts = setup.parts
     config, locate = parts.config, parts.binding.where
     strip = make_stripper(parse_tags(config.reasoning_tags, locate("reasoning_tags")))
-    made = readings(
+    filters = readings(
         config.filter_list,
         task=config.task,
         where=locate("filter_list"),
@@ -69,7 +69,7 @@ def text_scoring(setup: Setup) -> TextScoring:
     )
     return TextScoring(
         task=setup.spec.name,
-        readings=made,
+        readings=filters,
         strip_reasoning=strip,
         scorer=setup.scorer or default_scorer(parts.metrics, parts.target, parts.choices),
         metrics=frozenset(metric.name for metric in parts.metrics),
@@ -114,7 +114,7 @@ def score_readings(
     Args:
         scoring: How the task scores.
         sample: The sample.
-        results_of: Gives the list that the scorer gets for a reading.
+        results_of: Returns the list that the scorer gets for a reading.
         rows: For each reading the row that the scorer gets.
 
     Raises:
@@ -138,14 +138,14 @@ def score_readings(
 def scored_rows(scoring: TextScoring, sample: Sample) -> list[Doc]:
     """The row of a sample as the scorer gets it, for each reading."""
     row = full_row(sample) if scoring.needs_media else sample.doc
-    # Scoring code may change the row it is given: every reading after the first gets it as it was.
+    # Scoring code may change the row that it gets, so every reading after the first gets an untouched copy.
     return [row, *(copy.deepcopy(row) for _ in scoring.readings[1:])]
 
 
 def default_scorer(metrics: Sequence[BoundMetric], target: Form, choices: Form | None) -> Scorer:
     """Scoring by registered metrics: an answer against the target, or against each of several.
 
-    Our own metrics take several references at once; with a metric of somebody else's a sample scores 1 if any of them
+    Our own metrics take several references at once; with a guest's metric a sample scores 1 if any reference
     does.
     """
 
@@ -167,7 +167,7 @@ def own_scorer(config: TaskConfig, task: str, rows: Rows) -> Scorer | None:
 
 
 def checked_scorer(call: Callable[..., Any], task: str, more: Mapping[str, Any]) -> Scorer:
-    """Task code as a scorer: what it gives must be a mapping of metrics."""
+    """Task code as a scorer: it must return a mapping of metrics."""
 
     def scorer(doc: Any, results: Any) -> Mapping[str, Any]:
         values = call(doc, results, **more)
@@ -179,7 +179,7 @@ def checked_scorer(call: Callable[..., Any], task: str, more: Mapping[str, Any])
 
 
 def bare(value: Any) -> Any:
-    """Answers without space around them; no answer is an empty one."""
+    """Answers without leading and trailing space; ``None`` becomes an empty text."""
     if type(value) is str:
         return value.strip()
     if value is None:
@@ -188,16 +188,16 @@ def bare(value: Any) -> Any:
 
 
 def reference_texts(target: Any, choices: Sequence[str] | None) -> list[Any]:
-    """What counts as right: the target, or each of a list of targets; an index stands for its choice.
+    """The references: the target, or each of a list of targets; an index stands for its choice.
 
-    Numbers become text: a model answers in text, and a column of numbers in a CSV means what it shows.
+    Numbers become text: a model answers in text, and a column of numbers in a CSV means what is written there.
     """
     targets = list(target) if isinstance(target, (list, tuple)) else [target]
     return [_reference_text(item, choices) for item in targets]
 
 
 def as_text(value: Any) -> str | None:
-    """A value for people."""
+    """A value for display."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
@@ -206,7 +206,7 @@ def as_text(value: Any) -> str | None:
 
 
 def _shown_target(target: Form) -> Form:
-    """The target for people only: a task that scores by itself is right whatever its ``doc_to_target`` does."""
+    """The target for display only: where a task scores by itself, a failing ``doc_to_target`` is no error."""
 
     def shown(doc: Any) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""Which of a task's settings hold for this run and this model: options of the run, model-specific blocks, examples."""
+"""The settings of a task that apply to this run and this model: options of the run, model-specific blocks, examples."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _FALLBACK_BLOCKS = ("default", "dataset")
 
 
 class YamlRunOptions(Options):
-    """What a run may say to all of its YAML tasks, beyond the options that every format knows
-    (``RunOptions.dialect_options["task_yaml"]``). All of it can change a number.
+    """Options of a run for all of its YAML tasks, beyond those of every format
+    (``RunOptions.dialect_options["task_yaml"]``). All of them can change a number.
     """
 
-    repeats: int = identity(1, "Ask every question so many times; above 1 it wins over the task's own.", ge=1)
-    reasoning_tags: Any = identity(None, "Pairs of tags around reasoning, where the task names none; 'none': no pairs.")
+    repeats: int = identity(1, "How many times to ask every question; a value above 1 wins over the task's own.", ge=1)
+    reasoning_tags: Any = identity(None, "Pairs of tags around reasoning, for tasks that name none; 'none': no pairs.")
     process_with_media: bool = identity(False, "Give process_results the row with its media.")
     predict_only: bool = identity(False, "Keep the answers and compute no metric.")
-    force_simple: bool = identity(False, "Use doc_to_text and doc_to_visual where a task has doc_to_messages as well.")
+    force_simple: bool = identity(False, "Use doc_to_text and doc_to_visual even if a task has doc_to_messages.")
 
 
 def read_run_options(options: Mapping[str, Any]) -> YamlRunOptions:
@@ -37,7 +37,7 @@ def read_run_options(options: Mapping[str, Any]) -> YamlRunOptions:
 
 
 def config_for_run(config: TaskConfig, options: YamlRunOptions) -> TaskConfig:
-    """A task's configuration as this run wants it."""
+    """A task's configuration with the options of the run applied."""
     changes: dict[str, Any] = {}
     if options.repeats > 1:
         changes["repeats"] = options.repeats
@@ -51,27 +51,28 @@ def config_for_run(config: TaskConfig, options: YamlRunOptions) -> TaskConfig:
 
 
 def traits_for_run(traits: ModelTraits, options: YamlRunOptions) -> ModelTraits:
-    """The model as this run lets its tasks see it."""
+    """The model's traits with the options of the run applied."""
     return replace(traits, kind="simple") if options.force_simple else traits
 
 
 def keep_answers(doc: Any, results: Sequence[Any]) -> Mapping[str, Any]:
-    """The scorer of a run that only predicts: it looks at no target, so none can be wrong."""
+    """The scorer of a run that only predicts: it reads no target, so a broken one does no harm."""
     return {_BYPASS: results[0] if len(results) == 1 else list(results)}
 
 
 def fewshot_count(config: TaskConfig, context: OpenContext) -> int:
-    """How many examples stand before a question: the plan's number wins, unless the task says that it has none."""
+    """How many examples come before a question: the plan's number wins, unless the task sets 0."""
     if context.num_fewshot is None or config.num_fewshot == 0:
         return config.num_fewshot or 0
     return context.num_fewshot
 
 
 def prompt_kwargs(block: Any, key: str) -> Any:
-    """What prompt hooks get from ``lmms_eval_specific_kwargs``; ``None``: they are called with the row alone.
+    """The settings that prompt hooks get from ``lmms_eval_specific_kwargs``; ``None``: they get the row alone.
 
-    The model's own block stands alone. Without one, ``default`` (or ``dataset``) is laid over the whole, so that the
-    other blocks stay visible, as published hooks expect; a whole without any of these reaches the hooks unchanged.
+    The model's own block is passed alone. Without one, ``default`` (or ``dataset``) is merged into the mapping, so
+    that the other blocks stay visible, as published hooks expect; a mapping without any of these reaches the hooks
+    unchanged.
     """
     if not isinstance(block, Mapping):
         return block
@@ -84,12 +85,12 @@ def prompt_kwargs(block: Any, key: str) -> Any:
 
 
 def target_kwargs(block: Any, key: str) -> Any:
-    """What ``doc_to_target`` gets from ``model_specific_target_kwargs``; ``None``: the row alone."""
+    """The settings that ``doc_to_target`` gets from ``model_specific_target_kwargs``; ``None``: only the row."""
     if not isinstance(block, Mapping):
         return None
     return block.get(key, block.get("default"))
 
 
 def generation_kwargs(block: Any, key: str) -> Mapping[str, Any]:
-    """What ``model_specific_generation_kwargs`` adds to the generation settings."""
+    """The generation settings that ``model_specific_generation_kwargs`` adds."""
     return target_kwargs(block, key) or {}

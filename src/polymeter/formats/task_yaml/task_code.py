@@ -1,4 +1,4 @@
-"""A task's code: which files it is and which packages they need, by their text alone; and loading it."""
+"""A task's code: its files and the packages that they need, found in their text alone; and loading it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from polymeter.core.errors import PlanError, boundary
 from polymeter.core.systems import import_roots
 from polymeter.core.task import TaskSpec
 from polymeter.guests import contained, load_file, resolve
-from polymeter.guests.places import task_file, trees
-from polymeter.guests.refs import FunctionRef
+from polymeter.guests.loading import FunctionRef
+from polymeter.guests.neighbours import tree_file, trees
 from polymeter.guests.shims import switch_on_shims
 
 METRICS_FILE = "metrics.py"
-"""A file of this name beside a task's YAML is loaded with it, where it registers something."""
+"""A file of this name beside a task's YAML is loaded with it, if it registers something."""
 _REGISTERS = re.compile(r"^\s*@(?:\w+\.)*register_(?:metric|aggregation|filter)\b", re.MULTILINE)
 
 _STRINGS = re.compile(r'("""|\'\'\')[\s\S]*?\1')
@@ -41,7 +41,7 @@ def function_refs(value: Any) -> Iterator[FunctionRef]:
 
 
 def load_task_code(spec: TaskSpec) -> bool:
-    """Load a task's modules, for what they register as well; whether there are any.
+    """Load a task's modules, and so register what they define. Returns whether there are any.
 
     Raises:
         PlanError: if one of them cannot be loaded, or lacks a name.
@@ -59,8 +59,8 @@ def load_task_code(spec: TaskSpec) -> bool:
 
 
 def source_files(file: Path, values: Mapping[str, Any], scanner: PackageScanner) -> set[Path]:
-    """The files of a task's code, whose text says what it does: those of its functions, all Python files beside them,
-    and what these import from other folders.
+    """The files of a task's code, which its hash covers: those of its functions, all Python files beside them, and the
+    files that these import from other folders.
 
     Args:
         file: The task's YAML.
@@ -73,7 +73,7 @@ def source_files(file: Path, values: Mapping[str, Any], scanner: PackageScanner)
         named.add(ref.file)
         source = ref.source_file()
         if source is not None:
-            # A whole folder counts: what a module imports late, or opens by name, no scan would see.
+            # The whole folder counts: a scan does not see what a module imports late, or opens by name.
             code.update(source.parent.glob("*.py"))
     beside = file.parent / METRICS_FILE
     if beside.is_file():
@@ -82,8 +82,8 @@ def source_files(file: Path, values: Mapping[str, Any], scanner: PackageScanner)
 
 
 def _registers(file: Path) -> bool:
-    """Whether a file is there that registers metrics, aggregations or filters, by its text: a file of that name which
-    does not is somebody's own script, and running it could do anything.
+    """Whether a file exists and its text registers metrics, aggregations or filters. A file of that name which does not
+    is some other script, and running it could do anything.
     """
     return file.is_file() and _REGISTERS.search(file.read_text(encoding="utf-8", errors="replace")) is not None
 
@@ -92,13 +92,13 @@ def _registers(file: Path) -> bool:
 class PackageScanner:
     """Finds imports at the top level of modules, following those of neighbouring files.
 
-    For packages only unindented imports count: what stands in a ``try`` or in a function is optional by its author's
-    own word; neighbours count wherever they are imported. A regular expression over text without its long strings sees
-    the same as a syntax tree here, at a fraction of the cost.
+    For packages only unindented imports count: an author who imports in a ``try`` or in a function makes the package
+    optional. Neighbours count wherever they are imported. A regular expression over text without its long strings
+    finds the same imports as a syntax tree here, at a fraction of the cost.
     """
 
     _scanned: dict[Path, tuple[frozenset[str], frozenset[Path]]] = field(default_factory=dict)
-    # What systems answer for is there without being installed.
+    # Import roots of systems are served by shims, without being installed.
     _ours: frozenset[str] = field(default_factory=lambda: frozenset({"polymeter", *import_roots()}))
 
     def packages(self, files: set[Path]) -> tuple[str, ...]:
@@ -152,7 +152,7 @@ def _scan(file: Path, ours: frozenset[str]) -> tuple[frozenset[str], frozenset[P
 
 @lru_cache(maxsize=1)
 def _task_trees() -> tuple[str, ...]:
-    """The packages of task folders. What a task takes from a tree of model wrappers is no part of it."""
+    """The packages of task folders. Files from a tree of model wrappers are not part of a task."""
     return tuple(tree.rstrip(".") for tree in trees() if tree.endswith(".tasks."))
 
 
@@ -161,7 +161,7 @@ def _from_tree(file: Path, module: str, names: str) -> set[Path]:
     wanted = [module]
     if names:
         wanted += [f"{module}.{name.split(' as ')[0].strip(' ()')}" for name in names.split(",")]
-    files = (task_file(name, file.parent) for name in wanted)
+    files = (tree_file(name, file.parent) for name in wanted)
     return {item for item in files if item is not None}
 
 

@@ -38,13 +38,13 @@ def compile_template(text: str, columns: Iterable[str], *, field: str, where: st
 
     Raises:
         PlanError: if it is not a valid template.
-        DataError: if it uses a column that is not there.
+        DataError: if it uses a column that does not exist.
     """
     environment = _environment()
     tree = check_syntax(text, field, where)
     template = environment.from_string(text)
     names = tuple(columns)
-    # Parsed anew: the visitor changes the tree, and the shortcut below needs it as it was.
+    # Parsed again: the visitor changes the tree, and the shortcut below needs it unchanged.
     reached = _Reached(names).visit(environment.parse(text))
     missing = meta.find_undeclared_variables(reached) - set(names) - set(environment.globals) - _guarded(tree)
     if missing:
@@ -95,7 +95,7 @@ def _guarded(tree: nodes.Template) -> set[str]:
 
 
 class _Reached(NodeTransformer):
-    """Takes out branches that no row reaches: in ``a if a is defined else b``, ``b`` where there is a column ``a``."""
+    """Removes branches that no row reaches: in ``a if a is defined else b``, ``b`` if there is a column ``a``."""
 
     def __init__(self, columns: Iterable[str]) -> None:
         self._columns = frozenset(columns)
@@ -117,7 +117,7 @@ class _Reached(NodeTransformer):
         return node
 
     def _verdict(self, test: nodes.Node) -> bool | None:
-        """What ``x is defined`` gives for every row; None for any other test."""
+        """The value of ``x is defined`` for every row; ``None`` for any other test."""
         if isinstance(test, nodes.Not):
             verdict = self._verdict(test.node)
             return None if verdict is None else not verdict
@@ -127,7 +127,7 @@ class _Reached(NodeTransformer):
 
 
 def _simple(tree: nodes.Template) -> Render | None:
-    """A quick function for templates that only put columns between texts, which most do."""
+    """A fast function for templates that only insert columns into text, as most do."""
     pieces: list[tuple[str, bool]] = []
     for output in tree.body:
         if not isinstance(output, nodes.Output):
@@ -146,7 +146,7 @@ def _simple(tree: nodes.Template) -> Render | None:
         return None
     layout = "".join("%s" if is_name else piece.replace("%", "%%") for piece, is_name in pieces)
     names = tuple(piece for piece, is_name in pieces if is_name)
-    if len(names) == 1:  # by far the most common, and the loop below costs as much again
+    if len(names) == 1:  # by far the most common case, and the general one below takes twice as long
         name = names[0]
         return lambda doc: layout % (doc[name],)
     return lambda doc: layout % tuple([doc[name] for name in names])

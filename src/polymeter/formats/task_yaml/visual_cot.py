@@ -1,8 +1,8 @@
 """``generate_visual_cot``: a drawing first, then an answer that looks at it.
 
 The prompt holds both: ``[GEN_PROMPT]…[/GEN_PROMPT]`` says what to draw, ``[QUESTION]…[/QUESTION]`` what to answer. A
-model that can draw and write is asked twice. A wrapper that runs both stages itself gets the prompt as it is. Any other
-model gets the question alone, with the sample's own media: it could not follow the first part.
+model that can draw and write gets two requests. A wrapper that runs both stages itself gets the prompt as it is. Any
+other model gets the question alone, with the sample's own media, because it could not follow the first part.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ _ANSWER = re.compile(r"\[QUESTION\](.*?)\[/QUESTION\]", re.DOTALL)
 
 
 def split_stages(text: str) -> tuple[str, str] | None:
-    """What to draw and what to answer; ``None`` where a prompt does not have both."""
+    """The drawing prompt and the question; ``None`` if a prompt does not have both."""
     draw, answer = _DRAW.search(text), _ANSWER.search(text)
     return (draw.group(1).strip(), answer.group(1).strip()) if draw and answer else None
 
 
 def can_draw(traits: ModelTraits) -> bool:
-    """Whether a model is asked for the drawing: it is known to draw, and does not run the stages itself."""
+    """Whether a model gets a request for the drawing: it is known to draw, and does not run the stages itself."""
     return traits.requests.get("generate_image") is True and not traits.drives_stages
 
 
 def compile_visual_cot(setup: Setup) -> TaskFunctions:
-    """The functions of a task that has a drawing made before the answer.
+    """The functions of a task that asks for a drawing before the answer.
 
     Raises:
         PlanError: if its settings or filters make no sense.
@@ -58,8 +58,8 @@ def _whole_prompt(questions: TextQuestions, sample: Sample, repeat: int) -> OneA
 
 def _stages(questions: TextQuestions, draws: bool, sample: Sample, repeat: int) -> OneAnswer:
     prompt, provenance = questions.prompt, questions.provenance
-    # The answer has the seed of a second step wherever there may be a drawing, so that prompts of both kinds in one
-    # task draw alike.
+    # If the model draws, every answer has the seed of a second step, also for prompts without a drawing, so that all
+    # answers of a task are seeded alike.
     answer_step = 1 if draws else 0
     text = prompt.text(sample)
     stages = split_stages(text)

@@ -1,4 +1,4 @@
-"""Media of a prompt: what ``doc_to_visual`` and ``doc_to_messages`` give, as parts."""
+"""The media of a prompt: the values of ``doc_to_visual`` and ``doc_to_messages`` as parts."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from polymeter.core.sources import sniff_mime
 from polymeter.data.media import encoded_bytes, forget_bytes_if_touched, video_file
 from polymeter.data.rows import Rows
 
-IMAGE_ENDINGS = (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".ppm")
-AUDIO_ENDINGS = (".wav", ".mp3", ".flac", ".m4a", ".ogg", ".opus", ".aac", ".wma")
+IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".ppm")
+AUDIO_SUFFIXES = (".wav", ".mp3", ".flac", ".m4a", ".ogg", ".opus", ".aac", ".wma")
 _ROLES = ("system", "user", "assistant")
 
 
 def to_part(value: Any, key: str | None) -> Part:
-    """One medium as a part: by its type, by the ``type`` that a mapping names, or by a path's ending; else it is a
+    """One medium as a part: by its type, by the ``type`` that a mapping names, or by a path's suffix; else it is a
     video.
 
     Raises:
-        DataError: if it is nothing that can be shown to a model.
+        DataError: if it is not a kind of medium.
     """
     if isinstance(value, (Text, Image, Audio, Video)):
         return value
@@ -50,7 +50,7 @@ def to_part(value: Any, key: str | None) -> Part:
 
 
 def flat(visuals: Any) -> Iterator[Any]:
-    """Media in order, out of lists in lists; empty ones left out."""
+    """Media in order, nested lists flattened; ``None`` is left out."""
     if isinstance(visuals, (list, tuple)):
         for item in visuals:
             yield from flat(item)
@@ -59,15 +59,15 @@ def flat(visuals: Any) -> Iterator[Any]:
 
 
 def from_hook(visuals: Any, prefix: str | None) -> tuple[Part, ...]:
-    """Parts of what ``doc_to_visual`` gave for a row; ``prefix`` is the row's identity. Without one the content of each
-    is its identity, as it must be for what was made from an answer.
+    """The media that ``doc_to_visual`` returned for a row, as parts. ``prefix`` is the row's identity; without one each
+    part is identified by its content, as it must be where it was made from an answer.
     """
     return tuple([to_part(item, None if prefix is None else f"{prefix}:v{j}") for j, item in enumerate(flat(visuals))])
 
 
 def column_visuals(rows: Rows, column: str) -> Callable[[int], tuple[Part, ...]]:
-    """For ``doc_to_visual: column``: a function from a row's number to its parts, which reads nothing before it is
-    asked to show them (unless it must look how many there are).
+    """For ``doc_to_visual: column``: a function from a row's number to its parts, which reads nothing before they
+    are opened (unless it must count them).
     """
     modality = rows.media.get(column)
     fingerprint = rows.fingerprint
@@ -92,16 +92,16 @@ def column_visuals(rows: Rows, column: str) -> Callable[[int], tuple[Part, ...]]
 
 
 def from_chat(messages: Any, prefix: str | None) -> tuple[Message, ...]:
-    """Messages of what ``doc_to_messages`` gave; ``prefix`` as for ``from_hook``.
+    """The messages that ``doc_to_messages`` returned; ``prefix`` as for ``from_hook``.
 
     Raises:
         DataError: if they are not ``[{role, content: [{type, …}]}]``.
     """
-    made = []
+    chat = []
     count = 0
     for message in messages if isinstance(messages, Iterable) else ():
         if isinstance(message, Message):
-            made.append(message)
+            chat.append(message)
             continue
         if not isinstance(message, Mapping) or message.get("role") not in _ROLES:
             raise DataError(
@@ -118,14 +118,14 @@ def from_chat(messages: Any, prefix: str | None) -> tuple[Message, ...]:
                 count += 1
             else:
                 raise DataError(f"The type of a chat item must be text, image, video or audio, not {kind!r}.")
-        made.append(Message(message["role"], tuple(parts)))
-    if not made:
+        chat.append(Message(message["role"], tuple(parts)))
+    if not chat:
         raise DataError("doc_to_messages gave no messages.")
-    return tuple(made)
+    return tuple(chat)
 
 
 def keyed(messages: tuple[Message, ...], prefix: str) -> tuple[Message, ...]:
-    """Messages of a model's own prompt, their media known by the row and their number: nothing is read for it."""
+    """Messages of a model's own prompt, their media identified by row and number, so that nothing is read for it."""
     count = iter(range(sum(len(message.parts) for message in messages)))
     return tuple(
         Message(
@@ -138,7 +138,7 @@ def keyed(messages: tuple[Message, ...], prefix: str) -> tuple[Message, ...]:
 
 def chat_item(visual: Any) -> dict[str, Any]:
     """One medium as an item of a chat message: a Pillow image; a mapping by its ``type`` (else a video); a path by its
-    ending.
+    suffix.
     """
     if isinstance(visual, Mapping):
         has_bounds = "video_start" in visual or "video_end" in visual
@@ -187,10 +187,10 @@ def _from_mapping(value: Mapping[str, Any], key: str | None) -> Media:
 
 
 def _from_path(path: str, key: str | None) -> Media:
-    ending = path.lower().partition("?")[0]
-    if ending.endswith(IMAGE_ENDINGS) or path.startswith("data:image/"):
+    name = path.lower().partition("?")[0]
+    if name.endswith(IMAGE_SUFFIXES) or path.startswith("data:image/"):
         return Image(path, key)
-    return Audio(path, key) if ending.endswith(AUDIO_ENDINGS) else Video(path, key)
+    return Audio(path, key) if name.endswith(AUDIO_SUFFIXES) else Video(path, key)
 
 
 def _from_cell(cell: Any, modality: Modality | None, key: str) -> Part:

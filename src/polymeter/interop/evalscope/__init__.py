@@ -17,7 +17,7 @@ SYSTEM = System(
     trees={"evalscope.benchmarks.": ("benchmark", "data_adapter", "filters", "utils")},
     command=Command(
         "evalscope",
-        "Take EvalScope's command line: eval, version.",
+        "Run EvalScope's command line: eval, version.",
         f"{_HERE}.command:run_command",
         modules={"evalscope": ("eval",), "evalscope.run": ("eval",), "evalscope.cli.cli": ()},
     ),

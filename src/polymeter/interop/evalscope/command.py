@@ -1,4 +1,4 @@
-"""``polymeter evalscope``: EvalScope 0.17's own command line, as it is."""
+"""``polymeter evalscope``: EvalScope 0.17's own command line."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 _HELP = """\
 Usage: polymeter evalscope eval [OPTIONS]
 
-Take EvalScope's command line: eval, version. 'polymeter evalscope eval --help' lists the options."""
+Run EvalScope's command line: eval, version. 'polymeter evalscope eval --help' lists the options."""
 
 
 def run_command(state: State, words: list[str]) -> int:
     """Run a command of EvalScope.
 
     Raises:
-        PlanError: if there is no such command, or it cannot run as asked for.
+        PlanError: if there is no such command, or it cannot run with these options.
     """
     is_version = words[:1] in (["--version"], ["-v"])
     return _COMMANDS.run(state, ["version"] if is_version else words)
 
 
 def show(result: EvalscopeResult) -> None:
-    """Print the table of an evaluation, and where everything lies."""
+    """Print the table of an evaluation, and where its files are."""
     for note in result.notes:
         typer.echo(note, err=True)
     if result.table:
@@ -44,16 +44,16 @@ def _evaluate(state: State, words: list[str]) -> int:
     if not words or asks_for_help(words):
         flags.EVAL.print_help()
         return 0
-    fields, places = flags.parse(words)
+    fields, run_options = flags.parse(words)
     state.is_debug |= bool(fields.get("debug"))
     from polymeter.cli.progress import make_progress
     from polymeter.interop.evalscope.evaluation import evaluate_evalscope
 
     with make_progress(is_quiet=False) as progress:
-        result = evaluate_evalscope(fields, progress=progress, typed=state.command, **places)
+        result = evaluate_evalscope(fields, progress=progress, typed=state.command, **run_options)
     show(result)
     if result.run.status != "complete":
-        typer.echo("The run did not end. Go on with the same command and", err=True)
+        typer.echo("The run did not end. To resume it, repeat the command with", err=True)
         typer.echo(f"  --use-cache {result.folder}", err=True)
     return result.exit_code
 
@@ -61,7 +61,7 @@ def _evaluate(state: State, words: list[str]) -> int:
 def _version(state: State, words: list[str]) -> int:
     from polymeter import __version__
 
-    typer.echo(f"polymeter {__version__}, taking the command line of EvalScope 0.17")
+    typer.echo(f"polymeter {__version__}, with the command line of EvalScope 0.17")
     return 0
 
 
@@ -69,8 +69,8 @@ _COMMANDS = Subcommands(
     "polymeter evalscope",
     {"eval": _evaluate, "version": _version},
     elsewhere={
-        "perf": "Polymeter does not test the load of endpoints; vLLM's 'vllm bench serve' and others do",
-        "app": "every run writes a page, report.html, that shows its samples",
+        "perf": "Polymeter does not load-test endpoints; vLLM's 'vllm bench serve' and others do",
+        "app": "every run writes an HTML report, report.html, that shows its samples",
         "server": "call polymeter.evaluate() from your own server",
     },
     help=_HELP,

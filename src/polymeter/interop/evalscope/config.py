@@ -1,6 +1,7 @@
-"""``TaskConfig``: an evaluation in the terms of EvalScope 0.17, from Python, YAML, JSON or a command line.
+"""``TaskConfig``: an evaluation in EvalScope 0.17's terms, from Python, YAML, JSON or a command line.
 
-It holds what was said, as it was said. ``check`` refuses what cannot be done; ``evaluation`` says what the rest means.
+It holds the fields as the user set them. ``check`` refuses what cannot be done; ``evaluation`` gives the rest its
+meaning.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from polymeter.core.secrets import HIDDEN, without_secrets
 from polymeter.interop.evalscope.flags import EVAL
 
 NO_KEY = "EMPTY"
-"""What ``api_key`` holds when nobody has set it."""
+"""The value of ``api_key`` if nobody has set it."""
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "model_task": ("text_generation", "image_generation"),
     "eval_type": ("checkpoint", "service", "custom"),
@@ -35,7 +36,7 @@ _DICTS = ("model_args", "dataset_args", "generation_config", "judge_model_args",
 
 @dataclass
 class _Fields:
-    """The fields with EvalScope's defaults; where it fills one in by the kind of model, ours is ``None`` or empty."""
+    """The fields with EvalScope's defaults; ``None`` or empty where its default depends on the kind of model."""
 
     model: Any = None
     model_id: str | None = None
@@ -78,25 +79,25 @@ FIELDS = tuple(item.name for item in fields(_Fields))
 class TaskConfig(_Fields):
     """What to evaluate, and how.
 
-    Dictionaries and lists are copied, so those of the caller are never changed. An unknown name is refused with the
-    nearest known one. What is printed or written of a configuration holds no key.
+    Dictionaries and lists are copied, so the caller's are never changed. An unknown name is refused, and the message
+    suggests the nearest known one. A configuration never contains its key when it is printed or written.
 
     Args:
         *args: Fields in their order.
         **kwargs: Fields by name.
 
     Raises:
-        PlanError: There is no such field, or its value is of another type.
+        PlanError: if there is no such field, or its value has another type.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         _check_names(kwargs)
-        given = {**dict(zip(FIELDS, args, strict=False)), **kwargs}
-        super().__init__(**{name: _own(name, value) for name, value in given.items()})
-        self._settle()
+        values = {**dict(zip(FIELDS, args, strict=False)), **kwargs}
+        super().__init__(**{name: _own(name, value) for name, value in values.items()})
+        self._normalise()
 
-    def _settle(self) -> None:
-        """Bring values to the types of their fields, and name the model."""
+    def _normalise(self) -> None:
+        """Convert values to the types of their fields, and name the model."""
         self.limit = _number(self.limit, "limit")
         if isinstance(self.datasets, str):
             self.datasets = [name for name in self.datasets.replace(",", " ").split() if name]
@@ -146,33 +147,33 @@ class TaskConfig(_Fields):
         """Set further fields.
 
         Raises:
-            PlanError: There is no such field.
+            PlanError: if there is no such field.
         """
-        told = other.to_dict() if isinstance(other, TaskConfig) else dict(other)
-        _check_names(told)
-        for name, value in told.items():
+        values = other.to_dict() if isinstance(other, TaskConfig) else dict(other)
+        _check_names(values)
+        for name, value in values.items():
             setattr(self, name, _own(name, value))
-        if "model" in told and "model_id" not in told:
+        if "model" in values and "model_id" not in values:
             self.model_id = None
-        self._settle()
+        self._normalise()
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields, the key included; a model that is an object stays one. ``TaskConfig(**config.to_dict())`` is the
-        same configuration.
+        """All fields, including the key; a model that is an object stays one. ``TaskConfig(**config.to_dict())`` gives
+        an equal configuration.
         """
         return {name: _own(name, getattr(self, name)) for name in FIELDS}
 
     def shown(self) -> dict[str, Any]:
-        """All fields as plain data without any key, to be printed and written."""
-        told = self.to_dict()
-        if told["model"] is not None and not isinstance(told["model"], str):
-            told["model"] = type(told["model"]).__name__
-        told["api_key"] = NO_KEY if told["api_key"] in (None, NO_KEY) else HIDDEN
-        plain: dict[str, Any] = without_secrets(json.loads(json.dumps(told, default=str)))
+        """All fields as plain data without any key, for printing and writing."""
+        values = self.to_dict()
+        if values["model"] is not None and not isinstance(values["model"], str):
+            values["model"] = type(values["model"]).__name__
+        values["api_key"] = NO_KEY if values["api_key"] in (None, NO_KEY) else HIDDEN
+        plain: dict[str, Any] = without_secrets(json.loads(json.dumps(values, default=str)))
         return plain
 
     def dump_yaml(self, output_dir: str | Path) -> Path:
-        """Write ``task_config_<digest>.yaml`` into a folder, without any key; gives the file."""
+        """Write ``task_config_<digest>.yaml`` into a folder, without any key, and return its path."""
         import yaml
 
         text = yaml.safe_dump(self.shown(), allow_unicode=True, sort_keys=False)
@@ -185,15 +186,15 @@ class TaskConfig(_Fields):
         return json.dumps(self.shown(), indent=4, ensure_ascii=False)
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{name}={value!r}" for name, value in self.shown().items())
-        return f"TaskConfig({told})"
+        values = ", ".join(f"{name}={value!r}" for name, value in self.shown().items())
+        return f"TaskConfig({values})"
 
 
 def parse_task_config(task_cfg: Any) -> TaskConfig:
     """A configuration from any of its forms: itself, a mapping, parsed arguments, or the path of a YAML or JSON file.
 
     Raises:
-        PlanError: It is none of these, or says something that cannot be.
+        PlanError: if it is none of these, or has an invalid field.
     """
     if isinstance(task_cfg, TaskConfig):
         return task_cfg
@@ -207,9 +208,11 @@ def parse_task_config(task_cfg: Any) -> TaskConfig:
             return TaskConfig.from_yaml(task_cfg)
         if ending == ".json":
             return TaskConfig.from_json(task_cfg)
-        raise PlanError(f"{str(task_cfg)!r} is no configuration file.", hint="Its name ends in .yaml, .yml or .json.")
+        raise PlanError(
+            f"{str(task_cfg)!r} is not a configuration file.", hint="Its name must end in .yaml, .yml or .json."
+        )
     raise PlanError(
-        f"A {type(task_cfg).__name__} is no task configuration.",
+        f"A {type(task_cfg).__name__} is not a task configuration.",
         hint="Give a TaskConfig, a dict, an argparse.Namespace, or the path of a YAML or JSON file.",
     )
 
@@ -218,20 +221,20 @@ def check(config: TaskConfig) -> None:
     """Refuse what cannot be done.
 
     Raises:
-        PlanError: A field has a value that it cannot have, or asks for something that Polymeter does not do.
+        PlanError: if a field has an invalid value, or requires something that Polymeter does not do.
     """
-    for name, known in _CHOICES.items():
+    for name, choices in _CHOICES.items():
         value = getattr(config, name)
-        if value not in known:
-            hint = did_you_mean(str(value), known) or f"Known: {', '.join(known)}."
+        if value not in choices:
+            hint = did_you_mean(str(value), choices) or f"Known: {', '.join(choices)}."
             raise PlanError(f"There is no {name} {value!r}.", where=f"TaskConfig {name}", hint=hint)
     notes_on_fields(config)
     _check_backend(config)
-    if config.model_id in (None, "", ".", "..") or any(sign in str(config.model_id) for sign in "/\\"):
+    if config.model_id in (None, "", ".", "..") or any(separator in str(config.model_id) for separator in "/\\"):
         raise PlanError(
             f"The model_id {config.model_id!r} cannot name a folder.",
             where="TaskConfig model_id",
-            hint="Choose a word.",
+            hint="Choose a plain word.",
         )
     if not config.datasets:
         raise PlanError("No dataset is named.", where="TaskConfig datasets", hint="'polymeter tasks' lists them.")
@@ -246,17 +249,17 @@ def check(config: TaskConfig) -> None:
         raise PlanError(f"There is no dataset_hub {config.dataset_hub!r}.", where="TaskConfig dataset_hub", hint=hint)
     if config.stage == "review" and not config.use_cache:
         raise PlanError(
-            "The stage 'review' scores answers that are there already, and no folder with answers is named.",
+            "The stage 'review' scores existing answers, but no folder with answers is named.",
             where="TaskConfig stage",
             hint="Name it with use_cache: the folder that the stage 'infer' or 'all' has written.",
         )
 
 
 def notes_on_fields(config: TaskConfig) -> list[str]:
-    """What to say of fields that are set and have no effect.
+    """Notes on fields that are set but have no effect.
 
     Raises:
-        PlanError: if one is set that is refused.
+        PlanError: if a refused field is set.
     """
     return EVAL.notes_on({name: getattr(config, name) for name in FIELDS}, configuration="TaskConfig")
 
@@ -271,24 +274,24 @@ def _check_backend(config: TaskConfig) -> None:
         raise PlanError(
             "Other evaluation tools are not called from here: eval_backend must be Native, without eval_config.",
             where="TaskConfig eval_backend",
-            hint="Run that tool itself. Polymeter has benchmarks of lmms-eval and EvalScope as its own tasks.",
+            hint="Run that tool itself. Polymeter runs benchmarks of lmms-eval and EvalScope as its own tasks.",
         )
 
 
-def _check_names(told: Mapping[str, Any]) -> None:
-    for name in told:
+def _check_names(values: Mapping[str, Any]) -> None:
+    for name in values:
         if name not in FIELDS:
             hint = did_you_mean(str(name).replace("-", "_"), FIELDS) or f"Known: {', '.join(FIELDS)}."
             raise PlanError(f"TaskConfig has no field {name!r}.", where="TaskConfig", hint=hint)
 
 
 def _own(name: str, value: Any) -> Any:
-    """A value that shares nothing with the caller's; a model stays itself."""
+    """A copy of a caller's value; a model is not copied."""
     return value if name == "model" else copy.deepcopy(value)
 
 
 def _number(value: Any, name: str) -> float | None:
-    """A count as an integer, or a share; texts of numbers are taken too."""
+    """A number, or the text of one; as an integer if it is whole."""
     if value is None:
         return None
     try:
@@ -299,14 +302,14 @@ def _number(value: Any, name: str) -> float | None:
 
 
 def _model_id(model: Any) -> str:
-    """The last part of a model's name, or what an object says of itself."""
+    """The last part of a model's name, or the ``model_id`` of an object's ``config``."""
     if not isinstance(model, str):
         config = getattr(model, "config", None)
-        found = config.get("model_id") if isinstance(config, Mapping) else None
-        return str(found or "custom_model").replace(":", "-")
+        own_id = config.get("model_id") if isinstance(config, Mapping) else None
+        return str(own_id or "custom_model").replace(":", "-")
     backend, _, name = model.partition(":")
-    named = name if name and backend in MODELS else model
-    return named.rstrip("/\\").replace("\\", "/").rpartition("/")[2].replace(":", "-")
+    path = name if name and backend in MODELS else model
+    return path.rstrip("/\\").replace("\\", "/").rpartition("/")[2].replace(":", "-")
 
 
 def _text(file: str | Path) -> str:

@@ -1,9 +1,9 @@
-"""Evaluating as EvalScope does: a ``TaskConfig`` in, its reports and files out, beside our run folder.
+"""Evaluating as EvalScope does: from a ``TaskConfig`` to EvalScope's reports and files, beside our run folder.
 
-Below the work folder lie ``configs``, ``logs``, ``predictions``, ``reviews`` and ``reports`` as EvalScope has them, and
-``run_<asked>_<scored>``: the run folder, named after what is asked and how it is scored. So a folder that is named with
-``use_cache`` can hold several runs, and what was answered for one of them is only used where the questions, the model
-and the settings are the same.
+The work folder contains ``configs``, ``logs``, ``predictions``, ``reviews`` and ``reports`` as EvalScope writes them,
+and the run folder ``run_<answers>_<scoring>``, named by digests of everything that can change an answer and of the way
+answers are scored. So a work folder named with ``use_cache`` can hold several runs, and their answers are reused only
+for the same requests, model and settings.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from polymeter.interop.evalscope.tasks.report_tables import gen_table
 from polymeter.store.folder import RunFolder
 
 _LOGGER = logging.getLogger("polymeter")
-_UNSAID: Mapping[str, Any] = {
+_SCORING_DEFAULTS: Mapping[str, Any] = {
     "judge_strategy": "auto",
     "judge_model_args": {},
     "analysis_report": False,
     "predict_only": False,
 }
-"""How answers are scored unless a configuration says otherwise, whatever the run said that they are taken from."""
+"""How answers are scored unless a configuration says otherwise, whatever the settings of the run they come from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +46,12 @@ class EvalscopeResult:
     """A finished evaluation.
 
     Attributes:
-        run: Ours.
+        run: Our run.
         folder: The work folder.
-        reports: The report of each dataset; a benchmark that is no data adapter has none.
-        table: All reports as a grid; empty where there are none.
-        notes: What the user should know of how the configuration was taken.
-        ignores_errors: Whether samples that failed count as nothing.
+        reports: The report of each dataset; a benchmark that is not a data adapter has none.
+        table: All reports as a grid; empty if there are none.
+        notes: What the user should know about how the configuration was carried out.
+        ignores_errors: Whether failed samples leave the exit code at 0.
     """
 
     run: RunResult
@@ -63,36 +63,37 @@ class EvalscopeResult:
 
     @property
     def exit_code(self) -> int:
-        """As of a run, but failed samples do not count where errors are ignored."""
-        is_forgiven = self.ignores_errors and self.run.status == "complete"
-        return 0 if is_forgiven else self.run.exit_code
+        """The run's exit code; 0 for a complete run if errors are ignored."""
+        is_ignored = self.ignores_errors and self.run.status == "complete"
+        return 0 if is_ignored else self.run.exit_code
 
 
 def evaluate_evalscope(
-    task_cfg: Any, *, progress: Progress | None = None, typed: str = "", stamp: str = "", **places: Any
+    task_cfg: Any, *, progress: Progress | None = None, typed: str = "", stamp: str = "", **more_options: Any
 ) -> EvalscopeResult:
     """Run a task configuration.
 
     Args:
         task_cfg: A ``TaskConfig``, a mapping, a namespace, or the path of a YAML or JSON file. It is not changed.
-        progress: Who watches.
+        progress: Receives the progress of the run.
         typed: What the user typed, for the record.
         stamp: The time in the name of the work folder; default: now.
-        **places: Options of the run that say where things are: ``include_paths``, ``data``, ``weights``, ``imports``.
+        **more_options: Options of the run that name files and folders: ``include_paths``, ``data``, ``weights``,
+            ``imports``.
 
     Raises:
-        PlanError: It cannot run as asked for; nothing was spent.
-        DataError: A dataset cannot be opened; nothing was spent.
+        PlanError: if it cannot run with these settings; nothing was spent.
+        DataError: if a dataset cannot be opened; nothing was spent.
     """
     config = parse_task_config(task_cfg)
     check(config)
     chosen, judge = choose_model(config), choose_judge(config)
     root = work_folder(config, stamp)
-    job = _Job(config, chosen, judge, root, progress, typed, places)
+    evaluation = _Evaluation(config, chosen, judge, root, progress, typed, more_options)
     secrets = [key for one in (chosen, judge) if one is not None for key in one.keys.values()]
     with keys_set(chosen, judge), _logged(root / "logs" / "eval_log.log", secrets, is_debug=config.debug):
         config.dump_yaml(root / "configs")
-        run = job.run()
+        run = evaluation.run()
         reports = files.write_files(run.folder, root, config) if run.results else {}
         table = gen_table(report_list=_sorted(reports), add_overall_metric=True) if reports else ""
         notes = tuple(_notes(config, run, reports))
@@ -103,31 +104,31 @@ def evaluate_evalscope(
 
 
 def work_folder(config: TaskConfig, stamp: str = "") -> Path:
-    """Where the files of an evaluation go: the folder to go on in, else one named after the time.
+    """The folder for an evaluation's files: the one to resume in, else a new one named by the time.
 
     Raises:
-        PlanError: The folder to go on in is not there.
+        PlanError: if the folder to resume in does not exist.
     """
     if not config.use_cache:
         return Path(config.work_dir).expanduser() / (stamp or time_stamp())
     folder = Path(config.use_cache).expanduser()
     if not folder.is_dir():
         raise PlanError(
-            f"There is no folder {config.use_cache!r} to go on in.",
+            f"There is no folder {config.use_cache!r} to resume in.",
             where="TaskConfig use_cache",
-            hint="Name the folder with a time in its name that an earlier evaluation has written.",
+            hint="Name the folder of an earlier evaluation; its name is a time.",
         )
     return folder
 
 
 def time_stamp() -> str:
-    """The time as it stands in the names of work folders."""
+    """The current time, as names of work folders have it."""
     return time.strftime("%Y%m%d_%H%M%S")
 
 
 def run_options(config: TaskConfig, chosen: Chosen) -> dict[str, Any]:
-    """Options of the run, except where it goes; those that are not said are absent."""
-    told: dict[str, Any] = {
+    """Options of the run, except its folders; those that are not set are absent."""
+    options: dict[str, Any] = {
         "limit": config.limit,
         "seed": config.seed,
         "generation": config.generation_config or None,
@@ -136,12 +137,12 @@ def run_options(config: TaskConfig, chosen: Chosen) -> dict[str, Any]:
         "timeout_s": config.timeout,
         "dialect_options": {"adapter": adapter_options(config, chosen)},
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def adapter_options(config: TaskConfig, chosen: Chosen) -> dict[str, Any]:
-    """Options of the run for its data adapters; those that are not said are absent."""
-    told = {
+    """Options of the run for its data adapters; those that are not set are absent."""
+    options = {
         "dataset_args": {name: config.dataset_args[name] for name in config.datasets if name in config.dataset_args},
         "judge_strategy": config.judge_strategy,
         "judge_model_args": judge_prompts(config),
@@ -152,21 +153,21 @@ def adapter_options(config: TaskConfig, chosen: Chosen) -> dict[str, Any]:
         "analysis_report": config.analysis_report,
         "predict_only": config.stage == "infer",
     }
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in options.items() if value}
 
 
 def notes(config: TaskConfig) -> Iterator[str]:
-    """What to say of fields that have no effect."""
+    """Notes on fields that have no effect."""
     for name in config.dataset_args:
         if name not in config.datasets:
             hint = did_you_mean(name, config.datasets)
-            yield f"dataset_args of {name!r} have no effect: it is none of the datasets. {hint}".strip()
+            yield f"dataset_args of {name!r} have no effect: it is not one of the datasets. {hint}".strip()
     yield from notes_on_fields(config)
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
-    """One evaluation: what is run, and in which run folder."""
+class _Evaluation:
+    """One evaluation: what to run, and in which run folder."""
 
     config: TaskConfig
     chosen: Chosen
@@ -174,14 +175,14 @@ class _Job:
     root: Path
     progress: Progress | None
     typed: str
-    places: Mapping[str, Any]
+    more_options: Mapping[str, Any]
 
     def run(self) -> RunResult:
-        """Ask and score; or score answers that are there already, where only the scoring is another one."""
+        """Run the model and score its answers; if only the scoring differs from an earlier run, score that run's."""
         options = run_options(self.config, self.chosen)
-        asked, scored = self._asked(options), self._scored(options)
-        target = RunFolder(self.root / f"run_{asked}_{scored}")
-        source = self._source(target, asked)
+        answers, scoring = self._answer_digest(options), self._scoring_digest(options)
+        target = RunFolder(self.root / f"run_{answers}_{scoring}")
+        source = self._source(target, answers)
         roles = {} if self.judge is None else {"judge": self.judge.model}
         if source is not None:
             return score(
@@ -190,7 +191,7 @@ class _Job:
                 output=target.path,
                 progress=self.progress,
                 command=self.typed,
-                dialect_options={"adapter": {**_UNSAID, **options["dialect_options"]["adapter"]}},
+                dialect_options={"adapter": {**_SCORING_DEFAULTS, **options["dialect_options"]["adapter"]}},
             )
         return evaluate(
             self.chosen.model,
@@ -199,53 +200,53 @@ class _Job:
             progress=self.progress,
             command=self.typed,
             output=target.path,
-            **{**options, **self.places},
+            **{**options, **self.more_options},
         )
 
-    def _source(self, target: RunFolder, asked: str) -> RunFolder | None:
-        """A run whose answers are taken over; ``None``: the model is asked for what is not there."""
+    def _source(self, target: RunFolder, answers: str) -> RunFolder | None:
+        """A run whose answers are scored; ``None`` if the model has to answer."""
         if target.is_begun():
             begun_from = target.read_manifest().get("scored_from")
             return RunFolder(Path(begun_from["run"])) if begun_from else None
-        others = [RunFolder(path) for path in sorted(self.root.glob(f"run_{asked}_*")) if path != target.path]
+        others = [RunFolder(path) for path in sorted(self.root.glob(f"run_{answers}_*")) if path != target.path]
         begun = [run for run in others if run.is_begun() and not run.read_manifest().get("scored_from")]
         if self.config.stage == "review":
             if not begun:
                 raise PlanError(
                     "There are no answers of this model to these questions.",
                     where=str(self.root),
-                    hint="The stage 'review' takes the configuration that the stage 'infer' had, but for the judge.",
+                    hint="The stage 'review' needs the configuration of the stage 'infer'; only the judge may differ.",
                 )
             return next((run for run in begun if _is_whole(run)), begun[0])
         return next((run for run in begun if _is_whole(run)), None)
 
-    def _asked(self, options: Mapping[str, Any]) -> str:
-        """A digest of everything that can change an answer."""
+    def _answer_digest(self, options: Mapping[str, Any]) -> str:
+        """Digest of everything that can change an answer."""
         adapter = options["dialect_options"]["adapter"]
-        said = {name: options[name] for name in ("limit", "seed", "generation") if name in options}
-        said |= {name: adapter[name] for name in ("dataset_args", "eval_type", "dataset_hub") if name in adapter}
-        return fingerprint([_plain(self.chosen), sorted(self.config.datasets), canonical(_listed(said))])[:8]
+        content = {name: options[name] for name in ("limit", "seed", "generation") if name in options}
+        content |= {name: adapter[name] for name in ("dataset_args", "eval_type", "dataset_hub") if name in adapter}
+        return fingerprint([_plain(self.chosen), sorted(self.config.datasets), canonical(_as_data(content))])[:8]
 
-    def _scored(self, options: Mapping[str, Any]) -> str:
-        """A digest of everything else that can change a score."""
+    def _scoring_digest(self, options: Mapping[str, Any]) -> str:
+        """Digest of everything else that can change a score."""
         adapter = options["dialect_options"]["adapter"]
-        said = {
+        content = {
             name: adapter[name] for name in ("judge_strategy", "judge_model_args", "analysis_report") if name in adapter
         }
         judge = None if self.judge is None else _plain(self.judge)
-        return fingerprint([self.config.stage, self.config.model_id, canonical(_listed(said)), judge])[:8]
+        return fingerprint([self.config.stage, self.config.model_id, canonical(_as_data(content)), judge])[:8]
 
 
 def _plain(chosen: Chosen) -> Any:
-    """A model as plain data, without where it is."""
+    """A model as plain data, without its address."""
     if isinstance(chosen.model, ModelSpec):
         args = {name: value for name, value in chosen.model.args.items() if name not in ("base_url", "api_key_env")}
-        return [str(chosen.model), canonical(_listed(with_digests(args)))]
+        return [str(chosen.model), canonical(_as_data(with_digests(args)))]
     return canonical(with_digests(dict(chosen.model.identity)))
 
 
-def _listed(value: Any) -> Any:
-    """Plain data, whatever was put into a configuration."""
+def _as_data(value: Any) -> Any:
+    """A value of a configuration as plain data, whatever it is."""
     return json.loads(json.dumps(value, default=str))
 
 
@@ -263,16 +264,19 @@ def _notes(config: TaskConfig, run: RunResult, reports: Mapping[str, Report]) ->
     if run.results and config.stage != "infer":
         for name in run.results["tasks"]:
             if name not in reports:
-                yield f"{name!r} has no report: it is no data adapter, or nothing was scored. See {run.folder.results}."
+                yield (
+                    f"{name!r} has no report: it is not a data adapter, or nothing was scored. "
+                    f"See {run.folder.results}."
+                )
     if run.n_failed and not config.ignore_errors:
-        yield f"{run.n_failed} samples have no score and count in none; the page says why: {run.folder.report}."
+        yield f"{run.n_failed} samples have no score; the HTML report says why: {run.folder.report}."
 
 
 class _Hiding(logging.Formatter):
-    """Lines without keys.
+    """Formats log lines without keys.
 
     Args:
-        secrets: Texts that never appear.
+        secrets: Texts to hide.
     """
 
     def __init__(self, secrets: list[str]) -> None:
@@ -289,12 +293,12 @@ class _Hiding(logging.Formatter):
 
 @contextmanager
 def _logged(file: Path, secrets: list[str], *, is_debug: bool) -> Iterator[None]:
-    """What is logged inside this goes into a file as well."""
+    """Also write to a file what is logged."""
     file.parent.mkdir(parents=True, exist_ok=True)
     handler = logging.FileHandler(file, encoding="utf-8")
     handler.setFormatter(_Hiding(secrets))
     handler.setLevel(logging.DEBUG)
-    # Where nobody has set up logging, Python shows warnings only as long as no logger has a handler.
+    # If logging is not set up, Python shows warnings only as long as no logger has a handler.
     handlers = [handler, *([logging.lastResort] if logging.lastResort and not logging.root.handlers else [])]
     before = _LOGGER.level
     for one in handlers:

@@ -1,7 +1,7 @@
-"""Which model and which judge a ``TaskConfig`` means, and how their keys get there.
+"""Which model and which judge a ``TaskConfig`` means, and how their keys reach them.
 
-A key is put into an environment variable for as long as the evaluation lasts, and only the variable's name goes into
-the run: so it reaches the endpoint and no file.
+A key is in an environment variable during the evaluation, and only the variable's name goes into the run. So the key
+reaches the endpoint but no file.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ JUDGE_KEY = "EVALSCOPE_JUDGE_API_KEY"
 _ENDPOINTS = ("openai", "anthropic", "gemini")
 _CHAT = "/chat/completions"
 _ARGUMENTS = {"model_revision": "revision", "torch_dtype": "dtype", "precision": "dtype"}
-"""EvalScope's names of arguments of a checkpoint, and ours."""
+"""EvalScope's names for a checkpoint's arguments → ours."""
 _DEFAULT_REVISION = "master"
 _JUDGE_MODEL, _JUDGE_URL = "Qwen/Qwen3-235B-A22B", "https://api-inference.modelscope.cn/v1"
-_JUDGE_PLACE = ("api_key", "api_url", "model_id")
+_JUDGE_MODEL_ARGS = ("api_key", "api_url", "model_id")
 _JUDGE_PROMPTS = (
     "system_prompt",
     "prompt_template",
@@ -40,12 +40,12 @@ _JUDGE_PROMPTS = (
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A model, as the engine takes it.
+    """A model of a configuration.
 
     Attributes:
         model: Its spec, or the model itself.
-        eval_type: What benchmarks are told of it.
-        keys: Environment variables to set while it is used. Never written.
+        eval_type: The ``eval_type`` that benchmarks see.
+        keys: Environment variables to set while it is in use. Never written.
     """
 
     model: ModelSpec | Model
@@ -54,11 +54,11 @@ class Chosen:
 
 
 def choose_model(config: TaskConfig) -> Chosen:
-    """The model of a configuration: an object, an endpoint where there is an ``api_url``, one of Polymeter's own specs,
-    else a checkpoint.
+    """The model of a configuration: an object, an endpoint if there is an ``api_url``, a Polymeter spec, else a
+    checkpoint.
 
     Raises:
-        PlanError: It cannot be told what is meant, or nothing here runs it.
+        PlanError: if the configuration is ambiguous, or no backend runs the model.
     """
     model = config.model
     if isinstance(model, (BatchModel, AsyncModel)):
@@ -86,43 +86,43 @@ def choose_model(config: TaskConfig) -> Chosen:
         raise PlanError(
             f"No backend of Polymeter generates images from the checkpoint {model!r}.",
             where="TaskConfig model_task",
-            hint="Give a model that is an object (polymeter.BatchModel answers GenerateImage).",
+            hint="Give a model that is an object (polymeter.BatchModel can answer GenerateImage).",
         )
     arguments = _checkpoint_arguments(config)
     return Chosen(ModelSpec("hf", name if is_spec else model, arguments), "checkpoint", _key(config.api_key, MODEL_KEY))
 
 
 def choose_judge(config: TaskConfig) -> Chosen | None:
-    """The judge of a configuration; ``None`` when it names none, so that planning refuses a benchmark that needs one.
+    """The judge of a configuration; ``None`` if it names none, so that planning refuses a benchmark that needs one.
 
-    Its place comes from ``judge_model_args``, else from ``MODELSCOPE_API_BASE``, ``MODELSCOPE_JUDGE_LLM`` and
-    ``MODELSCOPE_SDK_TOKEN`` of the environment.
+    Its name, address and key come from ``judge_model_args``, else from the environment variables
+    ``MODELSCOPE_JUDGE_LLM``, ``MODELSCOPE_API_BASE`` and ``MODELSCOPE_SDK_TOKEN``.
 
     Raises:
-        PlanError: ``judge_model_args`` has an unknown name, the strategy always needs a judge and none is named, or the
-            judge's endpoint needs a key that is not there.
+        PlanError: if ``judge_model_args`` has an unknown name, a judge is needed but not named, or its endpoint's key
+            is missing.
     """
-    told = config.judge_model_args
-    _check_judge_arguments(told)
+    judge_args = config.judge_model_args
+    _check_judge_arguments(judge_args)
     if config.judge_strategy == "rule" and not config.analysis_report:
         return None
     token = os.environ.get("MODELSCOPE_SDK_TOKEN", "")
-    name = told.get("model_id") or os.environ.get("MODELSCOPE_JUDGE_LLM", "")
-    url = told.get("api_url") or os.environ.get("MODELSCOPE_API_BASE", "")
-    is_wanted = config.analysis_report or config.judge_strategy in ("llm", "llm_recall")
-    if is_wanted and not (name or url or token or told.get("api_key")):
-        wanting = "analysis_report" if config.analysis_report else f"judge_strategy {config.judge_strategy!r}"
+    name = judge_args.get("model_id") or os.environ.get("MODELSCOPE_JUDGE_LLM", "")
+    url = judge_args.get("api_url") or os.environ.get("MODELSCOPE_API_BASE", "")
+    is_needed = config.analysis_report or config.judge_strategy in ("llm", "llm_recall")
+    if is_needed and not (name or url or token or judge_args.get("api_key")):
+        option = "analysis_report" if config.analysis_report else f"judge_strategy {config.judge_strategy!r}"
         raise PlanError(
-            f"The {wanting} needs a judge, and none is named.",
+            f"The {option} needs a judge, and none is named.",
             where="TaskConfig judge_model_args",
-            hint="Give judge_model_args={'api_url': …, 'model_id': …}, and 'api_key' where one is needed.",
+            hint="Give judge_model_args={'api_url': …, 'model_id': …}, and 'api_key' if the endpoint needs one.",
         )
-    if not (name or url or is_wanted):
+    if not (name or url or is_needed):
         return None
     backend, colon, rest = str(name).partition(":")
     if backend in MODELS and not url and (colon or backend == "mock"):
-        return Chosen(ModelSpec(backend, rest), "service", _key(told.get("api_key"), JUDGE_KEY))
-    key = str(told.get("api_key") or token)
+        return Chosen(ModelSpec(backend, rest), "service", _key(judge_args.get("api_key"), JUDGE_KEY))
+    key = str(judge_args.get("api_key") or token)
     if not url and key in ("", NO_KEY):
         raise PlanError(
             f"The judge at {_JUDGE_URL} needs a key.",
@@ -131,23 +131,23 @@ def choose_judge(config: TaskConfig) -> Chosen | None:
         )
     keys = _key(key, JUDGE_KEY)
     address = base_url(str(url or _JUDGE_URL))
-    is_own = bool(keys) or not _is_openais(address)  # as for the model: a key for OpenAI goes to OpenAI only
+    is_own = bool(keys) or not _is_openais(address)  # as for the model, OPENAI_API_KEY must reach only OpenAI
     arguments = {"base_url": address, **({"api_key_env": JUDGE_KEY} if is_own else {})}
     return Chosen(ModelSpec("openai", str(name or _JUDGE_MODEL), arguments), "service", keys)
 
 
 def judge_prompts(config: TaskConfig) -> dict[str, Any]:
-    """What ``judge_model_args`` says of the judge's prompts and how its verdicts are read."""
+    """The part of ``judge_model_args`` about the judge's prompts and the reading of its verdicts."""
     return {name: value for name, value in config.judge_model_args.items() if name in _JUDGE_PROMPTS}
 
 
 def base_url(api_url: str) -> str:
-    """An address up to and with ``/v1``, from the one that chats are sent to."""
+    """The base address that ends in ``/v1``, from the address of chat completions."""
     return api_url.strip().rstrip("/").removesuffix(_CHAT)
 
 
 def keys_set(*chosen: Chosen | None) -> AbstractContextManager[None]:
-    """The keys of some models are in the environment inside this."""
+    """Set the models' keys in the environment."""
     return environment_set({name: key for one in chosen if one is not None for name, key in one.keys.items()})
 
 
@@ -170,7 +170,7 @@ def _endpoint(config: TaskConfig, name: str) -> Chosen:
         raise PlanError(
             "The eval_type 'service' needs the address of an endpoint.",
             where="TaskConfig api_url",
-            hint="Give api_url='http://localhost:8000/v1/chat/completions' or the like.",
+            hint="Give an api_url, such as 'http://localhost:8000/v1/chat/completions'.",
         )
     if config.chat_template:
         raise _no_template("openai")
@@ -179,7 +179,7 @@ def _endpoint(config: TaskConfig, name: str) -> Chosen:
     if config.api_url:
         arguments["base_url"] = base_url(config.api_url)
     if keys or (config.api_url and not _is_openais(config.api_url)):
-        arguments.setdefault("api_key_env", MODEL_KEY)  # a key for OpenAI never goes to somebody else's address
+        arguments.setdefault("api_key_env", MODEL_KEY)  # OPENAI_API_KEY must reach only OpenAI
     return Chosen(ModelSpec("openai", name, arguments), "service", keys)
 
 
@@ -187,20 +187,20 @@ def _no_template(backend: str) -> PlanError:
     return PlanError(
         f"Model {backend!r} takes no chat_template.",
         where="TaskConfig chat_template",
-        hint="Only checkpoints that are loaded here do; an endpoint uses its own.",
+        hint="Only local checkpoints take one; an endpoint uses its own.",
     )
 
 
 def _checkpoint_arguments(config: TaskConfig) -> dict[str, Any]:
     """``model_args`` under our names; ``master`` is ModelScope's word for the default revision."""
-    found = {_ARGUMENTS.get(name, name): value for name, value in config.model_args.items()}
-    if found.get("revision") == _DEFAULT_REVISION:
-        del found["revision"]
-    if "dtype" in found:
-        found["dtype"] = str(found["dtype"]).removeprefix("torch.")
+    arguments = {_ARGUMENTS.get(name, name): value for name, value in config.model_args.items()}
+    if arguments.get("revision") == _DEFAULT_REVISION:
+        del arguments["revision"]
+    if "dtype" in arguments:
+        arguments["dtype"] = str(arguments["dtype"]).removeprefix("torch.")
     if config.chat_template:
-        found["chat_template"] = config.chat_template
-    return found
+        arguments["chat_template"] = config.chat_template
+    return arguments
 
 
 def _is_openais(address: str) -> bool:
@@ -211,9 +211,9 @@ def _key(key: Any, variable: str) -> dict[str, str]:
     return {} if key in (None, "", NO_KEY) else {variable: str(key)}
 
 
-def _check_judge_arguments(told: Mapping[str, Any]) -> None:
-    known = (*_JUDGE_PLACE, *_JUDGE_PROMPTS)
-    for name in told:
-        if name not in known:
-            hint = did_you_mean(str(name), known) or f"Known: {', '.join(known)}."
+def _check_judge_arguments(judge_args: Mapping[str, Any]) -> None:
+    names = (*_JUDGE_MODEL_ARGS, *_JUDGE_PROMPTS)
+    for name in judge_args:
+        if name not in names:
+            hint = did_you_mean(str(name), names) or f"Known: {', '.join(names)}."
             raise PlanError(f"A judge has no argument {name!r}.", where="judge_model_args", hint=hint)

@@ -1,9 +1,9 @@
-"""EvalScope's prediction and review files, made from the samples of a run folder: one line for each sample; and its
-reports, copied from there.
+"""EvalScope's prediction and review files, made from a run folder's samples with one line for each, and its reports,
+copied from the run folder.
 
-A prediction is what the model gave, in the form of an OpenAI response; a review is the same with how each answer was
-scored. A sample without an answer has no line in either, one that could not be scored none among the reviews; the run
-folder has them all, with the reasons.
+A prediction is the model's answer in the form of an OpenAI response; a review adds how each answer was scored. A sample
+without an answer has no line in either file, and one without a score none among the reviews; the run folder has all of
+them, with the reasons.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from polymeter.core.files import replacing
 from polymeter.interop.evalscope.config import TaskConfig
 from polymeter.interop.evalscope.tasks.report import Report
 from polymeter.store.export import read_samples
-from polymeter.store.files import replacing
 from polymeter.store.folder import RunFolder
 
 Sample = Mapping[str, Any]
@@ -32,13 +32,13 @@ def write_files(run: RunFolder, root: Path, config: TaskConfig) -> dict[str, Rep
     Args:
         run: The run folder.
         root: The work folder.
-        config: What was evaluated.
+        config: The evaluation.
 
     Returns:
         The report of each dataset that has one.
     """
     model_id = str(config.model_id)
-    made, reports = run.artifacts / "reports", root / "reports"
+    source, reports = run.artifacts / "reports", root / "reports"
     for name in run.read_results()["tasks"]:
         subsets = _write_lines(
             root / "predictions" / model_id, name, prediction_records(read_samples(run, name), model_id)
@@ -49,17 +49,17 @@ def write_files(run: RunFolder, root: Path, config: TaskConfig) -> dict[str, Rep
             for subset in subsets - scored:
                 (folder / file_name(name, subset)).unlink(missing_ok=True)
             (reports / model_id / f"{name}.json").unlink(missing_ok=True)
-    if made.is_dir():
-        shutil.copytree(made, reports, dirs_exist_ok=True)
+    if source.is_dir():
+        shutil.copytree(source, reports, dirs_exist_ok=True)
     return {
-        name: Report.as_written(made / model_id / f"{name}.json")
+        name: Report.as_written(source / model_id / f"{name}.json")
         for name in config.datasets
-        if (made / model_id / f"{name}.json").is_file()
+        if (source / model_id / f"{name}.json").is_file()
     }
 
 
 def _write_lines(folder: Path, dataset: str, records: Iterable[tuple[str, dict[str, Any]]]) -> set[str]:
-    """One file for each subset, whose records follow one another; gives the subsets."""
+    """Write one file for each subset and return the subsets. A subset's records must be adjacent."""
     subsets = set()
     for subset, lines in groupby(records, key=lambda pair: pair[0]):
         subsets.add(subset)
@@ -72,29 +72,30 @@ def _write_lines(folder: Path, dataset: str, records: Iterable[tuple[str, dict[s
 
 def file_name(dataset: str, subset: str) -> str:
     """The name of a subset's file."""
-    return "".join(sign if sign not in '/\\:*?"<>|' else "_" for sign in f"{dataset}_{subset}") + ".jsonl"
+    name = f"{dataset}_{subset}"
+    return "".join("_" if character in '/\\:*?"<>|' else character for character in name) + ".jsonl"
 
 
 def prediction_records(samples: Iterable[Sample], model_id: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Subset and prediction of every sample that was answered, in sample order.
+    """The subset and prediction of every sample with an answer, in sample order.
 
     Args:
-        samples: As the run folder has them.
+        samples: The run folder's samples.
         model_id: The model's name in reports.
     """
     for sample in samples:
-        asked = [exchange for exchange in sample["exchanges"] if exchange["role"] == _ROLE]
-        if asked:
-            yield subset_of(sample), _prediction(sample, asked, model_id)
+        exchanges = [exchange for exchange in sample["exchanges"] if exchange["role"] == _ROLE]
+        if exchanges:
+            yield subset_of(sample), _prediction(sample, exchanges, model_id)
 
 
 def review_records(samples: Iterable[Sample], model_id: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Subset and review of every sample that was scored, in sample order; see ``prediction_records``."""
+    """The subset and review of every scored sample, in sample order; see ``prediction_records``."""
     for sample in samples:
         reviews = sample["log"].get("reviews")
-        asked = [exchange for exchange in sample["exchanges"] if exchange["role"] == _ROLE]
-        if sample["status"] == "ok" and reviews and asked:
-            yield subset_of(sample), _review(sample, _prediction(sample, asked, model_id), reviews)
+        exchanges = [exchange for exchange in sample["exchanges"] if exchange["role"] == _ROLE]
+        if sample["status"] == "ok" and reviews and exchanges:
+            yield subset_of(sample), _review(sample, _prediction(sample, exchanges, model_id), reviews)
 
 
 def subset_of(sample: Sample) -> str:
@@ -102,13 +103,13 @@ def subset_of(sample: Sample) -> str:
     return str(sample["subset"][0]) if sample["subset"] else "default"
 
 
-def _prediction(sample: Sample, asked: list[Mapping[str, Any]], model_id: str) -> dict[str, Any]:
-    request = asked[0]["request"]
-    outputs = [output for exchange in asked for output in exchange["response"]["outputs"]]
+def _prediction(sample: Sample, exchanges: list[Mapping[str, Any]], model_id: str) -> dict[str, Any]:
+    request = exchanges[0]["request"]
+    outputs = [output for exchange in exchanges for output in exchange["response"]["outputs"]]
     counts = [output["usage"] for output in outputs if output.get("usage")]
-    inputs, answers = (sum(usage[place] or 0 for usage in counts) for place in (0, 1))
+    inputs, answers = (sum(usage[position] or 0 for usage in counts) for position in (0, 1))
     return {
-        "choices": _made(sample) or [_choice(number, output) for number, output in enumerate(outputs)],
+        "choices": _derived(sample) or [_choice(number, output) for number, output in enumerate(outputs)],
         "model": model_id,
         "object": "chat.completion",
         "usage": {"prompt_tokens": inputs, "completion_tokens": answers, "total_tokens": inputs + answers},
@@ -122,7 +123,7 @@ def _prediction(sample: Sample, asked: list[Mapping[str, Any]], model_id: str) -
 
 def _review(sample: Sample, prediction: dict[str, Any], reviews: list[Any]) -> dict[str, Any]:
     choices = prediction["choices"]
-    if len(choices) != len(reviews):  # several requests, or log-probabilities, that come to one answer
+    if len(choices) != len(reviews):  # several requests, or log-probabilities, give one answer
         message = {"role": "assistant", "content": sample.get("answer")}
         choices = [{"index": number, "message": message} for number in range(len(reviews))]
     return {
@@ -133,8 +134,8 @@ def _review(sample: Sample, prediction: dict[str, Any], reviews: list[Any]) -> d
     }
 
 
-def _made(sample: Sample) -> list[dict[str, Any]]:
-    """Answers that were made of log-probabilities: the likeliest choice, or one number for each continuation."""
+def _derived(sample: Sample) -> list[dict[str, Any]]:
+    """Answers derived from log-probabilities: the likeliest choice, or one number for each continuation."""
     return [
         {"index": number, "finish_reason": "stop", "message": {"role": "assistant", "content": content}}
         for number, content in enumerate(sample["log"].get("contents", ()))
@@ -152,8 +153,8 @@ def _choice(number: int, output: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _index(sample: Sample) -> int:
-    place = str(sample["id"]).rpartition("/")[2]
-    return int(place) if place.isdecimal() else int(sample["index"])
+    number = str(sample["id"]).rpartition("/")[2]
+    return int(number) if number.isdecimal() else int(sample["index"])
 
 
 def _digest(value: Any) -> str:

@@ -30,15 +30,15 @@ SYSTEM = System(
     },
     trees={"lmms_eval.tasks.": (), "lmms_eval.models.": ()},
     absent={
-        "tasks.": "If another task folder has it, put the two folders side by side, as they are in lmms-eval.",
-        "models.simple.": "Wrappers of lmms-eval itself do not come with Polymeter: put its file in simple/ or chat/, "
+        "tasks.": "If another task folder has it, put the two folders side by side, as in lmms-eval.",
+        "models.simple.": "lmms-eval's own wrappers do not come with Polymeter: put the file into simple/ or chat/, "
         "side by side.",
-        "models.chat.": "Wrappers of lmms-eval itself do not come with Polymeter: put its file in simple/ or chat/, "
+        "models.chat.": "lmms-eval's own wrappers do not come with Polymeter: put the file into simple/ or chat/, "
         "side by side.",
     },
     command=Command(
         "lmms-eval",
-        "Take lmms-eval's command line: eval (or options alone), tasks, models, power, version.",
+        "Run lmms-eval's command line: eval (or options alone), tasks, models, power, version.",
         f"{_HERE}.command:run_command",
         modules={"lmms_eval": (), "lm_eval": ()},
         python_options={"--model-path": "--model_path", "--include-path": "--include_path"},

@@ -1,6 +1,6 @@
-"""``polymeter lmms-eval``: lmms-eval's own command line, as it is.
+"""``polymeter lmms-eval``: lmms-eval's own command line.
 
-``flags`` has its flags; here they become an evaluation, a listing or a power analysis.
+``flags`` declares the flags; this module turns them into an evaluation, a listing or a power analysis.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ def run_command(state: State, words: list[str]) -> int:
     """Run a command of lmms-eval.
 
     Raises:
-        PlanError: if there is no such command, or it cannot run as asked for.
+        PlanError: if there is no such command, or it cannot run with these options.
     """
     return _COMMANDS.run(state, words)
 
 
 def load_wrappers(path: str) -> None:
-    """Load model wrappers, so that the names that they register are known: ``polymeter python --model-path``.
+    """Load model wrappers, so that the names they register are known: ``polymeter python --model-path``.
 
     Args:
         path: A file, a package folder, a folder of files, or a module's dotted name.
 
     Raises:
-        PlanError: if there is no such place, or its code fails to load.
+        PlanError: if there is no such file, folder or module, or its code fails to load.
     """
     from polymeter.guests import contained
     from polymeter.guests.imports import GUEST_LOCK
-    from polymeter.interop.lmms_eval.models.loading import load_place
+    from polymeter.interop.lmms_eval.models.loading import load_modules
 
     with GUEST_LOCK, contained():
-        load_place(path)
+        load_modules(path)
 
 
 def _eval(state: State, words: list[str]) -> int:
@@ -90,10 +90,10 @@ def _measure(state: State, options: dict[str, Any], given: Mapping[str, Any]) ->
     from polymeter.interop.lmms_eval.evaluation import LmmsEvalCommand, evaluate_lmms_eval
 
     names = {field.name for field in fields(LmmsEvalCommand)} - {"arguments"}
-    told = {name: value for name, value in options.items() if name in names}
-    # Unset, the model's or the task's own batch size holds; the record shows upstream's default.
-    told["batch_size"] = given.get("batch_size")
-    command = LmmsEvalCommand(**told, arguments=options)
+    command_fields = {name: value for name, value in options.items() if name in names}
+    # Unset, the model's or the task's own batch size applies; the record shows lmms-eval's default.
+    command_fields["batch_size"] = given.get("batch_size")
+    command = LmmsEvalCommand(**command_fields, arguments=options)
     with make_progress(is_quiet=options["verbosity"].upper() in _QUIET) as progress:
         result = evaluate_lmms_eval(command, progress=progress, typed=state.command)
     code = show(result.run)
@@ -116,7 +116,9 @@ def _show_configurations(result: LmmsEvalResult) -> None:
 
 
 def _configurations(given: dict[str, Any]) -> list[tuple[dict[str, Any], str]]:
-    """The runs of a configuration file, each with its place; without a file one run of the given options."""
+    """The runs of a configuration file, each with its location for messages; without a file, one run with no options
+    beyond those given.
+    """
     file = given.pop("config", "")
     if not file:
         return [({}, "")]
@@ -151,7 +153,7 @@ def _checked(run: Any, where: str) -> dict[str, Any]:
 
 
 def _environment(values: Any, where: str) -> AbstractContextManager[None]:
-    """Environment variables of a configuration, for as long as its run lasts."""
+    """Set a configuration's environment variables while its run lasts."""
     from polymeter.core.environment import environment_set
 
     if values is not None and not isinstance(values, Mapping):
@@ -168,12 +170,12 @@ def _tasks(state: State, words: list[str]) -> int:
     return _list(given["action"].removeprefix("list_"), given.get("include_path"))
 
 
-def _list(what: str, include_path: str | None) -> int:
+def _list(kind: str, include_path: str | None) -> int:
     from polymeter.api import build_catalog
 
     catalog = build_catalog((Path(include_path),) if include_path else ())
     kinds = {"groups": "group", "subtasks": "task"}
-    names = list(catalog.tags()) if what == "tags" else [e.name for e in catalog if e.kind == kinds.get(what, e.kind)]
+    names = list(catalog.tags()) if kind == "tags" else [e.name for e in catalog if e.kind == kinds.get(kind, e.kind)]
     typer.echo("\n".join(sorted(names)))
     for problem in catalog.problems:
         typer.echo(f"{problem.where}: {problem.message}", err=True)
@@ -198,7 +200,7 @@ def _models(state: State, words: list[str]) -> int:
 def _version(state: State, words: Sequence[str]) -> int:
     from polymeter import __version__
 
-    typer.echo(f"polymeter {__version__}, taking lmms-eval's command line")
+    typer.echo(f"polymeter {__version__}, with lmms-eval's command line")
     return 0
 
 
@@ -211,8 +213,8 @@ def _power(state: State, words: list[str]) -> int:
     if asks_for_help(words):
         flags.EVAL.print_help()
         return 0
-    spelled = [word.replace("--include-path", "--include_path") for word in words]
-    return _analyse({**flags.EVAL.defaults, **flags.EVAL.parse(spelled)})
+    underscored = [word.replace("--include-path", "--include_path") for word in words]
+    return _analyse({**flags.EVAL.defaults, **flags.EVAL.parse(underscored)})
 
 
 def _analyse(options: Mapping[str, Any]) -> int:
@@ -221,39 +223,39 @@ def _analyse(options: Mapping[str, Any]) -> int:
 
 
 def _power_report(options: Mapping[str, Any]) -> Iterator[str]:
-    """How many samples a difference between two models needs, and whether the tasks have as many.
+    """Say how many samples it takes to show a difference between two models, and whether the tasks have that many.
 
     Raises:
-        PlanError: if an option is out of its range, or a task cannot be opened.
+        PlanError: if an option is out of range, or a task cannot be opened.
     """
     from polymeter.stats import achieved_power, detectable_effect, needed_samples
     from polymeter.stats.power import STD
 
     effect, power = options["effect_size"], options["power"]
-    shape = {
+    assumptions = {
         "std_a": STD if options["std_a"] is None else options["std_a"],
         "std_b": STD if options["std_b"] is None else options["std_b"],
         "correlation": options["correlation"],
         "alpha": options["alpha"],
     }
     try:
-        needed = needed_samples(effect, power=power, **shape)
+        needed = needed_samples(effect, power=power, **assumptions)
     except ValueError as error:
         raise PlanError(str(error), where="--power-analysis") from None
-    yield f"To show a difference of {effect:.1%} with {power:.0%} power takes {needed:,} samples"
+    yield f"Showing a difference of {effect:.1%} with {power:.0%} power takes {needed:,} samples"
     yield (
-        f"(paired, two-sided, alpha {shape['alpha']:g}, correlation {shape['correlation']:g}, standard deviations "
-        f"{shape['std_a']:g} and {shape['std_b']:g})."
+        f"(paired, two-sided, alpha {assumptions['alpha']:g}, correlation {assumptions['correlation']:g}, "
+        f"standard deviations {assumptions['std_a']:g} and {assumptions['std_b']:g})."
     )
     for name, n_samples in _sizes(options):
-        reached = achieved_power(effect, n_samples, **shape)
-        least = detectable_effect(n_samples, power=power, **shape)
+        reached = achieved_power(effect, n_samples, **assumptions)
+        smallest = detectable_effect(n_samples, power=power, **assumptions)
         enough = "enough" if reached >= power else "too few"
-        yield f"{name}: {n_samples:,} samples, {enough}: {reached:.1%} power, shows {least:.1%} and more"
+        yield f"{name}: {n_samples:,} samples, {enough}: {reached:.1%} power, shows differences from {smallest:.1%}"
 
 
 def _sizes(options: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """Names of the tasks, and how many samples each has."""
+    """The name and number of samples of each task."""
     if not options["tasks"]:
         return
     from polymeter.api.trying import open_named
@@ -268,8 +270,8 @@ _COMMANDS = Subcommands(
     flags.PROGRAM,
     {"eval": _eval, "tasks": _tasks, "models": _models, "power": _power, "version": _version},
     elsewhere={
-        "ui": "'polymeter run' writes a page that shows every sample",
-        "tui": "'polymeter run' writes a page that shows every sample",
+        "ui": "'polymeter run' writes an HTML report that shows every sample",
+        "tui": "'polymeter run' writes an HTML report that shows every sample",
         "serve": "call polymeter.evaluate() from your own server",
         "mcp": "call polymeter.evaluate() from your own server",
     },

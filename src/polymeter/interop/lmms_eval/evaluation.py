@@ -1,7 +1,7 @@
-"""Evaluating as lmms-eval does: its options in, its result and sample files out, beside our run folder.
+"""An evaluation with lmms-eval's options, which writes lmms-eval's result and sample files beside our run folder.
 
-What its options mean here (argument strings, seeds, tasks, times) is here too; which model a name means is in
-``model_names``.
+This module owns what the options mean (argument strings, seeds, tasks, time zones); ``model_names`` owns which model a
+name means.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ class LmmsEvalResult:
     Attributes:
         run: Ours.
         files: lmms-eval's files, as written.
-        notes: What the user should know of how the command was taken.
-        facts: The command, for further documents.
+        notes: What the user should know about how the command was carried out.
+        facts: The command, as lmms-eval's documents record it.
     """
 
     run: RunResult
@@ -88,18 +88,18 @@ def evaluate_lmms_eval(
 ) -> LmmsEvalResult:
     """Run a command of lmms-eval.
 
-    Where there is an ``output_path``, the run folder lies beside the files. The same command again goes on with a run
-    that did not end well; with ``use_cache`` it also keeps the answers of one that did.
+    With an ``output_path``, the run folder lies beside the files. The same command again resumes a run that was
+    interrupted or has failed samples; with ``use_cache`` it also reuses the answers of a complete one.
 
     Args:
         command: The command.
-        progress: Who watches.
+        progress: Receives the progress of the run.
         typed: What the user typed, for the record.
-        model: A model that is there already, in place of the one that the command names.
+        model: An existing model, in place of the one that the command names.
 
     Raises:
-        PlanError: It cannot run as asked for; nothing was spent.
-        DataError: A dataset cannot be opened; nothing was spent.
+        PlanError: if it cannot run with these options; nothing was spent.
+        DataError: if a dataset cannot be opened; nothing was spent.
     """
     _check(command)
     stamp = time_stamp(command.timezone)
@@ -138,15 +138,15 @@ def evaluate_lmms_eval(
 
 
 def lmms_eval_document(result: LmmsEvalResult, *, has_samples: bool = True) -> dict[str, Any]:
-    """What ``simple_evaluate`` of lmms-eval gives back: the content of its results file, and ``samples`` by task, each
+    """What ``simple_evaluate`` of lmms-eval returns: the content of its results file, and ``samples`` by task, each
     with its row (``doc``) without media.
 
     Args:
         result: A finished evaluation.
-        has_samples: Whether samples are wanted.
+        has_samples: Whether to include the samples.
 
     Raises:
-        PlanError: The run is not finished.
+        PlanError: if the run is not finished.
     """
     run = result.run.folder
     results = run.read_results()
@@ -175,16 +175,16 @@ def _check(command: LmmsEvalCommand) -> None:
 
 
 def _options(command: LmmsEvalCommand, seeds: Seeds) -> dict[str, Any]:
-    """Our options for a command; those that it does not name keep their defaults."""
-    yaml = {
+    """Our options for a command; those that it does not set keep their defaults."""
+    task_yaml = {
         "repeats": command.repeats if command.repeats > 1 else None,
         "reasoning_tags": command.reasoning_tags,
         "process_with_media": command.process_with_media or None,
         "predict_only": command.predict_only or None,
         "force_simple": command.force_simple or None,
     }
-    told_to_yaml = {name: value for name, value in yaml.items() if value is not None}
-    told = {
+    task_yaml_options = {name: value for name, value in task_yaml.items() if value is not None}
+    options = {
         "limit": None if command.limit == -1 else command.limit,
         "offset": command.offset or None,
         "seed": next((seed for seed in seeds if seed is not None), 0),
@@ -192,19 +192,21 @@ def _options(command: LmmsEvalCommand, seeds: Seeds) -> dict[str, Any]:
         "num_fewshot": command.num_fewshot,
         "system_prompt": read_text(command.system_instruction) or None,
         "batch_size": parse_batch_size(command.batch_size) if command.batch_size is not None else None,
-        "dialect_options": {"task_yaml": told_to_yaml} if told_to_yaml else None,
+        "dialect_options": {"task_yaml": task_yaml_options} if task_yaml_options else None,
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _prompts(command: LmmsEvalCommand, name: str) -> dict[str, Any]:
-    """Tasks have prompts for models by lmms-eval's names for them, whatever runs such a model here."""
+    """The key for model-specific prompts: tasks list them under lmms-eval's model names, whichever of our backends runs
+    the model.
+    """
     is_ours = name.removeprefix("lmms:").partition(":")[0] == command.model.partition(":")[0]
     return {} if is_ours else {"prompt_key": command.model}
 
 
 def _folder(command: LmmsEvalCommand) -> Path | None:
-    """Where lmms-eval's files go: a folder of the model's name, where its arguments name it."""
+    """The folder for lmms-eval's files, named for the model if its arguments name it."""
     if not command.output_path:
         return None
     return Path(command.output_path) / files.model_folder(files.model_name(command.model_args))
@@ -215,12 +217,12 @@ def _run_folder(command: LmmsEvalCommand, folder: Path | None, stamp: str, ident
         return Path(command.use_cache) / f"run_{identity}"
     if folder is None:
         return None
-    unfinished = [path for path in folder.glob(f"*_run_{identity}") if _can_go_on(RunFolder(path))]
+    unfinished = [path for path in folder.glob(f"*_run_{identity}") if _is_resumable(RunFolder(path))]
     return max(unfinished, default=folder / f"{stamp}_run_{identity}")
 
 
-def _can_go_on(run: RunFolder) -> bool:
-    """Whether a run stopped before its end, or left samples without a score."""
+def _is_resumable(run: RunFolder) -> bool:
+    """Whether a run was interrupted or has failed samples."""
     if not run.is_begun():
         return False
     manifest = run.read_manifest()
@@ -228,8 +230,9 @@ def _can_go_on(run: RunFolder) -> bool:
 
 
 def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
-    rest = {name: value for name, value in options.items() if name not in ("include_paths", "batch_size")}
-    return {**rest, "include_paths": [str(path.resolve()) for path in options["include_paths"]]}
+    """The options that are identity, with absolute paths."""
+    plain = {name: value for name, value in options.items() if name not in ("include_paths", "batch_size")}
+    return {**plain, "include_paths": [str(path.resolve()) for path in options["include_paths"]]}
 
 
 def _seed_note(seeds: Seeds) -> str:
@@ -240,11 +243,11 @@ def _seed_note(seeds: Seeds) -> str:
 
 
 def parse_arguments(text: str, option: str) -> dict[str, Any]:
-    """``k=v,k=v`` by upstream's rules: commas inside quotes and brackets part nothing; true and false, whole numbers
-    and floats are read as such, everything else is text (a negative number is a float, JSON stays text).
+    """Parse ``k=v,k=v`` by lmms-eval's rules: commas inside quotes and brackets separate nothing; booleans, whole
+    numbers and floats are read as such, everything else is text (a negative number is a float, JSON stays text).
 
     Raises:
-        PlanError: A part without ``=``.
+        PlanError: if an argument has no ``=``.
     """
     try:
         return simple_parse_args_string(text)
@@ -253,34 +256,34 @@ def parse_arguments(text: str, option: str) -> dict[str, Any]:
 
 
 def parse_generation(text: str) -> dict[str, Any]:
-    """``--gen_kwargs``: as ``parse_arguments``, but lists and objects in JSON are read as such (``until=["a","b"]``).
+    """Parse ``--gen_kwargs``: as ``parse_arguments``, but JSON lists and objects are decoded (``until=["a","b"]``).
 
     Raises:
-        PlanError: A part without ``=``, or broken JSON.
+        PlanError: if a setting has no ``=``, or its JSON is broken.
     """
-    found = parse_arguments(text, "--gen_kwargs")
-    for key, value in found.items():
+    settings = parse_arguments(text, "--gen_kwargs")
+    for key, value in settings.items():
         if isinstance(value, str) and value[:1] in ("[", "{"):
             try:
-                found[key] = json.loads(value)
+                settings[key] = json.loads(value)
             except ValueError as error:
                 raise PlanError(f"{value!r} is not valid JSON: {error}.", where=f"--gen_kwargs {key}") from None
-    return found
+    return settings
 
 
 def parse_seeds(text: str) -> Seeds:
-    """``--seed``: four numbers or ``None`` for Python, NumPy, torch and the few-shot sampler; one number stands for
-    all, and a fourth that is missing is the default.
+    """Parse ``--seed``: four numbers or ``None`` for Python, NumPy, torch and the few-shot sampler. One number stands
+    for all four; a missing fourth is the default.
 
     Raises:
-        PlanError: Another count, or something that is no number.
+        PlanError: if there are not one, three or four of them, or one is neither a number nor ``None``.
     """
     items = [item.strip() for item in text.split(",")]
     try:
         seeds = [None if item.lower() == "none" else int(item) for item in items]
     except ValueError:
         raise PlanError(
-            f"{text!r} holds something that is neither a number nor None.",
+            f"{text!r} contains something that is neither a number nor None.",
             where="--seed",
             hint="Write 0,1234,1234,1234",
         ) from None
@@ -289,15 +292,15 @@ def parse_seeds(text: str) -> Seeds:
     if len(seeds) == 3:
         seeds.append(DEFAULT_SEEDS[3])
     if len(seeds) != 4:
-        raise PlanError(f"{text!r} holds {len(seeds)} seeds.", where="--seed", hint="Write one, or 0,1234,1234,1234")
+        raise PlanError(f"{text!r} has {len(seeds)} seeds.", where="--seed", hint="Write one, or 0,1234,1234,1234")
     return (seeds[0], seeds[1], seeds[2], seeds[3])
 
 
 def parse_batch_size(text: str) -> int | None:
-    """``--batch_size``: a number; ``auto`` and ``auto:N`` leave it to the engine, which fills batches itself.
+    """Parse ``--batch_size``: a number; ``auto`` and ``auto:N`` leave it to the engine, which fills batches itself.
 
     Raises:
-        PlanError: It is something else.
+        PlanError: if it is anything else.
     """
     word = text.strip()
     if word.partition(":")[0] == "auto":
@@ -308,16 +311,16 @@ def parse_batch_size(text: str) -> int | None:
 
 
 def patterns_and_paths(tasks: str, include_path: str | Sequence[str] | None) -> tuple[list[str], tuple[Path, ...]]:
-    """Patterns of tasks, and the folders to look in. A folder among the tasks stands for all tasks in it.
+    """Task patterns, and the folders to search. A folder among the tasks stands for all tasks in it.
 
     Raises:
-        PlanError: No task is named, or a folder holds none.
+        PlanError: if no task is named, or a folder contains none.
     """
     words = [word.strip() for word in tasks.split(",") if word.strip()]
     if not words:
         raise PlanError("No task is named.", where="--tasks", hint="'polymeter lmms-eval tasks list' lists them.")
-    told = [include_path] if isinstance(include_path, str) else include_path or []
-    paths = tuple(Path(path) for path in told if path)
+    include_paths = [include_path] if isinstance(include_path, str) else include_path or []
+    paths = tuple(Path(path) for path in include_paths if path)
     folders = tuple(Path(word) for word in words if Path(word).is_dir())
     if not folders:
         return words, paths
@@ -327,16 +330,16 @@ def patterns_and_paths(tasks: str, include_path: str | Sequence[str] | None) -> 
         if Path(word) not in folders or word in catalog.entries or word in catalog.tags():
             names.append(word)
             continue
-        inside = Path(word).resolve()
-        found = [entry.name for entry in catalog if entry.kind == "task" and entry.file.is_relative_to(inside)]
-        if not found:
-            raise PlanError(f"The folder {word!r} holds no task.", where="--tasks")
-        names.extend(found)
+        folder = Path(word).resolve()
+        in_folder = [entry.name for entry in catalog if entry.kind == "task" and entry.file.is_relative_to(folder)]
+        if not in_folder:
+            raise PlanError(f"The folder {word!r} contains no task.", where="--tasks")
+        names.extend(in_folder)
     return names, (*paths, *folders)
 
 
 def read_text(text_or_path: str | None) -> str:
-    """``--system_instruction``: a text, or the content of the file of that name."""
+    """Read ``--system_instruction``: the text itself, or the content of the file of that name."""
     if not text_or_path:
         return ""
     is_short = len(text_or_path) < 1024 and "\n" not in text_or_path
@@ -346,10 +349,10 @@ def read_text(text_or_path: str | None) -> str:
 
 
 def time_stamp(zone: str) -> str:
-    """The time there, as it stands in file names: ``YYYYMMDD_HHMMSS``.
+    """The current time in a time zone, as file names have it: ``YYYYMMDD_HHMMSS``.
 
     Raises:
-        PlanError: There is no such time zone here.
+        PlanError: if this machine knows no such time zone.
     """
     return f"{datetime.now(_zone(zone)):%Y%m%d_%H%M%S}"
 
@@ -359,7 +362,8 @@ def _zone(name: str) -> tzinfo:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError):
         if name == DEFAULT_ZONE:
-            return timezone(timedelta(hours=8))  # where the system has no time zones; Singapore has no summer time
+            # The default must work on a machine without tzdata; Singapore has no daylight saving time.
+            return timezone(timedelta(hours=8))
         raise PlanError(
-            f"There is no time zone {name!r} here.", where="--timezone", hint="Install tzdata, or write UTC."
+            f"There is no time zone {name!r} on this machine.", where="--timezone", hint="Install tzdata, or write UTC."
         ) from None

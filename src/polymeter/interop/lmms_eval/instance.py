@@ -1,4 +1,4 @@
-"""The request of the foreign interface, as code that constructs requests itself makes it and foreign models read it."""
+"""lmms-eval's request object: tasks that construct their own requests make it, model wrappers read it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ class Instance:
     Attributes:
         request_type: ``generate_until``, ``loglikelihood``, ``multiple_choice``, …
         arguments: The argument tuple; its layout depends on the request type and on whether the task is a chat task.
-        idx: Which of the row's requests this is.
-        metadata: ``task``, ``doc_id``, ``repeats``, ``split``, and what the task says of itself.
+        idx: The request's position among those of its row.
+        metadata: ``task``, ``doc_id``, ``repeats``, ``split``, and the metadata of the task's configuration.
         resps: Raw answers, one for each repeat.
-        filtered_resps: Answers by name of the filter.
-        task_name: Taken from ``metadata`` unless given; so are ``doc_id`` and ``repeats``.
+        filtered_resps: Filtered answers by filter name.
+        task_name: Taken from ``metadata`` where that has it; so are ``doc_id`` and ``repeats``.
         doc_id: Number of the row.
-        repeats: How often the model is asked.
-        doc: The row, where somebody has put it here.
+        repeats: How many times the model answers.
+        doc: The row, if task code has set it.
     """
 
     request_type: str
@@ -46,5 +46,5 @@ class Instance:
 
     @property
     def args(self) -> tuple[Any, ...]:
-        """The arguments as a tuple, whatever they were given as."""
+        """The arguments, always as a tuple."""
         return self.arguments if isinstance(self.arguments, tuple) else (self.arguments,)

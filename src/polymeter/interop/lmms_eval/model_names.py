@@ -1,7 +1,7 @@
-"""Models by the names that lmms-eval has for them: which of ours stands for one, and its arguments under our names.
+"""lmms-eval's model names: which of our backends runs each, and its arguments under our names.
 
-Only names whose meaning is the same are taken: a checkpoint that Transformers loads by itself, an endpoint, a hosted
-model. Whoever wants the very wrapper of lmms-eval names its file with ``--model-path``.
+Only names with the same meaning are translated: a checkpoint that Transformers loads by itself, an endpoint, a hosted
+model. To run lmms-eval's own wrapper, its file is named with ``--model-path``.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class Routed:
     """One of our models in place of one that lmms-eval names.
 
     Attributes:
-        backend: Ours.
-        name: Weights, or the endpoint's name for the model; empty when the arguments name none.
-        arguments: Its arguments.
-        note: For the user; empty when the two have one name.
+        backend: Our backend.
+        name: The weights, or the endpoint's name for the model; empty if the arguments name none.
+        arguments: The backend's arguments.
+        note: A note for the user; may be empty.
     """
 
     backend: str
@@ -58,29 +58,29 @@ def model_and_arguments(
 ) -> tuple[str, dict[str, Any], str]:
     """A model as Polymeter names it, its arguments, and a note for the user.
 
-    With a path the name is that of a wrapper in it. Else one of our backends goes by its own name, and takes the
-    weights that ``pretrained=`` names; then come wrappers that are registered or that an installed package brings, and
-    last what lmms-eval's own names mean here.
+    With a path, the name is that of a wrapper in it. Otherwise our own backends come first, with the weights that
+    ``pretrained=`` names; then wrappers that are registered or that an installed package provides; then lmms-eval's
+    names for models that one of our backends runs.
 
     Raises:
-        PlanError: There is no such model; the nearest are named.
+        PlanError: if there is no such model; the message suggests the nearest names.
     """
-    name, arguments, note = _found(name, arguments, model_path)
+    name, arguments, note = _resolved(name, arguments, model_path)
     backend, colon, _ = name.partition(":")
     parameters = inspect.signature(MODELS.get(backend)).parameters
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
-    given = dict(arguments)
-    key = next((key for key in _NAME_KEYS if key in given and key not in parameters), None)
-    if not colon and "name" in parameters and "name" not in given and key is not None:
-        name = f"{name}:{given.pop(key)}"
+    arguments = dict(arguments)
+    key = next((key for key in _NAME_KEYS if key in arguments and key not in parameters), None)
+    if not colon and "name" in parameters and "name" not in arguments and key is not None:
+        name = f"{name}:{arguments.pop(key)}"
     if device is None:
-        return name, given, note
+        return name, arguments, note
     if "device" in parameters or takes_any:
-        return name, {"device": device, **given}, note
-    return name, given, f"{note} --device {device} has no effect: model {backend!r} takes no device.".strip()
+        return name, {"device": device, **arguments}, note
+    return name, arguments, f"{note} --device {device} has no effect: model {backend!r} takes no device.".strip()
 
 
-def _found(name: str, arguments: dict[str, Any], model_path: str) -> tuple[str, dict[str, Any], str]:
+def _resolved(name: str, arguments: dict[str, Any], model_path: str) -> tuple[str, dict[str, Any], str]:
     backend = name.partition(":")[0]
     if model_path and backend != "lmms":
         return f"lmms:{name}", arguments, ""
@@ -96,19 +96,19 @@ def _found(name: str, arguments: dict[str, Any], model_path: str) -> tuple[str, 
 
 
 def known_names() -> list[str]:
-    """All names that mean one of our models."""
+    """All of lmms-eval's names that are translated or explained here."""
     return [*_NAMED, *_SERVED]
 
 
 def route(name: str, arguments: Mapping[str, Any]) -> Routed | None:
-    """What stands for a model of lmms-eval; ``None`` for a name that means none of ours.
+    """Our model for one of lmms-eval's names; ``None`` for a name that is not translated.
 
     Raises:
-        PlanError: The name means a server in this process, which is started apart here.
+        PlanError: if the name means a server that lmms-eval starts in its own process.
     """
     if name in _SERVED:
         raise PlanError(
-            f"Polymeter starts no {name.partition('_')[0]} itself.",
+            f"Polymeter does not start {name.partition('_')[0]} itself.",
             where="--model",
             hint=f"Start it with '{_SERVED[name]}', then use --model openai --model_args "
             "model=MODEL,base_url=http://localhost:8000/v1",
@@ -116,40 +116,45 @@ def route(name: str, arguments: Mapping[str, Any]) -> Routed | None:
     backend = _NAMED.get(name)
     if backend is None:
         return None
-    given = dict(arguments)
-    key = next((key for key in _NAME_KEYS if given.get(key)), None)
-    weights = str(given.pop(key)) if key is not None else ""
-    note = f"Model {name!r} is run by Polymeter's {backend!r}. The wrapper itself can be named with --model-path."
-    return Routed(backend, weights, translated(backend, given), note)
+    others = dict(arguments)
+    key = next((key for key in _NAME_KEYS if others.get(key)), None)
+    weights = str(others.pop(key)) if key is not None else ""
+    note = f"Polymeter's {backend!r} runs the model {name!r}. To run a wrapper, name its file with --model-path."
+    return Routed(backend, weights, translated(backend, others), note)
 
 
 def translated(backend: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of lmms-eval's wrappers under the names that a backend of ours has for them; others as they are."""
-    found: dict[str, Any] = {}
+    """Arguments of lmms-eval's wrappers under one of our backends' names for them; others stay as they are."""
+    ours: dict[str, Any] = {}
     renamed = _RENAMED.get(backend, {})
     for key, value in arguments.items():
         special = _SPECIAL.get((backend, key))
         if special is not None:
-            found.update(special(value))
+            ours.update(special(value))
         elif backend == "hf" and key in _PROCESSOR:
-            found.setdefault("processor_args", {})[key] = value
+            ours.setdefault("processor_args", {})[key] = value
         else:
-            found[renamed.get(key, key)] = value
-    return found
+            ours[renamed.get(key, key)] = value
+    return ours
 
 
-def unknown(name: str, known: list[str]) -> PlanError:
-    """The error for a name that means neither one of our models nor a wrapper."""
-    hint = did_you_mean(name, [*known, *known_names()], n=2)
+def unknown(name: str, names: list[str]) -> PlanError:
+    """The error for a name that is neither one of our models nor a wrapper.
+
+    Args:
+        name: The name.
+        names: Our models and the known wrappers, for a suggestion.
+    """
+    hint = did_you_mean(name, [*names, *known_names()], n=2)
     more = "Name the file of a wrapper with --model_path; 'polymeter models' lists the others."
     return PlanError(f"There is no model {name!r}.", where="--model", hint=f"{hint} {more}".strip())
 
 
-def _flash(value: Any) -> dict[str, Any]:
+def _flash_attention(value: Any) -> dict[str, Any]:
     return {"attn_implementation": "flash_attention_2"} if value is True else {}
 
 
 _SPECIAL: Mapping[tuple[str, str], Callable[[Any], dict[str, Any]]] = {
-    ("hf", "use_flash_attention_2"): _flash,
+    ("hf", "use_flash_attention_2"): _flash_attention,
     ("hf", "device_map"): lambda value: {"device_map": value} if value else {},
 }

@@ -1,7 +1,7 @@
 """lmms-eval's sample files, made from the samples of a run folder: one line for each scored sample and filter.
 
-A sample without a score (it failed, or nobody could judge it) has no line: a reader of these files takes every line
-for an answer. It stands in the run folder's own samples, and ``n-samples`` of the results counts it.
+A sample without a score (it failed, or the judge gave no verdict) has no line, because readers of these files take
+every line for an answer. The run folder's own samples contain it, and ``n-samples`` of the results counts it.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ Sample = Mapping[str, Any]
 
 
 def samples_file(folder: Path, stamp: str, task: str) -> Path:
-    """Where a task's samples go."""
-    safe = "".join(sign if sign.isalnum() or sign in "-_.@" else "_" for sign in task)
+    """The path of a task's sample file."""
+    safe = "".join(character if character.isalnum() or character in "-_.@" else "_" for character in task)
     return folder / f"{stamp}_samples_{safe}.jsonl"
 
 
 def filters_of(task: Mapping[str, Any]) -> tuple[str, ...]:
-    """Names of a task's filters, from its part of ``results.json``; the first is the one whose answers were kept."""
+    """The names of a task's filters, from its part of ``results.json``. Answers are kept for the first filter only."""
     return tuple(dict.fromkeys(result["filter"] for result in task["results"])) or ("none",)
 
 
 def sample_records(read: Callable[[], Iterable[Sample]], filters: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The lines of a sample file, as plain data, in upstream's order: all samples for one filter after another.
+    """The lines of a sample file, as plain data, in lmms-eval's order: all samples of one filter, then of the next.
 
     Args:
-        read: Reads the samples as the run folder has them, anew at each call.
+        read: Reads the run folder's samples from the start at each call.
         filters: Names of the filters.
     """
     for number, name in enumerate(filters):
@@ -43,7 +43,7 @@ def sample_records(read: Callable[[], Iterable[Sample]], filters: Sequence[str])
 
 
 def task_hash(read: Callable[[], Iterable[Sample]]) -> str:
-    """Hash over the docs of a task: changes when any of them does, or their order."""
+    """Hash of a task's docs and their order."""
     state = hashlib.sha256()
     for number, sample in enumerate(read()):
         state.update(f"sample_{number}{doc_hash(sample['doc'])}".encode())
@@ -56,27 +56,27 @@ def doc_hash(doc: Any) -> str:
 
 
 def hash_text(text: str) -> str:
-    """SHA-256 of a text, in hex."""
+    """SHA-256 of a text, in hexadecimal."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def paired_values(task: Mapping[str, Any], lines: Iterable[Mapping[str, Any]]) -> dict[Any, float]:
-    """One number for each doc of a sample file, for a comparison: ``score``, else a key that ends in ``_score``, else
-    the task's first metric.
+    """One number for each doc of a sample file, for a comparison: ``score``, else the first key that ends in
+    ``_score``, else the task's first metric.
     """
     metric = task["results"][0]["metric"] if task["results"] else ""
-    found: dict[Any, float] = {}
+    values: dict[Any, float] = {}
     for line in lines:
         names = ["score", *(key for key in line if key.endswith("_score")), metric]
         value = next((number for name in names if (number := _number(line.get(name))) is not None), None)
         if value is not None:
-            found.setdefault(line.get("doc_id"), value)
-    return found
+            values.setdefault(line.get("doc_id"), value)
+    return values
 
 
 def paired_row(ours: Mapping[Any, float], baseline: Mapping[Any, float], name: str) -> dict[str, Any]:
-    """The ``paired_*`` keys of a task: a paired t-test over the docs that both have, in hundredths; empty without
-    two of them.
+    """The ``paired_*`` keys of a task: a paired t-test over the docs that both have, in percent; empty if they have
+    fewer than two in common.
     """
     docs = [doc for doc in ours if doc in baseline]
     if len(docs) < 2:
@@ -94,30 +94,30 @@ def paired_row(ours: Mapping[Any, float], baseline: Mapping[Any, float], name: s
 
 
 def _record(sample: Sample, filter_name: str, *, is_first: bool) -> dict[str, Any]:
-    asked = [exchange for exchange in sample["exchanges"] if exchange["role"] == "model"]
-    raw = _responses(asked)
+    exchanges = [exchange for exchange in sample["exchanges"] if exchange["role"] == "model"]
+    raw = _responses(exchanges)
     filtered = _filtered(sample["answer"], raw) if is_first else None
     record: dict[str, Any] = {
         "doc_id": sample["index"],
         "target": str(sample["target"]),
         "resps": raw,
         "filtered_resps": filtered,
-        "token_counts": [_tokens(exchange) for exchange in asked],
+        "token_counts": [_tokens(exchange) for exchange in exchanges],
         "doc_hash": doc_hash(sample["doc"]),
-        "input": _text(asked),
+        "input": _text(exchanges),
     }
     if filtered is not None and (filtered == raw or (raw and filtered == raw[0])):
         del record["resps"]
-    media = _media(asked)
+    media = _media(exchanges)
     if media:
         record["input_media"] = media
     record.update({score["metric"]: score["value"] for score in sample["scores"] if score["filter"] == filter_name})
     return record | dict(sample["log"])
 
 
-def _responses(asked: Sequence[Mapping[str, Any]]) -> list[Any]:
-    """Raw answers: the text; a list of texts for several answers or rounds; pairs of texts for likelihoods."""
-    outputs = [output for exchange in asked for output in exchange["response"]["outputs"]]
+def _responses(exchanges: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """Raw answers: the text; a list of texts for several answers or rounds; pairs of texts for log-likelihoods."""
+    outputs = [output for exchange in exchanges for output in exchange["response"]["outputs"]]
     pairs = [[str(item[0]), str(item[1])] for output in outputs for item in output.get("logprobs", ())]
     if pairs:
         return pairs
@@ -126,7 +126,7 @@ def _responses(asked: Sequence[Mapping[str, Any]]) -> list[Any]:
 
 
 def _filtered(answer: str | None, raw: list[Any]) -> list[Any]:
-    """What was scored. Several answers are kept as one text for people, and are taken apart again."""
+    """What was scored. The run folder joins several answers into one readable text, which is split again here."""
     if raw and isinstance(raw[0], list):
         if isinstance(raw[0][0], str) and len(raw) > 1:
             return raw
@@ -145,26 +145,26 @@ def _tokens(exchange: Mapping[str, Any]) -> dict[str, int | None] | None:
     return dict(zip(names, usage[0], strict=True))
 
 
-def _text(asked: Sequence[Mapping[str, Any]]) -> str:
-    """The first prompt's text, without its media and the system message."""
-    parts = [part["text"] for part in _parts(asked) if "text" in part]
+def _text(exchanges: Sequence[Mapping[str, Any]]) -> str:
+    """The text of the first prompt, without the system message."""
+    parts = [part["text"] for part in _parts(exchanges) if "text" in part]
     return "\n\n".join(parts)
 
 
-def _media(asked: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The first prompt's media: type, and what the run folder kept of each; files relative to the run folder."""
-    found = []
-    for part in _parts(asked):
+def _media(exchanges: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The media of the first prompt: type, and what the run folder keeps of each; files relative to the run folder."""
+    media = []
+    for part in _parts(exchanges):
         for kind, kept in part.items():
             if kind != "text":
                 file = kept.get("file")
-                place = {"file": f"media/{file[:2]}/{file}"} if file else {}
-                found.append({"type": kind, **kept, **place})
-    return found
+                path = {"file": f"media/{file[:2]}/{file}"} if file else {}
+                media.append({"type": kind, **kept, **path})
+    return media
 
 
-def _parts(asked: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    request = asked[0]["request"] if asked else None
+def _parts(exchanges: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    request = exchanges[0]["request"] if exchanges else None
     for message in request["messages"] if request else ():
         if message["role"] != "system":
             yield from message["parts"]

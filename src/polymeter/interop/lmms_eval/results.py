@@ -1,7 +1,7 @@
 """lmms-eval's result files, made from a run folder, so that scripts that read them keep working.
 
-A translation and nothing more: every number stands in ``results.json`` already. What a key means there but cannot be
-had honestly is ``None``, ``"N/A"`` or absent, never made up. ``result_samples`` has the lines of the sample files.
+This is only a translation: every number comes from ``results.json``. A key for which there is no true value is
+``None``, ``"N/A"`` or absent. ``result_samples`` makes the lines of the sample files.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError
+from polymeter.core.files import replacing
 from polymeter.interop.lmms_eval import result_samples as samples
 from polymeter.interop.lmms_eval.result_samples import hash_text
 from polymeter.store.export import read_samples
-from polymeter.store.files import replacing, write_json
-from polymeter.store.folder import RunFolder
+from polymeter.store.folder import RunFolder, write_json
 
 _NO_ERROR = "N/A"
 _NO_VERSION = "Yaml"
@@ -30,13 +30,13 @@ _DEFAULTS = {"output_type": "generate_until", "repeats": 1, "score_key": "score"
 
 @dataclass(frozen=True, slots=True)
 class CommandFacts:
-    """What the files say of the command, and the run folder does not know.
+    """What lmms-eval's files record about the command that the run folder does not.
 
     Attributes:
-        model: The model as it was named.
-        model_args: Its arguments, as one text.
-        stamp: The local time that stands in the file names, ``YYYYMMDD_HHMMSS``.
-        seeds: Of Python, NumPy, torch and the few-shot sampler, as given.
+        model: The model as the user named it.
+        model_args: Its arguments, as one string.
+        stamp: The local time in the file names, ``YYYYMMDD_HHMMSS``.
+        seeds: The given seeds of Python, NumPy, torch and the few-shot sampler.
         arguments: All arguments by name, with defaults.
     """
 
@@ -48,22 +48,22 @@ class CommandFacts:
 
 
 def model_name(model_args: str) -> str:
-    """The model's name as lmms-eval finds it in its arguments; empty where none of them names it."""
+    """The model's name as lmms-eval takes it from the model's arguments; empty if none of them names it."""
     for key in _MODEL_KEYS:
-        found = re.search(rf"(?:^|,)\s*{key}=([^,]*)", model_args)
-        if found:
-            return found[1].strip()
+        match = re.search(rf"(?:^|,)\s*{key}=([^,]*)", model_args)
+        if match:
+            return match[1].strip()
     return ""
 
 
 def model_folder(name: str) -> str:
-    """The folder's name: the last two parts of the model's name, without what a file system refuses."""
+    """The folder's name: the last two parts of the model's name, without characters that file systems refuse."""
     parts = [part for part in name.replace("\\", "/").split("/") if part]
     return _UNSAFE.sub("__", "/".join(parts[-2:]))
 
 
 def results_file(folder: Path, stamp: str) -> Path:
-    """Where the results go."""
+    """The path of the results file."""
     return folder / f"{stamp}_results.json"
 
 
@@ -74,13 +74,13 @@ def write_files(
 
     Args:
         run: The run folder.
-        folder: Where the files go.
+        folder: The folder for the files.
         facts: The command.
-        has_samples: Whether samples are written too.
+        has_samples: Whether to write the samples too.
         baseline: A sample file, or a folder of them, to compare with; empty for none.
 
     Raises:
-        PlanError: The run is not finished, or the baseline cannot be read.
+        PlanError: if the run is not finished, or the baseline cannot be read.
     """
     results = run.read_results()
     written: list[Path] = []
@@ -102,7 +102,7 @@ def write_files(
 
 
 def samples_with_docs(run: RunFolder, results: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """The lines of the sample files by task, each with its row (``doc``) without media.
+    """The lines of the sample files, by task, each with its row (``doc``) without media.
 
     Args:
         run: The run folder.
@@ -127,7 +127,7 @@ def results_document(
         manifest: ``run.json``.
         results: ``results.json``.
         facts: The command.
-        task_hashes: Hash over each task's docs, where samples were written.
+        task_hashes: The hash of each task's docs, if samples were written.
     """
     tasks, groups = results["tasks"], results["groups"]
     group_rows = {name: _row(group) for name, group in groups.items()}
@@ -161,7 +161,7 @@ def results_document(
 
 
 def _row(owner: Mapping[str, Any]) -> dict[str, Any]:
-    """One task's or group's line of ``results``: ``metric,filter`` and its errors."""
+    """A task's or group's entry in ``results``: the values under ``metric,filter``, and their standard errors."""
     row: dict[str, Any] = {"alias": owner["alias"]}
     if not owner["results"]:
         return {" ": " ", **row}
@@ -177,30 +177,30 @@ def _row(owner: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _subtasks(tasks: Iterable[str], groups: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Members of each group; a task that is in none stands for itself, with no members."""
+    """The members of each group; a task in no group is listed with no members."""
     grouped = {member for group in groups.values() for member in group["members"]}
-    below = {name: list(group["members"]) for name, group in groups.items()}
-    return below | {name: [] for name in tasks if name not in grouped}
+    members = {name: list(group["members"]) for name, group in groups.items()}
+    return members | {name: [] for name in tasks if name not in grouped}
 
 
 def _config(task: Mapping[str, Any], manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """A task's configuration, functions as the text of their tags."""
+    """A task's configuration; functions are the text of their YAML tags."""
     config = {**_DEFAULTS, **task["config"], "num_fewshot": task["num_fewshot"]}
-    told = manifest["options"]["identity"].get("dialect_options", {}).get(task["dialect"], {})
-    if told.get("repeats", 1) > 1:
-        config["repeats"] = told["repeats"]
+    format_options = manifest["options"]["identity"].get("dialect_options", {}).get(task["dialect"], {})
+    if format_options.get("repeats", 1) > 1:
+        config["repeats"] = format_options["repeats"]
     return {"task": task["name"], **config}
 
 
 def _versions(tasks: Mapping[str, Any], groups: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {name: group["version"] or _NO_ERROR for name, group in groups.items()}
+    versions: dict[str, Any] = {name: group["version"] or _NO_ERROR for name, group in groups.items()}
     for name, task in tasks.items():
-        found[name] = _version(task)
-    return dict(sorted(found.items()))
+        versions[name] = _version(task)
+    return dict(sorted(versions.items()))
 
 
 def _version(task: Mapping[str, Any]) -> Any:
-    """The author's version, a number where it was written as one."""
+    """The author's version; a number if it is written as one."""
     metadata = task["config"].get("metadata")
     for part in metadata if isinstance(metadata, list) else [metadata]:
         if isinstance(part, Mapping) and "version" in part:
@@ -209,17 +209,17 @@ def _version(task: Mapping[str, Any]) -> Any:
 
 
 def _directions(tasks: Mapping[str, Any], groups: Mapping[str, Any]) -> dict[str, dict[str, bool | None]]:
-    found = {
+    directions = {
         name: {result["metric"]: result["higher_is_better"] for result in task["results"]}
         for name, task in tasks.items()
     }
     for name in groups:
         merged: dict[str, bool | None] = {}
         for member in _tasks_below(name, groups):
-            for metric, direction in found.get(member, {}).items():
+            for metric, direction in directions.get(member, {}).items():
                 merged[metric] = direction if merged.get(metric, direction) == direction else None
-        found[name] = merged
-    return dict(sorted(found.items()))
+        directions[name] = merged
+    return dict(sorted(directions.items()))
 
 
 def _tasks_below(name: str, groups: Mapping[str, Any]) -> list[str]:
@@ -229,27 +229,27 @@ def _tasks_below(name: str, groups: Mapping[str, Any]) -> list[str]:
 
 
 def _command(manifest: Mapping[str, Any], facts: CommandFacts) -> dict[str, Any]:
-    told = facts.arguments
+    arguments = facts.arguments
     seeds = dict(zip(("random_seed", "numpy_seed", "torch_seed", "fewshot_seed"), facts.seeds, strict=True))
     return {
         "model": facts.model,
         "model_args": facts.model_args,
         "model_backend": (manifest["model"].get("spec") or {}).get("backend"),
-        "batch_size": told.get("batch_size"),
+        "batch_size": arguments.get("batch_size"),
         "batch_sizes": [],
-        "device": told.get("device"),
-        "use_cache": told.get("use_cache"),
-        "limit": told.get("limit"),
-        "offset": told.get("offset", 0),
+        "device": arguments.get("device"),
+        "use_cache": arguments.get("use_cache"),
+        "limit": arguments.get("limit"),
+        "offset": arguments.get("offset", 0),
         "bootstrap_iters": None,
-        "gen_kwargs": told.get("gen_kwargs"),
+        "gen_kwargs": arguments.get("gen_kwargs"),
         **seeds,
-        "resolved_cli_args": dict(told),
+        "resolved_cli_args": dict(arguments),
     }
 
 
 def _usage(usage: Mapping[str, int]) -> dict[str, Any]:
-    """Token counts; empty where the model gave none."""
+    """Token counts; empty if the model reported none."""
     total = usage["input_tokens"] + usage["output_tokens"]
     return {"total": {**usage, "total_tokens": total}} if total else {}
 
@@ -281,13 +281,13 @@ def _records(run: RunFolder, name: str, task: Mapping[str, Any]) -> Iterator[dic
 
 
 def _paired(run: RunFolder, name: str, task: Mapping[str, Any], baseline: Path) -> dict[str, Any]:
-    """The comparison with a baseline; empty where a folder of baselines has no file for this task."""
+    """The comparison with a baseline; empty if a folder of baselines has no file for this task."""
     file = baseline
     if baseline.is_dir():
-        found = sorted(baseline.rglob(f"*_samples_{name}.jsonl"))
-        if not found:
+        sample_files = sorted(baseline.rglob(f"*_samples_{name}.jsonl"))
+        if not sample_files:
             return {}
-        file = found[-1]
+        file = sample_files[-1]
     before = samples.paired_values(task, _lines(file))
     return samples.paired_row(samples.paired_values(task, _records(run, name, task)), before, file.stem[:30])
 

@@ -6,7 +6,7 @@ from polymeter.core.systems import Command, ImportRoot, Scripts, System
 _HERE = "polymeter.interop.ulmeval"
 _SHIM = f"{_HERE}.shim"
 _DATASETS = ("text_base", "image_base", "utils", "utils.judge_util")
-_NOT_OURS = "Benchmarks and wrappers of other people do not come with Polymeter: put their files side by side."
+_NOT_OURS = "ULMEvalKit's benchmarks and wrappers do not come with Polymeter: put their files side by side."
 
 SYSTEM = System(
     name="ulmeval",
@@ -18,10 +18,10 @@ SYSTEM = System(
             f"{_HERE}.models:ulm_model",
             "polymeter",
             "",
-            "A model wrapper written for ULMEvalKit (generate_inner) in a file, or one of that tool's models by name",
+            "A model wrapper written for ULMEvalKit (generate_inner) in a file, or one of ULMEvalKit's models by name",
             ("text", "image"),
             ("generate", "generate_image"),
-            names=f"{_HERE}.models.zoo:told_names",
+            names=f"{_HERE}.models.zoo:listed_names",
         ),
     },
     import_roots={
@@ -45,7 +45,7 @@ SYSTEM = System(
     absent={"dataset.": _NOT_OURS, "ulm.": _NOT_OURS, "vlm.": _NOT_OURS},
     command=Command(
         "ulmeval",
-        "Take ULMEvalKit's command line: run, evaluate, dlist, mlist.",
+        "Run ULMEvalKit's command line: run, evaluate, dlist, mlist.",
         f"{_HERE}.command:run_command",
         modules={"ulmeval": ("run",), "ulmeval.run": ("run",), "ulmeval.evaluate": ("evaluate",)},
         python_options={"--model-path": "--model-path"},

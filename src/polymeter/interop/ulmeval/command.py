@@ -1,6 +1,5 @@
-"""``polymeter ulmeval``: ULMEvalKit's own command lines, as they are: ``run.py``, ``evaluate.py``, and lists of
-``ulmutil``. What is printed of each model on each dataset: what ``evaluate`` returned as ULMEvalKit prints it, then our
-own table.
+"""``polymeter ulmeval``: ULMEvalKit's own command lines: ``run.py``, ``evaluate.py``, and the lists of ``ulmutil``. For
+each model on each dataset it prints what ``evaluate`` returned, as ULMEvalKit does, then our own table.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import typer
 from polymeter.cli.foreign import Subcommands, asks_for_help
 from polymeter.cli.state import State
 from polymeter.core.errors import DataError, PlanError
-from polymeter.report.words import count
+from polymeter.report.formatting import count
 
 if TYPE_CHECKING:
     from polymeter.api.running import RunResult
@@ -33,15 +32,15 @@ Usage: polymeter ulmeval [run] --data NAME… --model NAME… [OPTIONS]
        polymeter ulmeval evaluate --data NAME… --model NAME… --result-file FILE… [OPTIONS]
        polymeter ulmeval dlist | mlist
 
-Take ULMEvalKit's command lines: run.py and evaluate.py, and two lists of ulmutil: datasets and models.
+Run ULMEvalKit's command lines: run.py, evaluate.py, and ulmutil's lists of datasets (dlist) and models (mlist).
 'polymeter ulmeval run --help' and 'polymeter ulmeval evaluate --help' list the options."""
 
 
 def run_command(state: State, words: list[str]) -> int:
-    """Run a command of ULMEvalKit, or a script of that name; words that begin with an option are for ``run``.
+    """Run a command of ULMEvalKit, which may be given as the script's name; without a command, options are for ``run``.
 
     Raises:
-        PlanError: if there is no such command, or it cannot run as asked for.
+        PlanError: if there is no such command, or it cannot run with these options.
     """
     is_script = bool(words) and not words[0].startswith("-")
     return _COMMANDS.run(state, [words[0].removesuffix(".py"), *words[1:]] if is_script else words)
@@ -49,8 +48,8 @@ def run_command(state: State, words: list[str]) -> int:
 
 @contextmanager
 def script_context() -> Iterator[None]:
-    """What a run would give to dataset classes that a script makes itself: the tables that ``--data`` and the user's
-    settings name, and judges, which are the endpoints that the script names.
+    """The guest context for dataset classes that a script makes itself: the tables that ``--data`` and the user's
+    settings name, and as judges the endpoints that the script names.
     """
     from polymeter.api.settings import read_settings
     from polymeter.core.guest_context import answering_through, guest_context_with
@@ -74,10 +73,10 @@ def _evaluate(command: str, state: State, words: list[str]) -> int:
 
     try:
         result = evaluate_ulmeval(
-            config, watch=lambda: make_progress(is_quiet=False), ended=_show_pair, command=state.command
+            config, make_progress=lambda: make_progress(is_quiet=False), on_end=_show_pair, command=state.command
         )
     except DataError as error:
-        raise DataError(_own_words(error.what), where=error.where, hint=_own_words(error.hint)) from error
+        raise DataError(_with_own_flag(error.what), where=error.where, hint=_with_own_flag(error.hint)) from error
     _show_summary(result)
     return result.exit_code
 
@@ -93,14 +92,14 @@ def _list_models(state: State, words: list[str]) -> int:
 
 
 def _datasets(words: list[str]) -> Iterator[str]:
-    """Names of dataset classes and tables; of those under the folders that are named too."""
+    """Names of dataset classes and tables, also of those in the named folders."""
     from polymeter.api import build_catalog
     from polymeter.core.registries import stored_format
     from polymeter.interop.ulmeval.pairs import TSV
 
     catalog: Catalog = build_catalog(tuple(map(Path, words)))
     names = sorted(entry.name for entry in catalog if stored_format(entry.format) == TSV and entry.kind == "task")
-    yield from names or ["No dataset is here: name folders of dataset classes behind dlist, or set LMUData."]
+    yield from names or ["There are no datasets: name folders of dataset classes after dlist, or set LMUData."]
 
 
 def _models(words: list[str]) -> Iterator[str]:
@@ -108,23 +107,23 @@ def _models(words: list[str]) -> Iterator[str]:
     from polymeter.interop.ulmeval.models.zoo import ENTRIES
 
     if words not in ([], ["all"]):
-        raise PlanError(f"mlist takes no {words[0]!r}.", where=_PROGRAM, hint="Write 'polymeter ulmeval mlist'.")
+        raise PlanError(f"mlist does not take {words[0]!r}.", where=_PROGRAM, hint="Write 'polymeter ulmeval mlist'.")
     width = max(map(len, ENTRIES))
     for name, entry in ENTRIES.items():
-        told = f"{entry.backend}:{entry.model_path}" if entry.backend else f"needs {entry.needs}"
-        yield f"{name:<{width}}  {told}"
+        backend = f"{entry.backend}:{entry.model_path}" if entry.backend else f"needs {entry.needs}"
+        yield f"{name:<{width}}  {backend}"
 
 
 def _show_pair(pair: PairResult) -> None:
-    """Print what came of a pair."""
+    """Print the result of a pair."""
     for note in pair.notes:
         typer.echo(f"note: {note}", err=True)
     typer.echo(f"\n{pair.model} on {pair.dataset}")
     if pair.error is not None:
-        typer.echo(f"Error: {_own_words(pair.error.what)}", err=True)
-        for said in (f"at {pair.error.where}" if pair.error.where else "", _own_words(pair.error.hint)):
-            if said:
-                typer.echo(f"  {said}", err=True)
+        typer.echo(f"Error: {_with_own_flag(pair.error.what)}", err=True)
+        for detail in (f"at {pair.error.where}" if pair.error.where else "", _with_own_flag(pair.error.hint)):
+            if detail:
+                typer.echo(f"  {detail}", err=True)
     if pair.run is None:
         return
     if pair.returned is not None:
@@ -141,7 +140,7 @@ def _show_pair(pair: PairResult) -> None:
 
 
 def _show_summary(result: UlmevalResult) -> None:
-    """Print one line for each pair, where there are several."""
+    """Print one line for each pair if there are several."""
     if len(result.pairs) < 2:
         return
     typer.echo("")
@@ -149,13 +148,13 @@ def _show_summary(result: UlmevalResult) -> None:
         typer.echo(f"{_state(pair):<12} {pair.model} on {pair.dataset}")
 
 
-def _own_words(text: str) -> str:
-    """A message with the name that the option for local files has here, where ``--data`` names datasets."""
+def _with_own_flag(text: str) -> str:
+    """A message with this command's option for local files, ``--local``: here ``--data`` names datasets."""
     return _LOCAL_FILES.sub("--local", text)
 
 
 def _show_answers(run: RunResult) -> None:
-    """What was answered, of a run that scores nothing."""
+    """Print how many samples have an answer, for a run that scores nothing."""
     tasks = run.results["tasks"].values()
     planned = sum(task["n_samples"] for task in tasks)
     answered = sum(task["statuses"].get("ok", 0) for task in tasks)
@@ -164,7 +163,7 @@ def _show_answers(run: RunResult) -> None:
 
 
 def shown(returned: Any) -> str:
-    """What ``evaluate`` returned: lists of one length as a table, anything else as JSON."""
+    """What ``evaluate`` returned, as text: lists of equal length as a table, anything else as JSON."""
     if _is_table(returned):
         from tabulate import tabulate
 
@@ -202,12 +201,12 @@ _COMMANDS = Subcommands(
     },
     elsewhere={
         "check": "'polymeter check FILE' looks for faults in a benchmark; '--limit 2' tries a model on two samples",
-        "missing": "the same command goes on where it stopped, and says how many samples are scored",
+        "missing": "the same command resumes where it stopped, and reports how many samples are scored",
         "circular": "'polymeter run --dialect-option tsv.circular=true' asks multiple choice in every rotation",
         "localize": "LOCALIZE of ulmeval.tools writes a table's images beside it; see 'polymeter python'",
         "eval": "'polymeter ulmeval evaluate --result-file FILE' scores a prediction file",
-        "merge_pkl": "there is one process and one run folder, so nothing has to be merged",
-        "scan": "every run says which samples failed and why, in its report.html and samples/",
+        "merge_pkl": "there is one process and one run folder, so there is nothing to merge",
+        "scan": "report.html and samples/ of every run show which samples failed and why",
     },
     default="run",
     help=_HELP,

@@ -1,6 +1,6 @@
-"""What a command of ULMEvalKit says: which models, which datasets, and how, from its flags or a JSON file.
+"""A command of ULMEvalKit as configuration: which models, which datasets and which options, from flags or a JSON file.
 
-It holds what was said; ``polymeter.interop.ulmeval.evaluation`` does it.
+``evaluation`` carries it out.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Named:
     """A model or a dataset of a command.
 
     Attributes:
-        name: What it is called in files.
-        class_name: The class that a JSON file names; empty where the name alone says what is meant.
+        name: Its name in files.
+        class_name: The class that a JSON file names; empty if the name alone identifies it.
         arguments: Arguments of its constructor.
     """
 
@@ -41,28 +41,28 @@ class UlmevalConfig:
     """One command.
 
     Attributes:
-        models: What is measured.
-        datasets: On what.
-        work_dir: Where outputs go.
-        mode: ``all``, ``infer`` (ask and score nothing) or ``eval`` (score, and ask no model).
-        result_files: Prediction files that are scored in place of a model's answers, one for each model.
-        num_generations: How many images for each prompt, in place of the benchmarks' own.
-        judge: The model that judges; empty: what the benchmark usually has.
-        judge_args: What ``evaluate`` is given, and who the judge is (``model``, ``api_base``, ``key``). Never written
-            with the key.
-        api_nproc: Requests in flight at endpoints; ``None``: found out.
-        retry: How often a request is asked again; ``None``: as usual.
-        verbose: What ``evaluate`` and wrappers are told under this name.
+        models: The models to evaluate.
+        datasets: The datasets to evaluate them on.
+        work_dir: The folder for outputs.
+        mode: ``all``, ``infer`` (answer, but score nothing) or ``eval`` (score existing answers).
+        result_files: Prediction files to score in place of a model's answers, one for each model.
+        num_generations: Images for each prompt, in place of the benchmark's number.
+        judge: The judge model; empty: the benchmark's default.
+        judge_args: Arguments of ``evaluate``, and the judge's ``model``, ``api_base`` and ``key``. The key is never
+            written.
+        api_nproc: Requests in flight at endpoints; ``None``: adaptive.
+        retry: How many times a failed request is repeated; ``None``: the default.
+        verbose: ``verbose`` of ``evaluate`` and of wrappers.
         ignore: Leave failed samples of a finished run as they are.
-        reuse: Take over the answers of an earlier day.
-        reuse_aux: Take over the judge's answers with them.
+        reuse: Reuse the answers of an earlier day.
+        reuse_aux: Reuse the judge's answers with them.
         model_path: A file or folder that defines models.
-        limit: At most so many samples of each dataset; below 1 a share.
-        seed: Seed of the run; ``None``: the environment's ``SEED``, else the usual one.
+        limit: Maximum number of samples of each dataset; a number below 1 is a fraction.
+        seed: Seed of the run; ``None``: the environment's ``SEED``, else the default.
         include_paths: Folders and files of benchmarks.
         data: Local files in place of datasets.
         weights: Local files in place of model ids.
-        journal_dir: A local folder for live journals, where outputs go to a network file system.
+        journal_dir: A local folder for live journals, for outputs on a network file system.
     """
 
     models: tuple[Named, ...] = ()
@@ -88,10 +88,10 @@ class UlmevalConfig:
     journal_dir: Path | None = None
 
     def settled(self) -> UlmevalConfig:
-        """Itself, checked, and its model path as it is from anywhere.
+        """The same configuration, checked and with an absolute model path.
 
         Raises:
-            PlanError: It says what cannot be.
+            PlanError: if an option is invalid.
         """
         if self.mode not in MODES:
             hint = did_you_mean(self.mode, MODES) or f"Known: {', '.join(MODES)}."
@@ -111,22 +111,23 @@ class UlmevalConfig:
             ("--api-nproc", self.api_nproc),
         ):
             if number is not None and number < 1:
-                raise PlanError(f"{number} is not a number from 1 on.", where=option)
+                raise PlanError(f"{number} is not a positive number.", where=option)
         if self.retry is not None and self.retry < 0:
-            raise PlanError(f"{self.retry} is not a number from 0 on.", where="--retry")
-        place = Path(self.model_path)
-        is_place = bool(self.model_path) and place.exists()  # else a module's dotted name
-        return replace(self, model_path=str(place.resolve())) if is_place else self
+            raise PlanError(f"{self.retry} must not be negative.", where="--retry")
+        path = Path(self.model_path)
+        # What is no existing path may be a module's dotted name.
+        is_path = bool(self.model_path) and path.exists()
+        return replace(self, model_path=str(path.resolve())) if is_path else self
 
 
 def read_config(file: str | Path) -> tuple[tuple[Named, ...], tuple[Named, ...]]:
     """The models and the datasets of a JSON file: ``{"model": {name: {…}}, "data": {name: {…}}}``.
 
-    What is said of a model are ``class`` and arguments of its constructor, or nothing for one that is known by name. Of
-    a dataset it is ``class``, ``dataset`` and further arguments; nothing where the name is the dataset's.
+    A model's object holds ``class`` and arguments of its constructor; it is empty for a model that its name identifies.
+    A dataset's holds ``class``, ``dataset`` and further arguments; it is empty if the name is the dataset's.
 
     Raises:
-        PlanError: There is no such file, or it is of another form.
+        PlanError: if there is no such file, or it has another form.
     """
     path, where = Path(file), f"--config {file}"
     if not path.is_file():
@@ -144,35 +145,35 @@ def read_config(file: str | Path) -> tuple[tuple[Named, ...], tuple[Named, ...]]
     return tuple(_section(content, "model", where)), tuple(_section(content, "data", where))
 
 
-def work_folder(told: str) -> Path:
-    """Where outputs go: ``$MMEVAL_ROOT`` where it is set, as in ULMEvalKit, else what was said."""
-    return Path(os.environ.get(_ROOT_VARIABLE) or told).expanduser()
+def work_folder(option: str) -> Path:
+    """The folder for outputs: ``$MMEVAL_ROOT`` if it is set, as in ULMEvalKit, else the option's value."""
+    return Path(os.environ.get(_ROOT_VARIABLE) or option).expanduser()
 
 
-def seed_of(told: int | None) -> int | None:
-    """The seed: what was said, else ``$SEED``.
+def seed_of(option: int | None) -> int | None:
+    """The seed: the option's value, else ``$SEED``.
 
     Raises:
-        PlanError: The variable holds no number.
+        PlanError: if the variable is not a number.
     """
     text = os.environ.get(_SEED_VARIABLE, "")
-    if told is not None or not text:
-        return told
+    if option is not None or not text:
+        return option
     if not text.strip().isdecimal():
-        raise PlanError(f"{text!r} is no seed.", where=f"${_SEED_VARIABLE}", hint="Give a number, or --seed.")
+        raise PlanError(f"{text!r} is not a seed.", where=f"${_SEED_VARIABLE}", hint="Give a number, or --seed.")
     return int(text)
 
 
 def refuse_world() -> None:
-    """Refuse to be one of several processes that would each do everything.
+    """Refuse to be one of several processes, because each would do all the work.
 
     Raises:
-        PlanError: ``WORLD_SIZE`` says that there are several.
+        PlanError: if ``WORLD_SIZE`` says that there are several.
     """
     size = os.environ.get(_WORLD_VARIABLE, "")
     if size not in ("", "0", "1"):
         raise PlanError(
-            f"This is one of {size} processes, and each would do everything.",
+            f"This is one of {size} processes, and each would do all the work.",
             where=f"${_WORLD_VARIABLE}",
             hint="Start one process, without torchrun; it batches, and asks endpoints concurrently.",
         )
@@ -182,18 +183,18 @@ def _section(content: Mapping[str, Any], section: str, where: str) -> Iterator[N
     entries = content.get(section)
     if not isinstance(entries, Mapping) or not entries:
         raise PlanError(f"{section!r} must be an object that names something.", where=where)
-    for name, told in entries.items():
-        if not isinstance(told, Mapping):
-            raise PlanError(f"What is said of {name!r} must be an object, not {told!r}.", where=f"{where} {section}")
-        arguments = dict(told)
-        found = arguments.pop(_CLASS, "")
-        if not isinstance(found, str) or (_CLASS in told and not found):
-            raise PlanError(f"The class of {name!r} must be a name, not {found!r}.", where=f"{where} {section}")
-        yield Named(str(name), found, arguments)
+    for name, entry in entries.items():
+        if not isinstance(entry, Mapping):
+            raise PlanError(f"The entry of {name!r} must be an object, not {entry!r}.", where=f"{where} {section}")
+        arguments = dict(entry)
+        class_name = arguments.pop(_CLASS, "")
+        if not isinstance(class_name, str) or (_CLASS in entry and not class_name):
+            raise PlanError(f"The class of {name!r} must be a name, not {class_name!r}.", where=f"{where} {section}")
+        yield Named(str(name), class_name, arguments)
 
 
 def dataset_of(named: Named) -> tuple[str, dict[str, Any]]:
-    """The dataset that is meant, and the further arguments of its constructor."""
+    """The name of the dataset, and the further arguments of its constructor."""
     arguments = dict(named.arguments)
     return str(arguments.pop(_DATASET, named.name)), arguments
 
@@ -201,6 +202,6 @@ def dataset_of(named: Named) -> tuple[str, dict[str, Any]]:
 def _check_names(names: Sequence[str], option: str) -> None:
     for name in names:
         if name in ("", ".", ".."):
-            raise PlanError(f"{name!r} cannot name anything.", where=option)
+            raise PlanError(f"{name!r} is not a usable name.", where=option)
         if names.count(name) > 1:
             raise PlanError(f"{name!r} is named twice.", where=option)

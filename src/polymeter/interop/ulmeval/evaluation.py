@@ -1,5 +1,5 @@
-"""Evaluating as ULMEvalKit's ``run.py`` and ``evaluate.py`` do: several models on several datasets, each pair a run of
-its own, with prediction files where ULMEvalKit has them.
+"""Evaluating as ULMEvalKit's ``run.py`` and ``evaluate.py`` do: several models on several datasets, each pair in its
+own run, with prediction files where ULMEvalKit writes them.
 
 A pair that fails does not stop the others. Names, judges and models are checked before anything is spent.
 """
@@ -27,28 +27,28 @@ from polymeter.formats.table.predictions import prediction_path
 from polymeter.interop.ulmeval.config import Named, UlmevalConfig, dataset_of, refuse_world
 from polymeter.interop.ulmeval.model_names import Chosen, choose_judge, choose_model, file_name
 from polymeter.interop.ulmeval.pairs import EvalPair, FilePair, Pair, RunPair, is_of_table
-from polymeter.interop.ulmeval.results import INFER, show_files, today
+from polymeter.interop.ulmeval.results import INFER, link_files, today
 from polymeter.interop.ulmeval.tasks.evaluate import RETURNED
 from polymeter.interop.ulmeval.tasks.loading import load_class
 
 _INTERRUPTED, _FAILED = 130, 1
 _OPTION = "--data"
-Watch = Callable[[], AbstractContextManager[Progress]]
+MakeProgress = Callable[[], AbstractContextManager[Progress]]
 
 
 @dataclass(frozen=True, slots=True)
 class PairResult:
-    """What came of one model on one dataset.
+    """The result of one model on one dataset.
 
     Attributes:
-        model: What the model is called in files.
-        dataset: What the dataset is called there.
-        run: The run; ``None`` when it could not be done.
-        error: Why it could not.
-        is_scored: Whether it was to be scored.
+        model: The model's name in files.
+        dataset: The dataset's name in files.
+        run: The run; ``None`` if there is none because of ``error``.
+        error: Why there is no run.
+        is_scored: Whether the answers were to be scored.
         returned: What ``evaluate`` of the dataset's class returned, as plain data; a DataFrame as lists by column.
-        files: The prediction file and what stands beside it, as links in the folder of the day.
-        notes: What the user should know.
+        files: The prediction file and the files beside it, as links in the day's folder.
+        notes: Notes for the user.
     """
 
     model: str
@@ -62,7 +62,7 @@ class PairResult:
 
     @property
     def exit_code(self) -> int:
-        """0: all samples scored; 1: some were not, or nothing could be done; 130: interrupted."""
+        """0: all samples scored; 1: some are not, or there is no run; 130: interrupted."""
         return _FAILED if self.run is None else self.run.exit_code
 
 
@@ -71,55 +71,57 @@ class UlmevalResult:
     """A finished command.
 
     Attributes:
-        pairs: In the order of the models, then of the datasets. Those behind an interruption are missing.
+        pairs: In the order of the models, then of the datasets. Those after an interruption are missing.
     """
 
     pairs: tuple[PairResult, ...]
 
     @property
     def exit_code(self) -> int:
-        """0: all samples of all pairs are scored; 1: some are not; 130: interrupted, and can be gone on with."""
+        """0: all samples of all pairs are scored; 1: some are not; 130: interrupted, and can be resumed."""
         return max((pair.exit_code for pair in self.pairs), default=0)
 
 
 def evaluate_ulmeval(
     config: UlmevalConfig,
     *,
-    watch: Watch | None = None,
-    ended: Callable[[PairResult], None] = lambda pair: None,
+    make_progress: MakeProgress | None = None,
+    on_end: Callable[[PairResult], None] = lambda pair: None,
     command: str = "",
     day: str = "",
 ) -> UlmevalResult:
-    """Measure every model of a command on every dataset.
+    """Evaluate every model of a command on every dataset.
 
     Args:
         config: The command.
-        watch: Gives who watches a pair.
-        ended: Told of each pair when it has ended.
+        make_progress: Makes what receives the progress of a pair.
+        on_end: Called with each pair's result when it has ended.
         command: What the user typed, for the record.
-        day: The day in names of folders; default: today.
+        day: The day in folder names; default: today.
 
     Raises:
-        PlanError: A name means nothing, a judge is missing, or the command says what cannot be; nothing was spent. Also
-            what is wrong with the only pair.
-        DataError: The only pair's data cannot be opened.
+        PlanError: if a name is unknown, a judge is missing, or an option is invalid (nothing was spent then), or the
+            only pair cannot run.
+        DataError: if the only pair's data cannot be opened.
     """
     refuse_world()
-    with closing(ModelPool({**read_settings().weights, **absolute_places(config.weights)})) as keeper:
-        pairs = deque(_Job(config.settled(), command, day or today(), keeper).pairs())
+    with closing(ModelPool({**read_settings().weights, **absolute_places(config.weights)})) as pool:
+        pairs = deque(_PairMaker(config.settled(), command, day or today(), pool).pairs())
         is_only = len(pairs) == 1
         for pair in pairs:
             with environment_set(pair.keys):
                 pair.check()
-        found: list[PairResult] = []
+        results: list[PairResult] = []
         while pairs:
-            pair = pairs.popleft()  # with what it holds of a prediction file
-            keeper.close(but=pair.specs)  # two models that follow each other need not fit side by side
-            found.append(_done(pair, watch or _silently, is_only=is_only))
-            ended(found[-1])
-            if found[-1].exit_code == _INTERRUPTED:
+            # A pair that has ended is dropped, because it may hold a whole prediction file.
+            pair = pairs.popleft()
+            # One pair's models need not fit into memory beside the next one's.
+            pool.close(but=pair.specs)
+            results.append(_run(pair, make_progress or _silently, is_only=is_only))
+            on_end(results[-1])
+            if results[-1].exit_code == _INTERRUPTED:
                 break
-        return UlmevalResult(tuple(found))
+        return UlmevalResult(tuple(results))
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +129,8 @@ class _Dataset:
     """A dataset of a command.
 
     Attributes:
-        label: What it is called in files.
-        spec: What runs.
+        label: Its name in files.
+        spec: The benchmark.
         arguments: Further arguments of its constructor.
     """
 
@@ -138,13 +140,13 @@ class _Dataset:
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
-    """A command, being made into pairs."""
+class _PairMaker:
+    """Makes the pairs of a command."""
 
     config: UlmevalConfig
     command: str
     day: str
-    keeper: ModelPool
+    pool: ModelPool
 
     def pairs(self) -> Iterator[Pair]:
         """All pairs, checked."""
@@ -153,34 +155,34 @@ class _Job:
         is_scored = config.mode != INFER
         judges = {item.label: choose_judge(config, item.spec.name) if is_scored else None for item in datasets}
         names = [file_name(model.name) for model in config.models]
-        for place, name in enumerate(names):
-            if name in names[:place]:
+        for position, name in enumerate(names):
+            if name in names[:position]:
                 raise PlanError(
-                    f"Two models are called {name!r} in names of files.",
+                    f"Two models have the name {name!r} in file names.",
                     where="--model",
-                    hint="Run them apart, or name them in a file for --config.",
+                    hint="Run them separately, or name them in a file for --config.",
                 )
         chosen = (
             None if config.mode == "eval" or config.result_files else [choose_model(m, config) for m in config.models]
         )
-        for place in range(len(names)):
+        for position in range(len(names)):
             for item in datasets:
-                yield self._pair(place, names[place], item, judges[item.label], chosen)
+                yield self._pair(position, names[position], item, judges[item.label], chosen)
 
     def _pair(
         self,
-        place: int,
+        position: int,
         name: str,
         item: _Dataset,
         judge: Chosen | None,
         chosen: list[Chosen] | None,
     ) -> Pair:
-        whole = (self.config, name, item.label, item.spec, item.arguments, judge, self.day, self.command, self.keeper)
+        shared = (self.config, name, item.label, item.spec, item.arguments, judge, self.day, self.command, self.pool)
         if self.config.result_files:
-            return FilePair(*whole, file=self.config.result_files[place])
+            return FilePair(*shared, file=self.config.result_files[position])
         if chosen is None:
-            return EvalPair(*whole)
-        return RunPair(*whole, chosen=chosen[place])
+            return EvalPair(*shared)
+        return RunPair(*shared, chosen=chosen[position])
 
     def _datasets(self) -> list[_Dataset]:
         from polymeter.engine.plan import build_catalog
@@ -188,7 +190,7 @@ class _Job:
         config, settings = self.config, read_settings()
         files = [Path(named.name) for named in config.datasets if Path(named.name).is_file()]
         catalog = build_catalog((*settings.include_paths, *config.include_paths, *files), settings.cache_dir)
-        found: list[_Dataset] = []
+        datasets: list[_Dataset] = []
         for named in config.datasets:
             wanted, arguments = dataset_of(named)
             specs = _specs(wanted, catalog)
@@ -196,17 +198,17 @@ class _Job:
                 _check(named, spec, arguments)
                 is_own = len(specs) == 1 and wanted == spec.name
                 label = named.name if is_own else spec.name
-                if any(other.label == label for other in found):
+                if any(other.label == label for other in datasets):
                     raise PlanError(f"Dataset {label!r} is named twice.", where=_OPTION)
-                found.append(_Dataset(label, spec, arguments))
-        return found
+                datasets.append(_Dataset(label, spec, arguments))
+        return datasets
 
 
 def _specs(wanted: str, catalog: Catalog) -> tuple[TaskSpec, ...]:
-    """What a name, or a file, stands for.
+    """The benchmarks that a name or a file stands for.
 
     Raises:
-        PlanError: Nothing, or its file is broken.
+        PlanError: if there are none, or the file is broken.
     """
     from polymeter.engine.plan import named_place, select
 
@@ -218,34 +220,36 @@ def _specs(wanted: str, catalog: Catalog) -> tuple[TaskSpec, ...]:
 
 
 def _check(named: Named, spec: TaskSpec, arguments: Mapping[str, Any]) -> None:
-    """Refuse another class than the dataset's, and arguments that its constructor does not take.
+    """Check the class and the constructor's arguments of a dataset.
 
     Raises:
-        PlanError: Which.
+        PlanError: if the class is not the dataset's, or its constructor does not take an argument.
     """
-    own, where = str(spec.config.get("class") or ""), f"--config data {named.name}"
-    if named.class_name and named.class_name != own:
-        hint = did_you_mean(named.class_name, [own]) or (f"Its class is {own}." if own else "It has no class.")
-        raise PlanError(f"{spec.name!r} is no dataset of the class {named.class_name!r}.", where=where, hint=hint)
+    own_class, where = str(spec.config.get("class") or ""), f"--config data {named.name}"
+    if named.class_name and named.class_name != own_class:
+        hint = did_you_mean(named.class_name, [own_class]) or (
+            f"Its class is {own_class}." if own_class else "It has no class."
+        )
+        raise PlanError(f"{spec.name!r} is not a dataset of the class {named.class_name!r}.", where=where, hint=hint)
     if not arguments:
         return
     if not is_of_table(spec):
-        raise PlanError(f"Benchmark {spec.name!r} is no dataset class and takes no arguments.", where=where)
+        raise PlanError(f"Benchmark {spec.name!r} is not a dataset class and takes no arguments.", where=where)
     try:
         check_arguments(load_class(spec), arguments)
     except PlanError as error:
         raise PlanError(error.what, where=error.where or where, hint=error.hint) from error
 
 
-def _done(pair: Pair, watch: Watch, *, is_only: bool) -> PairResult:
-    """What came of a pair. What stops one pair does not stop the others.
+def _run(pair: Pair, make_progress: MakeProgress, *, is_only: bool) -> PairResult:
+    """Run a pair. An error that stops it does not stop the others.
 
     Raises:
-        PolymeterError: It could not be done, and there is no other.
+        PolymeterError: if it cannot run, and there is no other pair.
     """
     try:
-        with environment_set(pair.keys), watch() as progress:
-            return _shown(pair, pair.run(progress))
+        with environment_set(pair.keys), make_progress() as progress:
+            return _with_files(pair, pair.run(progress))
     except PolymeterError as error:
         if is_only:
             raise
@@ -254,24 +258,24 @@ def _done(pair: Pair, watch: Watch, *, is_only: bool) -> PairResult:
 
 
 def _forget_frames(error: BaseException) -> None:
-    """Let go of what the frames of an error hold, such as half a model, for as long as the error is kept."""
+    """Drop the frames of an error that is kept: they can hold on to large objects, such as half a model."""
     seen: set[int] = set()
-    waiting: list[BaseException | None] = [error]
-    while waiting:
-        one = waiting.pop()
+    remaining: list[BaseException | None] = [error]
+    while remaining:
+        one = remaining.pop()
         if one is None or id(one) in seen:
             continue
         seen.add(id(one))
         one.__traceback__ = None
-        waiting += [one.__cause__, one.__context__]
+        remaining += [one.__cause__, one.__context__]
 
 
-def _shown(pair: Pair, run: RunResult) -> PairResult:
-    """The result of a pair whose run has ended, its files linked to where ULMEvalKit has them."""
+def _with_files(pair: Pair, run: RunResult) -> PairResult:
+    """The result of a pair whose run has ended, with its files linked to where ULMEvalKit writes them."""
     files: list[Path] = []
     returned = None
     if run.status == "complete":
-        files, unlinked = show_files(run.folder, pair.place.folder, pair.model, pair.spec.name, pair.label)
+        files, unlinked = link_files(run.folder, pair.outputs.folder, pair.model, pair.spec.name, pair.label)
         pair.notes.extend(unlinked)
         path = prediction_path(run.folder.artifacts, pair.model, pair.spec.name).with_name(RETURNED)
         returned = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None

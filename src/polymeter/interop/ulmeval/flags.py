@@ -1,5 +1,5 @@
-"""The flags of ``polymeter ulmeval``: those of ULMEvalKit's ``run.py`` and ``evaluate.py``, and ours that say where
-things are.
+"""The flags of ``polymeter ulmeval``: those of ULMEvalKit's ``run.py`` and ``evaluate.py``, and ours, most of which
+name files and folders.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from polymeter.core.errors import PlanError
 from polymeter.interop.ulmeval.config import WORK_DIR, Named, UlmevalConfig, read_config, work_folder
 
 _BENCHMARKS_OWN = -1
-"""What ``--num-generations`` is where the benchmark says it."""
+"""The value of ``--num-generations`` that leaves the number to the benchmark."""
 
 
 def _named(names: list[str], spelling: str) -> tuple[Named, ...]:
@@ -25,14 +25,14 @@ def _named(names: list[str], spelling: str) -> tuple[Named, ...]:
 
 def _zero_or_one(number: int, spelling: str) -> bool:
     if number not in (0, 1):
-        raise PlanError(f"{spelling} is 0 or 1, not {number}.", where=spelling)
+        raise PlanError(f"{spelling} must be 0 or 1, not {number}.", where=spelling)
     return bool(number)
 
 
 def _limit(limit: float, spelling: str) -> float:
     if not math.isfinite(limit) or limit <= 0 or (limit >= 1 and limit != int(limit)):
         raise PlanError(
-            f"{limit:g} is neither a number of samples nor a share.",
+            f"{limit:g} is neither a number of samples nor a fraction.",
             where=spelling,
             hint="Write 100, or 0.1 for a tenth.",
         )
@@ -47,14 +47,14 @@ _SHARED = (
     Flag(
         "data",
         "names",
-        "datasets, separated by spaces: names of benchmarks, or files that hold them",
+        "datasets, separated by spaces: names of benchmarks, or files that define them",
         sets="datasets",
         convert=_named,
     ),
     Flag(
         "model",
         "names",
-        "models, separated by spaces: names of ULMEvalKit's or of --model-path, or specs such as openai:NAME",
+        "models, separated by spaces: names from ULMEvalKit or --model-path, or specs such as openai:NAME",
         sets="models",
         convert=_named,
     ),
@@ -62,21 +62,19 @@ _SHARED = (
     Flag(
         "work_dir",
         "text",
-        "where outputs go; default ./outputs, or $MMEVAL_ROOT",
+        "the folder for outputs; default: $MMEVAL_ROOT, else ./outputs",
         convert=lambda folder, spelling: work_folder(folder),
     ),
-    Flag(
-        "api_nproc", "int", "most requests in flight at endpoints, and what evaluate is told; default: found by trying"
-    ),
-    Flag("retry", "int", "how often a request is asked again, and what evaluate is told"),
-    Flag("judge", "text", "the model that judges: a name such as gpt-4o, or a spec"),
-    Flag("judge_args", "object", "what evaluate is given, and who judges (model, api_base, key): a JSON object"),
-    Flag("verbose", "switch", "what evaluate and wrappers are told under this name"),
+    Flag("api_nproc", "int", "maximum number of requests in flight, also passed to evaluate; default: adaptive"),
+    Flag("retry", "int", "how many times to repeat a failed request, also passed to evaluate"),
+    Flag("judge", "text", "the judge model: a name such as gpt-4o, or a spec"),
+    Flag("judge_args", "object", "arguments of evaluate, and the judge's model, api_base and key: a JSON object"),
+    Flag("verbose", "switch", "pass verbose to evaluate and wrappers"),
     Flag("ignore", "switch", "leave failed samples of a finished run as they are"),
     Flag(
         "use_vllm",
         "switch",
-        "models are not loaded into vLLM",
+        "Polymeter does not load models into vLLM",
         "refused",
         False,
         hint="Start 'vllm serve MODEL', set OPENAI_BASE_URL, and name the model openai:MODEL.",
@@ -84,12 +82,12 @@ _SHARED = (
     Flag("num_generations", "int", "images for each prompt; default: the benchmark's", convert=_number_of_images),
 )
 _OF_RUN = (
-    Flag("mode", "text", "all, infer (ask and score nothing) or eval (score answers that are there, and ask no model)"),
-    Flag("reuse", "switch", "take over the answers of an earlier day to the same questions, model and settings"),
+    Flag("mode", "text", "all, infer (answer, but score nothing) or eval (score existing answers)"),
+    Flag("reuse", "switch", "reuse answers of an earlier day to the same requests, by the same model"),
     Flag(
         "reuse_aux",
         "int",
-        "with --reuse: 1 takes over the judge's answers too (the default), 0 does not",
+        "with --reuse: 1 reuses the judge's answers too (the default), 0 does not",
         convert=_zero_or_one,
     ),
 )
@@ -103,7 +101,7 @@ _OF_EVALUATE = (
     ),
 )
 _OURS = (
-    Flag("model_path", "text", "a file or folder with models of your own", is_ours=True),
+    Flag("model_path", "text", "a file or folder with your own models", is_ours=True),
     Flag(
         "include_path",
         "repeated",
@@ -127,11 +125,13 @@ _OURS = (
         convert=parse_places,
         is_ours=True,
     ),
-    Flag("limit", "float", "at most so many samples of each dataset; below 1 a share", convert=_limit, is_ours=True),
+    Flag(
+        "limit", "float", "maximum number of samples of each dataset; below 1, a fraction", convert=_limit, is_ours=True
+    ),
     Flag(
         "journal_dir",
         "text",
-        "a local folder for live journals, where outputs go to a network file system",
+        "a local folder for live journals, for outputs on a network file system",
         convert=lambda folder, spelling: Path(folder).resolve(),
         is_ours=True,
     ),
@@ -140,29 +140,28 @@ _OURS = (
 TABLES: Mapping[str, FlagTable] = {
     "run": FlagTable(
         "polymeter ulmeval",
-        "Measure models on datasets, with the options of ULMEvalKit's run.py.",
+        "Evaluate models on datasets, with the options of ULMEvalKit's run.py.",
         (*_SHARED, *_OF_RUN, *_OURS),
     ),
     "evaluate": FlagTable(
         "polymeter ulmeval evaluate",
-        "Score prediction files that are there, with the options of ULMEvalKit's evaluate.py.",
+        "Score existing prediction files, with the options of ULMEvalKit's evaluate.py.",
         (*_SHARED, *_OF_EVALUATE, *_OURS),
     ),
 }
 
 
 def parse(command: str, words: list[str]) -> tuple[UlmevalConfig, list[str]]:
-    """The command that some words are, and notes on flags that change nothing in it.
+    """Parse a command's words into its configuration, and notes on flags that have no effect.
 
     Raises:
-        PlanError: if there is an unknown flag (the nearest known one is named), a value of the wrong form, or a flag
-            that cannot be honoured.
+        PlanError: if a flag is unknown (the message suggests the nearest one) or refused, or a value is invalid.
     """
     table = TABLES[command]
     given = table.parse(words)
     if "config" in given and ("model" in given or "data" in given):
         raise PlanError(
-            "--config names models and datasets itself.", where="--config", hint="Leave out --model and --data."
+            "The file of --config names models and datasets.", where="--config", hint="Leave out --model and --data."
         )
     notes = [*table.notes_on(given), *_notes(command, given)]
     if command == "evaluate" and "result_file" not in given:
@@ -181,16 +180,16 @@ def parse(command: str, words: list[str]) -> tuple[UlmevalConfig, list[str]]:
 
 
 def _notes(command: str, given: Mapping[str, Any]) -> Iterator[str]:
-    """What to say of flags that change nothing beside the others."""
+    """Notes on flags that have no effect together with the others."""
     if command == "evaluate":
         for flag in TABLES[command].flags:
             if flag.key in ("num_generations", "ignore") and flag.key in given:
-                yield f"{flag.names[0]} has no effect: the prediction file says what there is."
+                yield f"{flag.names[0]} has no effect: the prediction file decides what is scored."
         return
     if "reuse_aux" in given and not given.get("reuse"):
         yield "--reuse-aux has no effect without --reuse."
     if given.get("reuse") and given.get("mode") == "eval":
-        yield "--reuse has no effect: the mode eval always scores answers that are there."
+        yield "--reuse has no effect: the mode eval always scores existing answers."
     if "MMEVAL_ROOT" in environ and "work_dir" in given:
         yield f"--work-dir has no effect: $MMEVAL_ROOT is {environ['MMEVAL_ROOT']}."
     if "EVAL_PROXY" in environ:

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from polymeter.guests.authors import load_authors_file
+from polymeter.guests.loading import load_authors_file
 from polymeter.guests.shims import switch_on_shims
 from polymeter.interop.ulmeval import SYSTEM
 

@@ -21,7 +21,7 @@ _WITH_FILES = (_ULM, "lmms")
 _JUDGED = ("WISE", "GenEvalPP", "ImagineBench", "OmniContext")
 """Parts of the names of ULMEvalKit's benchmarks that are scored by a judge."""
 _LOCAL_JUDGES = ("mask2former", "openclip-vit-l-14", "mplug")
-_WHO = ("model", "api_base", "key")
+_JUDGE_MODEL = ("model", "api_base", "key")
 _CHAT = "/chat/completions"
 _OPENAI_KEY, _OPENAI_URL, _UPSTREAM_URL = "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE"
 _API_CLASSES = ("OpenAIWrapper", "GPT4V")
@@ -32,9 +32,9 @@ class Chosen:
     """A model of a command.
 
     Attributes:
-        spec: What runs.
-        settings: Generation settings that belong to it where it draws.
-        keys: Environment variables to set while it is used. Never written.
+        spec: Its spec.
+        settings: Its generation settings for drawing images.
+        keys: Environment variables to set while it is in use. Never written.
     """
 
     spec: ModelSpec
@@ -43,7 +43,7 @@ class Chosen:
 
 
 def file_name(name: str) -> str:
-    """A model's name in names of files: itself, or the last part of a spec of Polymeter."""
+    """A model's name in file names: the name itself, or the last part of a Polymeter spec."""
     from polymeter.formats.table.predictions import model_name
 
     backend, colon, rest = name.partition(":")
@@ -52,10 +52,10 @@ def file_name(name: str) -> str:
 
 
 def choose_model(named: Named, config: UlmevalConfig) -> Chosen:
-    """The model of a name: one of a user's file, one of ``supported_ULM``, or a spec of Polymeter's.
+    """The model of a name: one in the user's file, one of ``supported_ULM``, or a Polymeter spec.
 
     Raises:
-        PlanError: There is none, its file cannot be loaded, or it does not take its arguments.
+        PlanError: if there is none, its file cannot be loaded, or it does not take its arguments.
     """
     if named.class_name:
         return _of_class(named, config)
@@ -69,33 +69,33 @@ def choose_model(named: Named, config: UlmevalConfig) -> Chosen:
 
 
 def choose_judge(config: UlmevalConfig, dataset: str) -> Chosen | None:
-    """The judge of a dataset: the one that is named, or the usual one of ULMEvalKit's own benchmarks; ``None`` where
-    there is none.
+    """The judge of a dataset: the one that the command names, or the default of ULMEvalKit's own benchmarks; ``None``
+    if there is neither.
 
     Raises:
-        PlanError: It is a detector that does not come with Polymeter, or its endpoint needs a key that is not there.
+        PlanError: if it is a local model that does not come with Polymeter, or its endpoint's key is missing.
     """
-    told = config.judge_args
-    name = config.judge or str(told.get("model") or "")
-    usual = not name and any(part in dataset for part in _JUDGED)
-    name = name or (DEFAULT_JUDGE if usual else "")
+    judge_args = config.judge_args
+    name = config.judge or str(judge_args.get("model") or "")
+    is_default = not name and any(part in dataset for part in _JUDGED)
+    name = name or (DEFAULT_JUDGE if is_default else "")
     if not name:
         return None
     if name in _LOCAL_JUDGES:
         raise PlanError(
             f"The judge {name!r} is a model that does not come with Polymeter.",
             where="--judge",
-            hint="Name a model that is asked in words, such as gpt-4o or a spec of Polymeter's.",
+            hint="Name a model that answers in text, such as gpt-4o or a Polymeter spec.",
         )
     backend, colon, rest = name.partition(":")
     if backend in MODELS and (colon or backend == "mock"):
         return Chosen(ModelSpec(backend, rest))
-    key = str(told.get("key") or "")
-    url = str(told.get("api_base") or os.environ.get(_OPENAI_URL) or os.environ.get(_UPSTREAM_URL) or "")
+    key = str(judge_args.get("key") or "")
+    url = str(judge_args.get("api_base") or os.environ.get(_OPENAI_URL) or os.environ.get(_UPSTREAM_URL) or "")
     if not (key or url or os.environ.get(_OPENAI_KEY)):
-        why = f"Dataset {dataset!r} is scored by {name!r}, which" if usual else f"The judge {name!r}"
+        subject = f"Dataset {dataset!r} is scored by {name!r}, which" if is_default else f"The judge {name!r}"
         raise PlanError(
-            f"{why} needs a key or an endpoint of its own.",
+            f"{subject} needs a key or your own endpoint.",
             where="--judge",
             hint=f"Set {_OPENAI_KEY}, or {_OPENAI_URL} for your own endpoint, or name another judge with --judge.",
         )
@@ -105,22 +105,22 @@ def choose_judge(config: UlmevalConfig, dataset: str) -> Chosen | None:
 
 
 def judge_arguments(config: UlmevalConfig) -> dict[str, Any]:
-    """What ``evaluate`` is given besides the judge."""
-    told: dict[str, Any] = {"nproc": config.api_nproc, "retry": config.retry, "verbose": config.verbose or None}
-    own = {name: value for name, value in config.judge_args.items() if name not in _WHO}
-    return {**own, **{name: value for name, value in told.items() if value is not None}}
+    """The arguments of ``evaluate`` besides the judge."""
+    flags: dict[str, Any] = {"nproc": config.api_nproc, "retry": config.retry, "verbose": config.verbose or None}
+    judge_args = {name: value for name, value in config.judge_args.items() if name not in _JUDGE_MODEL}
+    return {**judge_args, **{name: value for name, value in flags.items() if value is not None}}
 
 
 def _ulm(name: str, arguments: Mapping[str, Any], config: UlmevalConfig) -> Chosen:
     from polymeter.interop.ulmeval.models.zoo import supported_ULM
 
-    if config.model_path and (given := _written(name, config.model_path)) is not None:
-        told = {"retry": config.retry, "verbose": config.verbose or None}
-        usual = {key: value for key, value in told.items() if value is not None and key in given}
-        return Chosen(ModelSpec(_ULM, name, {**usual, **arguments}, config.model_path))
-    known = supported_ULM.built_in(name)
-    if known:
-        return _native(known, arguments)
+    if config.model_path and (entry_arguments := _arguments_in_file(name, config.model_path)) is not None:
+        flags = {"retry": config.retry, "verbose": config.verbose or None}
+        own_flags = {key: value for key, value in flags.items() if value is not None and key in entry_arguments}
+        return Chosen(ModelSpec(_ULM, name, {**own_flags, **arguments}, config.model_path))
+    built_in = supported_ULM.built_in(name)
+    if built_in:
+        return _native(built_in, arguments)
     if name in supported_ULM.added:
         return Chosen(ModelSpec(_ULM, name, dict(arguments)))
     hint = did_you_mean(name, [*supported_ULM, *MODELS]) or "'polymeter ulmeval mlist' lists names."
@@ -130,26 +130,26 @@ def _ulm(name: str, arguments: Mapping[str, Any], config: UlmevalConfig) -> Chos
 
 
 def _of_class(named: Named, config: UlmevalConfig) -> Chosen:
-    """A class that a JSON file names: one of the user's file, or one of ULMEvalKit's."""
+    """A class that a JSON file names: one in the user's file, or one of ULMEvalKit's."""
     from polymeter.interop.ulmeval.models.zoo import CLASSES, supported_ULM
 
     name = named.class_name
-    if config.model_path and _written(name, config.model_path) is not None:
+    if config.model_path and _arguments_in_file(name, config.model_path) is not None:
         return Chosen(ModelSpec(_ULM, name, dict(named.arguments), config.model_path))
     if name in CLASSES:
         arguments = dict(named.arguments)
-        meant = supported_ULM.built_in(str(arguments.get("model") or ""))
-        if meant:
+        built_in = supported_ULM.built_in(str(arguments.get("model") or ""))
+        if built_in:
             del arguments["model"]
-        return _native(meant or CLASSES[name], arguments)
+        return _native(built_in or CLASSES[name], arguments)
     hint = did_you_mean(name, CLASSES) or "--model-path names a file of your own models."
     if name in _API_CLASSES:
         hint = "Name the model itself: openai:NAME."
-    raise PlanError(f"There is no class {name!r} of models.", where=f"--config model {named.name}", hint=hint)
+    raise PlanError(f"There is no model class {name!r}.", where=f"--config model {named.name}", hint=hint)
 
 
 def _native(name: str, arguments: Mapping[str, Any]) -> Chosen:
-    """A model of ULMEvalKit's list, drawing with the settings that it has there."""
+    """A model of ULMEvalKit's list, with the generation settings that it has there."""
     from polymeter.interop.ulmeval.models.native import sort_arguments
     from polymeter.interop.ulmeval.models.zoo import ENTRIES
 
@@ -158,20 +158,19 @@ def _native(name: str, arguments: Mapping[str, Any]) -> Chosen:
     return Chosen(ModelSpec(_ULM, name, args), {**ENTRIES[name].settings, **settings})
 
 
-def _written(name: str, path: str) -> Mapping[str, Any] | None:
-    """The arguments that come with a name in a user's file; ``None`` where the file has no such name and ULMEvalKit
-    has.
+def _arguments_in_file(name: str, path: str) -> Mapping[str, Any] | None:
+    """The arguments that the user's file gives with a name; ``None`` if only ULMEvalKit has the name.
 
     Raises:
-        PlanError: The file cannot be loaded, or nobody has such a name.
+        PlanError: if the file cannot be loaded, or neither has the name.
     """
     from polymeter.interop.ulmeval.models.loading import find_wrapper
     from polymeter.interop.ulmeval.models.zoo import CLASSES, supported_ULM
 
     try:
-        return find_wrapper(name, path).given
+        return find_wrapper(name, path).arguments
     except PlanError as error:
-        is_read = error.__cause__ is None and (Path(path).exists() or error.where == "--model")
-        if is_read and (supported_ULM.built_in(name) or name in CLASSES):
+        is_loaded = error.__cause__ is None and (Path(path).exists() or error.where == "--model")
+        if is_loaded and (supported_ULM.built_in(name) or name in CLASSES):
             return None
         raise

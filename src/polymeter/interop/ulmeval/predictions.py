@@ -1,4 +1,4 @@
-"""Somebody's prediction file in the place of a model: its answers are taken as they stand, and scored like any."""
+"""A prediction file in place of a model: its answers are scored like a model's."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _FAILED = "Failed to obtain answer"
 
 
 class Predictions(BatchModel):
-    """The answers of a prediction file. A row without one, and a row that the file has not, are failures.
+    """The answers of a prediction file. A row without an answer, and a row that the file lacks, are failures.
 
     Args:
-        file: ``{model}_{dataset}.pkl``, or another format that ``load`` reads. Only data is read of a pickle.
+        file: ``{model}_{dataset}.pkl``, or another format that ``load`` reads. A pickle may hold only data.
         name: The model that answered.
 
     Raises:
-        DataError: The file is missing, is no table with ``index`` and ``prediction``, or has an index twice.
+        DataError: if the file is missing, is not a table with ``index`` and ``prediction``, or has an index twice.
     """
 
     def __init__(self, file: Path, name: str) -> None:
@@ -45,17 +45,17 @@ class Predictions(BatchModel):
 
     @property
     def count(self) -> int | None:
-        """How many answers most rows have; ``None`` where rows are no lists."""
+        """The most frequent number of answers of a row; ``None`` if no row holds a list."""
         counts = [len(answer) for answer in self._answers.values() if isinstance(answer, list)]
         return max(counts, key=counts.count) if counts else None
 
     @property
     def joins_repeats(self) -> bool:
-        """A row holds the answers of all repeats, and must hold as many as are asked for."""
+        """A row holds the answers of all repeats, and must hold exactly that many."""
         return True
 
     def respond(self, requests: list[Request]) -> list[Response]:
-        """What the file has for each request."""
+        """The file's answer to each request."""
         return [response for repeats in group_repeats(requests) for response in self._respond(repeats)]
 
     def _respond(self, repeats: list[Request]) -> list[Response]:
@@ -87,7 +87,7 @@ def _answers(file: Path) -> dict[str, Any]:
     for name in (_INDEX, _PREDICTION):
         if name not in columns:
             raise DataError(
-                f"{file.name} is no prediction file: it has no column {name!r}.",
+                f"{file.name} is not a prediction file: it has no column {name!r}.",
                 where=str(file),
                 hint="It must hold a DataFrame with the columns 'index' and 'prediction'.",
             )
@@ -102,9 +102,9 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, (list, tuple)) else value
 
 
-def _output(ask: Parameters, item: Any) -> Output | None:
-    """An answer of the kind that is asked for; ``None`` where it is none."""
-    if isinstance(ask, GenerateImage):
+def _output(parameters: Parameters, item: Any) -> Output | None:
+    """An answer as an output; ``None`` if it is not of the kind that the parameters want."""
+    if isinstance(parameters, GenerateImage):
         return Output(images=(item,)) if is_pil(item) else None
     return Output(item) if isinstance(item, str) and not item.startswith(_FAILED) else None
 

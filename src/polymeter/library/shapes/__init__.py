@@ -1,8 +1,9 @@
 """The text-to-image model that comes with Polymeter: it draws simple scenes of shapes, and edits such images.
 
 It needs no weights. It reads prompts by a small grammar (``reading``), places and draws shapes (``layout``,
-``drawing``), changes images that it is shown (``editing``), and makes mistakes on purpose at a stated rate
-(``slips``). So the whole path of an image benchmark runs on any machine, and its score is known in advance.
+``drawing``), edits images (``editing``), and makes mistakes on purpose at a stated rate (``slips``). So an image
+benchmark runs end to end on any machine, and its score is known in advance. ``recognition`` finds shapes in images by
+their pixels, for editing and for the detector ``shapes`` (``detector``).
 """
 
 from polymeter.library.shapes.model import ShapesModel

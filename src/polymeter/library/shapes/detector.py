@@ -14,8 +14,8 @@ _ANOTHER = "Name a detector that does, such as hf:PATH_OR_ID; for a table: --dia
 
 
 class ShapesDetector(Detector):
-    """Finds drawn shapes by their pixels, see ``recognition``. It is as sure of a shape as the outline fits, and no
-    stricter when counting.
+    """Finds drawn shapes by their pixels, see ``recognition``. Its score for a shape is how well the outline fits;
+    counting is no stricter.
 
     Raises:
         PlanError: if OpenCV is not installed.
@@ -29,15 +29,15 @@ class ShapesDetector(Detector):
 
     @property
     def colours(self) -> Collection[str]:
-        """Every colour that people name."""
+        """Every colour that has a common name."""
         return COLOUR_NAMES
 
     def detect(self, image: Any, labels: Sequence[str] = (), *, is_counting: bool = False) -> list[Detection]:
-        """All shapes in the image, whatever is looked for, the surest first.
+        """All shapes in the image, whichever labels are looked for, by falling score.
 
         Raises:
             DataError: if the image cannot be read.
-            PlanError: if it knows no such shape as is looked for.
+            PlanError: if a label is not a shape that it knows.
         """
         others = unknown_names(labels, KNOWN)
         if others:

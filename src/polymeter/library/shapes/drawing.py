@@ -28,7 +28,9 @@ def draw(plan: Plan, width: int, height: int) -> PILImage:
 
 
 def mask(thing: Thing, width: int, height: int) -> PILImage:
-    """How far each pixel is covered by a shape, from 0 to 255: it is drawn finer and shrunk."""
+    """A greyscale image of how far each pixel is covered by a shape, from 0 to 255. It is drawn at a higher resolution
+    and reduced.
+    """
     from PIL import Image as pil
     from PIL import ImageDraw
 
@@ -46,7 +48,7 @@ def mask(thing: Thing, width: int, height: int) -> PILImage:
 
 @cache
 def _corners(shape: str) -> tuple[tuple[float, float], ...]:
-    """Corners in the square from -1 to 1, y downwards."""
+    """The corners of a shape in the square from -1 to 1; y points down."""
     if shape == "square":
         return ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9))
     if shape == "triangle":

@@ -1,7 +1,7 @@
-"""Changing an image of shapes: it is taken apart into layers, the layers are changed, and it is put together again.
+"""Editing an image of shapes: it is split into layers, the layers are changed, and they are composed again.
 
-What is in the image is found by its pixels, whoever drew it. A layer is a colour and how far it covers each pixel, so
-smooth edges stay smooth and what is not changed stays exactly as it was.
+Shapes are found by their pixels, whatever drew the image. A layer is a colour and how far it covers each pixel, so
+smooth edges stay smooth and parts that are not edited stay exactly as they were.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
 
 _EDGE = 5
-# Between 7/16 and 8/16: drawing is four times finer in both directions, and a cover that is read off pixels is rounded.
+# Between 7/16 and 8/16: shapes are drawn four times finer in both directions, and covers read from pixels are rounded.
 _ABOUT_HALF = 0.47
 
 
@@ -33,9 +33,9 @@ class Layer:
     """A shape in an image.
 
     Attributes:
-        shape: What it is.
+        shape: The name of the shape.
         colour: The name of its colour.
-        ink: Its colour.
+        ink: Its colour as RGB.
         cover: How far it covers each pixel, shape ``(height, width)``, from 0 to 1.
         centre: The middle of its box, in pixels.
     """
@@ -49,13 +49,13 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """An image taken apart: the colour behind, and the shapes from the back to the front."""
+    """An image as layers: the background's colour, and the shapes from back to front."""
 
     background: Rgb
     shapes: tuple[Layer, ...]
 
     def image(self, height: int, width: int) -> PILImage:
-        """The image put together."""
+        """The image of the layers, ``width`` × ``height`` pixels."""
         from PIL import Image as pil
 
         pixels = np.tile(np.asarray(self.background, dtype=np.float64), (height, width, 1))
@@ -65,7 +65,14 @@ class Layers:
 
 
 def layer(shape: str, colour: str, ink: Rgb, cover: NDArray[np.float64]) -> Layer:
-    """A layer; its centre is the middle of the box around what is covered by half or more."""
+    """A layer. Its centre is the middle of the box around the pixels that are covered by half or more.
+
+    Args:
+        shape: The name of the shape.
+        colour: The name of its colour.
+        ink: Its colour as RGB.
+        cover: How far it covers each pixel, shape ``(height, width)``, from 0 to 1.
+    """
     solid = cover > _ABOUT_HALF
     rows, columns = np.flatnonzero(solid.any(axis=1)), np.flatnonzero(solid.any(axis=0))
     centre = (0.0, 0.0)
@@ -78,8 +85,8 @@ def edited(image: PILImage, edit: Edit) -> PILImage:
     """The image with a change made.
 
     Raises:
-        ModelError: if what should be changed is not in the image.
-        PlanError: if OpenCV, with which images are looked at, is not installed.
+        ModelError: if the shape that should be changed is not in the image.
+        PlanError: if OpenCV, which finds the shapes, is not installed.
     """
     pixels = np.asarray(image.convert("RGB"))
     return changed(taken_apart(pixels), edit, image.height, image.width).image(image.height, image.width)
@@ -89,13 +96,16 @@ def changed(layers: Layers, edit: Edit, height: int, width: int) -> Layers:
     """The layers of an image with a change made.
 
     Raises:
-        ModelError: if what should be changed is not among them.
+        ModelError: if the shape that should be changed is not among them.
     """
     return _CHANGES[edit.kind](layers, edit, (height, width))
 
 
 def taken_apart(pixels: NDArray[np.uint8]) -> Layers:
-    """The layers of an image, RGB of shape ``(height, width, 3)``.
+    """The layers of an image.
+
+    Args:
+        pixels: RGB, shape ``(height, width, 3)``.
 
     Raises:
         PlanError: if OpenCV is not installed.
@@ -118,9 +128,9 @@ def taken_apart(pixels: NDArray[np.uint8]) -> Layers:
     for number, shape in enumerate(drawing.shapes):
         # Along the line from the background's colour to the ink, 1 where the ink is pure.
         line = np.asarray(shape.rgb) - behind
-        share = ((pixels - behind) @ line / max(1.0, float(line @ line))).clip(0, 1)
+        cover = ((pixels - behind) @ line / max(1.0, float(line @ line))).clip(0, 1)
         is_its = (nearest == number) & (far[number] <= _EDGE)
-        layers.append(layer(shape.label, shape.colour, shape.rgb, np.where(is_its, share, 0.0)))
+        layers.append(layer(shape.label, shape.colour, shape.rgb, np.where(is_its, cover, 0.0)))
     layers.sort(key=lambda item: -item.cover.sum())
     return Layers(drawing.background, tuple(layers))
 
@@ -146,7 +156,7 @@ def _added(layers: Layers, edit: Edit, size: _Size) -> Layers:
 
 
 def new_layer(group: Group, place: str, width: int, height: int) -> Layer:
-    """A shape at a named place of an image; without a word for its size the middle one, without a colour red."""
+    """A shape at a named place of an image; of medium size unless it has one, red unless it has a colour."""
     x, y = PLACES[place]
     shorter = min(width, height)
     least, most = SIZES[group.size or "medium"]
@@ -197,16 +207,16 @@ def _chosen(layers: Layers, group: Group | None) -> list[int]:
         ModelError: if there is none.
     """
     assert group is not None
-    found = [
+    numbers = [
         number
         for number, item in enumerate(layers.shapes)
         if item.shape == group.shape and group.colour in ("", item.colour)
     ]
-    if not found:
+    if not numbers:
         seen = ", ".join(f"{item.colour} {item.shape}" for item in layers.shapes) or "nothing"
         named = f"{group.colour} {group.shape}".strip()
         raise ModelError(f"The model 'shapes' sees no {named} in the picture, but {seen}.")
-    return found
+    return numbers
 
 
 def _with(layers: Layers, new: Mapping[int, Layer]) -> Layers:
@@ -214,7 +224,7 @@ def _with(layers: Layers, new: Mapping[int, Layer]) -> Layers:
 
 
 def _at(item: Layer, centre: tuple[float, float]) -> Layer:
-    """A layer moved by whole pixels; what leaves the image is lost."""
+    """A layer moved by whole pixels; parts that leave the image are lost."""
     x, y = (math.floor(new - old + 0.5) for new, old in zip(centre, item.centre, strict=True))
     height, width = item.cover.shape
     cover: NDArray[np.float64] = np.zeros_like(item.cover)

@@ -1,4 +1,4 @@
-"""Placing shapes: at random, apart from each other, and as a relation says."""
+"""Placing shapes: at random, apart from each other, and as a relation requires."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ class Thing:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Where everything goes: the shapes, and the colour behind them."""
+    """The layout of an image: the shapes, and the background's colour."""
 
     things: tuple[Thing, ...]
     background: Rgb
 
 
 def placed(order: Order, width: float, height: float, rng: random.Random) -> Plan:
-    """Places for everything that is to be drawn.
+    """A layout for the shapes that are to be drawn.
 
     Args:
-        order: What is to be drawn.
+        order: The shapes.
         width: The image's width over its shorter side.
         height: Its height over its shorter side.
-        rng: Where chance comes from.
+        rng: The source of random numbers.
 
     Raises:
         ModelError: if there is no room.
@@ -57,11 +57,11 @@ def placed(order: Order, width: float, height: float, rng: random.Random) -> Pla
     for round_ in range(_ROUNDS):
         shrunk = [(number, radius * _SHRINK**round_) for number, radius in wanted]
         spread = max(_LEAST_SPREAD, 1 - round_ / _ROUNDS)
-        found = _arranged(order, shrunk, (width, height), spread, rng)
-        if found is not None:
+        places = _arranged(order, shrunk, (width, height), spread, rng)
+        if places is not None:
             things = (
                 Thing(order.groups[number].shape, inks[number], x, y, radius)
-                for (number, _), (x, y, radius) in zip(wanted, found, strict=True)
+                for (number, _), (x, y, radius) in zip(wanted, places, strict=True)
             )
             return Plan(tuple(things), background)
     raise ModelError("The model 'shapes' finds no room for all shapes of this prompt.")
@@ -73,7 +73,7 @@ _Place = tuple[float, float, float]
 def _arranged(
     order: Order, wanted: list[tuple[int, float]], size: tuple[float, float], spread: float, rng: random.Random
 ) -> list[_Place] | None:
-    """One try at placing everything; ``None`` where something did not fit."""
+    """One attempt at placing all shapes; ``None`` if one did not fit."""
     done: list[tuple[int, _Place]] = []
     for number, radius in wanted:
         for _ in range(_TRIES):
@@ -89,8 +89,8 @@ def _arranged(
 def _somewhere(
     order: Order, number: int, radius: float, size: tuple[float, float], spread: float, rng: random.Random
 ) -> _Place:
-    """A place in the image. Where there is a relation: on its own side along the axis, and across it within a band as
-    wide as ``spread``, since things that are far apart across it are beside each other as much as above.
+    """A random place in the image. If there is a relation: on the shape's own side along its axis, and across the axis
+    within a band as wide as ``spread``, because shapes far apart across it would be beside each other as much as above.
     """
     edge = radius + _GAP
     spans = [[edge, side - edge] for side in size]
@@ -116,7 +116,7 @@ def _fits(order: Order, number: int, place: _Place, other: int, there: _Place) -
     sign = 1 if number < order.split else -1
     along, across = (x, y) if order.relation in ("left of", "right of") else (y, x)
     towards = -1 if order.relation in ("left of", "above") else 1
-    # Clearly so: apart along the axis, and by more along it than across.
+    # Unmistakably so: apart along the axis, and farther along it than across.
     return along * sign * towards >= reach and abs(across) * 1.2 <= abs(along)
 
 
@@ -130,7 +130,7 @@ def _free_colour(order: Order, rng: random.Random) -> str:
 
 
 def _background(inks: list[Rgb], rng: random.Random) -> Rgb:
-    """A background on which everything can be seen."""
+    """A background on which every shape is visible."""
     clear = [rgb for rgb in _BACKGROUNDS if all(_contrast(rgb, ink) >= _LEAST_CONTRAST for ink in inks)]
     return rng.choice(clear) if clear else max(_BACKGROUNDS, key=lambda rgb: min(_contrast(rgb, ink) for ink in inks))
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
 
 VERSION = "1"
-"""Changes whenever a prompt and seed may give another image."""
+"""Changed whenever a prompt and seed may give another image."""
 _SIDE = 256
 _SMALLEST = 32
 _LARGEST = 8192
@@ -41,12 +41,12 @@ _IGNORED = "the model 'shapes' draws at once and takes no settings but a size an
 class ShapesModel(BatchModel):
     """Draws scenes of shapes from prompts, and edits such images, with mistakes on purpose.
 
-    A prompt that it does not understand, or an edit of something that is not in the image, is an error of that sample
-    and no image. The same prompt and seed give the same image.
+    A prompt that it does not understand, or an edit of a shape that is not in the image, is an error of that sample.
+    The same prompt and seed give the same image.
 
     Args:
         error_rate: The probability, from 0 to 1, that an aspect goes wrong: the count, the colour if one is named, the
-            relation if there is one, each by itself; of an edit, the change as a whole.
+            relation if there is one, each independently; in an edit, the change as a whole.
 
     Raises:
         PlanError: if ``error_rate`` is not a probability.
@@ -69,7 +69,7 @@ class ShapesModel(BatchModel):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The version of the drawing, the error rate, and the packages that draw and look."""
+        """The version of the drawing code, the error rate, and the packages that draw and recognise shapes."""
         return {
             "backend": "shapes",
             "version": VERSION,
@@ -83,7 +83,7 @@ class ShapesModel(BatchModel):
         return dict.fromkeys(parameters.extra, _IGNORED) if isinstance(parameters, GenerateImage) else {}
 
     def respond(self, requests: list[Request]) -> list[Response]:
-        """Draw, or change, every request's images."""
+        """Draw or edit the image of every request."""
         return [self._respond(request) for request in requests]
 
     def _respond(self, request: Request) -> Response:
@@ -99,12 +99,12 @@ class ShapesModel(BatchModel):
     def _image(self, request: Request, parameters: GenerateImage, seed: int) -> PILImage:
         prompt = request.text.strip()
         rng = random.Random(f"{VERSION}\x1f{seed}\x1f{prompt}")
-        shown = list(request.images())
-        if len(shown) > 1:
-            raise ModelError(f"The model 'shapes' edits one picture, and {len(shown)} were shown.")
-        if shown:
+        inputs = list(request.images())
+        if len(inputs) > 1:
+            raise ModelError(f"The model 'shapes' edits one picture, and {len(inputs)} were shown.")
+        if inputs:
             edit = slipped_edit(read_edit(prompt), self._error_rate, rng)
-            return edited(shown[0].open(), edit) if edit else shown[0].open().convert("RGB")
+            return edited(inputs[0].open(), edit) if edit else inputs[0].open().convert("RGB")
         width, height = parameters.size or (_SIDE, _SIDE)
         if min(width, height) < _SMALLEST:
             raise ModelError(f"The model 'shapes' draws no pictures smaller than {_SMALLEST} pixels.")
@@ -116,7 +116,7 @@ class ShapesModel(BatchModel):
 
 
 def _opencv_version() -> str:
-    """The installed OpenCV, whichever of its packages it came with; empty: none."""
+    """The version of the installed OpenCV, from whichever of its packages; empty if there is none."""
     for package in ("opencv-python-headless", "opencv-python", "opencv-contrib-python"):
         try:
             return metadata.version(package)

@@ -1,11 +1,11 @@
-"""Reading prompts: what is to be drawn, or what is to be changed.
+"""Reading prompts: drawings and edits.
 
-To draw: groups such as "two red circles", "a large blue square", joined by commas and "and"; at most one relation
-("left of", "right of", "above", "below") between the groups before and behind it; "on a black background" at the end.
+Drawing: groups such as "two red circles", "a large blue square", joined by commas and "and"; at most one relation
+("left of", "right of", "above", "below") between the groups before and after it; "on a black background" at the end.
 
-To change: "make the square red", "remove the triangle", "add a blue circle in the top left corner", "move the star to
+Editing: "make the square red", "remove the triangle", "add a blue circle in the top left corner", "move the star to
 the center", "swap the circle and the square", "swap the colors of the circle and the square", "make the background
-black". "The red circle" means every red circle that is there.
+black". "The red circle" means every red circle in the image.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ EditKind = Literal["recolour", "remove", "add", "move", "swap", "swap colours", 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Shapes that are alike: how many, of which shape, and where it is said, of which colour and size."""
+    """Equal shapes: how many, of which shape, and if the prompt says so, of which colour and size."""
 
     shape: str
     count: int = 1
@@ -43,13 +43,13 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is to be drawn.
+    """A drawing that a prompt describes.
 
     Attributes:
         groups: The groups, in the prompt's order.
-        relation: How all groups before ``split`` stand to all others; empty: nothing is said.
-        split: How many groups come before the relation.
-        background: The colour behind; empty: nothing is said.
+        relation: The position of all groups before ``split`` relative to all others; empty: none is named.
+        split: The number of groups before the relation.
+        background: The background's colour; empty: none is named.
     """
 
     groups: tuple[Group, ...]
@@ -60,14 +60,14 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What is to be changed.
+    """An edit that a prompt describes.
 
     Attributes:
         kind: The change.
-        target: What is changed, or added.
-        other: With what it changes places or colours.
+        target: The shapes that are changed, or added.
+        other: The shapes with which they swap places or colours.
         colour: The new colour.
-        place: Where it is put, a name of ``words.PLACES``.
+        place: The new place, a name of ``words.PLACES``.
     """
 
     kind: EditKind
@@ -107,17 +107,17 @@ _EDITS: tuple[tuple[EditKind, re.Pattern[str]], ...] = (
 
 
 def read_order(prompt: str) -> Order:
-    """What a prompt asks to be drawn.
+    """The drawing that a prompt describes.
 
     Raises:
-        ModelError: if the prompt says something that the model does not understand; the words are named.
+        ModelError: if the model does not understand the prompt; the message names the words.
     """
     text = _tidy(prompt)
     text = text[_OPENINGS.match(text).end() :] if _OPENINGS.match(text) else text  # type: ignore[union-attr]
     background = ""
-    found = _BACKGROUND.search(text)
-    if found:
-        background, text = _colour(found["colour"], prompt), text[: found.start()]
+    match = _BACKGROUND.search(text)
+    if match:
+        background, text = _colour(match["colour"], prompt), text[: match.start()]
     relations = list(_RELATION.finditer(text))
     if len(relations) > 1:
         raise _lost("more than one relation", prompt)
@@ -131,22 +131,22 @@ def read_order(prompt: str) -> Order:
 
 
 def read_edit(prompt: str) -> Edit:
-    """What a prompt asks to be changed.
+    """The edit that a prompt describes.
 
     Raises:
-        ModelError: if the prompt says something that the model does not understand; the words are named.
+        ModelError: if the model does not understand the prompt; the message names the words.
     """
     text = re.sub(r"\s+corner$", "", _tidy(prompt))
     for kind, pattern in _EDITS:
-        found = pattern.fullmatch(text)
-        if found:
-            said = found.groupdict()
+        match = pattern.fullmatch(text)
+        if match:
+            words = match.groupdict()
             return Edit(
                 kind,
-                _group(said["target"], prompt) if said.get("target") else None,
-                _group(said["other"], prompt) if said.get("other") else None,
-                _colour(said["colour"], prompt) if said.get("colour") else "",
-                _place(said["place"], prompt) if said.get("place") else "",
+                _group(words["target"], prompt) if words.get("target") else None,
+                _group(words["other"], prompt) if words.get("other") else None,
+                _colour(words["colour"], prompt) if words.get("colour") else "",
+                _place(words["place"], prompt) if words.get("place") else "",
             )
     raise _lost("no change that it can make", prompt)
 
@@ -166,13 +166,13 @@ def _group(text: str, prompt: str) -> Group:
         raise _lost(repr(text.strip()), prompt)
     count, colour, size = (2 if is_plural(words[-1]) else 1), "", ""
     for word in words[:-1]:
-        known = plain(word)
+        name = plain(word)
         if word in NUMBERS or (word.isdecimal() and 0 < int(word) <= MOST_THINGS):
             count = NUMBERS.get(word) or int(word)
-        elif known in COLOURS and not colour:
-            colour = known
-        elif known in SIZES and not size:
-            size = known
+        elif name in COLOURS and not colour:
+            colour = name
+        elif name in SIZES and not size:
+            size = name
         elif word not in {"the", "all", "of"}:
             raise _lost(repr(word), prompt)
     return Group(shape, count, colour, size)

@@ -1,15 +1,15 @@
 """Finding drawn shapes in an image: circles, squares, triangles and a few more, with colours and boxes, by OpenCV.
 
 Made for drawn scenes: shapes of one colour each on a plain background, light or dark, with smooth or jagged edges,
-compressed or not, touching or slightly covering each other. It looks at pixels alone and knows nothing of who drew
-them. Photographs have no plain colours; what is found in them means nothing.
+compressed or not, touching or slightly covering each other. It uses pixels alone and does not depend on what drew
+them. Photographs have no plain colours; shapes found in them are meaningless.
 
 1. The plain colours of the image are listed; the one that fills most of its border is the background.
-2. Each pixel gets the colour it is nearest to among those within two pixels of it, so that the blend at an edge is not
-   taken for a third colour.
-3. Each connected patch is held against the smallest circle, rectangle and triangle around it. The share it fills says
-   what it is. A patch that fits nothing is tried again with what covers it filled in, then parted at its narrowest
-   place.
+2. Each pixel gets the nearest of the colours within two pixels of it, so that the blend at an edge is not taken for a
+   third colour.
+3. Each connected patch is compared with the smallest circle, rectangle and triangle around it; the share that it fills
+   decides the label. A patch that fits none is tried again with the shapes that cover it filled in, then split at its
+   narrowest neck.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from polymeter.extend import Box, Detection, colour_name, lab
 
 KNOWN = ("circle", "square", "triangle", "rectangle", "ellipse", "star", "cross")
-"""The shapes that are told apart."""
+"""The labels of shapes."""
 UNKNOWN = "shape"
 """The label of a patch that is none of them."""
 
@@ -56,15 +56,15 @@ _Mask = NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A shape that was found.
+    """A shape in an image.
 
     Attributes:
         label: One of ``KNOWN``, or ``UNKNOWN``.
         colour: The name of its colour.
-        rgb: Its colour.
+        rgb: Its colour as RGB.
         box: Left, top, right and bottom edge in pixels.
-        fit: How well its outline is that of its label, from 0 to 1.
-        mask: Where it is, shape ``(height, width)``, 0 or 255, in the pixels that were looked at.
+        fit: How well its outline fits its label, from 0 to 1.
+        mask: The pixels that it fills, shape ``(height, width)``, 0 or 255.
         is_line: Whether only its outline is drawn.
     """
 
@@ -83,7 +83,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """What was found in an image: its shapes from left to right, and the colour behind them."""
+    """The shapes of an image from left to right, and the background's colour."""
 
     shapes: tuple[Shape, ...]
     background: tuple[int, int, int]
@@ -112,21 +112,23 @@ def find_shapes(pixels: _Pixels) -> Drawing:
     behind = _background(labels, len(colours))
     front = _in_front(colours, behind)
     labels[~np.isin(labels, [-1, *front])] = behind
-    found = [shape for place in front for shape in _shapes_of(labels, place, behind, colours)]
-    shapes = [_scaled(shape, (width, height), scale) for shape in _without_outlines(found)]
+    raw = [shape for number in front for shape in _shapes_of(labels, number, behind, colours)]
+    shapes = [_scaled(shape, (width, height), scale) for shape in _without_outlines(raw)]
     shapes.sort(key=lambda shape: (shape.box[0], shape.box[1]))
     return Drawing(tuple(shapes), _rgb(colours[behind]))
 
 
 def _scale(longest: int) -> float:
-    """The factor by which an image is scaled first: a few pixels are too few to tell a circle from a square."""
+    """The factor by which an image is scaled first: few pixels cannot distinguish a circle from a square."""
     if longest < _SHORTEST_SIDE:
         return float(math.ceil(_SHORTEST_SIDE / longest))
     return min(1.0, _LONGEST_SIDE / longest)
 
 
 def _plain_colours(pixels: _Pixels) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """The plain colours, shape ``(n, 3)``, and which of them each pixel has, -1 for none."""
+    """The plain colours, shape ``(n, 3)``, and for each pixel the number of its colour, -1 for none, shape ``(height,
+    width)``.
+    """
     import cv2
 
     smooth = cv2.medianBlur(pixels, 3)
@@ -136,36 +138,44 @@ def _plain_colours(pixels: _Pixels) -> tuple[NDArray[np.float64], NDArray[np.int
     colours = _clusters(smooth[is_plain], _LEAST_COLOUR_SHARE * pixels.shape[0] * pixels.shape[1])
     if not len(colours):
         return colours, np.full(pixels.shape[:2], -1)
-    places = lab(smooth)
-    offsets = (places - place for place in lab(colours))
+    tones = lab(smooth)
+    offsets = (tones - tone for tone in lab(colours))
     distances = np.stack([np.einsum("yxc,yxc->yx", offset, offset) for offset in offsets])
     nearest = np.where(is_plain, distances.argmin(axis=0), -1)
     kernel = np.ones((5, 5), np.uint8)
-    for place in range(len(colours)):
-        is_near = cv2.dilate((nearest == place).astype(np.uint8), kernel) > 0
-        distances[place][~is_near] = np.inf
+    for number in range(len(colours)):
+        is_near = cv2.dilate((nearest == number).astype(np.uint8), kernel) > 0
+        distances[number][~is_near] = np.inf
     closest = distances.argmin(axis=0)
     filled = np.where(np.isfinite(np.take_along_axis(distances, closest[None], axis=0)[0]), closest, -1)
     return colours, np.where(is_plain, nearest, filled)
 
 
 def _clusters(colours: NDArray[np.uint8], least: float) -> NDArray[np.float64]:
-    """Colours that differ visibly, the commonest first, each with the pixels that are nearest to it."""
+    """Colours that differ visibly and have at least ``least`` pixels, the most common first.
+
+    Args:
+        colours: One colour for each pixel, shape ``(n_pixels, 3)``.
+        least: The smallest number of pixels of a colour.
+
+    Returns:
+        Colours, shape ``(n, 3)``.
+    """
     if not len(colours):
         return np.empty((0, 3))
     coarse = (colours.astype(np.int64) >> 3) @ np.array([1 << 10, 1 << 5, 1])
     bins, inverse, counts = np.unique(coarse, return_inverse=True, return_counts=True)
     sums = np.stack([np.bincount(inverse, colours[:, channel], len(bins)) for channel in range(3)], axis=1)
     means = sums / counts[:, None]
-    places = lab(means)
+    tones = lab(means)
     heads: list[int] = []
     sizes: dict[int, int] = {}
-    for place in np.argsort(-counts, kind="stable").tolist():
-        near = [head for head in heads if np.linalg.norm(places[head] - places[place]) < _SAME_COLOUR]
-        head = near[0] if near else place
+    for number in np.argsort(-counts, kind="stable").tolist():
+        near = [head for head in heads if np.linalg.norm(tones[head] - tones[number]) < _SAME_COLOUR]
+        head = near[0] if near else number
         if not near:
-            heads.append(place)
-        sizes[head] = sizes.get(head, 0) + int(counts[place])
+            heads.append(number)
+        sizes[head] = sizes.get(head, 0) + int(counts[number])
     return means[[head for head in heads if sizes[head] >= max(least, 9)]]
 
 
@@ -176,24 +186,24 @@ def _background(labels: NDArray[np.int64], n: int) -> int:
 
 
 def _in_front(colours: NDArray[np.float64], behind: int) -> list[int]:
-    """The colours that are not the background's with a tint that compression left: one that is small in the channels'
-    values can be large to the eye where the background is dark.
+    """The numbers of the colours that differ from the background by more than compression explains. A difference that
+    is small in the channels' values can be large to the eye if the background is dark.
     """
-    places = lab(colours)
-    by_eye = np.linalg.norm(places - places[behind], axis=1)
+    tones = lab(colours)
+    by_eye = np.linalg.norm(tones - tones[behind], axis=1)
     by_value = np.linalg.norm(colours - colours[behind], axis=1)
-    return [int(place) for place in np.flatnonzero((by_eye >= _TINT_BY_EYE) | (by_value >= _TINT_BY_VALUE))]
+    return [int(number) for number in np.flatnonzero((by_eye >= _TINT_BY_EYE) | (by_value >= _TINT_BY_VALUE))]
 
 
-def _shapes_of(labels: NDArray[np.int64], place: int, behind: int, colours: NDArray[np.float64]) -> Iterator[Shape]:
+def _shapes_of(labels: NDArray[np.int64], colour: int, behind: int, colours: NDArray[np.float64]) -> Iterator[Shape]:
     """The shapes of one colour."""
     import cv2
 
-    mask = (labels == place).astype(np.uint8)
-    others = ((labels != place) & (labels != behind)).astype(np.uint8)
+    mask = (labels == colour).astype(np.uint8)
+    others = ((labels != colour) & (labels != behind)).astype(np.uint8)
     least = max(_LEAST_PATCH_PIXELS, _LEAST_PATCH_SHARE * mask.size)
     n_patches, patches, facts, _ = cv2.connectedComponentsWithStats(mask, connectivity=8)
-    rgb = _rgb(colours[place])
+    rgb = _rgb(colours[colour])
     for number in range(1, n_patches):
         width, height = int(facts[number, cv2.CC_STAT_WIDTH]), int(facts[number, cv2.CC_STAT_HEIGHT])
         if width * height < least:
@@ -211,7 +221,7 @@ def _shapes_of(labels: NDArray[np.int64], place: int, behind: int, colours: NDAr
 
 
 def _recognised(patch: _Mask, others: _Mask) -> list[tuple[str, float, _Mask]]:
-    """What a patch is: one shape, or several of one colour that touch."""
+    """Label, fit and mask of a patch: one shape, or several of one colour that touch."""
     label, fit = _fitted(patch)
     tries = [[(label, fit, patch)]]
     if fit < _GOOD_FIT:
@@ -220,7 +230,7 @@ def _recognised(patch: _Mask, others: _Mask) -> list[tuple[str, float, _Mask]]:
         parts = list(_parts(patch))
         if len(parts) > 1:
             tries.append([(*_fitted(part), part) for part in parts])
-    best = max(tries, key=lambda found: min(item[1] for item in found))
+    best = max(tries, key=lambda attempt: min(item[1] for item in attempt))
     worst = min(item[1] for item in best)
     return best if worst >= _FAIR_FIT else [(UNKNOWN, _UNKNOWN_FIT, patch)]
 
@@ -274,7 +284,7 @@ def _angular_fits(hull: Any, area: float) -> dict[str, float]:
 
 
 def _notches(outline: Any, size: float) -> int:
-    """How many deep notches an outline has."""
+    """The number of deep notches of an outline."""
     import cv2
 
     corners = cv2.convexHull(outline, returnPoints=False)
@@ -286,11 +296,11 @@ def _notches(outline: Any, size: float) -> int:
 
 
 def _parts(patch: _Mask) -> Iterator[_Mask]:
-    """The parts of a patch that hang together by a neck; the patch itself where it has none."""
+    """The parts of a patch that are joined by a neck; the patch itself if it has none."""
     pending, done = [patch], 0
     while pending:
         piece = pending.pop()
-        halves = _parted(piece) if done + len(pending) < _MOST_PARTS else []
+        halves = _split(piece) if done + len(pending) < _MOST_PARTS else []
         if halves:
             pending.extend(halves)
         else:
@@ -298,8 +308,8 @@ def _parts(patch: _Mask) -> Iterator[_Mask]:
             yield piece
 
 
-def _parted(patch: _Mask) -> list[_Mask]:
-    """Both sides of a patch's narrowest neck, if it has one: what is left in two pieces when the rim is taken off."""
+def _split(patch: _Mask) -> list[_Mask]:
+    """Both sides of a patch's narrowest neck, if it has one: the pieces that remain when its rim is removed."""
     import cv2
 
     depth = _depth(patch)
@@ -316,7 +326,9 @@ def _parted(patch: _Mask) -> list[_Mask]:
 
 
 def _depth(patch: _Mask) -> NDArray[np.float32]:
-    """Each pixel's distance to the nearest one outside; the image's edge is outside."""
+    """Each pixel's distance to the nearest one outside the patch, shape ``(height, width)``. The image's border counts
+    as outside.
+    """
     import cv2
 
     framed = cv2.copyMakeBorder(patch, 1, 1, 1, 1, cv2.BORDER_CONSTANT, value=0)
@@ -354,7 +366,7 @@ def _box(patch: _Mask) -> Box:
 
 
 def _without_outlines(shapes: list[Shape]) -> list[Shape]:
-    """Without the lines that are drawn around shapes of another colour."""
+    """The shapes without lines that are drawn around shapes of another colour."""
     return [
         shape
         for shape in shapes

@@ -1,4 +1,4 @@
-"""Mistakes on purpose: each aspect that a prompt names goes wrong with the same stated probability."""
+"""Mistakes on purpose: each aspect that a prompt names goes wrong with the same given probability."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from polymeter.library.shapes.words import COLOURS, MOST_THINGS, PLACES, RELATIO
 
 
 def slipped(order: Order, rate: float, rng: random.Random) -> Order:
-    """What is drawn in place of what was asked for.
+    """The drawing with mistakes.
 
-    Three mistakes are independent of each other and happen with probability ``rate`` each: one group has one shape
-    too many or too few; one group of those with a colour has another one, which the prompt does not name; the relation,
-    if there is one, is another.
+    There are three mistakes, independent of each other, each with probability ``rate``: one group has one shape too
+    many or too few; one of the groups with a colour gets another one, which the prompt does not name; the relation, if
+    there is one, is replaced.
     """
     groups = list(order.groups)
     chances = [rng.random() < rate for _ in range(3)]
     picks = [rng.random() for _ in range(3)]
     if chances[0]:
-        place = int(picks[0] * len(groups))
-        groups[place] = replace(groups[place], count=_other_count(groups, place, rng))
-    coloured = [place for place, group in enumerate(groups) if group.colour]
+        number = int(picks[0] * len(groups))
+        groups[number] = replace(groups[number], count=_other_count(groups, number, rng))
+    coloured = [number for number, group in enumerate(groups) if group.colour]
     if chances[1] and coloured:
-        place = coloured[int(picks[1] * len(coloured))]
-        groups[place] = replace(groups[place], colour=_other_colour(order, rng))
+        number = coloured[int(picks[1] * len(coloured))]
+        groups[number] = replace(groups[number], colour=_other_colour(order, rng))
     relation = order.relation
     if chances[2] and relation:
         others = [name for name in RELATIONS if name != relation]
@@ -34,8 +34,8 @@ def slipped(order: Order, rate: float, rng: random.Random) -> Order:
 
 
 def slipped_edit(edit: Edit, rate: float, rng: random.Random) -> Edit | None:
-    """What is changed in place of what was asked for: with probability ``rate`` the colour or the place is another one,
-    and where the prompt names neither, nothing is changed (``None``).
+    """The edit with mistakes: with probability ``rate`` the colour or the place is another one; if the prompt names
+    neither, nothing is changed (``None``).
     """
     if rng.random() >= rate:
         return edit
@@ -46,8 +46,8 @@ def slipped_edit(edit: Edit, rate: float, rng: random.Random) -> Edit | None:
     return None
 
 
-def _other_count(groups: list[Group], place: int, rng: random.Random) -> int:
-    count = groups[place].count
+def _other_count(groups: list[Group], number: int, rng: random.Random) -> int:
+    count = groups[number].count
     if sum(group.count for group in groups) >= MOST_THINGS:
         return count - 1 if count > 1 else count
     return count + (1 if count == 1 else rng.choice([-1, 1]))

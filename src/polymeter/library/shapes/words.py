@@ -27,7 +27,7 @@ SIZES: Mapping[str, tuple[float, float]] = {
     "large": (0.15, 0.19),
     "": (0.07, 0.12),
 }
-"""Radius over the image's shorter side, from the least to the greatest; without a word for it: the last."""
+"""The radius as a share of the image's shorter side, from smallest to largest; the empty key: no size is named."""
 RELATIONS = ("left of", "right of", "above", "below")
 PLACES: Mapping[str, tuple[float, float]] = {
     "top left": (0.17, 0.17),
@@ -69,7 +69,7 @@ _SAME: Mapping[str, str] = {
 
 
 def plain(word: str) -> str:
-    """A word as the model knows it: singular, and by its commonest name."""
+    """A word in the form that the model knows: singular, and the most common of its synonyms."""
     word = _SAME.get(word, word)
     single = word[:-1] if word.endswith("s") and word != "cross" else word
     return single if single in SHAPES else _SAME.get(single, word)

@@ -1,13 +1,14 @@
-"""Calling a pipeline, so that an image depends on its own prompt, settings and seed, and on nothing it is drawn with.
+"""Calling a pipeline so that an image depends only on its own prompt, settings and seed, and not on the rest of the
+call.
 
-Kernels round otherwise for another number of rows, which moves a pixel by a level here and there. So every call has the
-same number of rows: what is missing is filled up with copies, whose images are thrown away.
+Kernels round differently for different numbers of rows, which changes a pixel by a level here and there. So every call
+has the same number of rows: missing ones are filled with copies, whose images are discarded.
 
-With that, rows that share a call leave each other alone, unless a pipeline pads the prompts of a call to the longest of
-them. This is tried out once, with a short prompt beside copies of itself and beside long ones: where the two images
-differ, every row has a call to itself, filled up as well, so that pixels do not depend on what was found out.
+Then rows that share a call do not influence each other, unless a pipeline pads the prompts of a call to the longest of
+them. This is tested once, with a short prompt next to copies of itself and next to long ones: if the two images differ,
+every row gets a separate call, filled as well, so that pixels do not depend on the outcome of the test.
 
-Every row has a generator of its own, on the CPU, as Diffusers advises for numbers that do not depend on the device.
+Every row has its own generator, on the CPU, as Diffusers advises for numbers that do not depend on the device.
 Some schedulers draw further noise from torch's global generator, for all rows at once. This shows in that generator's
 state after the call: such rows are drawn again, each in a call of its own that begins with the row's seed.
 """
@@ -52,10 +53,10 @@ class Artist:
     def draw(self, rows: Sequence[Row]) -> list[Drawn]:
         """Draw rows that may share a call.
 
-        Where a call fails, each of its rows is tried alone, so that one that cannot be drawn spoils nobody else's.
+        If a call fails, each of its rows is drawn alone, so that one that cannot be drawn does not fail the others.
 
         Raises:
-            ModelError: Memory ran out (``out_of_memory``).
+            ModelError: if memory ran out (``out_of_memory``).
         """
         may_share = call_key(self._role, rows[0]) is not None
         if may_share and not self._is_tried:
@@ -74,8 +75,8 @@ class Artist:
         return self._one_by_one(rows) if has_shared and len(rows) > 1 else drawn
 
     def _try_sharing(self, row: Row) -> None:
-        """Find out whether an image changes with the prompts that are drawn beside it. Where the pipeline cannot draw
-        these, nothing is found out, and the rows themselves tell what is wrong.
+        """Test whether an image changes with the other prompts of its call. If the pipeline cannot draw the test's
+        prompts, there is no result, and the rows themselves show what is wrong.
         """
         one, other = replace(row, prompt=_SHORT, seed=0), replace(row, prompt=_LONG, seed=1)
         try:
@@ -102,17 +103,17 @@ class Artist:
 
         n_fill = 0 if call_key(self._role, rows[0]) is None else self._n_rows - len(rows)
         filled = [*rows, *[rows[-1]] * n_fill]
-        given = call_arguments(self._role, filled)
+        arguments = call_arguments(self._role, filled)
         generators = [torch.Generator("cpu").manual_seed(row.seed) for row in filled]
-        given["generator"] = generators if isinstance(given["prompt"], list) else generators[0]
+        arguments["generator"] = generators if isinstance(arguments["prompt"], list) else generators[0]
         with _seeded(rows[0].seed) as moved, boundary(ModelError, f"The pipeline {self._role.name}"):
-            made = self._within_memory(given)
+            result = self._within_memory(arguments)
             has_shared = moved()
-        return _pictures(made, len(filled), self._role)[: len(rows)], has_shared
+        return _images(result, len(filled), self._role)[: len(rows)], has_shared
 
-    def _within_memory(self, given: dict[str, Any]) -> Any:
+    def _within_memory(self, arguments: dict[str, Any]) -> Any:
         try:
-            return within_memory(lambda: self._pipeline(**given))
+            return within_memory(lambda: self._pipeline(**arguments))
         except ModelError as error:
             if self._n_rows > 1 and error.kind == "out_of_memory":
                 error.hint = "A smaller images_per_call needs less."
@@ -122,35 +123,35 @@ class Artist:
 
 
 def _is_same(one: Drawn, other: Drawn) -> bool:
-    """Whether two rows have the same pixels; what a safety checker blacked out has none."""
+    """Whether two rows have the same pixels; an image that a safety checker removed equals none."""
     if isinstance(one, ModelError) or isinstance(other, ModelError):
         return False
-    return [picture.tobytes() for picture in one] == [picture.tobytes() for picture in other]
+    return [image.tobytes() for image in one] == [image.tobytes() for image in other]
 
 
-def _pictures(made: Any, n_rows: int, role: Role) -> list[Drawn]:
-    pictures = getattr(made, "images", None)
-    if not isinstance(pictures, (list, tuple)) or len(pictures) != n_rows:
-        what = f"{len(pictures)} images" if isinstance(pictures, (list, tuple)) else f"a {type(made).__name__}"
+def _images(result: Any, n_rows: int, role: Role) -> list[Drawn]:
+    images = getattr(result, "images", None)
+    if not isinstance(images, (list, tuple)) or len(images) != n_rows:
+        what = f"{len(images)} images" if isinstance(images, (list, tuple)) else f"a {type(result).__name__}"
         raise ModelError(f"The pipeline {role.name} gave {what} where {n_rows} images were asked for.")
-    flags = getattr(made, "nsfw_content_detected", None)
+    flags = getattr(result, "nsfw_content_detected", None)
     if flags is None:
-        flags = getattr(made, "nsfw_detected", None)
+        flags = getattr(result, "nsfw_detected", None)
     flags = flags if isinstance(flags, (list, tuple)) and len(flags) == n_rows else [False] * n_rows
     return [
         ModelError("The pipeline's safety checker blacked the image out.", kind="refused")
         if is_flagged
-        else tuple(picture)
-        if isinstance(picture, (list, tuple))
-        else (picture,)
-        for picture, is_flagged in zip(pictures, flags, strict=True)
+        else tuple(image)
+        if isinstance(image, (list, tuple))
+        else (image,)
+        for image, is_flagged in zip(images, flags, strict=True)
     ]
 
 
 @contextmanager
 def _seeded(seed: int) -> Iterator[Any]:
-    """Inside this, torch's global generators begin with a seed; what it gives tells whether they have been drawn from.
-    Then all is as it was.
+    """Seed torch's global generators inside the block and restore them afterwards. It yields a function that says
+    whether they were used.
     """
     import torch
 

@@ -1,4 +1,4 @@
-"""What a pipeline is, told from its ``model_index.json`` and the signature of its class. No weights are read."""
+"""What a pipeline is, by its ``model_index.json`` and the signature of its class. No weights are read."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ _ELSEWHERE = {
     "mask_image": "paints into a mask, which no request holds",
     "class_labels": "draws classes by number, not prompts",
 }
-"""What a pipeline does whose call takes a parameter of that name."""
+"""What a pipeline does if its call takes a parameter of that name."""
 _IMAGE_IS_OPTIONAL = (
     "BriaFibo2Pipeline",
     "DreamLiteMobilePipeline",
     "DreamLitePipeline",
     "Flux2KleinKVPipeline",
 )
-"""Pipelines that draw from text alone too, and that Diffusers does not list among those that do."""
+"""Pipelines that also draw from text alone although Diffusers does not list them as such."""
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A pipeline class in one use of it: drawing from text alone, or with images shown.
+    """A pipeline class in one of its uses: drawing from text alone, or with input images.
 
     Attributes:
         made_by: The class.
-        parameters: What its call takes: names and defaults.
-        image_parameter: Under which name it is shown images; empty: it is shown none.
+        parameters: Parameters of its call: names and defaults.
+        image_parameter: Name of the parameter for images; empty: it takes none.
     """
 
     made_by: type
@@ -60,7 +60,7 @@ class Kind:
 
     Attributes:
         draw: How it draws from text alone, if it does.
-        edit: How it draws with images shown, if it does.
+        edit: How it draws with input images, if it does.
     """
 
     draw: Role | None
@@ -74,10 +74,10 @@ class Kind:
 
 
 def read_index(settings: DiffusersSettings) -> tuple[Mapping[str, Any], str]:
-    """A pipeline's ``model_index.json`` and, of a hub id, the commit that it is from.
+    """A pipeline's ``model_index.json`` and, for a hub id, its commit.
 
     Raises:
-        PlanError: The folder does not exist or holds no pipeline, or the hub does not have it or cannot be reached.
+        PlanError: if the folder does not exist or is not a pipeline, or the hub does not have it or cannot be reached.
     """
     from diffusers import DiffusionPipeline
 
@@ -105,10 +105,10 @@ def read_index(settings: DiffusersSettings) -> tuple[Mapping[str, Any], str]:
 
 
 def kind_of(index: Mapping[str, Any], settings: DiffusersSettings) -> Kind | None:
-    """What a checkpoint can be used for; ``None`` when only its own code says, which is not run before it is loaded.
+    """What a checkpoint can be used for; ``None`` if only its own code says, which does not run before it is loaded.
 
     Raises:
-        PlanError: There is no such pipeline, or it makes something else than images of prompts.
+        PlanError: if there is no such pipeline, or it does not make images from prompts.
     """
     import diffusers
 
@@ -137,7 +137,7 @@ def kind_of_class(made_by: type) -> Kind:
     """What a class of pipelines can be used for, together with those that share its parts.
 
     Raises:
-        PlanError: It makes something else than images of prompts.
+        PlanError: if it does not make images from prompts.
     """
     role = _role(made_by)
     for parameter, what in _ELSEWHERE.items():
@@ -163,14 +163,14 @@ def _role(made_by: type) -> Role:
 
 
 def _draws_from_text(role: Role, drawing: Mapping[str, type]) -> bool:
-    """Those that are listed for drawing, or take images in a list that may be empty, can be shown none."""
+    """Whether a class can draw without images: it is listed for that, or takes a list of images that may be empty."""
     return role.image_parameter != "image" or role.made_by in drawing.values() or role.name in _IMAGE_IS_OPTIONAL
 
 
 def _sibling(made_by: type, own: Mapping[str, type], other: Mapping[str, type]) -> Role | None:
-    """The class of another table that is made of the same parts."""
-    found = next((other[key] for key, value in own.items() if value is made_by and key in other), None)
-    return _role(found) if found is not None else None
+    """The class of another table that is made from the same parts."""
+    sibling = next((other[key] for key, value in own.items() if value is made_by and key in other), None)
+    return _role(sibling) if sibling is not None else None
 
 
 def _tables() -> tuple[Mapping[str, type], Mapping[str, type]]:

@@ -1,4 +1,4 @@
-"""Reading a pipeline: its parts, the scheduler asked for, LoRA weights, and where all of it computes."""
+"""Reading a pipeline: its parts, the chosen scheduler, LoRA weights, and the device."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Loaded:
     Attributes:
         kind: What it can be used for.
         draw: The pipeline that draws from text alone; ``None``: there is none.
-        edit: The one that is shown images; it shares its parts with the other, or is the same.
+        edit: The one that takes images; it shares its parts with the other, or is the same.
     """
 
     kind: Kind
@@ -33,10 +33,10 @@ class Loaded:
 
 
 def check_places(settings: DiffusersSettings) -> None:
-    """Look for the device, the scheduler and the LoRA weights that the settings name, before weights are read.
+    """Check the device, the scheduler and the LoRA weights that the settings name, before weights are read.
 
     Raises:
-        PlanError: One of them is not there.
+        PlanError: if one of them does not exist.
     """
     import diffusers
     import torch
@@ -63,55 +63,57 @@ def check_places(settings: DiffusersSettings) -> None:
 
 
 def load_pipelines(settings: DiffusersSettings, kind: Kind | None) -> Loaded:
-    """Read a pipeline's weights, and make of them what draws and what edits.
+    """Read a pipeline's weights, and make the pipelines that draw and edit.
 
     Args:
-        settings: How.
-        kind: What ``kind_of`` told of it; ``None``: its own code says.
+        settings: How to read them.
+        kind: The result of ``kind_of``; ``None``: only its own code says.
 
     Raises:
-        PlanError: A file is missing or broken, or a package that its parts need is not installed.
+        PlanError: if a file is missing or broken, or a package that its parts need is not installed.
     """
     import diffusers
 
     folder = _folder(settings)
-    given: dict[str, Any] = {"torch_dtype": _dtype(settings, folder)}
+    arguments: dict[str, Any] = {"torch_dtype": _dtype(settings, folder)}
     if settings.variant:
-        given["variant"] = settings.variant
+        arguments["variant"] = settings.variant
     if settings.trust_remote_code:
-        given["trust_remote_code"] = True
-    given |= missing_parts(settings.parts, kind, folder, given["torch_dtype"])
+        arguments["trust_remote_code"] = True
+    arguments |= missing_parts(settings.parts, kind, folder, arguments["torch_dtype"])
     made_by = getattr(diffusers, settings.pipeline) if settings.pipeline else diffusers.DiffusionPipeline
     with boundary(PlanError, f"Reading the weights of {settings.name!r}"):
-        pipeline = made_by.from_pretrained(str(folder), **given)
+        pipeline = made_by.from_pretrained(str(folder), **arguments)
     kind = kind or kind_of_class(type(pipeline))
     if settings.scheduler or settings.scheduler_args:
         pipeline.scheduler = _scheduler(pipeline.scheduler, settings)
     if settings.lora:
         with boundary(PlanError, f"Reading the LoRA weights {settings.lora!r}"):
             pipeline.load_lora_weights(settings.lora)
-    made = {role.name: _with_role(pipeline, role) for role in kind.roles}
-    for one in made.values():
+    by_role = {role.name: _with_role(pipeline, role) for role in kind.roles}
+    for one in by_role.values():
         one.set_progress_bar_config(disable=True)
         _place(one, settings)
     return Loaded(
         kind,
-        made[kind.draw.name] if kind.draw else None,
-        made[kind.edit.name] if kind.edit else None,
+        by_role[kind.draw.name] if kind.draw else None,
+        by_role[kind.edit.name] if kind.edit else None,
     )
 
 
 def _folder(settings: DiffusersSettings) -> Path:
-    """Where the pipeline lies; a hub id is fetched, or found in the local cache."""
+    """The folder of the pipeline; a hub id is downloaded, or found in the local cache."""
     from diffusers import DiffusionPipeline
 
     if settings.is_folder:
         return Path(settings.name)
-    given: dict[str, Any] = dict(settings.source)
+    arguments: dict[str, Any] = dict(settings.source)
     if settings.variant:
-        given["variant"] = settings.variant
+        arguments["variant"] = settings.variant
     with boundary(PlanError, f"Fetching {settings.name!r}", hint=f"Offline: --weights {settings.name}=PATH."):
-        return Path(DiffusionPipeline.download(settings.name, trust_remote_code=settings.trust_remote_code, **given))
+        return Path(
+            DiffusionPipeline.download(settings.name, trust_remote_code=settings.trust_remote_code, **arguments)
+        )
 
 
 def _dtype(settings: DiffusersSettings, folder: Path) -> Any:
@@ -121,7 +123,7 @@ def _dtype(settings: DiffusersSettings, folder: Path) -> Any:
 
 
 def _stored_dtype(folder: Path, variant: str) -> str:
-    """The type that the denoiser's weights are stored in; 32 bits where nothing says."""
+    """The type in which the denoiser's weights are stored; 32 bits if nothing says."""
     from safetensors import safe_open
 
     for part in _DENOISERS:
@@ -151,7 +153,7 @@ def _scheduler(own: Any, settings: DiffusersSettings) -> Any:
 
 
 def _with_role(pipeline: Any, role: Role) -> Any:
-    """The pipeline itself, or another one made of its parts."""
+    """The pipeline itself, or another one made from its parts."""
     if isinstance(pipeline, role.made_by):
         return pipeline
     taken = inspect.signature(role.made_by.__init__).parameters  # type: ignore[misc]

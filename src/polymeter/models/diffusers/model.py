@@ -1,4 +1,4 @@
-"""A pipeline of Diffusers as the engine asks it."""
+"""A pipeline of Diffusers as a Polymeter model."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _PACKAGES = ("diffusers", "torch", "transformers")
 class DiffusersModel(BatchModel):
     """A pipeline that draws images from text, or from text and images.
 
-    A checkpoint whose parts make both kinds of pipeline (Stable Diffusion, FLUX, …) is used as the one for requests
-    that show an image and as the other for the rest. Settings that no request names are the pipeline's own.
+    A checkpoint whose parts make both kinds of pipeline (Stable Diffusion, FLUX, …) is used as one kind for requests
+    with an image and as the other for the rest. Settings that a request does not set are the pipeline's own.
 
-    An image depends on its prompt, its settings and its seed: a batch size changes no pixel. Kernels round otherwise
-    for another number of rows (in 16 bits by several levels of a pixel), so how many images a call draws is a property
-    of the model, ``images_per_call``, and not of the batch. A batch size alone hands over more requests at a time and
-    draws them one after the other; ``images_per_call=4`` draws four at a time, on any batch size.
+    An image depends on its prompt, its settings and its seed: the batch size changes no pixel. Kernels round
+    differently for different numbers of rows (in 16 bits by several levels of a pixel), so how many images a call draws
+    is a property of the model, ``images_per_call``, and not of the batch. A batch size alone passes more requests at a
+    time, which are drawn one after the other; ``images_per_call=4`` draws four at a time, on any batch size.
 
     Args:
         name: Folder or hub id; it holds a ``model_index.json``.
@@ -57,16 +57,16 @@ class DiffusersModel(BatchModel):
         lora: Folder, file or hub id of LoRA weights.
         parts: Parts that the checkpoint does not hold, by name, each a folder or hub id of a model of Transformers
             (``{"text_encoder_4": "meta-llama/Llama-3.1-8B-Instruct"}``).
-        generation: Generation settings of requests that name none (``num_inference_steps``, ``guidance_scale``,
+        generation: Default generation settings of requests (``num_inference_steps``, ``guidance_scale``,
             ``size``, …).
         images_per_call: How many images one call of the pipeline draws: more are faster on an accelerator and need more
             memory. It can change pixels, so it is recorded with the model; how requests are batched cannot, because a
-            call that lacks some is filled up with copies, which are thrown away. Where a pipeline draws a prompt
-            otherwise beside longer ones, which is tried out, each is drawn alone.
-        trust_remote_code: Let Python files of the checkpoint run.
+            call with fewer images is filled with copies, which are discarded. If a pipeline draws a prompt differently
+            next to longer ones, which is tested once, each image is drawn alone.
+        trust_remote_code: Allow Python files of the checkpoint to run.
 
     Raises:
-        PlanError: An argument is wrong, a package is not installed, or there is no such pipeline.
+        PlanError: if an argument is wrong, a package is not installed, or there is no such pipeline.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917  # its parameters are what --model-args may set
@@ -104,19 +104,19 @@ class DiffusersModel(BatchModel):
             scheduler,
             as_mapping(scheduler_args, "scheduler_args"),
             lora,
-            {key: str(place) for key, place in as_mapping(parts, "parts").items()},
+            {key: str(source) for key, source in as_mapping(parts, "parts").items()},
             as_mapping(generation, "generation"),
             int(amount(images_per_call, "images_per_call", least=1)),
             flag(trust_remote_code, "trust_remote_code"),
         )
-        self._usual = _usual_ask(self._settings.generation)
+        self._defaults = _default_parameters(self._settings.generation)
         with quiet_diffusers():
             index, self._commit = read_index(self._settings)
             self._kind = kind_of(index, self._settings)
             check_places(self._settings)
             check_parts(self._settings.parts, self._kind)
         if self._kind is not None:
-            check_names(self._usual, self._kind, PlanError)
+            check_names(self._defaults, self._kind, PlanError)
         self.traits = self._traits(index)
         self.batch_hint = self._settings.images_per_call
         self._artists: dict[str, Artist] = {}
@@ -135,26 +135,30 @@ class DiffusersModel(BatchModel):
             "scheduler": settings.scheduler,
             "scheduler_args": canonical(settings.scheduler_args),
             "lora": _content(settings.lora) or settings.lora,
-            "parts": {part: _content(place) or place for part, place in settings.parts.items()},
+            "parts": {part: _content(source) or source for part, source in settings.parts.items()},
             "generation": canonical(settings.generation),
             "images_per_call": settings.images_per_call,
             "packages": {package: package_version(package) for package in packages},
         }
 
-    def ignores(self, ask: Parameters) -> Mapping[str, str]:
-        """Settings that this pipeline does not take, or that change nothing.
+    def ignores(self, parameters: Parameters) -> Mapping[str, str]:
+        """Settings that this pipeline does not take, or that have no effect.
 
         Raises:
-            PlanError: One has a name that no pipeline knows; the nearest is named.
+            PlanError: if no pipeline has a setting of that name; the message gives the nearest.
         """
-        if not isinstance(ask, GenerateImage) or self._kind is None:
+        if not isinstance(parameters, GenerateImage) or self._kind is None:
             return {}
-        check_names(ask, self._kind, PlanError)
-        found = ignored(self._settled(ask), self._kind)
-        return {name: why for name, why in found.items() if name in ask.extra or (name == "size" and ask.size)}
+        check_names(parameters, self._kind, PlanError)
+        reasons = ignored(self._settled(parameters), self._kind)
+        return {
+            name: why
+            for name, why in reasons.items()
+            if name in parameters.extra or (name == "size" and parameters.size)
+        }
 
     def group_key(self, request: Request) -> Hashable:
-        """How many images are shown: those who show none are drawn by another pipeline."""
+        """The number of images in the request: requests without one are drawn by another pipeline."""
         return sum(1 for _ in request.images())
 
     def load(self) -> None:
@@ -162,53 +166,53 @@ class DiffusersModel(BatchModel):
         self._compare_sizes()
         settings = replace(
             self._settings, revision=self._commit or self._settings.revision
-        )  # as planned, though it moved
+        )  # as planned, even if the branch has moved
         with quiet_diffusers():
             loaded = load_pipelines(settings, self._kind)
         self._kind = loaded.kind
         self._artists = _artists(loaded, self._settings.images_per_call)
 
     def respond(self, requests: list[Request]) -> list[Response]:
-        """Draw a batch. Requests that cannot share a call of the pipeline are drawn apart."""
+        """Draw a batch. Requests that cannot share a call of the pipeline are drawn separately."""
         drawn: dict[int, Drawn] = {}
         shared: dict[Hashable, tuple[str, list[Row]]] = {}
-        for place, request in enumerate(requests):
+        for position, request in enumerate(requests):
             try:
-                role, row = self._read(request, place)
+                role, row = self._read(request, position)
             except PolymeterError as error:
-                drawn[place] = ModelError(str(error), kind=getattr(error, "kind", "data"))
+                drawn[position] = ModelError(str(error), kind=getattr(error, "kind", "data"))
                 continue
-            key = (role.name, call_key(role, row) or place)
+            key = (role.name, call_key(role, row) or position)
             shared.setdefault(key, (role.name, []))[1].append(row)
         with quiet_diffusers():
             for name, rows in shared.values():
                 for row, one in zip(rows, self._artists[name].draw(rows), strict=True):
-                    drawn[row.place] = one
-        return [_response(drawn[place]) for place in range(len(requests))]
+                    drawn[row.position] = one
+        return [_response(drawn[position]) for position in range(len(requests))]
 
     def relieve(self) -> None:
-        """Give back what nothing refers to any more."""
+        """Free what nothing refers to any more."""
         free_memory()
 
     def close(self) -> None:
-        """Let go of the weights."""
+        """Free the weights."""
         if self._artists:
             self._artists = {}
             free_memory()
 
-    def _read(self, request: Request, place: int) -> tuple[Role, Row]:
+    def _read(self, request: Request, position: int) -> tuple[Role, Row]:
         if not isinstance(request.parameters, GenerateImage):
             raise ModelError(f"The model {self._settings.name!r} cannot answer {request.parameters.kind!r}; it draws.")
         assert self._kind is not None
-        return row_of(replace(request, parameters=self._settled(request.parameters)), place, self._kind)
+        return row_of(replace(request, parameters=self._settled(request.parameters)), position, self._kind)
 
-    def _settled(self, ask: GenerateImage) -> GenerateImage:
-        """An ask with this model's usual settings where it names none."""
-        named = {name: value for name, value in ask.extra.items() if value is not None}
-        return replace(ask, size=ask.size or self._usual.size, extra={**self._usual.extra, **named})
+    def _settled(self, parameters: GenerateImage) -> GenerateImage:
+        """The parameters with this model's default settings for those that they do not set."""
+        named = {name: value for name, value in parameters.extra.items() if value is not None}
+        return replace(parameters, size=parameters.size or self._defaults.size, extra={**self._defaults.extra, **named})
 
     def _compare_sizes(self) -> None:
-        """Tell of a batch size that does not do what its user may expect of it."""
+        """Warn about a batch size that does not do what its user may expect."""
         size, n_rows = self.planned_batch_size or 0, self._settings.images_per_call
         if n_rows == 1 < size:
             _LOG.warning(
@@ -241,15 +245,15 @@ class DiffusersModel(BatchModel):
         )
 
 
-def _usual_ask(generation: Mapping[str, Any]) -> GenerateImage:
-    ask, n_images = image_parameters(generation)
+def _default_parameters(generation: Mapping[str, Any]) -> GenerateImage:
+    parameters, n_images = image_parameters(generation)
     if n_images != 1:
         raise PlanError(
-            "How many images are drawn for a prompt is no setting of a model.",
+            "The number of images per prompt is not a setting of a model.",
             where="--model-args generation",
-            hint=f"Ask the benchmarks for them: --gen-kwargs n={n_images}.",
+            hint=f"Set it for the benchmarks: --gen-kwargs n={n_images}.",
         )
-    return ask
+    return parameters
 
 
 def _artists(loaded: Loaded, n_rows: int) -> dict[str, Artist]:

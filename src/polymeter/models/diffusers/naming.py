@@ -1,4 +1,4 @@
-"""Names of generation settings: which a pipeline takes, which it cannot honour, and which nobody knows."""
+"""Names of generation settings: which a pipeline takes, which it cannot honour, and which do not exist."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OURS = frozenset(
         "callback_on_step_end_tensor_inputs",
     }
 )
-"""What a pipeline's call takes and the request, not a setting, says."""
+"""Arguments of a pipeline's call that come from the request and not from settings."""
 
 _TENSORS = ("_embeds", "_mask", "latents", "_kwargs")
 _OTHERS = frozenset(
@@ -54,39 +54,41 @@ _OTHERS = frozenset(
         "stream",
     }
 )
-"""Names that mean something to other pipelines, to endpoints, or to models that write text."""
+"""Names that exist for other pipelines, for endpoints, or for models that generate text."""
 
 
-def settings_of(ask: GenerateImage, role: Role) -> dict[str, Any]:
-    """The settings of an ask that a pipeline's call takes, and that say something."""
-    return {name: value for name, value in ask.extra.items() if value is not None and _is_taken(name, role)}
+def settings_of(parameters: GenerateImage, role: Role) -> dict[str, Any]:
+    """The settings that a pipeline's call takes and that are set."""
+    return {name: value for name, value in parameters.extra.items() if value is not None and _is_taken(name, role)}
 
 
-def ignored(ask: GenerateImage, kind: Kind) -> dict[str, str]:
-    """Settings of an ask that change nothing, each with the reason."""
+def ignored(parameters: GenerateImage, kind: Kind) -> dict[str, str]:
+    """Settings that have no effect, each with the reason."""
     named = " and ".join(role.name for role in kind.roles)
-    found = {
+    reasons = {
         name: f"It is no setting of {named}."
-        for name, value in ask.extra.items()
+        for name, value in parameters.extra.items()
         if value is not None and not any(_is_taken(name, role) for role in kind.roles)
     }
-    if ask.extra.get("negative_prompt") and "negative_prompt" not in found:
-        scales = [name for role in kind.roles if (name := _unguided_by(ask.extra, role))]
+    if parameters.extra.get("negative_prompt") and "negative_prompt" not in reasons:
+        scales = [name for role in kind.roles if (name := _unguided_by(parameters.extra, role))]
         if len(scales) == len(kind.roles):
-            found["negative_prompt"] = f"Without a {scales[0]} above 1 it is not heard by {named}."
-    if ask.size is not None and not any("height" in role.parameters or role.image_parameter for role in kind.roles):
-        found["size"] = f"One size is all that is drawn by {named}."
-    return found
+            reasons["negative_prompt"] = f"Without a {scales[0]} above 1 it is not heard by {named}."
+    if parameters.size is not None and not any(
+        "height" in role.parameters or role.image_parameter for role in kind.roles
+    ):
+        reasons["size"] = f"One size is all that is drawn by {named}."
+    return reasons
 
 
-def check_names(ask: GenerateImage, kind: Kind, error_type: type[PolymeterError]) -> None:
-    """Refuse a setting that means nothing to anybody: it is a slip of the pen.
+def check_names(parameters: GenerateImage, kind: Kind, error_type: type[PolymeterError]) -> None:
+    """Refuse a setting that does not exist anywhere: it is a misspelling.
 
     Raises:
-        PolymeterError: There is one, as an error of the type given; the nearest name is told.
+        PolymeterError: if there is one, as an error of the given type; the message gives the nearest name.
     """
     known = {*_OTHERS, *(name for role in kind.roles for name in role.parameters)} - _OURS
-    for name, value in ask.extra.items():
+    for name, value in parameters.extra.items():
         if value is not None and name not in known:
             raise error_type(
                 f"There is no generation setting {name!r}.",
@@ -100,13 +102,13 @@ def _is_taken(name: str, role: Role) -> bool:
 
 
 def _readable(kind: Kind) -> list[str]:
-    """The settings that people write, of all that the calls take."""
+    """The settings of the calls that users would write."""
     names = {name for role in kind.roles for name in role.parameters if _is_taken(name, role)}
     return sorted(name for name in names if name[0] != "_" and not name.endswith(_TENSORS))
 
 
 def _unguided_by(extra: Mapping[str, Any], role: Role) -> str:
-    """The scale of guidance that is too small for a negative prompt to be heard; empty when it is heard."""
+    """The scale of guidance that is too small for a negative prompt to have an effect; empty if it has one."""
     scale = next((name for name in ("true_cfg_scale", "guidance_scale") if name in role.parameters), "")
     value = extra.get(scale, role.parameters.get(scale))
     return scale if isinstance(value, (int, float)) and value <= 1 else ""

@@ -1,4 +1,4 @@
-"""Parts that a checkpoint lacks because they are published elsewhere: HiDream's prompts are read by a Llama."""
+"""Parts that a checkpoint lacks because they are published elsewhere: HiDream reads prompts with a Llama."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _WHERE = "--model-args parts"
 
 
 def check_parts(parts: Mapping[str, str], kind: Kind | None) -> None:
-    """Look whether a pipeline has such parts.
+    """Check that a pipeline has parts of these names.
 
     Args:
         parts: Names of parts, each with a folder or a hub id.
-        kind: What the pipeline can be used for; ``None``: its own code says.
+        kind: What the pipeline can be used for; ``None``: only its own code says.
 
     Raises:
-        PlanError: It has not, or nobody can know.
+        PlanError: if it lacks one of them, or its parts cannot be known.
     """
     if parts and kind is None:
         raise PlanError("The parts of a pipeline with code of its own are not known.", where=_WHERE)
@@ -32,40 +32,40 @@ def check_parts(parts: Mapping[str, str], kind: Kind | None) -> None:
 
 
 def missing_parts(parts: Mapping[str, str], kind: Kind | None, folder: Path, dtype: Any) -> dict[str, Any]:
-    """Those of the parts that a checkpoint does not hold itself, read.
+    """Read the parts that a checkpoint does not contain.
 
     Args:
         parts: As above, checked.
         kind: As above.
-        folder: Where the checkpoint lies.
-        dtype: The type that weights are read in.
+        folder: The folder of the checkpoint.
+        dtype: The type in which weights are read.
 
     Raises:
-        PlanError: One cannot be read.
+        PlanError: if one of them cannot be read.
     """
     from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
-    found: dict[str, Any] = {}
+    parts_read: dict[str, Any] = {}
     classes = _classes(kind) if kind is not None and parts else {}
-    for name, place in parts.items():
+    for name, source in parts.items():
         if (folder / name).is_dir():
             continue
         made_by = classes[name]
-        hint = "" if Path(place).is_dir() else f"Offline, name its files: --weights {place}=PATH."
-        with boundary(PlanError, f"Reading the part {name!r} from {place!r}", hint=hint):
+        hint = "" if Path(source).is_dir() else f"Offline, name its files: --weights {source}=PATH."
+        with boundary(PlanError, f"Reading the part {name!r} from {source!r}", hint=hint):
             if issubclass(made_by, PreTrainedTokenizerBase):
-                found[name] = AutoTokenizer.from_pretrained(place)
+                parts_read[name] = AutoTokenizer.from_pretrained(source)
             else:
-                found[name] = made_by.from_pretrained(place, torch_dtype=dtype)
-    return found
+                parts_read[name] = made_by.from_pretrained(source, torch_dtype=dtype)
+    return parts_read
 
 
 def _classes(kind: Kind) -> dict[str, Any]:
     """The parts of a pipeline that are read from files, each with its class."""
     hints = get_type_hints(kind.roles[0].made_by.__init__)  # type: ignore[misc]
-    found = {}
+    classes = {}
     for name, hint in hints.items():
         every = [one for one in (hint, *get_args(hint)) if isinstance(one, type) and hasattr(one, "from_pretrained")]
         if every:
-            found[name] = every[0]
-    return found
+            classes[name] = every[0]
+    return classes

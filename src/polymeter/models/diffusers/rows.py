@@ -1,4 +1,4 @@
-"""From requests to rows: one image to draw each, with its prompt, what it is shown, and its own seed."""
+"""From requests to rows, each an image to draw: with its prompt, its input images, and its own seed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from polymeter.core.repeats import seed_of
 from polymeter.core.request import GenerateImage, Request
 from polymeter.models.diffusers.index import Kind, Role
 from polymeter.models.diffusers.naming import check_names, settings_of
-from polymeter.models.hf.media import picture_of
+from polymeter.models.hf.media import image_of
 
 _ONE_EACH = frozenset(
     {
@@ -46,15 +46,15 @@ class Row:
     """One image to draw.
 
     Attributes:
-        place: Of its request among the requests.
+        position: Position of its request in the batch.
         prompt: The text.
-        images: What is shown: RGB, in order.
-        seed: Of its own generator.
-        settings: What the pipeline's call takes besides.
+        images: Input images in RGB, in order.
+        seed: Seed of its own generator.
+        settings: Further arguments of the pipeline's call.
         size: Width and height in pixels; ``None``: the pipeline's own.
     """
 
-    place: int
+    position: int
     prompt: str
     images: tuple[Any, ...]
     seed: int
@@ -62,50 +62,50 @@ class Row:
     size: tuple[int, int] | None
 
 
-def row_of(request: Request, place: int, kind: Kind) -> tuple[Role, Row]:
+def row_of(request: Request, position: int, kind: Kind) -> tuple[Role, Row]:
     """The row of a request, and the role that draws it.
 
     Raises:
-        DataError: An image cannot be read.
-        ModelError: The checkpoint cannot draw this: it shows too many images, none where one is needed, something
-            that is neither text nor image, or asks with a setting that does not exist.
+        DataError: if an image cannot be read.
+        ModelError: if the checkpoint cannot draw this: the request holds too many images, none although one is needed,
+            media other than images, or a setting that does not exist.
     """
-    ask = request.parameters
-    assert isinstance(ask, GenerateImage)
-    check_names(ask, kind, ModelError)
+    parameters = request.parameters
+    assert isinstance(parameters, GenerateImage)
+    check_names(parameters, kind, ModelError)
     prompt, images = _content(request)
     role = _role_for(len(images), kind)
-    pictures = tuple(_sized(picture_of(image), ask.size, role) for image in images)
-    settings = settings_of(ask, role)
-    return role, Row(place, prompt, pictures, seed_of(ask), settings, ask.size)
+    shown = tuple(_sized(image_of(image), parameters.size, role) for image in images)
+    settings = settings_of(parameters, role)
+    return role, Row(position, prompt, shown, seed_of(parameters), settings, parameters.size)
 
 
 def call_key(role: Role, row: Row) -> tuple[Hashable, ...] | None:
-    """Rows of one role with equal keys may be drawn in one call; ``None``: the row has a call to itself."""
+    """Rows of one role with equal keys may share a call; ``None``: the row has a separate call."""
     if row.images and role.name not in _ONE_EACH:
         return None
     return (row.size, tuple(image.size for image in row.images), repr(canonical(row.settings)))
 
 
 def call_arguments(role: Role, rows: Sequence[Row]) -> dict[str, Any]:
-    """What the pipeline is called with for rows that share a call; the caller adds generators."""
+    """Arguments of the pipeline for rows that share a call; the caller adds generators."""
     first = rows[0]
-    given: dict[str, Any] = dict(first.settings)
-    given["prompt"] = [row.prompt for row in rows]
-    if "negative_prompt" in given:
-        given["negative_prompt"] = [given["negative_prompt"]] * len(rows)
+    arguments: dict[str, Any] = dict(first.settings)
+    arguments["prompt"] = [row.prompt for row in rows]
+    if "negative_prompt" in arguments:
+        arguments["negative_prompt"] = [arguments["negative_prompt"]] * len(rows)
     if first.size is not None and "height" in role.parameters:
-        given["width"], given["height"] = first.size
+        arguments["width"], arguments["height"] = first.size
     if first.images:
         if role.name in _ONE_EACH:
-            given[role.image_parameter] = [row.images[0] for row in rows]
+            arguments[role.image_parameter] = [row.images[0] for row in rows]
         else:
-            given |= _alone(role, first)
-    return given
+            arguments |= _alone(role, first)
+    return arguments
 
 
 def _alone(role: Role, row: Row) -> dict[str, Any]:
-    """Images of a row that has the call to itself."""
+    """Arguments for the images of a row that has a separate call."""
     if role.name == "OmniGenPipeline":
         marks = "".join(f"<img><|image_{number}|></img>" for number in range(1, len(row.images) + 1))
         prompt = row.prompt if "<|image_1|>" in row.prompt else f"{marks} {row.prompt}"
@@ -147,10 +147,10 @@ def _role_for(n_images: int, kind: Kind) -> Role:
     return role
 
 
-def _sized(picture: Any, size: tuple[int, int] | None, role: Role) -> Any:
-    """The image in the size that is asked for, where the pipeline draws in the size of what it is shown."""
-    if size is None or picture.size == size or "height" in role.parameters:
-        return picture
+def _sized(image: Any, size: tuple[int, int] | None, role: Role) -> Any:
+    """The input image in the requested size, if the pipeline draws in the size of its input."""
+    if size is None or image.size == size or "height" in role.parameters:
+        return image
     from PIL import Image as pil
 
-    return picture.resize(size, pil.Resampling.LANCZOS)
+    return image.resize(size, pil.Resampling.LANCZOS)

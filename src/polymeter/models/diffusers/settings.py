@@ -27,7 +27,7 @@ class DiffusersSettings:
         scheduler_args: Settings of the scheduler that differ from the pipeline's own.
         lora: Folder, file or hub id of LoRA weights.
         parts: Folders or hub ids of parts that the checkpoint does not hold, by their names.
-        generation: Generation settings of requests that name none, by the names of the field.
+        generation: Default generation settings of requests, under their usual names.
         images_per_call: How many images one call of the pipeline draws.
         trust_remote_code: Whether Python files of the checkpoint may run.
     """

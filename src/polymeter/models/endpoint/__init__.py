@@ -1,1 +1,1 @@
-"""What all endpoints share: failures classified from status and body, media encoded once, a connection per loop."""
+"""What all endpoints share: failures classified by status and body, media encoded once, connections per event loop."""

@@ -1,8 +1,8 @@
-"""What a failure at an endpoint means: from status, headers and body to a ``ModelError`` that says whether asking again
-can help.
+"""What a failure at an endpoint means: from status, headers and body to a ``ModelError`` that says whether a retry can
+help.
 
-The body has the last word, because servers disagree about statuses: a quota that is used up comes as 429, a filter as
-400, and some proxies report the failures of the servers behind them with status 200.
+The body decides, because servers disagree about statuses: an exhausted quota is reported as 429, a filter as 400, and
+some proxies report failures of the servers behind them with status 200.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _SPAN_UNITS: Mapping[str, float] = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1
 
 
 class EndpointError(ModelError):
-    """An answer of an endpoint that is none.
+    """An endpoint's answer that is an error.
 
     Args:
         what: What happened.
@@ -71,7 +71,7 @@ class EndpointError(ModelError):
         kind: See ``ModelError``.
         where: The endpoint.
         hint: What to do.
-        retry_after_s: What the endpoint asked for, if it did.
+        retry_after_s: The wait that the endpoint asked for, if it did.
     """
 
     def __init__(
@@ -91,32 +91,32 @@ class EndpointError(ModelError):
 def error_of(
     status: int, headers: Mapping[str, str], body: str, *, where: str, secrets: Iterable[str] = ()
 ) -> EndpointError:
-    """The error of an answer that is none.
+    """The error that an answer reports.
 
-    429 is a rate limit; 408, 409, 425 and everything from 500 pass (but 501 and 505, which say "never"); every other
-    status from 400 stays. A quota that is used up stays whatever its status, a filter's verdict is a refusal, and a
-    question longer than the model takes says so. With status 200, the code or type of the body's ``error`` decides; one
-    that says nothing passes.
+    429 is a rate limit; 408, 409, 425 and everything from 500 are transient (except 501 and 505); every other status
+    from 400 is permanent. An exhausted quota is permanent whatever its status, a filter's verdict is a refusal, and a
+    prompt that is too long is reported as such. With status 200, the code or type in the body's ``error`` decides; an
+    error without either is transient.
 
     Args:
         status: HTTP status.
         headers: Of the answer; names in any case.
         body: Of the answer, JSON or not.
         where: The endpoint and model, for the message.
-        secrets: Keys that must not be shown, should the server repeat them.
+        secrets: Keys to hide if the server repeats them.
     """
-    found = _read(body)
-    message = _hidden(found.message or _without_page(body) or "no message", secrets)[:_LONGEST_MESSAGE]
+    report = _read(body)
+    message = _hidden(report.message or _without_page(body) or "no message", secrets)[:_LONGEST_MESSAGE]
     wait_s = retry_after_s(headers) if status != 200 else None
-    wait_s = found.retry_delay_s if wait_s is None else wait_s
-    status = found.status if status < 400 and found.status else status
+    wait_s = report.retry_delay_s if wait_s is None else wait_s
+    status = report.status if status < 400 and report.status else status
     words = message.lower()
-    if _has(found.codes, _UNPAID) or status == 402:
+    if _has(report.codes, _UNPAID) or status == 402:
         return EndpointError(f"The quota is used up: {message}", status=402, where=where, hint=_HINTS[402])
-    if _has(found.codes, _FILTERED) or any(word in words for word in _FILTERED_WORDS) or found.is_flagged:
+    if _has(report.codes, _FILTERED) or any(word in words for word in _FILTERED_WORDS) or report.is_flagged:
         what = f"The endpoint's filter declined: {message}"
         return EndpointError(what, status=status, kind="refused", where=where)
-    if _has(found.codes, _TOO_LONG) or (400 <= status < 500 and any(word in words for word in _TOO_LONG_WORDS)):
+    if _has(report.codes, _TOO_LONG) or (400 <= status < 500 and any(word in words for word in _TOO_LONG_WORDS)):
         return EndpointError(
             f"The request is longer than the model takes: {message}",
             status=status,
@@ -124,16 +124,16 @@ def error_of(
             hint="Show fewer or smaller media, or ask for fewer new tokens.",
         )
     kind = kind_of(status)
-    is_passing = kind in ("rate_limit", "transient")
+    can_retry = kind in ("rate_limit", "transient")
     what = f"HTTP {status}: {message}" if status >= 400 else f"The endpoint reports an error: {message}"
     hint = _HINTS.get(status, "")
     return EndpointError(
-        what, status=status, kind=kind, where=where, hint=hint, retry_after_s=wait_s if is_passing else None
+        what, status=status, kind=kind, where=where, hint=hint, retry_after_s=wait_s if can_retry else None
     )
 
 
 async def response_or_error(answering: Awaitable[Response]) -> Response:
-    """The answer to one of several requests that are awaited together, or why it has none."""
+    """The answer to one of several requests that are awaited together, or its error as a response."""
     try:
         return await answering
     except PolymeterError as error:
@@ -141,7 +141,7 @@ async def response_or_error(answering: Awaitable[Response]) -> Response:
 
 
 def kind_of(status: int) -> ErrorKind:
-    """What an HTTP status alone says. Statuses below 400 are no failures by themselves, so one with an error passes."""
+    """The kind of failure by HTTP status alone. An error with a status below 400 counts as transient."""
     if status == 429:
         return "rate_limit"
     is_theirs = 400 <= status < 500 and status not in _TRANSIENT
@@ -149,34 +149,34 @@ def kind_of(status: int) -> ErrorKind:
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """How many seconds an endpoint asks to wait: ``retry-after-ms``, ``Retry-After`` (seconds or a date), else when the
-    limit that has nothing left is reset (``x-ratelimit-reset…``); ``None`` if it does not say.
+    """How many seconds an endpoint asks to wait: from ``retry-after-ms``, ``Retry-After`` (seconds or a date), or the
+    time until an exhausted limit is reset (``x-ratelimit-reset…``); ``None`` if it does not say.
     """
-    known = {name.lower(): value.strip() for name, value in headers.items()}
-    milliseconds = _number(known.get("retry-after-ms", ""))
+    lowered = {name.lower(): value.strip() for name, value in headers.items()}
+    milliseconds = _number(lowered.get("retry-after-ms", ""))
     if milliseconds is not None:
         return max(0.0, milliseconds / 1000)
-    told = known.get("retry-after", "")
-    if told:
-        seconds = _number(told)
-        return max(0.0, seconds) if seconds is not None else _until_date(told)
+    retry_after = lowered.get("retry-after", "")
+    if retry_after:
+        seconds = _number(retry_after)
+        return max(0.0, seconds) if seconds is not None else _until_date(retry_after)
     resets = [
-        _until(known[f"x-ratelimit-reset{of}"])
+        _until(lowered[f"x-ratelimit-reset{of}"])
         for of in ("", "-requests", "-tokens")
-        if known.get(f"x-ratelimit-remaining{of}", "0") == "0" and f"x-ratelimit-reset{of}" in known
+        if lowered.get(f"x-ratelimit-remaining{of}", "0") == "0" and f"x-ratelimit-reset{of}" in lowered
     ]
     return max((seconds for seconds in resets if seconds is not None), default=None)
 
 
-class _Found:
+class _Report:
     """What the body of a failure says.
 
     Attributes:
-        message: In words; empty when there are none.
+        message: Its message; empty if there is none.
         codes: Codes and types, in lower case.
-        status: The HTTP status that they stand for; 0 when they stand for none.
+        status: The HTTP status that the codes stand for; 0 if they stand for none.
         retry_delay_s: How long to wait.
-        is_flagged: Whether a moderation lists what it objects to.
+        is_flagged: Whether a moderation service lists what it objects to.
     """
 
     __slots__ = ("codes", "is_flagged", "message", "retry_delay_s", "status")
@@ -189,46 +189,46 @@ class _Found:
         self.is_flagged = False
 
 
-def _read(body: str) -> _Found:
-    found = _Found()
+def _read(body: str) -> _Report:
+    report = _Report()
     try:
         value = json.loads(body)
     except ValueError:
-        return found
+        return report
     if isinstance(value, list) and value:  # Google's compatible endpoint wraps its error in a list
         value = value[0]
     if isinstance(value, str):
-        found.message = value
+        report.message = value
     if not isinstance(value, dict):
-        return found
+        return report
     error = value.get("error") or value
     if not isinstance(error, dict):
         error = {"message": error}
-    found.message = _message(error) or _message(value)
+    report.message = _message(error) or _message(value)
     inner = error.get("innererror") or error.get("inner_error") or {}
     named = [error.get("code"), error.get("type"), error.get("status"), value.get("type")]
     named.append(inner.get("code") if isinstance(inner, dict) else None)
-    found.codes = [item.lower() for item in named if isinstance(item, str)]
-    found.status = _status(error.get("code"), found.codes)
+    report.codes = [item.lower() for item in named if isinstance(item, str)]
+    report.status = _status(error.get("code"), report.codes)
     metadata = error.get("metadata")
-    found.is_flagged = isinstance(metadata, dict) and "flagged_input" in metadata
+    report.is_flagged = isinstance(metadata, dict) and "flagged_input" in metadata
     details = error.get("details")
     for detail in details if isinstance(details, list) else ():
         if isinstance(detail, dict) and isinstance(detail.get("retryDelay"), str):
-            found.retry_delay_s = _span(detail["retryDelay"])
-    return found
+            report.retry_delay_s = _span(detail["retryDelay"])
+    return report
 
 
 def _message(value: Mapping[str, Any]) -> str:
     for name in ("message", "detail", "msg", "error"):
-        told = value.get(name)
-        if told and not (name == "error" and isinstance(told, dict)):
-            return " ".join((told if isinstance(told, str) else json.dumps(told, ensure_ascii=False)).split())
+        text = value.get(name)
+        if text and not (name == "error" and isinstance(text, dict)):
+            return " ".join((text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)).split())
     return ""
 
 
 def _without_page(body: str) -> str:
-    """A body that is no JSON; of a page only its title."""
+    """A body that is not JSON; of an HTML page only the title."""
     if "<html" not in body[:1000].lower():
         return " ".join(body.split())
     title = _TITLE.search(body)
@@ -239,7 +239,7 @@ def _status(code: Any, codes: Sequence[str]) -> int:
     number = _number(code) if isinstance(code, str) else code
     if isinstance(number, (int, float)) and 400 <= number < 600:
         return int(number)
-    return next((status for word, status in _BY_TYPE if any(word in known for known in codes)), 0)
+    return next((status for word, status in _BY_TYPE if any(word in code_text for code_text in codes)), 0)
 
 
 def _has(codes: Sequence[str], words: Sequence[str]) -> bool:
@@ -268,8 +268,8 @@ def _until_date(text: str) -> float | None:
 
 
 def _until(text: str) -> float | None:
-    """Seconds until a reset that is told as a span (``1m30s``), in seconds, or as an instant in seconds or milliseconds
-    since 1970.
+    """Seconds until a reset that is given as a duration (``1m30s``), in seconds, or as a time in seconds or
+    milliseconds since 1970.
     """
     number = _number(text)
     if number is None:

@@ -1,5 +1,5 @@
-"""What the backends of hosted models share: keys, turns, one HTTP request for each answer, and the question that is
-asked ahead. What is sent and how it is read belongs to the backends.
+"""What the backends of hosted models share: keys, turns, one HTTP request per answer, and the preflight request. The
+backends themselves write what is sent and read the answers.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from polymeter.core.secrets import hide_secrets
 from polymeter.models.endpoint.errors import EndpointError, error_of
 from polymeter.models.endpoint.http import UnreachedError
 
-_MOST_NAMES = 8
+_MAX_NAMES = 8
 _SHOWN = 120
 _LARGE = 1 << 18
-"""An answer of so many characters holds pictures and is read on a thread."""
+"""An answer of at least this many characters holds images and is read on a thread."""
 _NEUTRAL: Mapping[str, tuple[Any, ...]] = {
     "num_beams": (1,),
     "num_beam_groups": (1,),
@@ -38,12 +38,12 @@ _NEUTRAL: Mapping[str, tuple[Any, ...]] = {
     "frequency_penalty": (0,),
     "presence_penalty": (0,),
 }
-_SAID_OTHERWISE = ("do_sample", "use_cache", "pad_token_id", "eos_token_id", "extra_body")
+_HANDLED_ELSEWHERE = ("do_sample", "use_cache", "pad_token_id", "eos_token_id", "extra_body")
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What one side says until the other one speaks; its texts are not empty."""
+    """The consecutive messages of one role as one; no text in it is empty."""
 
     role: Literal["user", "assistant"]
     parts: tuple[Part, ...]
@@ -73,37 +73,38 @@ class HostedModel(AsyncModel):
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def respond(self, request: Request) -> Response:
-        """Encode the media on another thread, and ask."""
+        """Encode the media on another thread, and send the request."""
         return await self.respond_prepared(request, await asyncio.to_thread(self.prepare, request))
 
     def prepare(self, request: Request) -> Prepared:
-        """Encode media and write what is sent.
+        """Encode media and write the body.
 
         Raises:
-            PolymeterError: The request can never be sent.
+            PolymeterError: if the request can never be sent.
         """
-        ask = request.parameters
-        if isinstance(ask, Generate):
-            return Prepared(self._body(request, ask))
-        if isinstance(ask, GenerateImage):
-            return Prepared(self._image_body(request, ask))
-        raise ModelError(f"{self._title} gives text only, not {ask.kind}.", where=self._label)
+        parameters = request.parameters
+        if isinstance(parameters, Generate):
+            return Prepared(self._body(request, parameters))
+        if isinstance(parameters, GenerateImage):
+            return Prepared(self._image_body(request, parameters))
+        raise ModelError(f"{self._title} gives text only, not {parameters.kind}.", where=self._label)
 
     async def respond_prepared(self, request: Request, prepared: Any) -> Response:
-        """Ask.
+        """Send a request that ``prepare`` has written.
 
         Raises:
-            ModelError: There is no answer.
+            ModelError: if there is no answer.
         """
         if not isinstance(prepared, Prepared):
             return await self.respond(request)
         return Response((await self._answer(prepared.body),))
 
     async def preflight(self) -> None:
-        """Ask for one token, which shows whether the provider is there, takes the key and knows the model.
+        """Ask for one token, which shows whether the provider is there, accepts the key and knows the model.
 
         Raises:
-            PlanError: It is not, does not, or does not. A provider that is merely busy is no reason.
+            PlanError: if the provider cannot be reached, rejects the key or does not know the model. A provider that is
+                merely busy is not an error.
         """
         client = self._open()
         try:
@@ -118,24 +119,24 @@ class HostedModel(AsyncModel):
             await self._shut(client)
 
     @abstractmethod
-    def _body(self, request: Request, ask: Generate) -> Any:
-        """What is sent to ask for text."""
+    def _body(self, request: Request, parameters: Generate) -> Any:
+        """The body of a request for text."""
 
-    def _image_body(self, request: Request, ask: GenerateImage) -> Any:
-        """What is sent to ask for an image.
+    def _image_body(self, request: Request, parameters: GenerateImage) -> Any:
+        """The body of a request for an image.
 
         Raises:
-            ModelError: The model makes none.
+            ModelError: if the model makes no images.
         """
-        raise ModelError(f"{self._title} gives text only, not {ask.kind}.", where=self._label)
+        raise ModelError(f"{self._title} gives text only, not {parameters.kind}.", where=self._label)
 
     @abstractmethod
     def _greeting(self) -> Any:
-        """What is sent to ask for one token."""
+        """The body of a request for one token."""
 
     @abstractmethod
     def _open(self) -> Any:
-        """A client of the SDK that repeats nothing by itself and waits as long as it is let."""
+        """A client of the SDK without retries and without a deadline."""
 
     @abstractmethod
     async def _shut(self, client: Any) -> None:
@@ -146,8 +147,8 @@ class HostedModel(AsyncModel):
         """The text of the provider's answer.
 
         Raises:
-            EndpointError: It is an error.
-            UnreachedError: None came, or only a part of one.
+            EndpointError: if it is an error.
+            UnreachedError: if no answer came, or only a part of one.
         """
 
     @abstractmethod
@@ -155,7 +156,7 @@ class HostedModel(AsyncModel):
         """The output in an answer.
 
         Raises:
-            ModelError: It holds none: a refusal, or nothing.
+            ModelError: if there is none: the answer is a refusal, or empty.
         """
 
     @abstractmethod
@@ -163,11 +164,11 @@ class HostedModel(AsyncModel):
         """The names of the provider's models.
 
         Raises:
-            ModelError: See ``_send``.
+            ModelError: if there is no answer; see ``_send``.
         """
 
     def _learns(self, error: EndpointError) -> bool:
-        """Whether a failed preflight told the backend something that it will heed from now on."""
+        """Whether a failed preflight showed the backend a setting that it must not send."""
         return False
 
     def _error(self, status: int, headers: Mapping[str, str], body: str) -> EndpointError:
@@ -225,18 +226,18 @@ class HostedModel(AsyncModel):
         if error.status != 404:
             return ""
         try:
-            known = sorted(await self._known(client))
+            names = sorted(await self._known(client))
         except ModelError:
             return ""
         name = self._label.partition(":")[2]
-        return did_you_mean(name, known) or (f"Known: {', '.join(known[:_MOST_NAMES])}." if known else "")
+        return did_you_mean(name, names) or (f"Known: {', '.join(names[:_MAX_NAMES])}." if names else "")
 
 
 def need_package(module: str, package: str, backend: str) -> None:
-    """Make sure that an SDK is installed, without importing it: that takes a second.
+    """Check that an SDK is installed, without importing it, which takes a second.
 
     Raises:
-        PlanError: It is not.
+        PlanError: if it is not installed.
     """
     try:
         is_there = find_spec(module) is not None
@@ -250,7 +251,7 @@ def key_from(names: Sequence[str], title: str) -> tuple[str, str]:
     """The first of these environment variables that is set, and the key in it.
 
     Raises:
-        PlanError: None is.
+        PlanError: if none is set.
     """
     for name in names:
         key = os.environ.get(name, "").strip()
@@ -265,11 +266,10 @@ def key_from(names: Sequence[str], title: str) -> tuple[str, str]:
 def turns_of(messages: Iterable[Message], *, title: str) -> tuple[str, list[Turn]]:
     """The text of the system messages, and turns whose roles alternate.
 
-    Neighbouring texts of one message become one; messages of one role in a row become one turn. What is empty is left
-    out.
+    Neighbouring texts of a message are joined, and so are consecutive messages of one role. Empty ones are left out.
 
     Raises:
-        ModelError: A system message holds media, or nothing is said at all.
+        ModelError: if a system message holds media, or all messages are empty.
     """
     system: list[str] = []
     turns: list[Turn] = []
@@ -289,9 +289,9 @@ def turns_of(messages: Iterable[Message], *, title: str) -> tuple[str, list[Turn
 
 
 def unknown_settings(extra: Mapping[str, Any], taken: Iterable[str], title: str) -> dict[str, str]:
-    """The settings that an API does not have, each with the reason; not those that change nothing anyway."""
+    """The settings that an API does not have, each with the reason; those with a neutral value are left out."""
     reason = f"{title}'s API has no such setting; extra_body sends what Polymeter does not know"
-    known = {*taken, *_SAID_OTHERWISE}
+    known = {*taken, *_HANDLED_ELSEWHERE}
     return {name: reason for name, value in extra.items() if name not in known and value not in _NEUTRAL.get(name, ())}
 
 
@@ -299,7 +299,7 @@ def body_of(value: Any, where: str) -> dict[str, Any]:
     """Further fields of a request's body.
 
     Raises:
-        PlanError: They are not a mapping.
+        PlanError: if they are not a mapping.
     """
     if value is None or isinstance(value, Mapping):
         return dict(value or {})
@@ -307,10 +307,10 @@ def body_of(value: Any, where: str) -> dict[str, Any]:
 
 
 def _joined(parts: Iterable[Part]) -> tuple[Part, ...]:
-    found: list[Part] = []
+    joined: list[Part] = []
     for part in parts:
-        if isinstance(part, Text) and found and isinstance(found[-1], Text):
-            found[-1] = Text(found[-1].text + part.text)
+        if isinstance(part, Text) and joined and isinstance(joined[-1], Text):
+            joined[-1] = Text(joined[-1].text + part.text)
         elif not isinstance(part, Text) or part.text:
-            found.append(part)
-    return tuple(found)
+            joined.append(part)
+    return tuple(joined)

@@ -1,26 +1,28 @@
-"""Connections to an endpoint that is asked over plain HTTP with JSON: one session for each event loop, connections kept
-open, no limit of its own (the lane has one), no deadline of its own (the lane has one too).
+"""Connections to an endpoint over plain HTTP: one session per event loop with connections that stay open, and the
+bodies of forms with files. Concurrency and deadlines are the dispatcher's business.
 """
 
 from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import Mapping
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from polymeter.core.errors import ModelError
 from polymeter.core.secrets import hide_secrets
+from polymeter.core.sources import digest
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession, StreamReader
 
 JSON = "application/json"
-MOST_FETCHED = 64 << 20
-"""Bytes of a file that is fetched by its address; the largest images that models make are a tenth of it."""
+MAX_FETCHED = 64 << 20
+"""Maximum bytes of a fetched file; the largest images that models make are a tenth of it."""
 
 _CONNECT_S = 10.0
 _IDLE_S = 4.0
@@ -32,11 +34,11 @@ _HERE = ("localhost", "::1")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a server answered, whatever it means.
+    """A server's answer, successful or not.
 
     Attributes:
         status: HTTP status.
-        headers: By name; names compare in any case.
+        headers: By name; names are case-insensitive.
         body: The whole body.
     """
 
@@ -51,12 +53,12 @@ class Answer:
 
 
 class Connections:
-    """Sends requests to one server. Each event loop that sends has a session of its own, made when it first does.
+    """Sends requests to one server. Each event loop has its own session, made when it sends its first request.
 
-    Redirects are not followed: a POST would arrive as a GET, and the key at another server.
+    Redirects are not followed: a POST would become a GET, and another server would receive the key.
 
     Args:
-        base_url: Where the server is; decides about proxies, which come from the environment.
+        base_url: Address of the server; the proxies for it come from the environment.
         headers: Sent with every request.
         where: The endpoint, for messages.
     """
@@ -69,32 +71,35 @@ class Connections:
         self._sessions: dict[asyncio.AbstractEventLoop, ClientSession] = {}
 
     async def post(self, url: str, body: bytes, *, kind: str = JSON) -> Answer:
-        """Send a body of a kind (MIME type).
+        """Send a body; ``kind`` is its MIME type.
 
         Raises:
-            ModelError: No answer came, or only a part of one.
+            ModelError: if no answer came, or only a part of one.
         """
         return await self._send("POST", url, body, kind)
 
     async def get(self, url: str) -> Answer:
-        """Fetch something.
+        """Fetch a URL of the server.
 
         Raises:
-            ModelError: No answer came, or only a part of one.
+            ModelError: if no answer came, or only a part of one.
         """
         return await self._send("GET", url, None)
 
     async def fetch(self, url: str) -> bytes:
-        """Fetch a file by its address, which may be at another server: that one is not told the key. Redirects are
-        followed.
+        """Fetch a file by its URL. Another server than this one does not receive the key, and redirects to and from it
+        are followed.
 
         Raises:
-            ModelError: It cannot be reached, does not have it, or sends more than ``MOST_FETCHED`` bytes.
+            ModelError: if the server cannot be reached, does not have the file, or sends more than ``MAX_FETCHED``
+                bytes.
         """
         import aiohttp
 
         is_ours = _origin(url) == self._origin
-        shown = hide_secrets(url.partition("?")[0])[:_SHOWN]  # what follows may be a signature that opens the file
+        shown = hide_secrets(url.partition("?")[0])[
+            :_SHOWN
+        ]  # the query may be a signature that gives access to the file
         try:
             async with aiohttp.ClientSession(
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S),
@@ -111,7 +116,7 @@ class Connections:
                             else "permanent",
                             where=self._where,
                         )
-                    return await _at_most(response.content, MOST_FETCHED, where=self._where)
+                    return await _at_most(response.content, MAX_FETCHED, where=self._where)
         except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError):
             raise ModelError(f"There is no file at {shown!r}, which is no web address.", where=self._where) from None
         except (aiohttp.ClientError, OSError, asyncio.TimeoutError) as error:
@@ -127,7 +132,7 @@ class Connections:
         import aiohttp
 
         session = self._session()
-        # aiohttp writes what it can read in pieces, so that a long body does not hold up the loop.
+        # aiohttp sends a file-like body in pieces, so that a long one does not block the event loop.
         data = io.BytesIO(body) if body is not None and len(body) > _LARGE else body
         sent = {"Content-Type": kind}
         try:
@@ -178,7 +183,7 @@ class Connections:
 
 
 class UnreachedError(ModelError):
-    """A request got no answer, which may pass.
+    """A request got no answer, which may be transient.
 
     Args:
         reason: Why, in a few words.
@@ -204,14 +209,14 @@ async def _at_most(content: StreamReader, most: int, *, where: str) -> bytes:
 
 
 def _origin(url: str) -> tuple[str, str]:
-    """Scheme and server of an address."""
+    """Scheme and server of a URL."""
     parts = urlsplit(url)
     return parts.scheme.lower(), parts.netloc.rpartition("@")[2].lower()
 
 
 def proxy_for(url: str) -> str | None:
-    """The proxy that the environment names for a URL; none for this machine. Ask once and not for each request, because
-    it is slow to find out.
+    """The proxy that the environment names for a URL; ``None`` for this machine. Call it once and not per request,
+    because it is slow.
     """
     parts = urlsplit(url)
     host = parts.hostname or ""
@@ -219,3 +224,44 @@ def proxy_for(url: str) -> str | None:
         return None
     proxies: dict[str, Any] = getproxies()
     return proxies.get(parts.scheme) or proxies.get("all")
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file of a form.
+
+    Attributes:
+        key: Name of the field.
+        name: Name of the file.
+        mime: MIME type.
+        data: Its bytes.
+    """
+
+    key: str
+    name: str
+    mime: str
+    data: bytes = field(repr=False)
+
+
+def form(fields: Mapping[str, Any], files: Sequence[File]) -> tuple[bytes, str]:
+    """A form with files (``multipart/form-data``) as bytes, and its content type. Equal forms give equal bytes.
+
+    Args:
+        fields: Texts are sent as they are, other values as JSON.
+        files: Sent as they are, in order.
+    """
+    boundary = f"polymeter-{digest(b''.join(digest(file.data).encode() for file in files))}"
+    pieces: list[bytes] = []
+    for name, value in fields.items():
+        text = value if isinstance(value, str) else json.dumps(value)
+        pieces += [_field_head(boundary, name), b"\r\n\r\n", text.encode("utf-8", "backslashreplace"), b"\r\n"]
+    for file in files:
+        pieces += [_field_head(boundary, file.key), f'; filename="{file.name}"\r\nContent-Type: {file.mime}'.encode()]
+        pieces += [b"\r\n\r\n", file.data, b"\r\n"]
+    pieces.append(f"--{boundary}--\r\n".encode())
+    return b"".join(pieces), f"multipart/form-data; boundary={boundary}"
+
+
+def _field_head(boundary: str, name: str) -> bytes:
+    quoted = name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+    return f'--{boundary}\r\nContent-Disposition: form-data; name="{quoted}"'.encode()

@@ -1,11 +1,12 @@
-"""Media as endpoints take them: base64 text of encoded images, sounds and frames, each distinct one made once.
+"""Media as endpoints send and receive it: base64 text of encoded images, audio and frames, each encoded once.
 
-What is a JPEG, PNG, WebP or GIF already is sent as it is. It is encoded anew only if it would be shown lying on its
-side (EXIF orientation) or is larger than the user allows. All of this runs on decoding threads, never on an event loop.
+A JPEG, PNG, WebP or GIF is sent as it is. It is encoded again only if its EXIF orientation is not upright or it is
+larger than the user allows. All of this runs on decoding threads, never on an event loop.
 """
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import io
 import threading
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polymeter.core.errors import DataError, Raised, attempt, boundary
+from polymeter.core.errors import DataError, ModelError, Raised, attempt, boundary
 from polymeter.core.parts import Audio, Image, Video
 from polymeter.core.sources import sniff_audio_mime, sniff_mime
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
 
 IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/webp", "image/gif"})
-"""What nearly every endpoint takes."""
+"""What nearly every endpoint accepts."""
 
 _EXIF_MARKS: Mapping[str, tuple[bytes, ...]] = {
     "image/jpeg": (b"Exif\0",),
@@ -34,13 +35,13 @@ _EXIF_MARKS: Mapping[str, tuple[bytes, ...]] = {
 _JPEG_HEADERS = 1 << 16
 _EXIF_ORIENTATION = 0x0112
 _JPEG_QUALITY = 95
-_SOUND_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
+_AUDIO_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
 _MIB = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A medium as endpoints take it.
+    """An encoded medium.
 
     Attributes:
         mime: MIME type.
@@ -52,8 +53,8 @@ class Encoded:
 
     @property
     def format(self) -> str:
-        """What follows the slash of the MIME type (``jpeg``, ``wav``, ``mp3``)."""
-        return _SOUND_FORMATS.get(self.mime, self.mime.partition("/")[2])
+        """The name of its format, usually what follows the slash of the MIME type (``jpeg``, ``wav``, ``mp3``)."""
+        return _AUDIO_FORMATS.get(self.mime, self.mime.partition("/")[2])
 
     @property
     def data_url(self) -> bytes:
@@ -62,15 +63,15 @@ class Encoded:
 
 
 class MediaEncoder:
-    """Encodes media and remembers the last ones by their content. Thread-safe: what several threads ask for at the same
-    time is made once.
+    """Encodes media and remembers the last ones by their content. Thread-safe: a medium that several threads need at
+    the same time is encoded once.
 
     Args:
-        max_side_px: Images and frames with a longer side are scaled down to it; ``None``: none are.
-        image_types: MIME types that the endpoint takes; others are encoded as PNG.
+        max_side_px: Images and frames with a longer side are scaled down to it; ``None``: no limit.
+        image_types: MIME types that the endpoint accepts; others are encoded as PNG.
         num_frames: Frames of a video, see ``polymeter.data.video.frames``.
         fps: Frames per second of a video.
-        budget_mb: How much base64 text is remembered.
+        budget_mb: How much base64 text is remembered, in MB.
     """
 
     def __init__(
@@ -89,10 +90,10 @@ class MediaEncoder:
         self._memory = _Memory(budget_mb * _MIB)
 
     def image(self, image: Image) -> Encoded:
-        """An image, as its own bytes if the endpoint takes them.
+        """An image, as its own bytes if the endpoint accepts them.
 
         Raises:
-            DataError: The image is missing or broken.
+            DataError: if the image is missing or broken.
         """
         return self._memory.get(f"image:{image.content_hash()}", lambda: (self._encode_image(image),))[0]
 
@@ -100,18 +101,18 @@ class MediaEncoder:
         """Frames of a video as JPEG images, in order of time.
 
         Raises:
-            DataError: The video is missing or broken.
-            PlanError: PyAV is not installed.
+            DataError: if the video is missing or broken.
+            PlanError: if PyAV is not installed.
         """
         if not _has_content(video):
             return self._encode_frames(video)
         return self._memory.get(f"frames:{video.content_hash()}", lambda: self._encode_frames(video))
 
     def whole_video(self, video: Video) -> Encoded:
-        """A video's own bytes, for endpoints that take whole videos.
+        """A video's own bytes, for endpoints that accept whole videos.
 
         Raises:
-            DataError: It is missing, or there are only frames.
+            DataError: if it is missing, or there are only frames.
         """
         data = video.original_bytes()
         if data is None:
@@ -121,11 +122,11 @@ class MediaEncoder:
         return Encoded(_video_mime(data), base64.b64encode(data))
 
     def audio(self, audio: Audio) -> Encoded:
-        """A sound as WAV or MP3: its own bytes if it is one, else 16-bit WAV of all its channels at its own rate.
+        """Audio as WAV or MP3: its own bytes if it is one, else 16-bit WAV of all its channels at its own rate.
 
         Raises:
-            DataError: The sound is missing or broken.
-            PlanError: A package that its format needs is not installed.
+            DataError: if the recording is missing or broken.
+            PlanError: if a package that its format needs is not installed.
         """
         if not _has_content(audio):
             return _encode_audio(audio)
@@ -148,76 +149,98 @@ class MediaEncoder:
     def _encode_frames(self, video: Video) -> tuple[Encoded, ...]:
         from polymeter.data.video import frames
 
-        pictures = frames(video, n=self._num_frames, fps=self._fps)
-        return tuple(_encode_pixels(self._scaled(picture), "JPEG") for picture in pictures)
+        images = frames(video, n=self._num_frames, fps=self._fps)
+        return tuple(_encode_pixels(self._scaled(image), "JPEG") for image in images)
 
     def _is_too_large(self, data: bytes) -> bool:
         if self._max_side_px is None:
             return False
         from PIL import Image as pil
 
-        with pil.open(io.BytesIO(data)) as picture:  # reads the header only
-            longest: int = max(picture.size)
+        with pil.open(io.BytesIO(data)) as image:  # reads the header only
+            longest: int = max(image.size)
         return longest > self._max_side_px
 
-    def _scaled(self, picture: PILImage) -> PILImage:
-        longest = max(picture.size)
+    def _scaled(self, image: PILImage) -> PILImage:
+        longest = max(image.size)
         if self._max_side_px is None or longest <= self._max_side_px:
-            return picture
+            return image
         from PIL import Image as pil
 
         factor = self._max_side_px / longest
-        size = (max(1, round(picture.width * factor)), max(1, round(picture.height * factor)))
-        plain = picture if picture.mode in ("L", "RGB", "RGBA") else picture.convert("RGB")
+        size = (max(1, round(image.width * factor)), max(1, round(image.height * factor)))
+        plain = image if image.mode in ("L", "RGB", "RGBA") else image.convert("RGB")
         return plain.resize(size, pil.Resampling.LANCZOS)
 
 
+async def received_image(encoded: bytes | str, *, where: str) -> PILImage:
+    """The image in encoded bytes, or in their base64 text, that an endpoint answered with. Decodes on a thread.
+
+    Raises:
+        ModelError: if they are not an image, which may be transient.
+    """
+    return await asyncio.to_thread(lambda: decode_received(encoded, where=where))
+
+
+def decode_received(encoded: bytes | str, *, where: str) -> PILImage:
+    """The same as ``received_image``, on this thread.
+
+    Raises:
+        ModelError: if they are not an image, which may be transient.
+    """
+    try:
+        return Image(base64.b64decode(encoded) if isinstance(encoded, str) else encoded).open()
+    except (ValueError, DataError) as error:  # ValueError: the text is not base64, or not even ASCII
+        what = f"The endpoint's image cannot be read: {error}"
+        raise ModelError(what, kind="transient", where=where) from None
+
+
 class _Memory:
-    """Encoded media by key, the ones used last, within a budget of bytes."""
+    """The most recently used encoded media, by key, within a budget of bytes."""
 
     def __init__(self, budget: int) -> None:
         self._budget = budget
         self._held = 0
         self._lock = threading.Lock()
-        self._found: OrderedDict[str, tuple[Encoded, ...]] = OrderedDict()
+        self._encoded: OrderedDict[str, tuple[Encoded, ...]] = OrderedDict()
         self._in_work: dict[str, Future[tuple[Encoded, ...]]] = {}
 
     def get(self, key: str, make: Callable[[], tuple[Encoded, ...]]) -> tuple[Encoded, ...]:
-        """What stands under a key, made if need be. A failure is raised to all who wait for it and not remembered."""
+        """The media of a key, encoded if necessary. A failure is raised in every waiting thread and not remembered."""
         with self._lock:
-            known = self._found.get(key)
-            if known is not None:
-                self._found.move_to_end(key)
-                return known
+            remembered = self._encoded.get(key)
+            if remembered is not None:
+                self._encoded.move_to_end(key)
+                return remembered
             waited_for = self._in_work.get(key)
             if waited_for is None:
                 mine = self._in_work[key] = Future()
         if waited_for is not None:
             return waited_for.result()
-        made = attempt(make)
+        encoded = attempt(make)
         with self._lock:
             del self._in_work[key]
-            if not isinstance(made, Raised):
-                self._keep(key, made)
-        if isinstance(made, Raised):
-            mine.set_exception(made.error)
-            raise made.error
-        mine.set_result(made)
-        return made  # type: ignore[no-any-return]
+            if not isinstance(encoded, Raised):
+                self._keep(key, encoded)
+        if isinstance(encoded, Raised):
+            mine.set_exception(encoded.error)
+            raise encoded.error
+        mine.set_result(encoded)
+        return encoded  # type: ignore[no-any-return]
 
-    def _keep(self, key: str, made: tuple[Encoded, ...]) -> None:
-        self._found[key] = made
-        self._held += _size(made)
+    def _keep(self, key: str, encoded: tuple[Encoded, ...]) -> None:
+        self._encoded[key] = encoded
+        self._held += _size(encoded)
         while self._held > self._budget:
-            self._held -= _size(self._found.popitem(last=False)[1])
+            self._held -= _size(self._encoded.popitem(last=False)[1])
 
 
-def _size(made: tuple[Encoded, ...]) -> int:
-    return sum(len(one.base64) for one in made)
+def _size(media: tuple[Encoded, ...]) -> int:
+    return sum(len(one.base64) for one in media)
 
 
 def _has_content(part: Audio | Video) -> bool:
-    """Whether the hash of a part is one of content. Decoded frames have none that outlives them."""
+    """Whether a part's hash depends on its content. Decoded frames have no such hash."""
     origin = part.origin()
     return isinstance(origin, (Path, str, bytes)) or (
         isinstance(origin, Mapping) and hasattr(origin["array"], "tobytes")
@@ -225,25 +248,25 @@ def _has_content(part: Audio | Video) -> bool:
 
 
 def _is_turned(data: bytes, mime: str) -> bool:
-    """Whether a viewer that ignores EXIF would show the image lying on its side. Reads no header where no mark of EXIF
-    data is found, which in a JPEG stands at its beginning.
+    """Whether a viewer that ignores EXIF would show the image rotated. The header is read only if there is a mark of
+    EXIF data, which in a JPEG is near the beginning.
     """
     searched = data[:_JPEG_HEADERS] if mime == "image/jpeg" else data
     if not any(mark in searched for mark in _EXIF_MARKS.get(mime, ())):
         return False
     from PIL import Image as pil
 
-    with pil.open(io.BytesIO(data)) as picture:
-        return bool(picture.getexif().get(_EXIF_ORIENTATION, 1) != 1)
+    with pil.open(io.BytesIO(data)) as image:
+        return bool(image.getexif().get(_EXIF_ORIENTATION, 1) != 1)
 
 
-def _encode_pixels(picture: PILImage, kind: str) -> Encoded:
+def _encode_pixels(image: PILImage, kind: str) -> Encoded:
     buffer = io.BytesIO()
     if kind == "JPEG":
-        plain = picture if picture.mode in ("L", "RGB") else picture.convert("RGB")
+        plain = image if image.mode in ("L", "RGB") else image.convert("RGB")
         plain.save(buffer, "JPEG", quality=_JPEG_QUALITY)
     else:
-        plain = picture if picture.mode in ("1", "L", "LA", "P", "RGB", "RGBA") else picture.convert("RGB")
+        plain = image if image.mode in ("1", "L", "LA", "P", "RGB", "RGBA") else image.convert("RGB")
         plain.save(buffer, "PNG", compress_level=1)
     return Encoded(f"image/{kind.lower()}", base64.b64encode(buffer.getvalue()))
 
@@ -251,7 +274,7 @@ def _encode_pixels(picture: PILImage, kind: str) -> Encoded:
 def _encode_audio(audio: Audio) -> Encoded:
     data = audio.original_bytes()
     mime = sniff_audio_mime(data) if data is not None else None
-    if data is None or mime not in _SOUND_FORMATS:
+    if data is None or mime not in _AUDIO_FORMATS:
         from polymeter.data.audio import samples, wav_bytes
 
         mime, data = "audio/wav", wav_bytes(*samples(audio, mono=False))

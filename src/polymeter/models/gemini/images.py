@@ -1,6 +1,6 @@
-"""Images from Google's models: what is known of them by their names, and how an ask for images is put.
+"""Images from Google's models: what their names say about them, and how images are requested.
 
-Gemini models with image output answer ``generateContent`` with text and images; Imagen has a call of its own, which the
+Gemini models with image output answer ``generateContent`` with text and images; Imagen has a separate call, which the
 SDK offers on Vertex AI only.
 
 Protocol: https://ai.google.dev/gemini-api/docs/image-generation,
@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from polymeter.core.errors import ModelError
 from polymeter.core.request import GenerateImage, Output, Request
-from polymeter.models.endpoint.pictures import picture_of
+from polymeter.models.endpoint.media import received_image
 
 Kind = Literal["text", "images", "imagen"]
 """What a model answers with: text only, text and images, or images only."""
@@ -39,13 +39,13 @@ IMAGEN_SETTINGS = frozenset(
 
 
 def kind_of(name: str) -> Kind:
-    """What a model is known by its name to answer with; names may have a path before them."""
+    """What a model of this name answers with; a path before the name is ignored."""
     bare = name.rpartition("/")[2]
     return "imagen" if _IMAGEN.search(bare) else "images" if _WITH_IMAGES.search(bare) else "text"
 
 
 def shape_of(size: tuple[int, int] | None, kind: Kind) -> str | None:
-    """The aspect ratio of a size (pixels) in the API's words, if it has one."""
+    """The API's aspect ratio of a size (pixels); ``None`` if it has no such ratio."""
     if size is None or min(size) < 1:
         return None
     divisor = gcd(*size)
@@ -54,62 +54,64 @@ def shape_of(size: tuple[int, int] | None, kind: Kind) -> str | None:
     return shape if shape in (_IMAGEN_SHAPES if kind == "imagen" else _SHAPES) else None
 
 
-def ignored_size(ask: GenerateImage, kind: Kind) -> dict[str, str]:
-    """Why the size of an ask is not honoured as it is."""
-    if ask.size is None:
+def ignored_size(parameters: GenerateImage, kind: Kind) -> dict[str, str]:
+    """Why a requested size is not honoured exactly."""
+    if parameters.size is None:
         return {}
-    shape = shape_of(ask.size, kind)
+    shape = shape_of(parameters.size, kind)
     why = f"the API takes the shape ({shape}) and not the pixels" if shape else "the API has no such shape"
     return {"size": why}
 
 
-def image_config(ask: GenerateImage) -> dict[str, Any]:
+def image_config(parameters: GenerateImage) -> dict[str, Any]:
     """The ``imageConfig`` of a Gemini request."""
-    shape = shape_of(ask.size, "images")
-    told = {_IN_CONFIG[name]: value for name, value in ask.extra.items() if name in _IN_CONFIG and value is not None}
-    return {**({"aspectRatio": shape} if shape else {}), **told}
+    shape = shape_of(parameters.size, "images")
+    from_extra = {
+        _IN_CONFIG[name]: value for name, value in parameters.extra.items() if name in _IN_CONFIG and value is not None
+    }
+    return {**({"aspectRatio": shape} if shape else {}), **from_extra}
 
 
-def imagen_call(request: Request, ask: GenerateImage, *, where: str) -> dict[str, Any]:
+def imagen_call(request: Request, parameters: GenerateImage, *, where: str) -> dict[str, Any]:
     """The arguments of ``generate_images``.
 
     Raises:
-        ModelError: There is no prompt, or media that Imagen does not take.
+        ModelError: if there is no prompt, or there are media, which Imagen does not accept.
     """
     if any(True for _ in request.media()):
         raise ModelError("Imagen makes images of text only.", where=where)
     if not request.text.strip():
         raise ModelError("There is no prompt: the messages hold no text.", where=where)
     config: dict[str, Any] = {"number_of_images": 1, "include_rai_reason": True}
-    shape = shape_of(ask.size, "imagen")
+    shape = shape_of(parameters.size, "imagen")
     config |= {"aspect_ratio": shape} if shape else {}
-    config |= {name: value for name, value in ask.extra.items() if name in IMAGEN_SETTINGS and value is not None}
+    config |= {name: value for name, value in parameters.extra.items() if name in IMAGEN_SETTINGS and value is not None}
     # The API takes a seed only for images without a watermark.
-    config |= {} if ask.seed is None else {"seed": ask.seed, "add_watermark": False}
+    config |= {} if parameters.seed is None else {"seed": parameters.seed, "add_watermark": False}
     return {"prompt": request.text, "config": config}
 
 
 async def ask_imagen(models: Any, name: str, call: Mapping[str, Any]) -> Any:
-    """Call ``generate_images`` of the SDK, which says of it that a later version will have it no more."""
+    """Call ``generate_images`` of the SDK, without its warning that a later version will remove it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        asked = models.generate_images(model=name, **call)
-    return await asked
+        answering = models.generate_images(model=name, **call)
+    return await answering
 
 
 async def read_imagen(answer: Any, *, where: str) -> Output:
-    """The output of an answer of the SDK.
+    """The output in an answer of the SDK.
 
     Raises:
-        ModelError: The image was filtered out, or there is none.
+        ModelError: if the image was filtered out, or there is none.
     """
-    made = list(answer.generated_images or ())
-    if not made:
+    images = list(answer.generated_images or ())
+    if not images:
         raise ModelError("The filter left no image.", kind="refused", where=where)
-    first = made[0]
+    first = images[0]
     data = first.image.image_bytes if first.image is not None else None
     if not data:
         why = first.rai_filtered_reason or "no reason is told"
         raise ModelError(f"The image was filtered out: {why}", kind="refused", where=where)
     note = f"The endpoint drew another prompt: {first.enhanced_prompt}" if first.enhanced_prompt else None
-    return Output(images=(await picture_of(data, where=where),), finish_reason="stop", note=note)
+    return Output(images=(await received_image(data, where=where),), finish_reason="stop", note=note)

@@ -1,9 +1,9 @@
 """Gemini models, and Imagen, through Google's own SDK.
 
-The SDK finds the credentials (of the Gemini API or of Vertex AI), keeps the connections and knows the errors. Bodies
-are written here, ahead of time and off the event loop, and travel in the SDK's ``extra_body``; answers are read as the
-JSON they are. The SDK's typed contents would be encoded to base64 on the event loop at every try. Its retries are off:
-without options of our own it silently waits and repeats after a broken connection.
+The SDK finds the credentials (of the Gemini API or of Vertex AI), keeps the connections and classifies the errors.
+Bodies are written here, ahead of time and off the event loop, and sent in the SDK's ``extra_body``; answers are read as
+plain JSON. The SDK's typed contents would be encoded to base64 on the event loop at every attempt. Its retries are off:
+by default it silently waits and repeats after a broken connection.
 
 Protocol: https://ai.google.dev/api/generate-content
 """
@@ -20,8 +20,6 @@ from polymeter.core.model import ModelTraits
 from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Output, Parameters, Request
 from polymeter.models.endpoint.hosted import HostedModel, body_of, key_from, need_package, turns_of, unknown_settings
 from polymeter.models.endpoint.media import MediaEncoder
-from polymeter.models.gemini.answers import read_output
-from polymeter.models.gemini.content import PartWriter
 from polymeter.models.gemini.images import (
     IMAGE_SETTINGS,
     IMAGEN_SETTINGS,
@@ -33,6 +31,7 @@ from polymeter.models.gemini.images import (
     kind_of,
     read_imagen,
 )
+from polymeter.models.gemini.wire import PartWriter, read_output
 
 _TITLE = "Gemini"
 _KEY_NAMES = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
@@ -58,31 +57,30 @@ _TOP = frozenset({"cachedContent", "labels", "safetySettings", "serviceTier", "s
 
 
 class GeminiModel(HostedModel):
-    """A Gemini model. One with ``image`` in its name gives images where they are asked for; ``imagen-…`` gives nothing
-    else.
+    """A Gemini model. One with ``image`` in its name makes images on request; ``imagen-…`` makes only images.
 
     Args:
         name: The model's id.
-        base_url: Another address, for proxies.
+        base_url: Another base URL, for proxies.
         api_key_env: The environment variable with the key; default: ``GOOGLE_API_KEY``, else ``GEMINI_API_KEY``.
         api_version: Version of the API; default: the SDK's.
         thinking: Tokens for thinking, 0 for none and -1 for as many as the model likes, or a level (``low``,
-            ``high``); default: as the model does.
-        reasoning_room: Tokens for thinking on top of the task's own limit, since the API counts both together;
-            default: the tokens of ``thinking``, and 8192 when it names no number.
+            ``high``); default: the model's own.
+        reasoning_room: Tokens for thinking in addition to the task's own limit, since the API counts both together;
+            default: the tokens of ``thinking``, and 8192 if it names no number.
         safety: Threshold of all safety filters (``BLOCK_NONE``, ``OFF``, …); default: the API's.
         video: ``whole``: videos are sent as they are; ``frames``: as frames.
         num_frames: Frames of a video that is sent as frames; at most this many when ``fps`` is given.
         fps: Frames per second of a video, sampled by the API if it is sent whole; default: as the API does.
         max_image_side: Larger images and frames are scaled down to this many pixels on their longer side.
-        max_request_mb: What one request may hold, in MiB; the API takes 20 with media inline.
+        max_request_mb: Maximum size of a request in MiB; the API accepts 20 with media inline.
         vertexai: Use Vertex AI with the credentials of Google Cloud in place of a key.
         project: Project of Google Cloud.
         location: Location of Google Cloud.
         extra_body: Further fields of the request's body.
 
     Raises:
-        PlanError: A key or package is missing, or an argument is wrong.
+        PlanError: if a key or package is missing, or an argument is wrong.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 (what --model-args may set)
@@ -107,7 +105,7 @@ class GeminiModel(HostedModel):
         need_package("google.genai", "google-genai", "gemini")
         label = f"gemini:{name}"
         if video not in ("whole", "frames"):
-            raise PlanError(f"video is 'whole' or 'frames', not {video!r}.", where=label)
+            raise PlanError(f"video must be 'whole' or 'frames', not {video!r}.", where=label)
         if (project or location) and not vertexai:
             raise PlanError("project and location belong to Vertex AI.", where=label, hint="Add vertexai=true.")
         key_names = () if vertexai else (api_key_env,) if api_key_env else _KEY_NAMES
@@ -148,40 +146,42 @@ class GeminiModel(HostedModel):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The model's id and what is set for every request; neither the key nor the address."""
+        """The model's id and the settings of every request; neither the key nor the address."""
         return self._identity
 
-    def ignores(self, ask: Parameters) -> Mapping[str, str]:
-        """Settings of other kinds of models."""
-        if isinstance(ask, Loglikelihood):
+    def ignores(self, parameters: Parameters) -> Mapping[str, str]:
+        """Settings that only other models have."""
+        if isinstance(parameters, Loglikelihood):
             return {}
         known = _GENERATION | _TOP
-        taken = [name for name in ask.extra if _camel(name) in known]
-        if isinstance(ask, GenerateImage):
+        taken = [name for name in parameters.extra if _camel(name) in known]
+        if isinstance(parameters, GenerateImage):
             taken = list(IMAGEN_SETTINGS) if self._kind == "imagen" else [*taken, *IMAGE_SETTINGS]
-            return unknown_settings(ask.extra, taken, _TITLE) | ignored_size(ask, self._kind)
-        return unknown_settings(ask.extra, taken, _TITLE)
+            return unknown_settings(parameters.extra, taken, _TITLE) | ignored_size(parameters, self._kind)
+        return unknown_settings(parameters.extra, taken, _TITLE)
 
     def load(self) -> None:
         """Import the SDK, which takes a while."""
         from google import genai  # noqa: F401
 
-    def _body(self, request: Request, ask: Generate) -> dict[str, Any]:
-        return self._written(request, ask, self._settings(ask))
+    def _body(self, request: Request, parameters: Generate) -> dict[str, Any]:
+        return self._written(request, parameters, self._settings(parameters))
 
-    def _image_body(self, request: Request, ask: GenerateImage) -> Any:
+    def _image_body(self, request: Request, parameters: GenerateImage) -> Any:
         if self._kind == "text":
-            return super()._image_body(request, ask)
+            return super()._image_body(request, parameters)
         if self._kind == "imagen":
-            return imagen_call(request, ask, where=self._label)
-        config = image_config(ask)
+            return imagen_call(request, parameters, where=self._label)
+        config = image_config(parameters)
         settings = {"responseModalities": list(MODALITIES), **({"imageConfig": config} if config else {})}
-        return self._written(request, ask, settings)
+        return self._written(request, parameters, settings)
 
-    def _written(self, request: Request, ask: Generate | GenerateImage, settings: Mapping[str, Any]) -> dict[str, Any]:
+    def _written(
+        self, request: Request, parameters: Generate | GenerateImage, settings: Mapping[str, Any]
+    ) -> dict[str, Any]:
         """The body of a request."""
         system, turns = turns_of(request.messages, title=_TITLE)
-        extra = {_camel(name): value for name, value in ask.extra.items()}
+        extra = {_camel(name): value for name, value in parameters.extra.items()}
         body: dict[str, Any] = {
             "contents": [
                 {
@@ -198,21 +198,23 @@ class GeminiModel(HostedModel):
             body["safetySettings"] = self._safety
         body |= {name: value for name, value in extra.items() if name in _TOP}
         settings = {**settings, **{name: value for name, value in extra.items() if name in _GENERATION}}
-        if ask.seed is not None:
-            settings["seed"] = ask.seed
-        further = {**self._extra_body, **ask.extra.get("extra_body", {})}
+        if parameters.seed is not None:
+            settings["seed"] = parameters.seed
+        further = {**self._extra_body, **parameters.extra.get("extra_body", {})}
         return {**body, "generationConfig": settings, **further}
 
-    def _settings(self, ask: Generate) -> dict[str, Any]:
+    def _settings(self, parameters: Generate) -> dict[str, Any]:
         settings: dict[str, Any] = {}
-        if ask.max_new_tokens is not None:
-            settings["maxOutputTokens"] = ask.max_new_tokens + self._room
-        if ask.temperature is not None:
-            settings["temperature"] = ask.temperature
-        if ask.top_p is not None:
-            settings["topP"] = ask.top_p
-        if ask.stop:
-            settings["stopSequences"] = list(ask.stop[:_MOST_STOPS])  # more are refused; the engine applies all
+        if parameters.max_new_tokens is not None:
+            settings["maxOutputTokens"] = parameters.max_new_tokens + self._room
+        if parameters.temperature is not None:
+            settings["temperature"] = parameters.temperature
+        if parameters.top_p is not None:
+            settings["topP"] = parameters.top_p
+        if parameters.stop:
+            settings["stopSequences"] = list(
+                parameters.stop[:_MOST_STOPS]
+            )  # the API rejects more; the engine applies all
         if self._thinking:
             settings["thinkingConfig"] = self._thinking
         return settings
@@ -236,7 +238,7 @@ class GeminiModel(HostedModel):
         }
 
     async def _hello(self, client: Any) -> None:
-        """Ask for one token; of a model that makes images only what it is, because they cost."""
+        """Ask for one token. A model that makes images is only looked up, because images cost money."""
         if self._kind == "text":
             return await super()._hello(client)
         with self._attributed():
@@ -253,11 +255,11 @@ class GeminiModel(HostedModel):
         import aiohttp
         from google import genai
 
-        # One attempt: without options the SDK waits some seconds and repeats by itself.
+        # One attempt: by default the SDK waits some seconds and retries.
         options: dict[str, Any] = {**self._address, "retry_options": {"attempts": 1}}
         if self._cloud:
             return genai.Client(vertexai=True, **self._cloud, http_options=options), None
-        # The SDK's own session is made in a way that aiohttp warns of.
+        # aiohttp warns about the way in which the SDK makes its own session.
         session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), trust_env=True)
         return genai.Client(
             vertexai=False, api_key=self._key, http_options=options | {"aiohttp_client": session}
@@ -277,13 +279,13 @@ class GeminiModel(HostedModel):
             "automatic_function_calling": {"disable": True},
         }
         with self._attributed():
-            # The SDK wants contents; those of the body take their place.
+            # The SDK requires contents; those of the body replace them.
             answer = await client[0].aio.models.generate_content(model=self._name, contents=" ", config=config)
         return answer.sdk_http_response.body or ""
 
     @contextmanager
     def _attributed(self) -> Iterator[None]:
-        """The exceptions of the SDK, and of the connections that it leaves as they are, as ours."""
+        """Turn the exceptions of the SDK and of its connections into Polymeter's."""
         import aiohttp
         from google.genai import errors
 
@@ -295,7 +297,7 @@ class GeminiModel(HostedModel):
         except (aiohttp.ClientError, OSError) as error:
             has_connected = not isinstance(error, aiohttp.ClientConnectorError)
             raise self._silence(error, has_connected=has_connected) from None
-        except json.JSONDecodeError:  # the SDK reads error pages as JSON if they call themselves that
+        except json.JSONDecodeError:  # the SDK parses an error page as JSON if its content type says so
             raise self._silence("an error page that cannot be read", has_connected=True) from None
 
     async def _known(self, client: Any) -> list[str]:
@@ -311,7 +313,7 @@ class GeminiModel(HostedModel):
 
 
 def _thinking(wanted: int | str | None) -> tuple[dict[str, Any], int]:
-    """The API's setting, and the tokens that it needs on top of the answer's."""
+    """The API's setting, and the tokens that it needs in addition to the answer's."""
     if wanted is None or wanted == "":
         return {}, 0
     if wanted is True:

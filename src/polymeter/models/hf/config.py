@@ -1,4 +1,4 @@
-"""What a checkpoint is, told from its configuration alone: which Auto class loads it, and what it can be shown."""
+"""What a checkpoint is, by its configuration alone: which Auto class loads it, and which modalities it accepts."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class Kind:
     Attributes:
         family: The ``model_type``.
         auto_class: The Auto class that loads it.
-        modalities: What it takes.
-        is_encoder_decoder: Whether its answer is apart from its input, which then is no text that goes on.
-        is_speech: Whether it only writes down what is said: it is shown one sound, and no text.
-        max_length: Most tokens of prompt and answer together; 0: nothing is said.
+        modalities: Which modalities it accepts.
+        is_encoder_decoder: Whether its answer does not continue its input but is a separate sequence.
+        is_speech: Whether it only transcribes speech: its input is one audio and no text.
+        max_length: Maximum tokens of prompt and answer together; 0: the configuration does not say.
     """
 
     family: str
@@ -50,7 +50,8 @@ def read_config(settings: HfSettings) -> Any:
     """A checkpoint's configuration, from its folder, the local cache or the hub. No weights are read.
 
     Raises:
-        PlanError: The folder does not exist or holds no checkpoint, or the hub does not have it or cannot be reached.
+        PlanError: if the folder does not exist or is not a checkpoint, or the hub does not have it or cannot be
+            reached.
     """
     from transformers import AutoConfig
 
@@ -77,7 +78,7 @@ def kind_of(config: Any) -> Kind:
     """What sort of model this is.
 
     Raises:
-        PlanError: It is none that writes text.
+        PlanError: if it is not a model that generates text.
     """
     auto_class = _auto_class(config)
     is_encoder_decoder = bool(getattr(config, "is_encoder_decoder", False))
@@ -93,31 +94,31 @@ def kind_of(config: Any) -> Kind:
 
 
 def _auto_class(config: Any) -> str:
-    """The Auto class whose table has this type of model; where several have it, the one that names the class that the
-    checkpoint was saved from.
+    """The Auto class whose table has this type of model; if several have it, the one that names the class from which
+    the checkpoint was saved.
     """
     from transformers.models.auto import modeling_auto
 
-    # What a checkpoint says of its own code counts only where that code was let run.
+    # A checkpoint's auto_map counts only if its code was allowed to run.
     is_remote = type(config).__module__.startswith("transformers_modules")
     remote = (getattr(config, "auto_map", None) or {}) if is_remote else {}
     saved_from = (getattr(config, "architectures", None) or [""])[0]
-    found = []
+    candidates = []
     for name, table in _AUTO_CLASSES:
         if name in remote:
             return name
-        made = dict(getattr(modeling_auto, table, {})).get(config.model_type)
-        if made is not None:
-            if saved_from in ((made,) if isinstance(made, str) else made):
+        classes = dict(getattr(modeling_auto, table, {})).get(config.model_type)
+        if classes is not None:
+            if saved_from in ((classes,) if isinstance(classes, str) else classes):
                 return name
-            found.append(name)
-    if not found:
+            candidates.append(name)
+    if not candidates:
         raise PlanError(
             f"A model of type {config.model_type!r} writes no text that Transformers could load.",
             where="--model",
             hint="Choose a causal LM, or an image-text-to-text or audio model.",
         )
-    return found[0]
+    return candidates[0]
 
 
 def _has(config: Any, names: tuple[str, ...]) -> bool:

@@ -1,22 +1,21 @@
-"""How the tokens of an answer are chosen: what an ask means in the words of ``generate``, noise that belongs to each
-row, and stopping early.
+"""How the tokens of an answer are chosen: the arguments of ``generate`` for a request's parameters, penalties and noise
+per row, and stopping early.
 
-A checkpoint's own ``generation_config.json`` sets nothing here but special tokens: the settings of an answer come from
-the task and the plan, so that two checkpoints are measured alike.
+Only special tokens are taken from a checkpoint's ``generation_config.json``: the settings of an answer come from the
+task and the plan, so that two checkpoints are measured alike.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
 from polymeter.core.request import Generate
-from polymeter.models.hf.penalties import PENALTIES
 
 FALLBACK_MAX_NEW_TOKENS = 1024
-"""Most tokens of an answer where neither the task nor the plan says."""
+"""Maximum tokens of an answer if neither the task nor the plan sets a limit."""
 
 # In the order in which Transformers applies them.
 _WARPERS = (
@@ -29,6 +28,14 @@ _WARPERS = (
     ("epsilon_cutoff", "EpsilonLogitsWarper"),
     ("eta_cutoff", "EtaLogitsWarper"),
 )
+# Each with the value that changes nothing, in the order in which Transformers applies them.
+PENALTIES = {
+    "encoder_repetition_penalty": 1,
+    "repetition_penalty": 1,
+    "no_repeat_ngram_size": 0,
+    "encoder_no_repeat_ngram_size": 0,
+    "min_length": 0,
+}
 _NEUTRAL = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "typical_p": 1.0, "epsilon_cutoff": 0.0, "eta_cutoff": 0.0}
 _OURS = {
     "do_sample": "",
@@ -50,14 +57,14 @@ _SLACK_TOKENS = 8
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
-    """What an ask means.
+    """The meaning of a request's parameters.
 
     Attributes:
-        max_new_tokens: Most tokens of an answer; ``None``: the fallback.
-        is_sampled: Whether tokens are drawn.
-        warpers: Settings that shape the distribution that they are drawn from.
-        search: What is passed to ``generate`` as it is (``num_beams``, ``length_penalty``, …).
-        penalties: What looks back at the prompt (``repetition_penalty``, …); ``OwnTokens`` applies it.
+        max_new_tokens: Maximum tokens of an answer; ``None``: the fallback.
+        is_sampled: Whether tokens are sampled.
+        warpers: Settings that shape the distribution that they are sampled from.
+        search: Arguments passed to ``generate`` unchanged (``num_beams``, ``length_penalty``, …).
+        penalties: Settings that look back at the prompt (``repetition_penalty``, …); ``OwnTokens`` applies them.
         eos_ids: Tokens that end an answer; empty: those of the checkpoint.
     """
 
@@ -70,25 +77,34 @@ class Decoding:
 
     @property
     def has_beams(self) -> bool:
-        """Whether several beginnings of an answer compete."""
+        """Whether it is a beam search."""
         return int(self.search.get("num_beams") or 1) > 1
 
 
-def decoding_of(ask: Generate) -> Decoding:
-    """What an ask means. It is greedy unless it names a temperature above 0, or wants sampling and names none."""
-    wants = ask.extra.get("do_sample")
-    is_sampled = wants is not False and (bool(ask.temperature) or (wants is True and ask.temperature is None))
+def decoding_of(parameters: Generate) -> Decoding:
+    """The meaning of parameters. They are greedy without a temperature above 0, unless ``do_sample`` is set alone."""
+    wants = parameters.extra.get("do_sample")
+    is_sampled = wants is not False and (
+        bool(parameters.temperature) or (wants is True and parameters.temperature is None)
+    )
     known = _known_settings()
-    given = {name: value for name, value in ask.extra.items() if name in known and name not in (*_OURS, *_TOKENS)}
-    given |= {"temperature": ask.temperature, "top_p": ask.top_p}
-    names = [name for name, _ in _WARPERS]
-    warpers = {name: given[name] for name in names if is_sampled and _says_something(name, given.get(name))}
-    penalties = {
-        name: value for name, value in given.items() if name in PENALTIES and value not in (None, PENALTIES[name])
+    values = {
+        name: value for name, value in parameters.extra.items() if name in known and name not in (*_OURS, *_TOKENS)
     }
-    search = {name: value for name, value in given.items() if name not in (*names, *PENALTIES)}
+    values |= {"temperature": parameters.temperature, "top_p": parameters.top_p}
+    names = [name for name, _ in _WARPERS]
+    warpers = {name: values[name] for name in names if is_sampled and _says_something(name, values.get(name))}
+    penalties = {
+        name: value for name, value in values.items() if name in PENALTIES and value not in (None, PENALTIES[name])
+    }
+    search = {name: value for name, value in values.items() if name not in (*names, *PENALTIES)}
     return Decoding(
-        ask.max_new_tokens, is_sampled, warpers, search, penalties, token_ids_of(ask.extra.get("eos_token_id"))
+        parameters.max_new_tokens,
+        is_sampled,
+        warpers,
+        search,
+        penalties,
+        token_ids_of(parameters.extra.get("eos_token_id")),
     )
 
 
@@ -99,28 +115,28 @@ def token_ids_of(value: Any) -> tuple[int, ...]:
     return tuple(int(one) for one in value) if isinstance(value, (list, tuple)) else (int(value),)
 
 
-def ignored(ask: Generate) -> dict[str, str]:
-    """Settings of an ask that change nothing here, each with the reason."""
-    known, decoding, ours = _known_settings(), decoding_of(ask), _OURS | _TOKENS
-    found = {}
-    for name in ask.extra:
+def ignored(parameters: Generate) -> dict[str, str]:
+    """Settings that have no effect here, each with the reason."""
+    known, decoding, ours = _known_settings(), decoding_of(parameters), _OURS | _TOKENS
+    reasons = {}
+    for name in parameters.extra:
         if name in ours:
             if ours[name]:
-                found[name] = ours[name]
+                reasons[name] = ours[name]
         elif name not in known:
             near = get_close_matches(name, known - set(ours), n=1, cutoff=_NEAR)
             hint = f" Did you mean {near[0]!r}?" if near else ""
-            found[name] = f"Transformers has no generation setting of that name.{hint}"
+            reasons[name] = f"Transformers has no generation setting of that name.{hint}"
     if not decoding.is_sampled:
-        given = {**ask.extra, "temperature": ask.temperature or None, "top_p": ask.top_p}
+        values = {**parameters.extra, "temperature": parameters.temperature or None, "top_p": parameters.top_p}
         for name, _ in _WARPERS:
-            if _says_something(name, given.get(name)):
-                found[name] = "The answer is greedy: nothing is sampled."
-    return found
+            if _says_something(name, values.get(name)):
+                reasons[name] = "The answer is greedy: nothing is sampled."
+    return reasons
 
 
 def without_decoding_defaults(config: Any) -> None:
-    """Take out of a checkpoint's ``GenerationConfig`` what would shape its answers; special tokens stay."""
+    """Remove from a checkpoint's ``GenerationConfig`` what would shape its answers; special tokens stay."""
     from transformers import GenerationConfig
 
     fresh = GenerationConfig()
@@ -156,14 +172,14 @@ _SHAPING = (
 
 
 class RowNoise:
-    """A logits processor that makes greedy search draw from the distribution, each row with its own generator.
+    """A logits processor that makes greedy search sample from the distribution, each row with its own generator.
 
     The largest of ``logit + Gumbel noise`` is distributed as the softmax of the logits (Gumbel, 1954; the "Gumbel-max
-    trick"), so a row's answer depends on its seed and on nothing that it shares a batch with.
+    trick"), so a row's answer depends on its seed and not on the rest of the batch.
 
     Args:
-        warpers: What shapes the distribution first.
-        seeds: One for each row.
+        warpers: Settings that shape the distribution first.
+        seeds: One per row.
         device: Where the logits are.
     """
 
@@ -185,16 +201,53 @@ class RowNoise:
         return scores - noise.log_()
 
 
+class OwnTokens:
+    """A logits processor that applies penalties to each row without the padding around its prompt.
+
+    Transformers would include the padding. The padding token, which is often the one that ends answers, would then be
+    penalised in some rows of a batch and not in others.
+
+    Args:
+        penalties: Values by names of ``PENALTIES``.
+        inputs: The batch: ``input_ids`` and ``attention_mask`` of shape ``(rows, length)``.
+        eos_ids: Tokens that end an answer.
+        is_apart: Whether the prompts are an encoder's input, so that answers begin at the first column.
+    """
+
+    def __init__(
+        self, penalties: Mapping[str, Any], inputs: Mapping[str, Any], eos_ids: Sequence[int], *, is_apart: bool
+    ) -> None:
+        ids, is_own = inputs["input_ids"], inputs["attention_mask"].bool()
+        self._n_before = [0] * len(ids) if is_apart else is_own.int().argmax(dim=1).tolist()
+        self._of_rows = [
+            _penalty_processors(penalties, row[own][None], eos_ids) for row, own in zip(ids, is_own, strict=True)
+        ]
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        """Scores of shape ``(rows × beams, vocabulary)``, penalised."""
+        import torch
+
+        n_beams = len(scores) // len(self._of_rows)
+        penalised = []
+        for position in range(len(scores)):
+            row = position // n_beams
+            own, score = input_ids[position : position + 1, self._n_before[row] :], scores[position : position + 1]
+            for processor in self._of_rows[row]:
+                score = processor(own, score)
+            penalised.append(score)
+        return torch.cat(penalised)
+
+
 class StopStrings:
-    """A stopping criterion: a row ends when its answer holds a stop string behind its reasoning.
+    """A stopping criterion: a row ends when its answer contains a stop string after its reasoning.
 
     Only the newest tokens are decoded, as many as a stop string can span. The engine cuts the answer; this only saves
-    what would be computed for nothing.
+    computation.
 
     Args:
         stops: The stop strings.
-        tokenizer: Decodes.
-        is_thinking: For each row whether its answer begins inside reasoning.
+        tokenizer: Decodes the tokens.
+        is_thinking: For each row, whether its answer begins inside reasoning.
     """
 
     def __init__(self, stops: Sequence[str], tokenizer: Any, is_thinking: Sequence[bool]) -> None:
@@ -234,18 +287,18 @@ def begins_in_thought(prompt: str) -> bool:
 
 
 def split_thought(text: str, *, is_finished: bool) -> tuple[str | None, str]:
-    """Reasoning and answer of a text that begins inside reasoning. What never leaves it is all reasoning if it was
-    broken off, and all answer if the model had finished: it has not reasoned, then.
+    """Reasoning and answer of a text that begins inside reasoning. Without an end mark, the text is all reasoning if it
+    was cut off, and all answer if the model finished, because then it did not reason.
     """
-    ends = [(place, mark) for mark in _THOUGHT if (place := text.find(mark)) >= 0]
+    ends = [(start, mark) for mark in _THOUGHT if (start := text.find(mark)) >= 0]
     if ends:
-        place, mark = min(ends)
-        return text[:place].strip(), text[place + len(mark) :].lstrip("\n")
+        start, mark = min(ends)
+        return text[:start].strip(), text[start + len(mark) :].lstrip("\n")
     return (None, text) if is_finished else (text.strip(), "")
 
 
 def warper_names() -> tuple[str, ...]:
-    """Names of the settings that shape the distribution which tokens are drawn from."""
+    """Names of the settings that shape the distribution from which tokens are sampled."""
     return tuple(name for name, _ in _WARPERS)
 
 
@@ -262,5 +315,18 @@ def _says_something(name: str, value: Any) -> bool:
 def _warper(name: str, value: Any) -> Any:
     import transformers
 
-    made = getattr(transformers, dict(_WARPERS)[name])
-    return made(value)
+    maker = getattr(transformers, dict(_WARPERS)[name])
+    return maker(value)
+
+
+def _penalty_processors(penalties: Mapping[str, Any], prompt: Any, eos_ids: Sequence[int]) -> list[Callable[..., Any]]:
+    import transformers as hf
+
+    makers: dict[str, Callable[[Any], Callable[..., Any]]] = {
+        "encoder_repetition_penalty": lambda value: hf.EncoderRepetitionPenaltyLogitsProcessor(float(value), prompt),
+        "repetition_penalty": lambda value: hf.RepetitionPenaltyLogitsProcessor(float(value)),
+        "no_repeat_ngram_size": hf.NoRepeatNGramLogitsProcessor,
+        "encoder_no_repeat_ngram_size": lambda value: hf.EncoderNoRepeatNGramLogitsProcessor(value, prompt),
+        "min_length": lambda value: hf.MinLengthLogitsProcessor(value, list(eos_ids), device=str(prompt.device)),
+    }
+    return [makers[name](penalties[name]) for name in PENALTIES if name in penalties]

@@ -17,9 +17,9 @@ class Batch:
     """Tensors of several requests.
 
     Attributes:
-        inputs: What the network is called with: ``input_ids`` and ``attention_mask`` of shape ``(rows, length)``, and
-            the media of all rows as the processor gives them. On the network's device, floats in its type.
-        n_tokens: Tokens of each row, padding not counted.
+        inputs: The arguments of the network: ``input_ids`` and ``attention_mask`` of shape ``(rows, length)``, and
+            the media of all rows as the processor returns them. On the network's device, floats in its type.
+        n_tokens: Tokens of each row, without padding.
         texts: The prompt of each row before it was tokenised, without its tail.
     """
 
@@ -35,7 +35,7 @@ class Encoder:
         loaded: The checkpoint.
 
     Raises:
-        PlanError: Its chat template cannot be rendered.
+        PlanError: if its chat template cannot be rendered.
     """
 
     def __init__(self, loaded: Loaded) -> None:
@@ -43,15 +43,15 @@ class Encoder:
         self._prompter = Prompter(loaded)
 
     def read(self, request: Request, *, is_plain: bool = False) -> Prompt:
-        """A request's text and media, decoded; ``encode`` takes what this gives.
+        """A request's text and media, decoded, for ``encode``.
 
         Args:
-            request: What is asked.
-            is_plain: Leave the chat template out.
+            request: The request.
+            is_plain: Do not use the chat template.
 
         Raises:
-            DataError: A medium cannot be read.
-            ModelError: It shows what this model cannot be shown, or the template refuses the conversation.
+            DataError: if a medium cannot be read.
+            ModelError: if it holds media that this model does not accept, or the template refuses the conversation.
         """
         return self._prompter.read(request, is_plain=is_plain)
 
@@ -64,35 +64,37 @@ class Encoder:
         """The tensors of several requests, one row each.
 
         Args:
-            requests: What is asked; those that are read already are taken as they are.
-            tails: Text put right after each prompt, tokenised together with it.
-            processor_args: What the processor is told besides.
+            requests: The requests; those that were already read are used as they are.
+            tails: Text right after each prompt, tokenised together with it.
+            processor_args: Further arguments of the processor.
 
         Raises:
-            DataError: A medium cannot be read.
-            ModelError: A request shows what this model cannot be shown, or the processor refuses.
+            DataError: if a medium cannot be read.
+            ModelError: if a request holds media that this model does not accept, or the processor fails.
         """
         prompts = [one if isinstance(one, Prompt) else self.read(one) for one in requests]
         texts = tuple(prompt.text for prompt in prompts)
         full = texts if tails is None else tuple(text + tail for text, tail in zip(texts, tails, strict=True))
         with boundary(ModelError, "The processor"):
-            made = self._process(prompts, list(full), processor_args or {})
-        inputs = {name: self._placed(value) for name, value in made.items() if hasattr(value, "dim")}
-        # A model that only writes down speech reads no tokens.
-        n_tokens = tuple(made["attention_mask"].sum(dim=1).tolist()) if "input_ids" in inputs else (0,) * len(prompts)
+            encoded = self._process(prompts, list(full), processor_args or {})
+        inputs = {name: self._placed(value) for name, value in encoded.items() if hasattr(value, "dim")}
+        # A model that only transcribes speech reads no tokens.
+        n_tokens = (
+            tuple(encoded["attention_mask"].sum(dim=1).tolist()) if "input_ids" in inputs else (0,) * len(prompts)
+        )
         return Batch(inputs, n_tokens, texts)
 
     def prompt_text(self, request: Request) -> str:
-        """A request's text as the model is given it: the chat template rendered, one token for each medium.
+        """A request's text as the model sees it: the chat template rendered, one token per medium.
 
         Raises:
-            DataError: A medium cannot be read.
-            ModelError: The template refuses the conversation.
+            DataError: if a medium cannot be read.
+            ModelError: if the template refuses the conversation.
         """
         return self.read(request).text
 
     def token_ids(self, text: str) -> list[int]:
-        """The tokens of a text, nothing added."""
+        """The tokens of a text, without special tokens."""
         return list(self._loaded.tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def _process(self, prompts: Sequence[Prompt], texts: list[str], further: Mapping[str, Any]) -> Any:
@@ -100,7 +102,7 @@ class Encoder:
         sounds = [sound for prompt in prompts for sound in prompt.sounds]
         if loaded.kind.is_speech:
             return loaded.processor(audio=sounds, sampling_rate=self._prompter.rate, return_tensors="pt")
-        given: dict[str, Any] = {
+        arguments: dict[str, Any] = {
             "text": texts,
             "return_tensors": "pt",
             "padding": True,
@@ -108,17 +110,17 @@ class Encoder:
             **further,
         }
         if loaded.processor is None:
-            return loaded.tokenizer(**given)
+            return loaded.tokenizer(**arguments)
         if any(prompt.images for prompt in prompts):
-            given["images"] = [prompt.images for prompt in prompts]
+            arguments["images"] = [prompt.images for prompt in prompts]
         if any(prompt.clips for prompt in prompts):
-            given["videos"] = [[clip.frames for clip in prompt.clips] for prompt in prompts]
-            given["video_metadata"] = [[clip.metadata() for clip in prompt.clips] for prompt in prompts]
-            given["do_sample_frames"] = False
+            arguments["videos"] = [[clip.frames for clip in prompt.clips] for prompt in prompts]
+            arguments["video_metadata"] = [[clip.metadata() for clip in prompt.clips] for prompt in prompts]
+            arguments["do_sample_frames"] = False
         if sounds:
-            given["audio"] = sounds
-            given["sampling_rate"] = self._prompter.rate
-        return loaded.processor(**given)
+            arguments["audio"] = sounds
+            arguments["sampling_rate"] = self._prompter.rate
+        return loaded.processor(**arguments)
 
     def _placed(self, tensor: Any) -> Any:
         loaded = self._loaded

@@ -1,4 +1,4 @@
-"""Answers: one call of ``generate`` for a batch whose requests differ in their seeds at most."""
+"""Answers: one call of ``generate`` for a batch whose requests differ only in their seeds."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from polymeter.core.request import Error, Generate, Output, Request, Response, U
 from polymeter.models.hf.decoding import (
     FALLBACK_MAX_NEW_TOKENS,
     Decoding,
+    OwnTokens,
     RowNoise,
     StopStrings,
     begins_in_thought,
@@ -19,38 +20,37 @@ from polymeter.models.hf.decoding import (
 )
 from polymeter.models.hf.encode import Batch, Encoder
 from polymeter.models.hf.load import Loaded
-from polymeter.models.hf.penalties import OwnTokens
 from polymeter.models.hf.prompts import Prompt
 from polymeter.models.memory import within_memory
 
 _SPEECH_START = 4
-"""Most tokens that Whisper begins with: start, language, task, and that there are no times."""
+"""Maximum number of tokens that Whisper begins with: start, language, task, no timestamps."""
 
 
 def answer(loaded: Loaded, encoder: Encoder, requests: Sequence[Request]) -> list[Response]:
-    """Answer requests whose asks differ in nothing but seeds.
+    """Answer requests whose parameters differ only in seeds.
 
-    A request that cannot be read or is too long has an error of its own; its neighbours are answered.
+    A request that cannot be read or is too long gets an error; the others are answered.
 
     Raises:
-        ModelError: Memory ran out, or the network failed; this concerns all of them.
+        ModelError: if memory ran out or the network failed, which concerns all of them.
     """
     responses: list[Response | None] = [None] * len(requests)
     prompts: dict[int, Prompt] = {}
-    for place, request in enumerate(requests):
+    for position, request in enumerate(requests):
         try:
-            prompts[place] = encoder.read(request)
+            prompts[position] = encoder.read(request)
         except PolymeterError as error:
-            responses[place] = Response.failed(error, "data")
-    ask = requests[0].parameters
-    assert isinstance(ask, Generate)
-    decoding = decoding_of(ask)
-    batch, places = _encoded(loaded, encoder, prompts, decoding, responses)
+            responses[position] = Response.failed(error, "data")
+    parameters = requests[0].parameters
+    assert isinstance(parameters, Generate)
+    decoding = decoding_of(parameters)
+    batch, positions = _encoded(loaded, encoder, prompts, decoding, responses)
     if batch is not None:
-        asks = [requests[place].parameters for place in places]
-        rows = _rows(loaded, encoder, [prompts[place] for place in places], batch, decoding, asks)
-        for place, output in zip(places, rows, strict=True):
-            responses[place] = Response((output,))
+        per_row = [requests[position].parameters for position in positions]
+        rows = _rows(loaded, encoder, [prompts[position] for position in positions], batch, decoding, per_row)
+        for position, output in zip(positions, rows, strict=True):
+            responses[position] = Response((output,))
     return [response for response in responses if response is not None]
 
 
@@ -62,24 +62,24 @@ def _encoded(
     responses: list[Response | None],
 ) -> tuple[Batch | None, list[int]]:
     """The tensors of all prompts that leave room for an answer; the others' responses are filled in."""
-    places = list(prompts)
-    if not places:
+    positions = list(prompts)
+    if not positions:
         return None, []
-    batch = within_memory(lambda: encoder.encode([prompts[place] for place in places]))
+    batch = within_memory(lambda: encoder.encode([prompts[position] for position in positions]))
     room = loaded.max_length
     if not room or loaded.kind.is_encoder_decoder:
-        return batch, places
+        return batch, positions
     wanted = _max_new_tokens(loaded, decoding)
     fitting = []
-    for place, n_tokens in zip(places, batch.n_tokens, strict=True):
+    for position, n_tokens in zip(positions, batch.n_tokens, strict=True):
         if n_tokens + wanted <= room:
-            fitting.append(place)
+            fitting.append(position)
         else:
             what = f"The prompt has {n_tokens} tokens, and {wanted} are wanted for the answer: more than {room}."
-            responses[place] = Response(error=Error("permanent", what))
-    if len(fitting) == len(places):
-        return batch, places
-    return _encoded(loaded, encoder, {place: prompts[place] for place in fitting}, decoding, responses)
+            responses[position] = Response(error=Error("permanent", what))
+    if len(fitting) == len(positions):
+        return batch, positions
+    return _encoded(loaded, encoder, {position: prompts[position] for position in fitting}, decoding, responses)
 
 
 def _rows(
@@ -88,15 +88,15 @@ def _rows(
     prompts: Sequence[Prompt],
     batch: Batch,
     decoding: Decoding,
-    asks: Sequence[Any],
+    per_row: Sequence[Any],
 ) -> list[Output]:
     """The output of each row."""
-    stops = asks[0].stop
+    stops = per_row[0].stop
     if not decoding.is_sampled:
         return _pass(loaded, batch, decoding, stops, None)
-    seeds = [seed_of(ask) for ask in asks]
+    seeds = [seed_of(parameters) for parameters in per_row]
     if decoding.has_beams:
-        # Beams that are sampled draw from one generator for the whole batch: each row has to be alone.
+        # Sampled beams use one generator for the whole batch, so each row is computed alone.
         return [
             _seeded_pass(loaded, encoder.encode([prompt]), decoding, stops, seed)
             for prompt, seed in zip(prompts, seeds, strict=True)
@@ -125,22 +125,22 @@ def _pass(
         stops: Where an answer may end.
         seeds: One for each row, if tokens are drawn row by row.
     """
-    given: dict[str, Any] = dict(decoding.search)
-    given["max_new_tokens"] = _max_new_tokens(loaded, decoding)
-    given["do_sample"] = decoding.is_sampled and decoding.has_beams
-    if given["do_sample"]:
-        given |= {"top_k": 0, **decoding.warpers}
+    arguments: dict[str, Any] = dict(decoding.search)
+    arguments["max_new_tokens"] = _max_new_tokens(loaded, decoding)
+    arguments["do_sample"] = decoding.is_sampled and decoding.has_beams
+    if arguments["do_sample"]:
+        arguments |= {"top_k": 0, **decoding.warpers}
     eos_ids = decoding.eos_ids or loaded.eos_ids
     with boundary(ModelError, "The generation settings"):
-        given["logits_processor"] = _processors(loaded, batch, decoding, eos_ids, seeds)
+        arguments["logits_processor"] = _processors(loaded, batch, decoding, eos_ids, seeds)
     is_thinking = [begins_in_thought(text) for text in batch.texts]
     criterion = None
     if stops and not decoding.has_beams:
         criterion = StopStrings(stops, loaded.tokenizer, is_thinking)
-        given["stopping_criteria"] = [criterion]
+        arguments["stopping_criteria"] = [criterion]
     with boundary(ModelError, "generate"):
-        made = within_memory(lambda: _generate(loaded, batch, given, eos_ids))
-    rows = made[:, _n_before(loaded, batch, made) :].tolist()
+        generated = within_memory(lambda: _generate(loaded, batch, arguments, eos_ids))
+    rows = generated[:, _n_before(loaded, batch, generated) :].tolist()
     ends = criterion.ends if criterion else [None] * len(rows)
     return [
         _output(loaded, row, end, n_tokens, eos_ids, is_in_thought=is_in_thought)
@@ -151,37 +151,37 @@ def _pass(
 def _processors(
     loaded: Loaded, batch: Batch, decoding: Decoding, eos_ids: Sequence[int], seeds: Sequence[int] | None
 ) -> list[Any]:
-    """What changes the scores of tokens, beyond what ``generate`` does itself."""
-    made: list[Any] = []
+    """Logits processors in addition to those of ``generate``."""
+    processors: list[Any] = []
     if decoding.penalties and "input_ids" in batch.inputs:
         is_apart = loaded.kind.is_encoder_decoder
-        made.append(OwnTokens(decoding.penalties, batch.inputs, eos_ids, is_apart=is_apart))
+        processors.append(OwnTokens(decoding.penalties, batch.inputs, eos_ids, is_apart=is_apart))
     if seeds is not None:
-        made.append(RowNoise(decoding.warpers, seeds, loaded.device))
-    return made
+        processors.append(RowNoise(decoding.warpers, seeds, loaded.device))
+    return processors
 
 
-def _generate(loaded: Loaded, batch: Batch, given: dict[str, Any], eos_ids: Sequence[int]) -> Any:
+def _generate(loaded: Loaded, batch: Batch, arguments: dict[str, Any], eos_ids: Sequence[int]) -> Any:
     import torch
 
     with torch.inference_mode():
         return loaded.network.generate(
-            **batch.inputs, **given, pad_token_id=loaded.pad_id, eos_token_id=list(eos_ids) or None
+            **batch.inputs, **arguments, pad_token_id=loaded.pad_id, eos_token_id=list(eos_ids) or None
         )
 
 
-def _n_before(loaded: Loaded, batch: Batch, made: Any) -> int:
-    """How many columns of what ``generate`` gave are no answer: the prompt, or the token that a decoder begins with."""
+def _n_before(loaded: Loaded, batch: Batch, generated: Any) -> int:
+    """How many columns of the result of ``generate`` precede the answer: the prompt, or a decoder's first token."""
     if not loaded.kind.is_encoder_decoder:
         return int(batch.inputs["input_ids"].shape[1])
     config = loaded.network.generation_config
     start = config.bos_token_id if config.decoder_start_token_id is None else config.decoder_start_token_id
-    return int(start is not None and made.shape[1] > 0 and bool((made[:, 0] == start).all()))
+    return int(start is not None and generated.shape[1] > 0 and bool((generated[:, 0] == start).all()))
 
 
 def _max_new_tokens(loaded: Loaded, decoding: Decoding) -> int:
-    """As asked for; else the fallback, which leaves half of the context to the prompt. An answer that is apart from
-    its prompt is never longer than the decoder can be behind the tokens that it begins with.
+    """As requested, else the fallback, which leaves half of the context to the prompt. An encoder-decoder's answer is
+    limited to the decoder's length without the tokens that it begins with.
     """
     wanted, room = decoding.max_new_tokens, loaded.max_length
     if loaded.kind.is_encoder_decoder:
@@ -193,13 +193,15 @@ def _max_new_tokens(loaded: Loaded, decoding: Decoding) -> int:
 def _output(
     loaded: Loaded, tokens: list[int], end: int | None, n_input: int, eos_ids: Sequence[int], *, is_in_thought: bool
 ) -> Output:
-    """A row's answer: what it generated up to its end, which padding follows."""
-    eos = next((place for place, token in enumerate(tokens) if token in eos_ids), None)
+    """A row's answer: what it generated up to its end; the rest is padding."""
+    eos = next((position for position, token in enumerate(tokens) if token in eos_ids), None)
     if eos is not None and (end is None or eos < end):
         end = eos + 1
     is_finished = end is not None
     own = tokens if end is None else tokens[:end]
-    if loaded.kind.is_speech and not is_finished:  # what joins the windows of a sound fills up and marks no end
+    if (
+        loaded.kind.is_speech and not is_finished
+    ):  # windows of audio are joined with padding, which does not mark an end
         own = _without_fill(own, loaded.pad_id)
     text = loaded.tokenizer.decode(own, skip_special_tokens=True)
     reasoning = None

@@ -1,7 +1,7 @@
-"""Images out of networks that write them as tokens: one batch whose requests differ in their seeds at most.
+"""Images from networks that write them as tokens: one batch whose requests differ only in their seeds.
 
-The tokens of each row are drawn with noise of its own (``RowNoise``), and each row's tokens are made into pixels alone,
-because kernels round otherwise for another number of rows. So an image depends on its prompt and its seed.
+The tokens of each row are sampled with its own noise (``RowNoise``), and each row's tokens are decoded to pixels alone,
+because kernels round differently for different numbers of rows. So an image depends only on its prompt and its seed.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ PAINTERS = {
     "JanusForConditionalGeneration": "polymeter.models.hf.images_janus:Janus",
     "Emu3ForConditionalGeneration": "polymeter.models.hf.images_emu3:Emu3",
 }
-"""Networks of Transformers that draw, and who knows how. Chameleon and others read images and write text alone."""
+"""Networks of Transformers that draw, and the code for each. Chameleon and others only read images."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """What an ask for images means.
+    """The meaning of parameters for images.
 
     Attributes:
         size: Width and height in pixels; ``None``: the network's own.
-        guidance: How much further the scores are moved from those without the prompt to those with it; 1: to them.
-        warpers: Settings that shape the distribution that tokens are drawn from.
-        is_sampled: Whether they are drawn; else the likeliest is taken.
-        negative: What is drawn away from, in place of no prompt.
+        guidance: Scale of classifier-free guidance; 1: the scores with the prompt are used as they are.
+        warpers: Settings that shape the distribution that tokens are sampled from.
+        is_sampled: Whether they are sampled; else the likeliest is taken.
+        negative: The negative prompt, in place of an empty one.
     """
 
     size: tuple[int, int] | None
@@ -53,10 +53,10 @@ class Painter(Protocol):
     """How one architecture draws.
 
     Attributes:
-        guidance: Where an ask names none: what its authors publish their pictures with.
-        sampling: Likewise, for what shapes the distribution.
-        takes_negative: Whether it can be told what to draw away from.
-        negative: What is drawn away from where an ask does not say: likewise as its authors publish their pictures.
+        guidance: Default guidance: the value that its authors use for their published images.
+        sampling: Default settings of the distribution, likewise.
+        takes_negative: Whether it accepts a negative prompt.
+        negative: Default negative prompt, likewise.
     """
 
     guidance: float
@@ -68,7 +68,7 @@ class Painter(Protocol):
 
     @staticmethod
     def size_of(config: Any) -> tuple[int, int] | None:
-        """Width and height of all that a checkpoint draws, in pixels; ``None``: any size may be asked for."""
+        """Width and height of a checkpoint's images, in pixels; ``None``: any size can be requested."""
 
     def read(self, encoder: Encoder, request: Request) -> Prompt:
         """A request's text and media."""
@@ -80,9 +80,9 @@ class Painter(Protocol):
         """The tensors of several prompts, open for an image."""
 
     def tokens(self, batch: Batch, drawing: Drawing, noise: RowNoise | None) -> Any:
-        """One image for each row, as a tensor of shape ``(rows, tokens)``."""
+        """One image per row, as a tensor of shape ``(rows, tokens)``."""
 
-    def picture(self, tokens: Any, drawing: Drawing) -> PILImage:
+    def image(self, tokens: Any, drawing: Drawing) -> PILImage:
         """The image of one row's tokens, shape ``(1, tokens)``."""
 
 
@@ -91,62 +91,62 @@ def can_draw(config: Any) -> bool:
     return _name(config) in PAINTERS
 
 
-def ignored_image_settings(ask: GenerateImage, config: Any) -> dict[str, str]:
-    """Settings of an ask that change nothing for this checkpoint, each with the reason."""
+def ignored_image_settings(parameters: GenerateImage, config: Any) -> dict[str, str]:
+    """Settings that have no effect for this checkpoint, each with the reason."""
     if not can_draw(config):
         return {}
     painter = _painter(config)
     known = {"guidance_scale", "do_sample", *warper_names(), *(["negative_prompt"] if painter.takes_negative else [])}
-    found = {
+    reasons = {
         name: f"{painter.__name__} draws without such a setting. {did_you_mean(name, known)}".rstrip()
-        for name, value in ask.extra.items()
+        for name, value in parameters.extra.items()
         if value is not None and name not in known
     }
     size = painter.size_of(config)
-    if size is not None and ask.size not in (None, size):
-        found["size"] = f"{painter.__name__} draws images of {size[0]} x {size[1]} pixels."
-    return found
+    if size is not None and parameters.size not in (None, size):
+        reasons["size"] = f"{painter.__name__} draws images of {size[0]} x {size[1]} pixels."
+    return reasons
 
 
 def draw(loaded: Loaded, encoder: Encoder, requests: Sequence[Request]) -> list[Response]:
-    """Answer requests for images whose asks differ in nothing but seeds.
+    """Answer requests for images whose parameters differ only in seeds.
 
-    A request that cannot be read or is too long has an error of its own; its neighbours are answered.
+    A request that cannot be read or is too long gets an error; the others are answered.
 
     Raises:
-        ModelError: Memory ran out, or the network failed; this concerns all of them.
+        ModelError: if memory ran out or the network failed, which concerns all of them.
     """
     painter = _painter(loaded.config)(loaded)
-    ask = requests[0].parameters
-    assert isinstance(ask, GenerateImage)
+    parameters = requests[0].parameters
+    assert isinstance(parameters, GenerateImage)
     responses: list[Response | None] = [None] * len(requests)
     prompts: dict[int, Prompt] = {}
     try:
-        drawing = drawing_of(ask, painter)
+        drawing = drawing_of(parameters, painter)
         wanted = painter.n_tokens(drawing)
     except PolymeterError as error:
         return [Response.failed(error)] * len(requests)
-    for place, request in enumerate(requests):
+    for position, request in enumerate(requests):
         try:
-            prompts[place] = painter.read(encoder, request)
+            prompts[position] = painter.read(encoder, request)
         except PolymeterError as error:
-            responses[place] = Response.failed(error, "data")
-    batch, places = _encoded(painter, loaded, encoder, prompts, drawing, wanted, responses)
+            responses[position] = Response.failed(error, "data")
+    batch, positions = _encoded(painter, loaded, encoder, prompts, drawing, wanted, responses)
     if batch is not None:
-        seeds = [seed_of(requests[place].parameters) for place in places]
-        for place, output in zip(places, _draw(painter, loaded, batch, drawing, seeds), strict=True):
-            responses[place] = Response((output,))
+        seeds = [seed_of(requests[position].parameters) for position in positions]
+        for position, output in zip(positions, _draw(painter, loaded, batch, drawing, seeds), strict=True):
+            responses[position] = Response((output,))
     return [response for response in responses if response is not None]
 
 
-def drawing_of(ask: GenerateImage, painter: Painter) -> Drawing:
-    """What an ask means: tokens are sampled, unless it says ``do_sample=false`` or names a temperature of 0.
+def drawing_of(parameters: GenerateImage, painter: Painter) -> Drawing:
+    """The meaning of parameters: tokens are sampled, unless ``do_sample`` is false or the temperature is 0.
 
     Raises:
-        ModelError: A setting is not of its type.
+        ModelError: if a setting is of the wrong type.
     """
-    told = {**painter.sampling, **{name: value for name, value in ask.extra.items() if value is not None}}
-    sampling = {name: told[name] for name in ("do_sample", *warper_names()) if name in told}
+    values = {**painter.sampling, **{name: value for name, value in parameters.extra.items() if value is not None}}
+    sampling = {name: values[name] for name in ("do_sample", *warper_names()) if name in values}
     with boundary(ModelError, "Reading the generation settings"):
         decoding = decoding_of(
             Generate(
@@ -155,14 +155,20 @@ def drawing_of(ask: GenerateImage, painter: Painter) -> Drawing:
                 extra={"do_sample": True, **sampling},
             )
         )
-        guidance = float(told.get("guidance_scale", painter.guidance))
-    negative = str(told.get("negative_prompt", painter.negative)) if painter.takes_negative else ""
-    return Drawing(ask.size, guidance, decoding.warpers, decoding.is_sampled, negative)
+        guidance = float(values.get("guidance_scale", painter.guidance))
+    negative = str(values.get("negative_prompt", painter.negative)) if painter.takes_negative else ""
+    return Drawing(parameters.size, guidance, decoding.warpers, decoding.is_sampled, negative)
 
 
 def guided(scores: Any, guidance: float) -> Any:
-    """Scores of rows with their prompts, and behind them those of the same rows without, made into one for each row:
-    classifier-free guidance (Ho and Salimans, 2022).
+    """Classifier-free guidance (Ho and Salimans, 2022).
+
+    Args:
+        scores: Of rows with their prompts, followed by the same rows without: shape ``(2 × rows, vocabulary)``.
+        guidance: The scale.
+
+    Returns:
+        Shape ``(rows, vocabulary)``.
     """
     with_prompt, without = scores.chunk(2)
     return without + guidance * (with_prompt - without)
@@ -183,29 +189,29 @@ def _encoded(
     batch = within_memory(lambda: painter.encode(encoder, list(prompts.values()), drawing))
     room = loaded.max_length
     fitting = {}
-    for place, n_tokens in zip(prompts, batch.n_tokens, strict=True):
+    for position, n_tokens in zip(prompts, batch.n_tokens, strict=True):
         if room and n_tokens + wanted > room:
             what = f"The prompt has {n_tokens} tokens, and the image has {wanted}: together more than {room}."
-            responses[place] = Response(error=Error("permanent", what))
+            responses[position] = Response(error=Error("permanent", what))
         else:
-            fitting[place] = prompts[place]
+            fitting[position] = prompts[position]
     if len(fitting) == len(prompts):
         return batch, list(prompts)
     return _encoded(painter, loaded, encoder, fitting, drawing, wanted, responses)
 
 
 def _draw(painter: Painter, loaded: Loaded, batch: Batch, drawing: Drawing, seeds: Sequence[int]) -> list[Output]:
-    """One image for each row."""
+    """One image per row."""
     import torch
 
     with boundary(ModelError, "The generation settings"):
         noise = RowNoise(drawing.warpers, seeds, loaded.device) if drawing.is_sampled else None
     with boundary(ModelError, "Drawing"), torch.inference_mode():
         tokens = within_memory(lambda: painter.tokens(batch, drawing, noise))
-        pictures = within_memory(lambda: [painter.picture(row, drawing) for row in tokens.split(1)])
+        images = within_memory(lambda: [painter.image(row, drawing) for row in tokens.split(1)])
     return [
-        Output(images=(picture,), finish_reason="stop", usage=Usage(n_input, int(tokens.shape[1])))
-        for picture, n_input in zip(pictures, batch.n_tokens, strict=True)
+        Output(images=(image,), finish_reason="stop", usage=Usage(n_input, int(tokens.shape[1])))
+        for image, n_input in zip(images, batch.n_tokens, strict=True)
     ]
 
 
@@ -215,5 +221,5 @@ def _name(config: Any) -> str:
 
 def _painter(config: Any) -> type[Painter]:
     module, _, name = PAINTERS[_name(config)].partition(":")
-    found: type[Painter] = getattr(import_module(module), name)
-    return found
+    painter: type[Painter] = getattr(import_module(module), name)
+    return painter

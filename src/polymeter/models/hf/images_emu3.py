@@ -1,8 +1,8 @@
 """Emu3: a language model whose vocabulary holds the codebook of an image tokenizer, row by row of the image.
 
 The protocol is that of Wang et al. (2024), "Emu3", as its model card has it: guidance of 3 away from a negative prompt,
-the 2048 likeliest tokens, and each row of the image closed by a token of its own. The praise that the card adds to its
-prompts ("masterpiece, film grained, best quality.") is left out: a benchmark's prompt is asked as it is.
+the 2048 likeliest tokens, and an end token after each row of the image. The words that the card appends to its prompts
+("masterpiece, film grained, best quality.") are left out: a benchmark's prompt is used as it is.
 """
 
 from __future__ import annotations
@@ -22,9 +22,12 @@ from polymeter.models.hf.prompts import Prompt
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
 
-_USUAL_SHAPE = {"ratio": "1:1", "image_area": 518_400}  # as Emu3's processor has it; older Transformers tell nobody
+_USUAL_SHAPE = {
+    "ratio": "1:1",
+    "image_area": 518_400,
+}  # the values of Emu3's processor, which older versions of Transformers do not expose
 _N_CLOSING = 3
-"""End of file, end of image, end of text: the decoder leaves them out again."""
+"""End of file, end of image, end of text: the decoder drops them again."""
 
 
 class Emu3:
@@ -47,21 +50,21 @@ class Emu3:
 
     @staticmethod
     def size_of(config: Any) -> None:
-        """Any size may be asked for, in steps of a patch."""
+        """Any size can be requested, in steps of a patch."""
         return
 
     def read(self, encoder: Encoder, request: Request) -> Prompt:
-        """The text as it is: the checkpoint that draws follows no chat template.
+        """The text as it is: the checkpoint that draws uses no chat template.
 
         Raises:
-            ModelError: The request shows something.
+            ModelError: if the request holds media.
         """
         if any(True for _ in request.media()):
             raise ModelError("Emu3 draws from text alone, and the request shows an image or another medium.")
         return encoder.read(request, is_plain=True)
 
     def n_tokens(self, drawing: Drawing) -> int:
-        """One for each patch and one for the end of each row."""
+        """One per patch and one for the end of each row."""
         height, width = self._patches(drawing)
         return height * (width + 1)
 
@@ -93,7 +96,7 @@ class Emu3:
         )
         return made[:, n_before:]
 
-    def picture(self, tokens: Any, drawing: Drawing) -> PILImage:
+    def image(self, tokens: Any, drawing: Drawing) -> PILImage:
         """Through the decoder of the codebook."""
         import torch
 
@@ -103,8 +106,8 @@ class Emu3:
         network = network.get_base_model() if hasattr(network, "get_base_model") else network
         pixels = network.decode_image_tokens(image_tokens=closed, height=height, width=width).float().cpu()
         made = self._loaded.processor.postprocess(list(pixels), return_tensors="PIL.Image.Image")
-        picture: PILImage = made["pixel_values"][0]
-        return picture
+        image: PILImage = made["pixel_values"][0]
+        return image
 
     def _patches(self, drawing: Drawing) -> tuple[int, int]:
         """Height and width in patches."""
@@ -138,7 +141,7 @@ class Emu3:
 
 
 class _Layout:
-    """A logits processor that lets tokens of the codebook stand in a row, and the row's end behind them.
+    """A logits processor that allows only tokens of the codebook in a row, and then only the row's end token.
 
     Args:
         visual: Tokens of the codebook.
@@ -163,7 +166,7 @@ class _Layout:
 
 
 def _shape(drawing: Drawing) -> dict[str, Any]:
-    """A size as the processor takes it: sides in their smallest numbers, and an area in pixels."""
+    """A size as the processor takes it: the reduced ratio of its sides, and an area in pixels."""
     if drawing.size is None:
         return {}
     width, height = drawing.size

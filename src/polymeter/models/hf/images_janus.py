@@ -1,7 +1,7 @@
 """Janus and Janus-Pro: one network reads images through an encoder and writes them as tokens of a codebook.
 
-The protocol is that of Wu et al. (2024), "Janus", section 3: each token is drawn from scores that are guided away from
-those of an empty prompt. The loop is here because that of Transformers draws all rows with one generator.
+The protocol is that of Wu et al. (2024), "Janus", section 3: each token is sampled from scores that are guided away
+from those of an empty prompt. The loop is here because that of Transformers samples all rows with one generator.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BYTE = 255
 
 
 class Janus:
-    """Draws with a ``JanusForConditionalGeneration``. Images in the prompt are seen as they are for a question.
+    """Draws with a ``JanusForConditionalGeneration``. Images in the prompt are read as for a text answer.
 
     Args:
         loaded: The checkpoint.
@@ -53,10 +53,10 @@ class Janus:
         return encoder.read(request)
 
     def n_tokens(self, drawing: Drawing) -> int:
-        """One for each patch.
+        """One per patch.
 
         Raises:
-            ModelError: Another size is asked for.
+            ModelError: if another size is requested.
         """
         size = self.size_of(self._loaded.config)
         if drawing.size not in (None, size):
@@ -99,7 +99,7 @@ class Janus:
             positions = positions[:, -1:] + 1
         return drawn
 
-    def picture(self, tokens: Any, drawing: Drawing) -> PILImage:
+    def image(self, tokens: Any, drawing: Drawing) -> PILImage:
         """Through the decoder of the codebook, whose values are those that the image processor makes of pixels."""
         from PIL import Image as pil
 
@@ -120,7 +120,9 @@ class Janus:
         return embeddings.masked_scatter(places, seen)
 
     def _without_prompt(self, ids: Any) -> Any:
-        """The prompts, all blanked but the token that begins the text, and the last one, which begins the image."""
+        """The prompts with padding in place of every token but the first of the text and the last, which begins the
+        image.
+        """
         import torch
 
         begins = self._loaded.tokenizer.bos_token_id

@@ -20,21 +20,21 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A checkpoint in memory, ready to be asked.
+    """A checkpoint in memory, ready to answer.
 
     Attributes:
-        network: The ``PreTrainedModel`` (inside a ``PeftModel`` where there is an adapter), in evaluation mode.
-        processor: The processor of a model that is shown media; ``None`` for one of text alone.
+        network: The ``PreTrainedModel`` (inside a ``PeftModel`` if there is an adapter), in evaluation mode.
+        processor: The processor of a model that accepts media; ``None`` for one of text alone.
         tokenizer: The tokenizer; it pads on the left, for an encoder on the right.
         config: The network's configuration.
         kind: What sort of model it is.
-        settings: How it was asked to be read.
+        settings: How it was read.
         device: Where inputs go.
         dtype: Of the network; floating inputs are cast to it.
         is_chat: Whether there is a chat template.
         eos_ids: Tokens that end an answer.
-        pad_id: Token that fills rows up.
-        max_length: Most tokens of prompt and answer together; 0: not limited.
+        pad_id: The padding token.
+        max_length: Maximum tokens of prompt and answer together; 0: unlimited.
     """
 
     network: Any
@@ -55,13 +55,13 @@ def load_network(settings: HfSettings, config: Any, kind: Kind, processing: tupl
     """Read weights and processor.
 
     Args:
-        settings: How.
+        settings: How to read them.
         config: The checkpoint's configuration.
-        kind: What ``kind_of`` told of it.
-        processing: What ``load_processor`` gave, if it was asked before.
+        kind: The result of ``kind_of`` for it.
+        processing: The result of ``load_processor``, if it was already called.
 
     Raises:
-        PlanError: A file is missing or broken, weights are missing, or a package that they need is not installed.
+        PlanError: if a file is missing or broken, weights are missing, or a package that they need is not installed.
     """
     processor, tokenizer = processing or load_processor(settings, kind)
     network = _load_weights(settings, config, kind)
@@ -91,10 +91,10 @@ def load_network(settings: HfSettings, config: Any, kind: Kind, processing: tupl
 
 
 def check_places(settings: HfSettings) -> None:
-    """Look for the device and the adapter that the settings name, before anything is read for them.
+    """Check the device and the adapter that the settings name, before anything is read.
 
     Raises:
-        PlanError: One of them is not there.
+        PlanError: if one of them does not exist.
     """
     import torch
 
@@ -115,7 +115,8 @@ def load_processor(settings: HfSettings, kind: Kind) -> tuple[Any, Any]:
     """The processor (``None`` for a model of text alone) and its tokenizer.
 
     Raises:
-        PlanError: They cannot be read, a package that they need is missing, or they take no such argument.
+        PlanError: if they cannot be read, a package that they need is missing, or they do not take one of the
+            arguments.
     """
     args = dict(settings.processor_args)
     processor = None
@@ -128,7 +129,7 @@ def load_processor(settings: HfSettings, kind: Kind) -> tuple[Any, Any]:
         with boundary(PlanError, f"Reading the tokenizer of {settings.name!r}"):
             tokenizer = AutoTokenizer.from_pretrained(settings.name, **settings.source, **args)
     _check_args(args, processor or tokenizer)
-    # An encoder may number its tokens from the left edge, whatever stands there.
+    # An encoder may count positions from the left edge, padding included.
     tokenizer.padding_side = "right" if kind.is_encoder_decoder else "left"
     if settings.chat_template:
         (processor or tokenizer).chat_template = settings.chat_template
@@ -147,9 +148,10 @@ def _read_processor(settings: HfSettings, args: Mapping[str, Any]) -> Any:
         with boundary(PlanError, f"Reading the processor of {settings.name!r}"):
             processor = AutoProcessor.from_pretrained(settings.name, **settings.source, **args)
     except PlanError as error:
-        told = error.what.lower()
-        if find_spec("torchvision") is None and ("torchvision" in told or "video processor" in told):
-            # Those with a part for videos (Qwen-VL, InternVL, SmolVLM), also for images alone; and Pixtral's.
+        message = error.what.lower()
+        if find_spec("torchvision") is None and ("torchvision" in message or "video processor" in message):
+            # Needed by processors with a part for videos (Qwen-VL, InternVL, SmolVLM), even for images alone, and by
+            # Pixtral's.
             raise missing_package("torchvision", f"the processor of {settings.name!r}") from error
         raise
     if not hasattr(processor, "tokenizer"):
@@ -164,20 +166,20 @@ def _read_processor(settings: HfSettings, args: Mapping[str, Any]) -> Any:
 def _load_weights(settings: HfSettings, config: Any, kind: Kind) -> Any:
     import transformers
 
-    given: dict[str, Any] = {**settings.source, "dtype": settings.dtype, "config": config}
+    arguments: dict[str, Any] = {**settings.source, "dtype": settings.dtype, "config": config}
     if settings.attn_implementation:
-        given["attn_implementation"] = settings.attn_implementation
+        arguments["attn_implementation"] = settings.attn_implementation
     if settings.device_map:
-        given["device_map"] = settings.device_map
+        arguments["device_map"] = settings.device_map
     if settings.quantization:
-        given["quantization_config"] = _quantization(settings.quantization)
+        arguments["quantization_config"] = _quantization(settings.quantization)
     auto_class = getattr(transformers, kind.auto_class)
     with boundary(PlanError, f"Reading the weights of {settings.name!r}"):
-        network, told = auto_class.from_pretrained(settings.name, output_loading_info=True, **given)
-    _check_weights(told, settings)
+        network, loading = auto_class.from_pretrained(settings.name, output_loading_info=True, **arguments)
+    _check_weights(loading, settings)
     without_decoding_defaults(network.generation_config)
     if kind.family == "janus":
-        # Its own generate() throws away the logits processors of an answer in text.
+        # Its own generate() ignores logits processors for answers in text.
         network.generate = MethodType(transformers.GenerationMixin.generate, network)
     if settings.device_map or settings.quantization:
         return network
@@ -210,10 +212,10 @@ def _with_adapter(network: Any, settings: HfSettings) -> Any:
         return PeftModel.from_pretrained(network, settings.adapter)
 
 
-def _check_weights(told: Mapping[str, Any], settings: HfSettings) -> None:
+def _check_weights(loading: Mapping[str, Any], settings: HfSettings) -> None:
     """Refuse a network that would answer with random weights."""
-    mismatched = [item[0] if isinstance(item, (tuple, list)) else item for item in told.get("mismatched_keys", ())]
-    missing = sorted({*told.get("missing_keys", ()), *mismatched})
+    mismatched = [item[0] if isinstance(item, (tuple, list)) else item for item in loading.get("mismatched_keys", ())]
+    missing = sorted({*loading.get("missing_keys", ()), *mismatched})
     if missing and not settings.allow_missing_weights:
         names = ", ".join(missing[:_SHOWN]) + (", …" if len(missing) > _SHOWN else "")
         raise PlanError(
@@ -224,7 +226,7 @@ def _check_weights(told: Mapping[str, Any], settings: HfSettings) -> None:
 
 
 def _check_args(args: Mapping[str, Any], processor: Any) -> None:
-    """Refuse processor arguments that nothing reads: Transformers passes over them in silence."""
+    """Refuse processor arguments that nothing reads: Transformers silently ignores them."""
     import inspect
 
     parts = [processor, *(getattr(processor, name, None) for name in (*_PARTS, "tokenizer"))]
@@ -248,9 +250,9 @@ _PARTS = ("image_processor", "video_processor", "feature_extractor", "audio_proc
 
 
 def _eos_ids(network: Any, tokenizer: Any) -> tuple[int, ...]:
-    told = getattr(getattr(network, "generation_config", None), "eos_token_id", None)
-    if told is None:
-        told = tokenizer.eos_token_id
-    if told is None:
+    eos_ids = getattr(getattr(network, "generation_config", None), "eos_token_id", None)
+    if eos_ids is None:
+        eos_ids = tokenizer.eos_token_id
+    if eos_ids is None:
         return ()
-    return tuple(told) if isinstance(told, (list, tuple)) else (int(told),)
+    return tuple(eos_ids) if isinstance(eos_ids, (list, tuple)) else (int(eos_ids),)

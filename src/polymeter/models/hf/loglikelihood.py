@@ -1,9 +1,9 @@
-"""Log-probabilities of continuations: encode, tokenise jointly, choose the way to compute, and answer.
+"""Log-probabilities of continuations: encode, tokenise jointly, choose how to compute, and answer.
 
-A context is the prompt as the model is given it, chat template and all; a continuation follows it directly, as it is
-written (" A" and "A" are two things). ``score_tokens`` says where the one ends and the other begins. An empty
-continuation has log-probability 0, is greedy, and has no tokens. A context without any token begins with the
-tokenizer's first or last special token.
+A context is the prompt as the model sees it, chat template included; a continuation follows it directly, as it is
+written (" A" and "A" differ). ``score_tokens`` decides where the one ends and the other begins. An empty continuation
+has log-probability 0, is greedy, and has no tokens. A context without any token begins with the tokenizer's
+beginning-of-sequence token, else its end-of-sequence token.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ _HALF_TOLERANCE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """Requests of a batch that can be answered: their places among all, their prompts, their tensors, their tokens."""
+class _Encoded:
+    """The requests of a batch that can be answered: their positions in it, their prompts, tensors and tokens."""
 
-    places: tuple[int, ...]
+    positions: tuple[int, ...]
     prompts: tuple[Prompt, ...]
     batch: Batch
     splits: tuple[Split, ...]
 
 
 class Scorer:
-    """Scores continuations with one loaded checkpoint, and remembers which way of computing holds for it.
+    """Scores continuations with one loaded checkpoint, and remembers which way of computing is correct for it.
 
-    Prefixes are shared where the model keeps a plain cache of keys and values. Where its own code decides what a
-    position is (rotary axes for media, cross-attention, code from a checkpoint), the first batch is computed both ways
-    and sharing is kept only if they agree.
+    Prefixes are shared if the model keeps a plain cache of keys and values. If its own code determines positions
+    (rotary axes for media, cross-attention, code from a checkpoint), the first batch is computed both ways, and
+    sharing is kept only if they agree.
 
     Args:
         loaded: The checkpoint.
@@ -62,55 +62,57 @@ class Scorer:
         self._start = start_tokens(loaded.network, loaded.tokenizer) if is_apart else []
 
     def score(self, requests: Sequence[Request]) -> list[Response]:
-        """Answer requests that ask for log-probabilities.
+        """Answer requests for log-probabilities.
 
-        A request that cannot be read or is too long has an error of its own; its neighbours are answered.
+        A request that cannot be read or is too long gets an error; the others are answered.
 
         Args:
-            requests: The requests; each asks a ``Loglikelihood``.
+            requests: The requests, with parameters of type ``Loglikelihood``.
 
         Returns:
-            For each request one output with a score for each continuation, or an error.
+            For each request, one output with a score per continuation, or an error.
 
         Raises:
-            ModelError: Memory ran out (``out_of_memory``), or the processor or the network failed; this concerns all of
-                them.
+            ModelError: if memory ran out (``out_of_memory``), or the processor or the network failed, which concerns
+                all of them.
         """
         responses: dict[int, Response] = {}
         prompts: dict[int, Prompt] = {}
-        for place, request in enumerate(requests):
+        for position, request in enumerate(requests):
             try:
-                prompts[place] = self._encoder.read(request)
+                prompts[position] = self._encoder.read(request)
             except PolymeterError as error:
-                responses[place] = Response.failed(error, "data")
+                responses[position] = Response.failed(error, "data")
         texts = [_continuations(request) for request in requests]
-        asked = self._fitting(prompts, texts, responses)
-        if asked is not None:
+        encoded_batch = self._fitting(prompts, texts, responses)
+        if encoded_batch is not None:
             with boundary(ModelError, "Scoring continuations"):
-                scores = within_memory(lambda: self._scores(asked))
-            for place, own, n_context in zip(asked.places, scores, asked.batch.n_tokens, strict=True):
+                scores = within_memory(lambda: self._scores(encoded_batch))
+            for position, own, n_context in zip(
+                encoded_batch.positions, scores, encoded_batch.batch.n_tokens, strict=True
+            ):
                 usage = Usage(int(n_context) or None, sum(one.n_tokens for one in own))
-                responses[place] = Response((Output(logprobs=tuple(own), usage=usage),))
-        return [responses[place] for place in range(len(requests))]
+                responses[position] = Response((Output(logprobs=tuple(own), usage=usage),))
+        return [responses[position] for position in range(len(requests))]
 
     def _fitting(
         self, prompts: Mapping[int, Prompt], texts: Sequence[Sequence[str]], responses: dict[int, Response]
-    ) -> _Asked | None:
-        """What is not too long for the model; the others' responses are filled in."""
+    ) -> _Encoded | None:
+        """The requests that are not too long for the model; the responses of the others are filled in."""
         if not prompts:
             return None
-        places, own = tuple(prompts), tuple(prompts.values())
+        positions, own = tuple(prompts), tuple(prompts.values())
         batch = within_memory(lambda: self._encoder.encode(own))
-        splits = tuple(self._split(batch, row, texts[place]) for row, place in enumerate(places))
+        splits = tuple(self._split(batch, row, texts[position]) for row, position in enumerate(positions))
         fitting = {}
-        for place, n_context, found in zip(places, batch.n_tokens, splits, strict=True):
-            refusal = self._refusal(int(n_context), found)
+        for position, n_context, parts in zip(positions, batch.n_tokens, splits, strict=True):
+            refusal = self._refusal(int(n_context), parts)
             if refusal is None:
-                fitting[place] = prompts[place]
+                fitting[position] = prompts[position]
             else:
-                responses[place] = Response.failed(refusal)
-        if len(fitting) == len(places):
-            return _Asked(places, own, batch, splits)
+                responses[position] = Response.failed(refusal)
+        if len(fitting) == len(positions):
+            return _Encoded(positions, own, batch, splits)
         return self._fitting(fitting, texts, responses)
 
     def _split(self, batch: Batch, row: int, continuations: Sequence[str]) -> Split:
@@ -121,16 +123,16 @@ class Scorer:
         kept, space = move_white_space(text, is_templated=self._loaded.is_chat)
         encoded = token_ids(text)
         context = token_ids(kept) if space else encoded
-        found = split(encoded, context, [token_ids(kept + space + one) if one else encoded for one in continuations])
-        dropped = encoded[len(encoded) - found.n_dropped :]
+        parts = split(encoded, context, [token_ids(kept + space + one) if one else encoded for one in continuations])
+        dropped = encoded[len(encoded) - parts.n_dropped :]
         if dropped and batch.inputs["input_ids"][row, -len(dropped) :].tolist() != dropped:
-            # The processor ends a prompt with something of its own: continuations stand apart behind it.
+            # The processor appends tokens to the prompt, so continuations are tokenised separately after them.
             return Split(len(encoded), 0, tuple(Tail(tuple(token_ids(one))) for one in continuations))
-        return found
+        return parts
 
-    def _refusal(self, n_context: int, found: Split) -> ModelError | None:
-        longest = max((len(tail.tokens) for tail in found.tails), default=0)
-        before = len(self._start) if self.way == "encoder_decoder" else n_context - found.n_dropped
+    def _refusal(self, n_context: int, parts: Split) -> ModelError | None:
+        longest = max((len(tail.tokens) for tail in parts.tails), default=0)
+        before = len(self._start) if self.way == "encoder_decoder" else n_context - parts.n_dropped
         most = self._loaded.max_length
         if not most or before + longest <= most:
             return None
@@ -139,44 +141,46 @@ class Scorer:
             hint="max_length=N sets another limit.",
         )
 
-    def _scores(self, asked: _Asked) -> list[list[ChoiceLogprob]]:
+    def _scores(self, encoded_batch: _Encoded) -> list[list[ChoiceLogprob]]:
         import torch
 
         with torch.inference_mode():
             if self.way == "encoder_decoder":
-                return score_encoder_decoder(self._network, asked.batch.inputs, asked.splits, self._start)
+                return score_encoder_decoder(
+                    self._network, encoded_batch.batch.inputs, encoded_batch.splits, self._start
+                )
             if self.way == "shared":
-                scores = self._shared(asked)
+                scores = self._shared(encoded_batch)
                 if scores is not None:
                     return scores
-            return [self._plain(asked, row) for row in range(len(asked.prompts))]
+            return [self._plain(encoded_batch, row) for row in range(len(encoded_batch.prompts))]
 
-    def _shared(self, asked: _Asked) -> list[list[ChoiceLogprob]] | None:
-        """Scores over shared prefixes; ``None`` if that turns out not to hold for this model."""
+    def _shared(self, encoded_batch: _Encoded) -> list[list[ChoiceLogprob]] | None:
+        """Scores over shared prefixes; ``None`` if that turns out to be wrong for this model."""
         try:
-            scores = score_shared(self._network, asked.batch.inputs, asked.splits, self._first)
+            scores = score_shared(self._network, encoded_batch.batch.inputs, encoded_batch.splits, self._first)
         except UnsharableError as reason:
             self._go_plain(str(reason))
             return None
-        return scores if self._is_sure or self._is_proven(asked, scores) else None
+        return scores if self._is_sure or self._is_proven(encoded_batch, scores) else None
 
-    def _plain(self, asked: _Asked, row: int) -> list[ChoiceLogprob]:
+    def _plain(self, encoded_batch: _Encoded, row: int) -> list[ChoiceLogprob]:
         def copies(n: int) -> dict[str, Any]:
-            return self._encoder.encode([asked.prompts[row]] * n).inputs
+            return self._encoder.encode([encoded_batch.prompts[row]] * n).inputs
 
-        return score_plain(self._network, copies, asked.splits[row], self._first)
+        return score_plain(self._network, copies, encoded_batch.splits[row], self._first)
 
-    def _is_proven(self, asked: _Asked, scores: Sequence[Sequence[ChoiceLogprob]]) -> bool:
-        """Whether shared and plain computation agree on the requests that tell most: the one with most tokens to score
-        and, in a batch of several, the shortest, which is padded.
+    def _is_proven(self, encoded_batch: _Encoded, scores: Sequence[Sequence[ChoiceLogprob]]) -> bool:
+        """Whether shared and plain computation agree on the requests that differ most easily: the one with most tokens
+        to score and, in a batch of several, the shortest, which is padded.
         """
-        longest = [max((len(tail.tokens) for tail in split.tails), default=0) for split in asked.splits]
+        longest = [max((len(tail.tokens) for tail in split.tails), default=0) for split in encoded_batch.splits]
         if max(longest) < 2:
-            return True  # nothing was read on a cache; the next batch may tell
-        telling = {longest.index(max(longest)), asked.batch.n_tokens.index(min(asked.batch.n_tokens))}
+            return True  # nothing was read on a cache; the next batch may decide
+        telling = {longest.index(max(longest)), encoded_batch.batch.n_tokens.index(min(encoded_batch.batch.n_tokens))}
         tolerance = _TOLERANCE.get(str(self._loaded.dtype).removeprefix("torch."), _HALF_TOLERANCE)
         for row in telling:
-            for one, other in zip(self._plain(asked, row), scores[row], strict=True):
+            for one, other in zip(self._plain(encoded_batch, row), scores[row], strict=True):
                 if abs(one.logprob - other.logprob) > tolerance * max(1, one.n_tokens):
                     self._go_plain(f"sharing gives {other.logprob:.4f} where one forward gives {one.logprob:.4f}")
                     return False
@@ -189,7 +193,7 @@ class Scorer:
 
 
 def _decides_positions(network: Any) -> bool:
-    """Whether a model's own code settles what tokens see or where they stand, so that sharing has to be proven."""
+    """Whether a model's own code determines attention or positions, so that sharing has to be verified."""
     inner = network.get_base_model() if hasattr(network, "get_base_model") else network
     text = inner.config.get_text_config(decoder=True)
     return (
@@ -201,14 +205,14 @@ def _decides_positions(network: Any) -> bool:
 
 
 def _continuations(request: Request) -> tuple[str, ...]:
-    ask = request.parameters
-    if not isinstance(ask, Loglikelihood):
-        raise ModelError(f"Continuations cannot be scored for a request that asks {ask.kind!r}.")
-    return ask.continuations
+    parameters = request.parameters
+    if not isinstance(parameters, Loglikelihood):
+        raise ModelError(f"Continuations cannot be scored for a request that asks {parameters.kind!r}.")
+    return parameters.continuations
 
 
 def _first_token(loaded: Loaded) -> int:
-    """The token that an empty context is given."""
+    """The token of an otherwise empty context."""
     tokenizer = loaded.tokenizer
     for token in (tokenizer.bos_token_id, tokenizer.eos_token_id):
         if token is not None:

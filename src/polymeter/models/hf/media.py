@@ -19,7 +19,7 @@ _BYTE = 255
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """The frames of a video that a model is shown.
+    """Frames of a video.
 
     Attributes:
         frames: In order of time, RGB.
@@ -30,15 +30,15 @@ class Clip:
     times: list[float]
 
     def metadata(self) -> dict[str, Any]:
-        """What processors are told of a video whose frames are sampled already. Its clock ticks in milliseconds, so
-        that the times which they put between frames are those of the frames.
+        """The metadata with which processors accept frames that are already sampled. It counts frames in milliseconds,
+        so that the timestamps that processors insert are those of the frames.
         """
         times = self.times
         if len(times) > 1:
             step = (times[-1] - times[0]) / (len(times) - 1) or 1 / _UNTIMED_FPS
         else:
             step = 1 / _UNTIMED_FPS
-        if len(times) > 1 and times[-1] == times[0]:  # frames that somebody decoded before have no times
+        if len(times) > 1 and times[-1] == times[0]:  # frames that were decoded elsewhere have no times
             times = [number * step for number in range(len(times))]
         return {
             "total_num_frames": round(step * len(times) * _TICKS_PER_S),
@@ -50,52 +50,52 @@ class Clip:
         }
 
 
-def picture_of(part: Image) -> PILImage:
-    """An image, decoded, in RGB; what is transparent is shown on white, and 16 bits of grey as 8.
+def image_of(part: Image) -> PILImage:
+    """An image, decoded, in RGB; transparent pixels are shown on white, and 16 bits of grey as 8.
 
     Raises:
-        DataError: It cannot be read.
+        DataError: if it cannot be read.
     """
-    picture = part.open()
-    if picture.mode == "RGB":
-        return picture
+    image = part.open()
+    if image.mode == "RGB":
+        return image
     with boundary(DataError, f"Making an RGB image of {part.describe()}"):
-        return _in_rgb(picture)
+        return _in_rgb(image)
 
 
-def _in_rgb(picture: PILImage) -> PILImage:
-    if picture.mode.startswith("I"):
-        levels = picture.convert("I")
+def _in_rgb(image: PILImage) -> PILImage:
+    if image.mode.startswith("I"):
+        levels = image.convert("I")
         brightest: Any = levels.getextrema()[1]
-        if picture.mode != "I" or brightest > _BYTE:  # Pillow would make all above it white
+        if image.mode != "I" or brightest > _BYTE:  # Pillow would clip brighter values to white
             levels = levels.point(lambda level: level * (1 / 256))
         return levels.convert("L").convert("RGB")
-    if "A" in picture.getbands() or "transparency" in picture.info:
+    if "A" in image.getbands() or "transparency" in image.info:
         from PIL import Image as pil
 
-        layered = picture.convert("RGBA")
+        layered = image.convert("RGBA")
         return pil.alpha_composite(pil.new("RGBA", layered.size, "white"), layered).convert("RGB")
-    return picture.convert("RGB")
+    return image.convert("RGB")
 
 
 def clip_of(part: Video, settings: HfSettings) -> Clip:
-    """The frames of a video that the settings want.
+    """The frames of a video that the settings select.
 
     Raises:
-        DataError: It cannot be read.
-        PlanError: PyAV is not installed.
+        DataError: if it cannot be read.
+        PlanError: if PyAV is not installed.
     """
     from polymeter.data.video import timed_frames
 
-    found = timed_frames(part, n=settings.video_frames, fps=settings.video_fps or None)
-    return Clip([picture.convert("RGB") for _, picture in found], [time for time, _ in found])
+    frames = timed_frames(part, n=settings.video_frames, fps=settings.video_fps or None)
+    return Clip([image.convert("RGB") for _, image in frames], [time for time, _ in frames])
 
 
 def sound_of(part: Audio, rate: int) -> Any:
-    """The samples of a sound at a rate in Hz, one channel, shape ``(n,)``.
+    """The samples of audio at a rate in Hz, one channel, shape ``(n,)``.
 
     Raises:
-        DataError: It cannot be read.
+        DataError: if it cannot be read.
     """
     from polymeter.data.audio import samples
 

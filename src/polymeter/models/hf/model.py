@@ -1,4 +1,4 @@
-"""A model of Transformers as the engine asks it."""
+"""A model of Transformers as a Polymeter model."""
 
 from __future__ import annotations
 
@@ -26,38 +26,39 @@ from polymeter.models.memory import free_memory
 from polymeter.models.quiet import quiet_transformers
 
 _SAME_IMAGES = ("mllama", "paligemma", "blip-2", "instructblip", "fuyu", "kosmos-2", "kosmos-2.5", "florence2", "udop")
-"""Families whose processors want equally many images in every row of a batch."""
+"""Families whose processors need the same number of images in every row of a batch."""
 _SAME_SIZES = ("emu3",)
-"""Families whose image encoder sees what smaller images of a batch are filled up with."""
+"""Families whose image encoder sees the padding of smaller images in a batch."""
 
 
 class HfModel(BatchModel):
-    """A chat, vision, audio or video model, or a causal LM, that Transformers loads. Janus and Emu3 draw images too.
+    """A chat, vision, audio or video model, or a causal LM, that Transformers loads. Janus and Emu3 also draw images.
 
     Args:
         name: Folder or hub id.
         dtype: ``auto`` (the checkpoint's own), ``float32``, ``float16`` or ``bfloat16``.
         device: A torch device (``cuda:1``, ``cpu``); default: the first accelerator, else the CPU.
-        device_map: How the weights are spread: ``auto``, or a mapping from module to device.
+        device_map: How the weights are distributed: ``auto``, or a mapping from module to device.
         attn_implementation: ``sdpa``, ``eager``, ``flash_attention_2``, …
         revision: Branch, tag or commit on the hub.
-        trust_remote_code: Let Python files of the checkpoint run.
+        trust_remote_code: Allow Python files of the checkpoint to run.
         adapter: Folder or hub id of a LoRA or other PEFT adapter.
         quantization: A quantisation configuration by its fields, ``quant_method`` among them.
         chat_template: A file with a chat template, or its text; default: the checkpoint's own.
         chat_template_args: Variables for the chat template, such as ``enable_thinking``.
         processor_args: Arguments for the processor, such as ``max_pixels``.
-        min_pixels: Fewest pixels of an image, for processors that know it.
-        max_pixels: Most pixels of an image, likewise.
-        max_length: Most tokens of prompt and answer together; default: what the checkpoint says.
-        video_as: ``video``, ``images`` (frames as a row of images), or ``auto``: the first if the model knows videos.
-        video_frames: Most frames of a video.
-        video_fps: Frames for a second, up to ``video_frames``; default: that many, evenly spaced.
-        cut_sounds: Cut a sound that is longer than the model hears; else it is an error.
-        allow_missing_weights: Go on where the checkpoint lacks weights, which are random then.
+        min_pixels: Minimum pixels of an image, for processors with such a setting.
+        max_pixels: Maximum pixels of an image, likewise.
+        max_length: Maximum tokens of prompt and answer together; default: the checkpoint's own.
+        video_as: ``video``, ``images`` (frames as a series of images), or ``auto``: the first if the model accepts
+            videos.
+        video_frames: Maximum frames of a video.
+        video_fps: Frames per second, up to ``video_frames``; default: that many, evenly spaced.
+        cut_sounds: Cut audio that is longer than the model's window; else it is an error.
+        allow_missing_weights: Continue if the checkpoint lacks weights, which are then random.
 
     Raises:
-        PlanError: An argument is wrong, torch or Transformers is not installed, or there is no such checkpoint.
+        PlanError: if an argument is wrong, torch or Transformers is not installed, or there is no such checkpoint.
     """
 
     batch_hint = 1
@@ -122,8 +123,8 @@ class HfModel(BatchModel):
             self._config = read_config(self._settings)
             check_places(self._settings)
             self._kind = kind_of(self._config)
-            # Small files, but they tell what a plan has to know: whether there is a chat template, whether a package
-            # is missing.
+            # Read already here, because planning has to know whether there is a chat template and whether a package is
+            # missing; the files are small.
             self._processing = load_processor(self._settings, self._kind)
         self.traits = self._traits()
         self._loaded: Loaded | None = None
@@ -152,14 +153,14 @@ class HfModel(BatchModel):
             "packages": {package: package_version(package) for package in packages},
         }
 
-    def ignores(self, ask: Parameters) -> Mapping[str, str]:
-        """Generation settings that change nothing here."""
-        if isinstance(ask, GenerateImage):
-            return ignored_image_settings(ask, self._config)
-        return ignored(ask) if isinstance(ask, Generate) else {}
+    def ignores(self, parameters: Parameters) -> Mapping[str, str]:
+        """Generation settings that have no effect here."""
+        if isinstance(parameters, GenerateImage):
+            return ignored_image_settings(parameters, self._config)
+        return ignored(parameters) if isinstance(parameters, Generate) else {}
 
     def group_key(self, request: Request) -> Hashable:
-        """How many images there are, or of which sizes, for the few families that cannot mix that."""
+        """The number or the sizes of the images, for the few families that cannot mix them in a batch."""
         if self._kind.family in _SAME_SIZES:
             return tuple(image.size() for image in request.images())
         return sum(1 for _ in request.images()) if self._kind.family in _SAME_IMAGES else None
@@ -172,32 +173,32 @@ class HfModel(BatchModel):
             self._scorer = Scorer(self._loaded, self._encoder)
 
     def respond(self, requests: list[Request]) -> list[Response]:
-        """Answer a batch. Requests that differ in more than seeds are computed apart."""
+        """Answer a batch. Requests that differ in more than seeds are computed separately."""
         responses: list[Response | None] = [None] * len(requests)
-        for places in _alike(requests):
-            answered = self._respond([requests[place] for place in places])
-            for place, response in zip(places, answered, strict=True):
-                responses[place] = response
+        for positions in _alike(requests):
+            answered = self._respond([requests[position] for position in positions])
+            for position, response in zip(positions, answered, strict=True):
+                responses[position] = response
         return [response for response in responses if response is not None]
 
     def close(self) -> None:
-        """Let go of the weights."""
+        """Free the weights."""
         if self._loaded is not None:
             self._loaded = self._encoder = self._scorer = None
             free_memory()
 
     def _respond(self, requests: list[Request]) -> Sequence[Response]:
-        ask = requests[0].parameters
-        if not self.traits.requests[ask.kind]:
-            what = f"The model {self._settings.name!r} cannot answer {ask.kind!r}."
+        parameters = requests[0].parameters
+        if not self.traits.requests[parameters.kind]:
+            what = f"The model {self._settings.name!r} cannot answer {parameters.kind!r}."
             return [Response(error=Error("permanent", what)) for _ in requests]
         assert self._loaded is not None
         assert self._encoder is not None
         assert self._scorer is not None
         with quiet_transformers():
-            if isinstance(ask, GenerateImage):
+            if isinstance(parameters, GenerateImage):
                 return draw(self._loaded, self._encoder, requests)
-            if isinstance(ask, Generate):
+            if isinstance(parameters, Generate):
                 return answer(self._loaded, self._encoder, requests)
             return self._scorer.score(requests)
 
@@ -215,15 +216,19 @@ class HfModel(BatchModel):
 
 
 def _alike(requests: Sequence[Request]) -> list[list[int]]:
-    """The places of requests whose asks are the same but for seeds (and, of log-likelihoods, continuations)."""
+    """The positions of requests whose parameters differ only in seeds or continuations, in groups."""
     groups: list[tuple[Any, list[int]]] = []
-    for place, request in enumerate(requests):
-        ask = request.parameters
-        settings: Any = replace(ask, seed=None, repeat=0) if isinstance(ask, (Generate, GenerateImage)) else ask.kind
-        members = next((members for known, members in groups if known == settings), None)
+    for position, request in enumerate(requests):
+        parameters = request.parameters
+        settings: Any = (
+            replace(parameters, seed=None, repeat=0)
+            if isinstance(parameters, (Generate, GenerateImage))
+            else parameters.kind
+        )
+        members = next((members for shared, members in groups if shared == settings), None)
         if members is None:
             groups.append((settings, members := []))
-        members.append(place)
+        members.append(position)
     return [members for _, members in groups]
 
 

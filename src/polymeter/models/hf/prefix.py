@@ -15,15 +15,23 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from polymeter.core.request import ChoiceLogprob
-from polymeter.models.hf.prefix_layout import Row, longest_first, right_padded, shifted
-from polymeter.models.hf.score_rows import LOGIT_BYTES, RowScores, accepted, vocabulary
+from polymeter.models.hf.score_rows import (
+    LOGIT_BYTES,
+    Row,
+    RowScores,
+    accepted,
+    longest_first,
+    right_padded,
+    shifted,
+    vocabulary,
+)
 from polymeter.models.hf.score_tokens import Split
 
 if TYPE_CHECKING:
     import torch
 
 CACHE_BYTES: Final = 1 << 30
-"""Most bytes of keys and values that are copied for tails read together."""
+"""Maximum bytes of keys and values that are copied for tails that are read together."""
 
 
 def score_shared(
@@ -35,14 +43,14 @@ def score_shared(
         model: A Transformers model whose cache ``is_plain_cache``.
         inputs: The encoded contexts, padded on the left: ``input_ids`` and ``attention_mask`` of shape
             ``(requests, width)``, and whatever media the model takes.
-        splits: What of each context is shared, and the tails.
-        first_token: Token that an empty prefix is given.
+        splits: The shared part of each context, and the tails.
+        first_token: Token of an otherwise empty prefix.
 
     Returns:
         For each request one score for each of its tails.
 
     Raises:
-        UnsharableError: The model gives no cache that tails could be read on.
+        UnsharableError: if the model has no cache that tails could be read on.
     """
     inputs = shifted(inputs, [split.n_dropped for split in splits], first_token)
     rows = [Row(request, tail) for request, split in enumerate(splits) for tail in split.tails]
@@ -60,11 +68,11 @@ def score_shared(
 
 
 class UnsharableError(Exception):
-    """Tails cannot be read on this model's cache. Caught where the way of scoring is chosen."""
+    """Tails cannot be read on this model's cache. ``Scorer`` catches it and scores without sharing."""
 
 
 class PrefixReader:
-    """Reads prefixes once, then any number of tails on what was kept of them.
+    """Reads prefixes once, then any number of tails on their cache.
 
     Args:
         model: The model.
@@ -85,8 +93,8 @@ class PrefixReader:
             Logits after the last token of each, shape ``(requests, vocabulary)``.
 
         Raises:
-            UnsharableError: What the model keeps is no plain cache. A state that runs on cannot be trusted over padding
-                either.
+            UnsharableError: if the model's cache is not plain keys and values. A recurrent state is not usable either,
+                because padding changes it.
         """
         mask = inputs["attention_mask"]
         rotary = self._rotary
@@ -94,7 +102,7 @@ class PrefixReader:
         if "logits_to_keep" in self._takes:
             given["logits_to_keep"] = 1
         if rotary is not None:
-            rotary.rope_deltas = None  # what an earlier batch left there is not of these prefixes
+            rotary.rope_deltas = None  # left over from an earlier batch
         elif "position_ids" in self._takes:
             given["position_ids"] = (mask.cumsum(-1) - 1).clamp(min=0)
         output = self._model(**given)
@@ -104,7 +112,7 @@ class PrefixReader:
         self._starts = mask.sum(-1)
         if rotary is not None:
             deltas = rotary.rope_deltas
-            # Without media such a model counts positions from the left edge, padding included.
+            # Without media, such a model counts positions from the left edge, padding included.
             self._starts = mask.new_full((len(mask),), mask.shape[1]) if deltas is None else self._starts + deltas[:, 0]
         return output.logits[:, -1]
 
@@ -154,14 +162,14 @@ def is_plain_cache(cache: Any) -> bool:
 
 
 def gathered(cache: Any, rows: torch.Tensor) -> Any:
-    """A plain cache of the chosen rows; the one given is left as it is."""
+    """A plain cache of the chosen rows; the given one is not changed."""
     chosen = copy.copy(cache)
     chosen.layers = [copy.copy(layer) for layer in cache.layers]
     held = [layer for layer in chosen.layers if layer.is_initialized]
     if held[0].keys.shape[0] > 1:
         chosen.reorder_cache(rows)
         return chosen
-    for layer in held:  # one prefix is not copied: the first tokens that are added make the copy
+    for layer in held:  # a single prefix is not copied here: adding the first tokens copies it
         layer.keys = layer.keys.expand(len(rows), -1, -1, -1)
         layer.values = layer.values.expand(len(rows), -1, -1, -1)
     return chosen

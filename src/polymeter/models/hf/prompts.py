@@ -1,7 +1,7 @@
 """From a request to the text and media that a processor takes.
 
-What users write is text and stays text: where it spells a token that stands for a medium (``<image>``), a space is put
-after its first character, so that it cannot take the place of a picture.
+Text in a request stays text: if it contains a token that stands for a medium (``<image>``), a space is inserted after
+the token's first character, so that it cannot take the place of an image.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from polymeter.core.errors import ModelError, PlanError, PolymeterError, boundar
 from polymeter.core.parts import Audio, Image, Modality, Part, Text, Video
 from polymeter.core.request import Request
 from polymeter.models.hf.load import Loaded
-from polymeter.models.hf.media import Clip, clip_of, picture_of, sound_of
+from polymeter.models.hf.media import Clip, clip_of, image_of, sound_of
 
 _PLACEHOLDERS: dict[Modality, str] = {"image": "image_token", "video": "video_token", "audio": "audio_token"}
 _GUARDED = (
@@ -43,10 +43,10 @@ Conversation = list[tuple[str, list[tuple[Modality, str]]]]
 
 @dataclass(slots=True)
 class Prompt:
-    """One request, read.
+    """One request, read and decoded.
 
     Attributes:
-        text: The chat template rendered, with one token for each medium.
+        text: The chat template rendered, with one token per medium.
         images: RGB, in the order of their tokens.
         clips: Videos, likewise.
         sounds: Samples of shape ``(n,)``, likewise.
@@ -66,16 +66,16 @@ class Prompter:
             there is none.
 
     Raises:
-        PlanError: The chat template cannot be rendered.
+        PlanError: if the chat template cannot be rendered.
     """
 
     def __init__(self, loaded: Loaded) -> None:
         self._loaded = loaded
         self._templater = loaded.processor if getattr(loaded.processor, "chat_template", None) else loaded.tokenizer
         written = {modality: self._named(name) for modality, name in _PLACEHOLDERS.items()}
-        # Where the two differ, the processor's token is the one that it finds in the text and replaces.
+        # If the two differ, the processor replaces its own token and not the tokenizer's.
         self._tokens: dict[Modality, str] = {modality: tokens[0] for modality, tokens in written.items() if tokens}
-        # What contains another comes first, so that it is broken before its part is.
+        # Longer tokens first: a token that contains another has to be broken before its part.
         self._guarded = sorted({token for name in _GUARDED for token in self._named(name)}, key=len, reverse=True)
         self._modalities = dict(loaded.kind.modalities)
         self._plain_roles: set[str] = set()
@@ -87,12 +87,12 @@ class Prompter:
         """A request's text and media, decoded.
 
         Args:
-            request: What is asked.
-            is_plain: Leave the chat template out.
+            request: The request.
+            is_plain: Do not use the chat template.
 
         Raises:
-            DataError: A medium cannot be read.
-            ModelError: It shows what this model cannot be shown, or the template refuses the conversation.
+            DataError: if a medium cannot be read.
+            ModelError: if it holds media that this model does not accept, or the template refuses the conversation.
         """
         prompt = Prompt()
         conversation: Conversation = []
@@ -111,12 +111,12 @@ class Prompter:
         return prompt
 
     def _take(self, part: Part, prompt: Prompt) -> list[tuple[Modality, str]]:
-        """Put a part's medium into the prompt; what stands for it in the conversation."""
+        """Add a part's medium to the prompt, and return the entries that stand for it in the conversation."""
         if isinstance(part, Text):
             return [("text", self._guard(part.text))]
         if isinstance(part, Image):
             self._require("image")
-            prompt.images.append(picture_of(part))
+            prompt.images.append(image_of(part))
             return [("image", "")]
         if isinstance(part, Audio):
             self._require("audio")
@@ -136,7 +136,7 @@ class Prompter:
         return [("image", "")] * len(frames)
 
     def _heard(self, sound: Any) -> Any:
-        """A sound, if the model hears all of it: some processors cut off the rest and say nothing."""
+        """Audio, if it fits into the model's window: some processors silently cut off the rest."""
         loaded = self._loaded
         extractor = getattr(loaded.processor, "feature_extractor", None)
         most = getattr(extractor, "n_samples", 0) if loaded.kind.family in _DEAF_AFTER_WINDOW else 0
@@ -154,10 +154,10 @@ class Prompter:
 
     @property
     def rate(self) -> int:
-        """Samples per second that the model's sounds have.
+        """Sampling rate of the model's audio in Hz.
 
         Raises:
-            ModelError: The processor does not say.
+            ModelError: if the processor does not say.
         """
         processor = self._loaded.processor
         for name in ("feature_extractor", "audio_processor"):
@@ -167,8 +167,8 @@ class Prompter:
         raise ModelError(f"The processor of {self._loaded.settings.name!r} does not say its sampling rate.")
 
     def _render(self, conversation: Conversation) -> str:
-        """The chat template, open for the answer: after a prompt for it, or after the beginning of it that the last
-        message gives.
+        """The rendered chat template, open for the answer: after the generation prompt, or after the beginning of the
+        answer in the last message.
         """
         messages = [{"role": role, "content": self._content(role, entries)} for role, entries in conversation]
         is_begun = bool(conversation) and conversation[-1][0] == "assistant"
@@ -194,7 +194,7 @@ class Prompter:
         return "\n\n".join(text for _, entries in conversation if (text := self._flat(entries)))
 
     def _check(self, prompt: Prompt) -> None:
-        """Refuse a prompt whose media have no place in the text: the network would see them in the wrong one."""
+        """Refuse a prompt whose text has not one token per medium: the network would see the media in wrong places."""
         shown: dict[Modality, int] = {
             "image": len(prompt.images),
             "video": len(prompt.clips),
@@ -250,7 +250,7 @@ class Prompter:
         self.adds_special = self._loaded.processor is not None and not (bos and text.startswith(bos))
 
     def _probe_role(self, role: str) -> None:
-        """Some templates take parts of users and write those of another role out as data: that one is given text."""
+        """Some templates accept parts from users but print those of another role as data: that role gets plain text."""
         user: tuple[str, list[tuple[Modality, str]]] = ("user", [("text", "?")])
         before = [user] if role == "assistant" else []
         for is_plain in (False, True):
@@ -262,9 +262,9 @@ class Prompter:
                 continue
             if _is_shown(text):
                 return
-        self._plain_roles.discard(role)  # it refuses or leaves out the role, however it is written
+        self._plain_roles.discard(role)  # it refuses or drops the role in either form
 
 
 def _is_shown(text: str) -> bool:
-    """Whether a template has put the probe's text into the prompt, and not the data that hold it."""
+    """Whether a template has put the probe's text into the prompt, and not a printed data structure."""
     return _PROBE in text and "'type'" not in text and '"type"' not in text

@@ -1,5 +1,5 @@
-"""Log-probabilities of a decoder that hears its context from an encoder: the context is encoded once, the continuation
-is what the decoder would write.
+"""Log-probabilities of an encoder-decoder: the context is encoded once, and the continuation is scored as the decoder's
+output.
 """
 
 from __future__ import annotations
@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.request import ChoiceLogprob
-from polymeter.models.hf.prefix_layout import Row, longest_first, right_padded
-from polymeter.models.hf.score_rows import LOGIT_BYTES, RowScores, vocabulary
+from polymeter.models.hf.score_rows import LOGIT_BYTES, Row, RowScores, longest_first, right_padded, vocabulary
 from polymeter.models.hf.score_tokens import Split
 
 if TYPE_CHECKING:
@@ -23,8 +22,8 @@ def score_encoder_decoder(
 
     Args:
         model: A Transformers model with an encoder and a decoder.
-        inputs: What the encoder is given.
-        splits: The continuations as tails; nothing of them is joined with the context.
+        inputs: The encoder's inputs.
+        splits: The continuations as tails; none of them shares a token with the context.
         start: Tokens that the decoder begins with.
 
     Returns:
@@ -52,14 +51,14 @@ def score_encoder_decoder(
 
 
 def start_tokens(model: Any, tokenizer: Any) -> list[int]:
-    """What the decoder begins with: a speech model's words for language and task, else its one start token."""
-    told = getattr(tokenizer, "prefix_tokens", None)
+    """The tokens that the decoder begins with: a speech model's language and task, else the start token alone."""
+    prefix = getattr(tokenizer, "prefix_tokens", None)
     config = model.generation_config
     start = getattr(config, "decoder_start_token_id", None)
     if start is None:
         start = getattr(model.config, "decoder_start_token_id", None)
-    if told and start is not None and told[0] == start:
-        return list(told)
+    if prefix and start is not None and prefix[0] == start:
+        return list(prefix)
     if start is None:
         start = next(token for token in (tokenizer.bos_token_id, tokenizer.pad_token_id, 0) if token is not None)
     return [int(start)]
@@ -68,7 +67,7 @@ def start_tokens(model: Any, tokenizer: Any) -> list[int]:
 def _decode(
     model: Any, mask: torch.Tensor | None, heard: torch.Tensor, of: torch.Tensor, fed: torch.Tensor
 ) -> torch.Tensor:
-    """Logits at every position of what the decoder is fed; its padding is at the ends, where nothing sees it."""
+    """Logits at every position of the decoder's input; padding is at the ends, where nothing sees it."""
     from transformers.modeling_outputs import BaseModelOutput
 
     given: dict[str, Any] = {"encoder_outputs": BaseModelOutput(last_hidden_state=heard)}

@@ -1,8 +1,8 @@
 """Log-probabilities by one forward over context and continuation, for models whose cache cannot be shared.
 
-Slower, and correct for every causal model, those with recurrent states among them: one request at a time, so that
-nothing is padded but the ends of tails, which no earlier token sees. Continuations that differ in their last token
-alone, as letters do, are read off one row.
+Slower, but correct for every causal model, also with recurrent states: one request at a time, so that only the ends of
+tails are padded, which no earlier token sees. Continuations that differ only in their last token, as letters do, share
+a row.
 """
 
 from __future__ import annotations
@@ -11,15 +11,23 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from polymeter.core.request import ChoiceLogprob
-from polymeter.models.hf.prefix_layout import Row, is_along_tokens, right_padded, shifted
-from polymeter.models.hf.score_rows import LOGIT_BYTES, RowScores, accepted, vocabulary
+from polymeter.models.hf.score_rows import (
+    LOGIT_BYTES,
+    Row,
+    RowScores,
+    accepted,
+    is_along_tokens,
+    right_padded,
+    shifted,
+    vocabulary,
+)
 from polymeter.models.hf.score_tokens import Split
 
 if TYPE_CHECKING:
     import torch
 
 PLAIN_TOKENS: Final = 16_384
-"""Most tokens of one forward."""
+"""Maximum tokens of one forward."""
 
 
 def score_plain(
@@ -29,9 +37,9 @@ def score_plain(
 
     Args:
         model: A Transformers model.
-        copies: Gives the encoded context as a batch of that many equal rows, media included.
-        split: What of the context the continuations share, and the tails.
-        first_token: Token that an empty prefix is given.
+        copies: Returns the encoded context as a batch of that many equal rows, media included.
+        split: The part of the context that the continuations share, and the tails.
+        first_token: Token of an otherwise empty prefix.
     """
     rows = [Row(0, tail) for tail in split.tails]
     waiting: dict[tuple[int, ...], list[int]] = {}
@@ -49,7 +57,7 @@ def score_plain(
         if scores is None:
             scores = RowScores(len(rows), logits.device)
         numbers = [number for fed in taken for number in waiting[fed]]
-        of = [place for place, fed in enumerate(taken) for _ in waiting[fed]]
+        of = [position for position, fed in enumerate(taken) for _ in waiting[fed]]
         tokens, _, is_scored = right_padded([rows[number].tail for number in numbers])
         scores.add(numbers, logits, tokens, is_scored, of)
     if scores is None:
@@ -66,12 +74,12 @@ def trimmed(inputs: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 def extended(
     inputs: Mapping[str, torch.Tensor], tokens: torch.Tensor, is_real: torch.Tensor
 ) -> dict[str, torch.Tensor]:
-    """A batch with further tokens at its end; whatever else is told of each token is 0 for them, which is text.
+    """A batch with further tokens at its end. Other inputs with a value per token are 0 for them, which means text.
 
     Args:
         inputs: The batch.
         tokens: Shape ``(rows, n)``.
-        is_real: Which of them are no padding, shape ``(rows, n)``.
+        is_real: Which of them are not padding, shape ``(rows, n)``.
     """
     import torch
 
@@ -91,7 +99,7 @@ def extended(
 def _logits(
     model: Any, prefix: Mapping[str, torch.Tensor], feds: Sequence[tuple[int, ...]], width: int
 ) -> torch.Tensor:
-    """Logits after the prefix and after each token that is fed behind it, shape ``(rows, width, vocabulary)``."""
+    """Logits after the prefix and after each token that follows it, shape ``(rows, width, vocabulary)``."""
     import torch
 
     tokens = torch.tensor([(*fed, *[0] * (width - 1 - len(fed))) for fed in feds], dtype=torch.long)

@@ -1,26 +1,101 @@
-"""What every way of scoring does alike: read log-probabilities off logits and add them up, row by row."""
+"""What every way of scoring does alike: lay tokens out in batches (prefixes against the right edge, tails against the
+left), read log-probabilities off logits, and add them up row by row.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from polymeter.core.request import ChoiceLogprob
-from polymeter.models.hf.prefix_layout import Row
+from polymeter.models.hf.score_tokens import Tail
 
 if TYPE_CHECKING:
     import torch
 
 LOGIT_BYTES: Final = 1 << 28
-"""Most bytes of float32 logits at a time."""
+"""Maximum bytes of float32 logits at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One continuation of one request.
+
+    Attributes:
+        request: Position of the request in the batch.
+        tail: The tokens after the prefix.
+    """
+
+    request: int
+    tail: Tail
+
+
+def longest_first(rows: Sequence[Row]) -> list[int]:
+    """Numbers of the rows whose tails have more than one token, the longest first."""
+    longer = [number for number, row in enumerate(rows) if len(row.tail.tokens) > 1]
+    return sorted(longer, key=lambda number: -len(rows[number].tail.tokens))
+
+
+def right_padded(tails: Sequence[Tail]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Tails as a batch.
+
+    Returns:
+        Tokens (padding is 0), which of them are real, and which are scored: three tensors of shape
+        ``(tails, longest)``.
+    """
+    import torch
+
+    width = max(len(tail.tokens) for tail in tails)
+    tokens = torch.tensor([(*tail.tokens, *[0] * (width - len(tail.tokens))) for tail in tails])
+    places = torch.arange(width)
+    is_real = places < torch.tensor([[len(tail.tokens)] for tail in tails])
+    is_scored = is_real & (places >= torch.tensor([[tail.n_context] for tail in tails]))
+    return tokens, is_real, is_scored
+
+
+def shifted(inputs: Mapping[str, torch.Tensor], dropped: Sequence[int], first_token: int) -> dict[str, torch.Tensor]:
+    """Encoded contexts without the tokens at their ends that are not shared, padded on the left again.
+
+    Args:
+        inputs: The contexts, padded on the left.
+        dropped: For each, how many tokens to drop at its end.
+        first_token: The only token of a context that has none left.
+    """
+    import torch
+
+    if inputs["input_ids"].shape[1] == 0:
+        inputs = _widened(inputs)
+    ids, mask = inputs["input_ids"], inputs["attention_mask"]
+    n_left = mask.sum(-1) - torch.tensor(list(dropped), device=mask.device)
+    if not any(dropped) and bool((n_left > 0).all()):
+        return dict(inputs)
+    places = torch.arange(ids.shape[1], device=ids.device)[None]
+    changed = {
+        name: torch.stack([row.roll(n, dims=0) for row, n in zip(tensor, dropped, strict=True)])
+        if is_along_tokens(tensor, ids)
+        else tensor
+        for name, tensor in inputs.items()
+    }
+    # roll() moves the dropped tokens from the end of a row to its beginning, where they are masked.
+    is_kept = places >= ids.shape[1] - n_left[:, None]
+    is_first = (n_left <= 0)[:, None] & (places == ids.shape[1] - 1)
+    changed["attention_mask"] = (is_kept | is_first).to(mask.dtype)
+    changed["input_ids"] = torch.where(is_first, first_token, changed["input_ids"])
+    return changed
+
+
+def is_along_tokens(tensor: torch.Tensor, ids: torch.Tensor) -> bool:
+    """Whether an input has one integer per token, as masks and token types have and pixels do not."""
+    return tensor.ndim >= 2 and tensor.shape[:2] == ids.shape and not tensor.is_floating_point()
 
 
 class RowScores:
-    """Sums that grow as the tokens of rows are read.
+    """Running sums of the log-probabilities of rows.
 
     Args:
-        n_rows: How many.
+        n_rows: Number of rows.
         device: Where the logits are.
     """
 
@@ -38,14 +113,14 @@ class RowScores:
         is_scored: torch.Tensor,
         of: Sequence[int] | None = None,
     ) -> None:
-        """Add what the logits say of tokens.
+        """Add the log-probabilities of tokens.
 
         Args:
-            rows: Which rows, ``r`` of them.
+            rows: Numbers of the ``r`` rows.
             logits: Shape ``(n, s, vocabulary)``; position ``j`` predicts ``tokens[:, j]``.
             tokens: Shape ``(r, s)``.
             is_scored: Which of the tokens count, shape ``(r, s)``.
-            of: For each row which of the ``n`` logits are its own; default: ``n`` is ``r``, in order.
+            of: For each row, which of the ``n`` logits are its own; default: ``n`` is ``r``, in order.
         """
         import torch
 
@@ -62,11 +137,11 @@ class RowScores:
         self._greedy[number] &= (is_greedy | ~is_scored).all(-1)
 
     def add_first(self, rows: Sequence[Row], last: torch.Tensor) -> None:
-        """Add what the logits after each prefix say of the first tokens of all tails.
+        """Add the log-probabilities of the first tokens of all tails.
 
         Args:
             rows: All rows, in order.
-            last: Shape ``(requests, vocabulary)``.
+            last: Logits after each prefix, shape ``(requests, vocabulary)``.
         """
         import torch
 
@@ -79,7 +154,7 @@ class RowScores:
         self.add(begun, last[:, None], tokens, is_scored, [rows[number].request for number in begun])
 
     def result(self, rows: Sequence[Row]) -> list[ChoiceLogprob]:
-        """One score for each row, in order."""
+        """One score per row, in order."""
         pairs = zip(self._logprobs.tolist(), self._greedy.tolist(), rows, strict=True)
         return [ChoiceLogprob(logprob, is_greedy, row.tail.n_scored) for logprob, is_greedy, row in pairs]
 
@@ -90,6 +165,18 @@ def vocabulary(model: Any) -> int:
 
 
 def accepted(model: Any) -> frozenset[str]:
-    """Names that the model's forward takes; an adapter around it hands on what it does not know."""
+    """Names of the arguments of the model's forward; an adapter around it passes on what it does not know."""
     inner = model.get_base_model() if hasattr(model, "get_base_model") else model
     return frozenset(inspect.signature(inner.forward).parameters)
+
+
+def _widened(inputs: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """One masked token per row for a batch whose contexts are all empty, for which tokenizers return any type."""
+    import torch
+
+    n_rows = len(inputs["input_ids"])
+    empty = torch.zeros(n_rows, 1, dtype=torch.long, device=inputs["input_ids"].device)
+    return {name: tensor for name, tensor in inputs.items() if tensor.numel()} | {
+        "input_ids": empty,
+        "attention_mask": empty.clone(),
+    }

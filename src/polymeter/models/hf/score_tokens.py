@@ -82,7 +82,7 @@ def _tail(encoded: Sequence[int], context: Sequence[int], joint: Sequence[int], 
 
 def _common(first: Sequence[int], second: Sequence[int]) -> int:
     """Length of the common beginning."""
-    most = min(len(first), len(second))
-    if list(first[:most]) == list(second[:most]):
-        return most
-    return next(place for place in range(most) if first[place] != second[place])
+    shorter = min(len(first), len(second))
+    if list(first[:shorter]) == list(second[:shorter]):
+        return shorter
+    return next(position for position in range(shorter) if first[position] != second[position])

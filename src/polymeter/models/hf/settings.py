@@ -17,7 +17,7 @@ _WHERE = "--model-args"
 
 @dataclass(frozen=True, slots=True)
 class HfSettings:
-    """Everything that says how a checkpoint is read and asked. The arguments of ``HfModel``, checked.
+    """How a checkpoint is read and run. The arguments of ``HfModel``, checked.
 
     Attributes:
         name: Folder or hub id.
@@ -32,13 +32,13 @@ class HfSettings:
         chat_template: Text of a chat template, in place of the checkpoint's own.
         chat_template_args: Further variables of the chat template (``enable_thinking``, …).
         processor_args: What ``AutoProcessor.from_pretrained`` is given (``min_pixels``, …).
-        max_length: Most tokens of prompt and answer together; 0: what the checkpoint says.
-        video_as: One of ``VIDEO_AS``: ``video`` as the model's own videos, ``images`` as a row of images, ``auto`` the
-            first if it can.
-        video_frames: Most frames of a video.
-        video_fps: Frames for a second; 0: ``video_frames``, evenly spaced.
-        cut_sounds: Whether a sound that is longer than the model hears is cut off; else it is an error.
-        allow_missing_weights: Whether weights that the checkpoint lacks may be drawn at random.
+        max_length: Maximum tokens of prompt and answer together; 0: the checkpoint's own.
+        video_as: One of ``VIDEO_AS``: ``video`` as the model's own videos, ``images`` as a series of images, ``auto``
+            the first if the model accepts videos.
+        video_frames: Maximum frames of a video.
+        video_fps: Frames per second; 0: ``video_frames``, evenly spaced.
+        cut_sounds: Whether audio that is longer than the model's window is cut; else it is an error.
+        allow_missing_weights: Whether weights that the checkpoint lacks may be random.
     """
 
     name: str
@@ -67,7 +67,7 @@ class HfSettings:
 
     @property
     def source(self) -> dict[str, Any]:
-        """What every ``from_pretrained`` is given: revision, and whether remote code may run."""
+        """Arguments of every ``from_pretrained``: revision, and whether remote code may run."""
         given: dict[str, Any] = {"trust_remote_code": self.trust_remote_code}
         return given | ({"revision": self.revision} if self.revision else {})
 
@@ -76,30 +76,30 @@ def as_mapping(value: Any, name: str) -> dict[str, Any]:
     """A mapping given as one, or as the text of a JSON object.
 
     Raises:
-        PlanError: It is neither.
+        PlanError: if it is neither.
     """
     if isinstance(value, Mapping):
         return dict(value)
     if not value:
         return {}
     try:
-        made = json.loads(value)
+        parsed = json.loads(value)
     except (TypeError, ValueError):
-        made = None
-    if not isinstance(made, dict):
+        parsed = None
+    if not isinstance(parsed, dict):
         raise PlanError(
             f"Argument {name!r} must be a mapping, not {value!r}.",
             where=_WHERE,
             hint=f'Write it as JSON: {name}={{"key": value}}.',
         )
-    return made
+    return parsed
 
 
 def one_of(value: str, known: tuple[str, ...], name: str) -> str:
-    """The value, if it is a known one.
+    """The value, if it is one of the known ones.
 
     Raises:
-        PlanError: It is not; the nearest is named.
+        PlanError: if it is not; the message gives the nearest.
     """
     if value not in known:
         hint = did_you_mean(str(value), known) or f"Known: {', '.join(known)}."
@@ -108,10 +108,10 @@ def one_of(value: str, known: tuple[str, ...], name: str) -> str:
 
 
 def flag(value: Any, name: str) -> bool:
-    """The value, if it is true or false: "no" must not pass for true.
+    """The value, if it is true or false: the text "no" would otherwise count as true.
 
     Raises:
-        PlanError: It is neither.
+        PlanError: if it is neither.
     """
     if not isinstance(value, bool):
         raise PlanError(f"Argument {name!r} must be true or false, not {value!r}.", where=_WHERE)
@@ -122,7 +122,7 @@ def amount(value: Any, name: str, *, least: float = 0) -> Any:
     """The value, if it is a number that is large enough.
 
     Raises:
-        PlanError: It is not.
+        PlanError: if it is not one.
     """
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value < least:
         raise PlanError(f"Argument {name!r} must be a number of at least {least:g}, not {value!r}.", where=_WHERE)
@@ -133,7 +133,7 @@ def read_template(value: str) -> str:
     """A chat template: the content of a file, or the text itself if it holds template syntax.
 
     Raises:
-        PlanError: There is no such file.
+        PlanError: if there is no such file.
     """
     if not value or "{{" in value or "{%" in value:
         return value

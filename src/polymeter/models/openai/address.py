@@ -1,7 +1,6 @@
-"""Where an endpoint is and how it knows its users: URLs, keys from the environment, headers.
+"""Where an endpoint is and how users authenticate: URLs, keys from the environment, headers.
 
-An address says nothing of what is answered there and stays out of the model's identity; so do keys, which stay out of
-everything.
+An address does not determine the answers, so it is not part of the model's identity. Keys are not written anywhere.
 """
 
 from __future__ import annotations
@@ -27,15 +26,15 @@ class Address:
     Attributes:
         base_url: What the URLs have in common, without secrets.
         chat_url: Where chats are sent.
-        completions_url: Where texts are sent that go on.
+        completions_url: Where texts to be continued are sent.
         models_url: Where the models are listed.
-        generations_url: Where images are asked for.
-        edits_url: Where images are asked for that are made of others.
-        headers: Sent with every request; the key is among them.
-        secrets: What must never be shown.
-        key_env: The environment variable that the key is taken from.
-        has_key: Whether it holds one.
-        is_hosted: Whether it is OpenAI's own, there or at Azure, and not a server that shares the protocol.
+        generations_url: Where images are requested.
+        edits_url: Where edits of images are requested.
+        headers: Sent with every request, the key included.
+        secrets: Texts that must never be shown.
+        key_env: The environment variable of the key.
+        has_key: Whether that variable is set.
+        is_hosted: Whether the endpoint is OpenAI's own, also at Azure, and not another server with the same protocol.
         where: Model and host, for messages.
     """
 
@@ -63,10 +62,10 @@ def find_address(
     azure_endpoint: str,
     api_version: str,
 ) -> Address:
-    """The address that a model's arguments and the environment name. Arguments win over the environment.
+    """The address that a model's arguments and the environment give. Arguments win over the environment.
 
     Raises:
-        PlanError: A URL is none, OpenAI itself is asked without a key, or Azure without an API version.
+        PlanError: if a URL is malformed, OpenAI itself is used without a key, or Azure without an API version.
     """
     azure = azure_endpoint.rstrip("/")
     if azure and base_url:
@@ -103,8 +102,8 @@ def find_address(
     )
 
 
-def _base(told: str) -> str:
-    base = (told or os.environ.get("OPENAI_BASE_URL", "") or _OPENAI).strip().rstrip("/")
+def _base(base_url: str) -> str:
+    base = (base_url or os.environ.get("OPENAI_BASE_URL", "") or _OPENAI).strip().rstrip("/")
     for operation in _OPERATIONS:
         base = base.removesuffix(operation)
     return base
@@ -113,16 +112,16 @@ def _base(told: str) -> str:
 def _checked(base: str) -> _Parts:
     try:
         parts = urlsplit(base)
-        found = _Parts(parts.hostname, parts.port, parts.password)
+        checked = _Parts(parts.hostname, parts.port, parts.password)
     except ValueError as error:
-        raise PlanError(f"The base URL {hide_secrets(base)!r} is none: {error}.", where="base_url") from None
-    if parts.scheme not in ("http", "https") or not found.hostname:
+        raise PlanError(f"The base URL {hide_secrets(base)!r} is not valid: {error}.", where="base_url") from None
+    if parts.scheme not in ("http", "https") or not checked.hostname:
         raise PlanError(
-            f"The base URL {hide_secrets(base)!r} is none.",
+            f"The base URL {hide_secrets(base)!r} is not valid.",
             where="base_url",
             hint="Write it with its scheme, as in http://localhost:8000/v1",
         )
-    return found
+    return checked
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +131,8 @@ class _Parts:
     password: str | None
 
 
-def _version(told: str) -> str:
-    version = told or os.environ.get("OPENAI_API_VERSION", "")
+def _version(api_version: str) -> str:
+    version = api_version or os.environ.get("OPENAI_API_VERSION", "")
     if not version:
         raise PlanError(
             "An azure_endpoint needs an API version.",

@@ -1,4 +1,4 @@
-"""From an endpoint's JSON to outputs. What is declined or broken off becomes an error, and never an answer."""
+"""From an endpoint's JSON to outputs. A refusal or a broken answer becomes an error, never an answer."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _LENGTH_REASONS = ("max_tokens", "max_output_tokens", "max_completion_tokens")
 
 
 def read_outputs(payload: Mapping[str, Any], *, where: str) -> list[Output]:
-    """The outputs of a chat or of a completion, in the order of their index. The first bears the usage of all.
+    """The outputs of a chat or of a completion, in the order of their index. The first holds the usage of all.
 
     Raises:
-        ModelError: There are none, or one was declined.
+        ModelError: if there are none, or the model declined.
     """
     outputs = [_output(choice, where) for choice in choices_of(payload, where=where)]
     return [replace(outputs[0], usage=usage_of(payload)), *outputs[1:]]
@@ -28,25 +28,25 @@ def choices_of(payload: Mapping[str, Any], *, where: str) -> list[dict[str, Any]
     """The choices of an answer, in the order of their index.
 
     Raises:
-        ModelError: There are none, which may pass.
+        ModelError: if there are none, which may be transient.
     """
     choices = payload.get("choices")
-    found = [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
-    if not found:
+    valid = [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
+    if not valid:
         raise ModelError("The endpoint's answer has no choices.", kind="transient", where=where)
-    return sorted(found, key=lambda choice: choice.get("index") or 0)
+    return sorted(valid, key=lambda choice: choice.get("index") or 0)
 
 
 def usage_of(payload: Mapping[str, Any]) -> Usage | None:
     """The tokens of an answer; ``None`` if the endpoint does not count them."""
-    told = payload.get("usage")
-    if not isinstance(told, dict):
+    counts = payload.get("usage")
+    if not isinstance(counts, dict):
         return None
     return Usage(
-        _count(told, "prompt_tokens", "input_tokens"),
-        _count(told, "completion_tokens", "output_tokens"),
-        _count(told.get("completion_tokens_details"), "reasoning_tokens"),
-        _count(told.get("prompt_tokens_details"), "cached_tokens"),
+        _count(counts, "prompt_tokens", "input_tokens"),
+        _count(counts, "completion_tokens", "output_tokens"),
+        _count(counts.get("completion_tokens_details"), "reasoning_tokens"),
+        _count(counts.get("prompt_tokens_details"), "cached_tokens"),
     )
 
 
@@ -91,6 +91,6 @@ def _split(content: Any) -> tuple[str, str | None]:
     return "".join(texts), "".join(thoughts) or None
 
 
-def _count(told: Any, *names: str) -> int | None:
-    values = (told.get(name) for name in names) if isinstance(told, dict) else ()
+def _count(counts: Any, *names: str) -> int | None:
+    values = (counts.get(name) for name in names) if isinstance(counts, dict) else ()
     return next((value for value in values if isinstance(value, int)), None)

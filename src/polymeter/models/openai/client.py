@@ -1,4 +1,4 @@
-"""One question and its answer: the body put together, sent, and what comes back told apart from failures."""
+"""One request and its answer: writes the body, sends it, and distinguishes answers from failures."""
 
 from __future__ import annotations
 
@@ -8,31 +8,30 @@ from typing import Any
 
 from polymeter.core.errors import ModelError
 from polymeter.models.endpoint.errors import EndpointError, error_of
-from polymeter.models.endpoint.forms import File, form
-from polymeter.models.endpoint.http import JSON, Answer, Connections
+from polymeter.models.endpoint.http import JSON, Answer, Connections, File, form
 from polymeter.models.openai.address import Address
 from polymeter.models.openai.content import dumps
 from polymeter.models.openai.quirks import Quirks, hinted
 from polymeter.models.openai.settings import Settings
 
-_MOST_TRIES = 5
+_MAX_TRIES = 5
 
 
 WriteBody = Callable[[Mapping[str, Any]], tuple[bytes, str]]
-"""Makes a body, and its type, of the settings as the server takes them."""
+"""From the settings as the server takes them to a body and its content type."""
 
 
 class PageError(ModelError):
-    """A web page came where JSON was expected."""
+    """The server answered with a web page instead of JSON."""
 
 
 class Client:
-    """Asks one endpoint about one model.
+    """Sends requests for one model to one endpoint.
 
     Args:
         address: Where it is.
         settings: The model's name, and what every body holds.
-        quirks: What the server turned out not to take.
+        quirks: What the server turned out not to accept.
     """
 
     def __init__(self, address: Address, settings: Settings, quirks: Quirks) -> None:
@@ -42,43 +41,43 @@ class Client:
         self._connections = Connections(address.base_url, address.headers, where=address.where)
 
     async def chat(self, messages: bytes, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Ask for the next message.
+        """Request the next message.
 
         Args:
             messages: A JSON list.
             settings: The rest of the body.
 
         Raises:
-            ModelError: There is no answer.
+            ModelError: if there is no answer.
         """
         return await self._ask(self.address.chat_url, _json(b',"messages":', messages), settings)
 
     async def completion(self, prompt: bytes, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Ask how a text goes on.
+        """Request the continuation of a text.
 
         Args:
             prompt: A JSON text.
             settings: The rest of the body.
 
         Raises:
-            ModelError: There is no answer.
+            ModelError: if there is no answer.
         """
         return await self._ask(self.address.completions_url, _json(b',"prompt":', prompt), settings)
 
     async def generation(self, prompt: bytes, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Ask for images.
+        """Request images.
 
         Args:
             prompt: A JSON text.
             settings: The rest of the body.
 
         Raises:
-            ModelError: There is no answer.
+            ModelError: if there is no answer.
         """
         return await self._ask(self.address.generations_url, _json(b',"prompt":', prompt), settings)
 
     async def edit(self, prompt: str, files: Sequence[File], settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Ask for images that are made of others.
+        """Request edits of images.
 
         Args:
             prompt: What to make of them.
@@ -86,15 +85,15 @@ class Client:
             settings: The rest of the form.
 
         Raises:
-            ModelError: There is no answer.
+            ModelError: if there is no answer.
         """
         return await self._ask(self.address.edits_url, lambda sent: form({**sent, "prompt": prompt}, files), settings)
 
     async def fetch(self, url: str) -> bytes:
-        """Fetch a file that the endpoint, or whoever asks it, names by its address.
+        """Fetch a file that the endpoint or its user names by a URL.
 
         Raises:
-            ModelError: It cannot be had.
+            ModelError: if it cannot be fetched.
         """
         return await self._connections.fetch(url)
 
@@ -102,7 +101,7 @@ class Client:
         """The models that the endpoint lists.
 
         Raises:
-            ModelError: It lists none.
+            ModelError: if it lists none.
         """
         listed = self._read(await self._connections.get(self.address.models_url)).get("data")
         models = listed if isinstance(listed, list) else []
@@ -113,7 +112,7 @@ class Client:
         await self._connections.aclose()
 
     async def _ask(self, url: str, write: WriteBody, settings: Mapping[str, Any]) -> dict[str, Any]:
-        for tries_left in reversed(range(_MOST_TRIES)):
+        for tries_left in reversed(range(_MAX_TRIES)):
             sent = {"model": self._settings.name, **self.quirks.put(settings), **self._settings.extra_body}
             body, kind = write(sent)
             try:
@@ -153,5 +152,5 @@ class Client:
 
 
 def _json(key: bytes, content: bytes) -> WriteBody:
-    """Puts what is JSON already behind the settings, without reading it."""
+    """Append content that already is JSON to the settings, without parsing it."""
     return lambda sent: (b"".join((dumps(sent)[:-1], key, content, b"}")), JSON)

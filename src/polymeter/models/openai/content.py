@@ -1,5 +1,5 @@
-"""From messages to the JSON text of a request, written as bytes: base64 is put between pieces of text and never passes
-through a JSON encoder. Runs on decoding threads.
+"""From messages to the JSON text of a request, written as bytes: base64 is inserted between pieces of text and never
+passes through a JSON encoder. Runs on decoding threads.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class ContentWriter:
     """Writes the messages of a request.
 
     Args:
-        settings: How media and roles are put.
+        settings: How media and roles are written.
         media: Encodes media, each distinct one once.
     """
 
@@ -32,16 +32,16 @@ class ContentWriter:
         """A JSON list of messages, their parts in order.
 
         Raises:
-            DataError: A medium is missing or broken.
-            PlanError: A package that a medium needs is not installed.
+            DataError: if a medium is missing or broken.
+            PlanError: if a package that a medium needs is not installed.
         """
         return b"[%s]" % b",".join(self._message(message) for message in messages)
 
     def prompt(self, messages: Sequence[Message]) -> str:
-        """The text of all messages, for endpoints that continue texts.
+        """The text of all messages, for endpoints that continue text.
 
         Raises:
-            ModelError: There are media.
+            ModelError: if there are media.
         """
         if any(not isinstance(part, Text) for message in messages for part in message.parts):
             raise ModelError(
@@ -50,7 +50,7 @@ class ContentWriter:
         return "\n\n".join(text for message in messages if (text := message.text))
 
     def assistant(self, text: str) -> bytes:
-        """A message of the model itself, in JSON."""
+        """A message of the model in JSON."""
         return dumps({"role": "assistant", "content": text})
 
     def _message(self, message: Message) -> bytes:
@@ -70,7 +70,7 @@ class ContentWriter:
             yield self._audio(part)
         elif self._settings.video == "url" and part.start_s is None and part.end_s is None:
             yield _linked(b"video_url", _remote(part) or self._media.whole_video(part).data_url)
-        else:  # a URL cannot say which part of a video is meant
+        else:  # a URL cannot select a part of a video
             for frame in self._media.frames(part):
                 yield self._image(frame.data_url)
 
@@ -81,9 +81,9 @@ class ContentWriter:
         url = _remote(audio)
         if url is not None:
             return _linked(b"audio_url", url)
-        found = self._media.audio(audio)
-        kind = found.format.encode()
-        return b'{"type":"input_audio","input_audio":{"data":"%s","format":"%s"}}' % (found.base64, kind)
+        encoded = self._media.audio(audio)
+        kind = encoded.format.encode()
+        return b'{"type":"input_audio","input_audio":{"data":"%s","format":"%s"}}' % (encoded.base64, kind)
 
 
 def dumps(value: Any) -> bytes:
@@ -96,7 +96,7 @@ def _linked(kind: bytes, url: bytes, more: bytes = b"") -> bytes:
 
 
 def _remote(part: Image | Audio | Video) -> bytes | None:
-    """The URL of a medium that the endpoint can fetch itself, as it stands in JSON between quotes."""
+    """The URL of a medium that the endpoint can fetch itself, escaped for JSON, without quotes."""
     source = part.source if isinstance(part, Image) else part.origin()
     if isinstance(source, str) and source.startswith(("http://", "https://")):
         return dumps(source)[1:-1]

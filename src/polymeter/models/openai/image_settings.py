@@ -1,4 +1,4 @@
-"""Which models of OpenAI-compatible endpoints make images, and how their settings are put."""
+"""Which models at OpenAI-compatible endpoints make images, and the endpoints' names of their settings."""
 
 from __future__ import annotations
 
@@ -24,47 +24,47 @@ _HOSTED = frozenset(
         "response_format", "size", "style", "user",
     }
 )  # fmt: skip
-"""What OpenAI's own endpoint knows beside prompt, model and number; it refuses everything else."""
+"""What OpenAI's own endpoint accepts besides prompt, model and number; it rejects everything else."""
 
 _IN_CHAT = "a chat has no name for the size of an image; say it as the server wants it with extra_body"
 
 
 def makes_images(name: str) -> bool:
-    """Whether a model is known by its name to make images and nothing else."""
+    """Whether a model of this name makes only images."""
     return bool(_MAKERS.search(name))
 
 
 def takes_images(name: str) -> bool | None:
-    """Whether an image model is known by its name to edit images; ``None``: it is not."""
+    """Whether an image model of this name can edit images; ``None``: unknown."""
     return False if _WITHOUT_INPUT.search(name) else None
 
 
-def ignored_settings(settings: Settings, ask: GenerateImage) -> dict[str, str]:
-    """Settings of an ask that are not sent, each with the reason."""
-    wanted = {"size": ask.size, **ask.extra}
-    found: dict[str, str] = {}
+def ignored_settings(settings: Settings, parameters: GenerateImage) -> dict[str, str]:
+    """Settings that are not sent, each with the reason."""
+    wanted = {"size": parameters.size, **parameters.extra}
+    reasons: dict[str, str] = {}
     for name, value in wanted.items():
         if value is None:
             continue
         if name in settings.omit:
-            found[name] = "omit= leaves it out"
+            reasons[name] = "omit= leaves it out"
         elif name in _OF_TEXT:
-            found[name] = "it is a setting of text"
+            reasons[name] = "it is a setting of text"
         elif settings.draws_in_chat and name == "size":
-            found[name] = _IN_CHAT
+            reasons[name] = _IN_CHAT
         elif settings.is_hosted and not settings.draws_in_chat and name not in _HOSTED:
-            found[name] = "this endpoint does not know it"
-    return found
+            reasons[name] = "this endpoint does not know it"
+    return reasons
 
 
-def image_settings(settings: Settings, ask: GenerateImage) -> dict[str, Any]:
-    """The settings of an ask by the names that endpoints know; number and seeds apart."""
-    ignored = ignored_settings(settings, ask)
-    body = {name: value for name, value in ask.extra.items() if value is not None and name not in ignored}
+def image_settings(settings: Settings, parameters: GenerateImage) -> dict[str, Any]:
+    """The settings under the endpoints' names, without number and seeds."""
+    ignored = ignored_settings(settings, parameters)
+    body = {name: value for name, value in parameters.extra.items() if value is not None and name not in ignored}
     if settings.draws_in_chat:
         return {"modalities": ["image", "text"], **body}
-    if ask.size is not None and "size" not in ignored:
-        body["size"] = f"{ask.size[0]}x{ask.size[1]}"
+    if parameters.size is not None and "size" not in ignored:
+        body["size"] = f"{parameters.size[0]}x{parameters.size[1]}"
     if not _ONE_FORMAT.search(settings.name) and "response_format" not in settings.omit:
         body.setdefault("response_format", "b64_json")
     return body

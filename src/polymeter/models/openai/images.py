@@ -1,8 +1,8 @@
-"""Images from an OpenAI-compatible endpoint: made from a prompt, made of other images, or as part of a chat.
+"""Images from an OpenAI-compatible endpoint: made from a prompt, edited from other images, or as part of a chat.
 
-Every image is a request of its own where the server takes seeds, because each has its own; where it does not, repeats
-are asked for at once until the server says that it makes one at a time. Nothing is paid for twice: an image that cannot
-be fetched is fetched again and not made again.
+If the server accepts seeds, every image is a separate request with its own seed. If not, repeats are requested
+together until the server says that it makes one at a time. Nothing is paid for twice: an image that could not be
+fetched is fetched again and not made again.
 
 Protocol: https://platform.openai.com/docs/api-reference/images; images in chats: https://openrouter.ai/docs
 """
@@ -23,9 +23,8 @@ from polymeter.core.secrets import hide_secrets
 from polymeter.core.sources import from_data_url, is_elsewhere
 from polymeter.data.fetch import is_offline_now
 from polymeter.models.endpoint.errors import EndpointError, response_or_error
-from polymeter.models.endpoint.forms import File
-from polymeter.models.endpoint.media import MediaEncoder
-from polymeter.models.endpoint.pictures import picture_of
+from polymeter.models.endpoint.http import File
+from polymeter.models.endpoint.media import MediaEncoder, received_image
 from polymeter.models.openai.answers import choices_of, read_outputs, usage_of
 from polymeter.models.openai.client import Client
 from polymeter.models.openai.content import ContentWriter, dumps
@@ -39,8 +38,8 @@ _UNSEEDED = "Drawn without that seed, which the endpoint is not sent."
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """An image as it was answered: its base64 text or its address, what was said with it, and whether the request was
-    for several, which have no seeds.
+    """An image as the server answered it: its base64 text or its URL, the rest of the answer, and whether the request
+    was for several images, which have no seeds.
     """
 
     encoded: str = ""
@@ -51,15 +50,15 @@ class Drawn:
 
 @dataclass(slots=True)
 class Drawing:
-    """A request for an image, ready to be sent, and what earlier tries brought.
+    """A request for an image, ready to be sent, and the results of earlier attempts.
 
     Attributes:
-        settings: Its settings, number and seeds apart.
+        settings: Its settings, without number and seeds.
         prompt: What to draw.
-        files: The images that it is made of. In a run they are here; outside of one those that lie elsewhere are
-            known by their address until they are fetched.
-        messages: The messages as a JSON list, where images are asked for in a chat.
-        drawn: Answers by number of the repeat: what was drawn and could not be fetched is not drawn again.
+        files: The images to edit. In a run they are files; outside of one, an image on another machine is a URL until
+            it is fetched.
+        messages: The messages as a JSON list, if images are requested in a chat.
+        drawn: Answers by number of the repeat: an image that was drawn but not fetched is not drawn again.
     """
 
     settings: Mapping[str, Any]
@@ -70,13 +69,13 @@ class Drawing:
 
 
 class ImageMaker:
-    """Asks one endpoint for images.
+    """Requests images from one endpoint.
 
     Args:
-        client: Asks it.
-        settings: The model's name, and how images are asked for.
+        client: Sends the requests.
+        settings: The model's name, and how images are requested.
         writer: Writes chats.
-        media: Encodes the images that others are made of.
+        media: Encodes the images to edit.
     """
 
     def __init__(self, client: Client, settings: Settings, writer: ContentWriter, media: MediaEncoder) -> None:
@@ -85,44 +84,44 @@ class ImageMaker:
         self._writer = writer
         self._media = media
 
-    def prepare(self, request: Request, ask: GenerateImage) -> Drawing:
-        """Encode the images and write down the prompt.
+    def prepare(self, request: Request, parameters: GenerateImage) -> Drawing:
+        """Encode the images and write the prompt.
 
         Raises:
-            DataError: An image is missing or broken.
-            ModelError: There is no prompt, or a sound or video in it.
+            DataError: if an image is missing or broken.
+            ModelError: if there is no prompt, or it holds audio or video.
         """
-        settings = image_settings(self._settings, ask)
+        settings = image_settings(self._settings, parameters)
         if self._settings.draws_in_chat:
             return Drawing(settings, messages=self._writer.messages(request.messages))
         if not request.text.strip():
             raise ModelError("There is no prompt: the messages hold no text.", where=self._where)
         return Drawing(settings, request.text, list(self._files(request)))
 
-    async def answer(self, ask: GenerateImage, drawing: Drawing) -> Output:
+    async def answer(self, parameters: GenerateImage, drawing: Drawing) -> Output:
         """The image of a request.
 
         Raises:
-            ModelError: It cannot be had.
+            ModelError: if it could not be made.
         """
         await self._fetch_inputs(drawing)
-        return await self._one(ask, drawing)
+        return await self._one(parameters, drawing)
 
-    async def answer_repeats(self, asks: Sequence[GenerateImage], drawing: Drawing) -> list[Response]:
-        """The images of several requests that are equal but for seed and number, drawn with one request where the
-        server does that.
+    async def answer_repeats(self, repeats: Sequence[GenerateImage], drawing: Drawing) -> list[Response]:
+        """The images of several requests that differ only in seed and number, drawn with one request if the server can
+        do that.
 
         Raises:
-            ModelError: None of them can be had.
+            ModelError: if none of them could be made.
         """
         await self._fetch_inputs(drawing)
-        owed = [ask.repeat for ask in asks if ask.repeat not in drawing.drawn]
+        owed = [one.repeat for one in repeats if one.repeat not in drawing.drawn]
         if len(owed) > 1 and self._client.quirks.takes_n:
             several = await self._at_once(len(owed), drawing)
             drawing.drawn.update(
                 (number, replace(one, is_of_several=True)) for number, one in zip(owed, several, strict=False)
             )
-        return await asyncio.gather(*(response_or_error(self._response(ask, drawing)) for ask in asks))
+        return await asyncio.gather(*(response_or_error(self._response(one, drawing)) for one in repeats))
 
     @property
     def _where(self) -> str:
@@ -130,7 +129,7 @@ class ImageMaker:
 
     @property
     def sends_seeds(self) -> bool:
-        """Whether the server is sent seeds, as far as it is known to take them."""
+        """Whether seeds are sent: the server is not known to reject them."""
         settings = self._settings
         is_unknown = settings.is_hosted and not settings.draws_in_chat
         return "seed" not in settings.omit and not is_unknown and self._client.quirks.takes_seeds
@@ -156,11 +155,11 @@ class ImageMaker:
                 if is_offline_now():
                     raise DataError(f"{hide_secrets(file)} is not fetched: the run is offline.", where=self._where)
                 image = Image(await self._client.fetch(file))
-                made = await asyncio.to_thread(self._file, image, number, len(drawing.files))
-                drawing.files[number] = made
+                fetched = await asyncio.to_thread(self._file, image, number, len(drawing.files))
+                drawing.files[number] = fetched
 
     async def _at_once(self, n: int, drawing: Drawing) -> list[Drawn]:
-        """Several images of one request; fewer, or none, from servers that make one at a time."""
+        """Several images from one request; fewer, or none, from servers that make one at a time."""
         if self._settings.draws_in_chat:
             return []
         try:
@@ -172,23 +171,23 @@ class ImageMaker:
         self._client.quirks.takes_n = len(drawn) >= n
         return drawn
 
-    async def _response(self, ask: GenerateImage, drawing: Drawing) -> Response:
-        return Response((await self._one(ask, drawing),))
+    async def _response(self, parameters: GenerateImage, drawing: Drawing) -> Response:
+        return Response((await self._one(parameters, drawing),))
 
-    async def _one(self, ask: GenerateImage, drawing: Drawing) -> Output:
-        """One image with its own seed, asked for unless it was, and decoded."""
-        if ask.repeat not in drawing.drawn:
+    async def _one(self, parameters: GenerateImage, drawing: Drawing) -> Output:
+        """One decoded image with its own seed; requested unless an earlier attempt did."""
+        if parameters.repeat not in drawing.drawn:
             settings = dict(drawing.settings)
-            if ask.seed is not None and self.sends_seeds:
-                settings["seed"] = ask.seed
-            drawing.drawn[ask.repeat] = (await self._ask(settings, drawing))[0]
-        drawn = drawing.drawn[ask.repeat]
-        picture = await picture_of(drawn.encoded or await self._bytes_at(drawn.url), where=self._where)
-        # Asked for last: the server may have objected to the seed meanwhile.
+            if parameters.seed is not None and self.sends_seeds:
+                settings["seed"] = parameters.seed
+            drawing.drawn[parameters.repeat] = (await self._ask(settings, drawing))[0]
+        drawn = drawing.drawn[parameters.repeat]
+        image = await received_image(drawn.encoded or await self._bytes_at(drawn.url), where=self._where)
+        # Read only now: the server may have rejected the seed meanwhile.
         is_seeded = self.sends_seeds and not drawn.is_of_several
-        unseeded = _UNSEEDED if ask.seed is not None and not is_seeded else None
+        unseeded = _UNSEEDED if parameters.seed is not None and not is_seeded else None
         note = " ".join(filter(None, (unseeded, drawn.said.note))) or None
-        return replace(drawn.said, images=(picture,), note=note)
+        return replace(drawn.said, images=(image,), note=note)
 
     async def _bytes_at(self, url: str) -> bytes:
         if url.startswith("data:"):
@@ -210,14 +209,14 @@ class ImageMaker:
 
 
 def read_images(payload: Mapping[str, Any], *, where: str) -> list[Drawn]:
-    """The images of an answer; the first bears the usage of all.
+    """The images of an answer; the first holds the usage of all.
 
     Raises:
-        ModelError: There are none, which may pass.
+        ModelError: if there are none, which may be transient.
     """
     data = payload.get("data")
-    found = [one for one in data if isinstance(one, dict)] if isinstance(data, list) else []
-    drawn = [_drawn(one) for one in found if one.get("b64_json") or one.get("url")]
+    listed = [one for one in data if isinstance(one, dict)] if isinstance(data, list) else []
+    drawn = [_drawn(one) for one in listed if one.get("b64_json") or one.get("url")]
     if not drawn:
         raise ModelError("The endpoint's answer has no images.", kind="transient", where=where)
     first = drawn[0]
@@ -225,10 +224,10 @@ def read_images(payload: Mapping[str, Any], *, where: str) -> list[Drawn]:
 
 
 def read_chat(payload: Mapping[str, Any], *, where: str) -> list[Drawn]:
-    """The image of a chat's answer: in ``images`` beside the text, or among the parts of the content.
+    """The image in a chat's answer: in ``images`` beside the text, or among the parts of the content.
 
     Raises:
-        ModelError: It was declined, or there is none.
+        ModelError: if the model declined, or there is none.
     """
     said = read_outputs(payload, where=where)[0]
     message = choices_of(payload, where=where)[0].get("message")
@@ -254,11 +253,11 @@ def _parts(*lists: Any) -> list[Mapping[str, Any]]:
 
 
 def _url(part: Mapping[str, Any]) -> str:
-    told = part.get("image_url")
-    url = told.get("url") if isinstance(told, Mapping) else told
+    value = part.get("image_url")
+    url = value.get("url") if isinstance(value, Mapping) else value
     return url if isinstance(url, str) else ""
 
 
 def _field(count: int) -> str:
-    """What the field of an image is called: a list when there are several."""
+    """Name of the form's field for images: a list if there are several."""
     return "image" if count == 1 else "image[]"

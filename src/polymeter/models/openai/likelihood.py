@@ -1,12 +1,12 @@
-"""Log-likelihood at an endpoint, in the way that it has: three, of which the first that works is kept.
+"""Log-likelihood at an endpoint, in one of three ways; the first that works is kept.
 
 ``prompt_logprobs``
-    vLLM's own: the continuation is put into the conversation as the beginning of the model's turn, and the server tells
-    the log-probability of every token of the prompt. Exact, with media and with the model's chat template.
+    vLLM's own: the continuation becomes the beginning of the model's turn, and the server returns the log-probability
+    of every token of the prompt. Exact, with media and with the model's chat template.
 ``echo``
     Completions that repeat their prompt with log-probabilities. Exact, but a text without the chat template.
 ``first_token``
-    The likeliest first tokens of an answer. Right for letters and single tokens, one request for all choices.
+    The likeliest first tokens of an answer. Correct for letters and single tokens; one request for all choices.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _ONE: Mapping[str, Any] = {"max_tokens": 1, "temperature": 1.0}
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What continuations are about.
+    """The context of continuations.
 
     Attributes:
-        messages: JSON list of the messages, without a last one of the model itself.
-        prefill: The text of that last message; empty when there is none.
-        text: All text, for endpoints that continue texts; ``None`` where there are media.
+        messages: JSON list of the messages, without a final message of the model.
+        prefill: The text of that final message; empty if there is none.
+        text: All text, for endpoints that continue text; ``None`` if there are media.
     """
 
     messages: bytes
@@ -68,38 +68,37 @@ class Likelihood:
     def __init__(self, client: Client, api: Api, way: Way | None) -> None:
         self._client = client
         self._where = client.address.where
-        self._told = way
         self._order: tuple[Way, ...] = (way,) if way else ("echo",) if api == "completions" else get_args(Way)
-        self._found: dict[bool, Way] = {}
+        self._working: dict[bool, Way] = {}
         self._searches: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}
 
-    async def answer(self, context: Context, ask: Loglikelihood) -> Output:
+    async def answer(self, context: Context, parameters: Loglikelihood) -> Output:
         """The log-probability of every continuation. The output's note says which way was used.
 
         Raises:
-            ModelError: The endpoint has none of the ways, or failed.
+            ModelError: if the endpoint supports none of the ways, or failed.
         """
         has_media = context.text is None
-        way = self._found.get(has_media)
+        way = self._working.get(has_media)
         if way is not None:
-            return await self._use(way, context, ask)
+            return await self._use(way, context, parameters)
         async with self._searches.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
-            way = self._found.get(has_media)
+            way = self._working.get(has_media)
             if way is None:
-                return await self._search(context, ask)
-        return await self._use(way, context, ask)
+                return await self._search(context, parameters)
+        return await self._use(way, context, parameters)
 
-    async def _search(self, context: Context, ask: Loglikelihood) -> Output:
+    async def _search(self, context: Context, parameters: Loglikelihood) -> Output:
         reasons: list[str] = []
         for way in self._order:
             try:
-                output = await self._use(way, context, ask)
+                output = await self._use(way, context, parameters)
             except (EndpointError, MissingFieldError) as error:
                 if error.kind != "permanent":
                     raise
                 reasons.append(f"{way}: {error.what}")
             else:
-                self._found[context.text is None] = way
+                self._working[context.text is None] = way
                 return output
         raise ModelError(
             f"The endpoint tells no log-probabilities. Tried {'; '.join(reasons)}.",
@@ -107,20 +106,20 @@ class Likelihood:
             hint="Choose tasks that generate, or a server that has them, such as vLLM.",
         )
 
-    async def _use(self, way: Way, context: Context, ask: Loglikelihood) -> Output:
+    async def _use(self, way: Way, context: Context, parameters: Loglikelihood) -> Output:
         ways: Mapping[Way, Answer] = {
             "prompt_logprobs": self._by_prompt,
             "echo": self._by_echo,
             "first_token": self._by_first_token,
         }
-        return await ways[way](context, ask)
+        return await ways[way](context, parameters)
 
-    async def _by_prompt(self, context: Context, ask: Loglikelihood) -> Output:
-        found = await _together([self._prompt_choice(context, text) for text in ask.continuations])
-        return Output(logprobs=tuple(found), note="log-probabilities: prompt_logprobs")
+    async def _by_prompt(self, context: Context, parameters: Loglikelihood) -> Output:
+        scored = await _together([self._prompt_choice(context, text) for text in parameters.continuations])
+        return Output(logprobs=tuple(scored), note="log-probabilities: prompt_logprobs")
 
     async def _prompt_choice(self, context: Context, continuation: str) -> ChoiceLogprob:
-        # A turn of the model begins without a space: templates strip it, or would make other tokens of it.
+        # The model's turn begins without a space: templates strip it, or it would change the tokens.
         own = continuation if context.prefill else continuation.lstrip() or continuation
         message = dumps({"role": "assistant", "content": context.prefill + own})
         settings = {
@@ -131,16 +130,16 @@ class Likelihood:
         }
         payload = await self._client.chat(_appended(context.messages, message), settings)
         tokens = prompt_tokens(payload, choices_of(payload, where=self._where)[0])
-        found = spelled(tokens, own)
-        if found is not None:
-            return found
+        scored = spelled(tokens, own)
+        if scored is not None:
+            return scored
         n_context = await self._n_context(context)
         if not 0 < n_context < len(tokens):
             raise ModelError(f"The endpoint's tokens do not spell the continuation {own[:80]!r}.", where=self._where)
         return total(tokens[n_context:])
 
     async def _n_context(self, context: Context) -> int:
-        """How many tokens come before the model's turn, or before what follows its beginning."""
+        """How many tokens precede the continuation."""
         messages, settings = context.messages, dict(_ONE)
         if context.prefill:
             messages = _appended(messages, dumps({"role": "assistant", "content": context.prefill}))
@@ -148,11 +147,11 @@ class Likelihood:
         usage = usage_of(await self._client.chat(messages, settings))
         return (usage.input_tokens if usage else None) or 0
 
-    async def _by_echo(self, context: Context, ask: Loglikelihood) -> Output:
+    async def _by_echo(self, context: Context, parameters: Loglikelihood) -> Output:
         if context.text is None:
             raise MissingFieldError("it shows no media")
-        found = await _together([self._echo_choice(context.text, text) for text in ask.continuations])
-        return Output(logprobs=tuple(found), note="log-probabilities: echo, without a chat template")
+        scored = await _together([self._echo_choice(context.text, text) for text in parameters.continuations])
+        return Output(logprobs=tuple(scored), note="log-probabilities: echo, without a chat template")
 
     async def _echo_choice(self, context: str, continuation: str) -> ChoiceLogprob:
         settings = {"max_tokens": 1, "temperature": 1.0, "echo": True, "logprobs": 1}
@@ -162,25 +161,25 @@ class Likelihood:
         tokens, offsets = echoed_tokens(choices_of(payload, where=self._where)[0], n_new)
         joined = "".join(token.text for token in tokens)
         if joined.endswith(context + continuation) or not offsets:
-            found = spelled(tokens, continuation)
-        else:  # bytes of a character spread over tokens: only the server knows where each begins
-            found = from_offset(tokens, offsets, len(context))
-        if found is None:
+            scored = spelled(tokens, continuation)
+        else:  # the bytes of a character are spread over tokens: only the server knows where each token begins
+            scored = from_offset(tokens, offsets, len(context))
+        if scored is None:
             what = f"The endpoint's tokens do not spell the continuation {continuation[:80]!r}."
             raise ModelError(what, where=self._where)
-        return found
+        return scored
 
-    async def _by_first_token(self, context: Context, ask: Loglikelihood) -> Output:
+    async def _by_first_token(self, context: Context, parameters: Loglikelihood) -> Output:
         messages, settings = context.messages, {**_ONE, "logprobs": True, "top_logprobs": _N_TOP}
         if context.prefill:
             messages = _appended(messages, dumps({"role": "assistant", "content": context.prefill}))
             settings.update(add_generation_prompt=False, continue_final_message=True)
         payload = await self._client.chat(messages, settings)
-        found = first_tokens(choices_of(payload, where=self._where)[0], ask.continuations)
+        scored = first_tokens(choices_of(payload, where=self._where)[0], parameters.continuations)
         note = "log-probabilities: first token"
-        if found.unseen:
-            note += f"; not among the likeliest: choice {', '.join(map(str, found.unseen))}"
-        return Output(logprobs=found.choices, usage=usage_of(payload), note=note)
+        if scored.unseen:
+            note += f"; not among the likeliest: choice {', '.join(map(str, scored.unseen))}"
+        return Output(logprobs=scored.choices, usage=usage_of(payload), note=note)
 
 
 def _appended(messages: bytes, message: bytes) -> bytes:
@@ -189,7 +188,7 @@ def _appended(messages: bytes, message: bytes) -> bytes:
 
 
 async def _together(questions: list[Any]) -> list[ChoiceLogprob]:
-    """Ask at the same time; when one fails, the others are called off."""
+    """Send requests at the same time; if one fails, the others are cancelled."""
     tasks = [asyncio.ensure_future(question) for question in questions]
     try:
         return list(await asyncio.gather(*tasks))

@@ -1,10 +1,10 @@
 """An OpenAI-compatible endpoint as a model.
 
-What differs between servers is settled here: OpenAI calls the token limit ``max_completion_tokens`` and refuses names
+Differences between servers are handled here: OpenAI calls the token limit ``max_completion_tokens`` and rejects names
 that it does not know; Azure puts the deployment into the URL and the key into ``api-key`` (its newer ``/openai/v1``
 addresses are ordinary base URLs); OpenRouter and vLLM keep reasoning in ``reasoning``, others in ``reasoning_content``;
-OpenRouter reports failures of the servers behind it with status 200; Ollama needs no key and cuts prompts longer than
-its ``num_ctx`` without a word, so set that at the server.
+OpenRouter reports failures of the servers behind it with status 200; Ollama needs no key and silently truncates prompts
+longer than its ``num_ctx``, so set that at the server.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class Prepared:
 
     Attributes:
         content: Its messages as a JSON list, or its prompt as a JSON text.
-        settings: Its settings, seeds apart.
-        context: What its continuations are about.
-        drawing: What image is asked for.
+        settings: Its settings, without seeds.
+        context: The context of its continuations.
+        drawing: The requested image.
     """
 
     content: bytes = b""
@@ -62,39 +62,40 @@ class Prepared:
 
 
 class OpenAIModel(AsyncModel):
-    """A model at an OpenAI-compatible endpoint. Its key is taken from the environment and from nowhere else.
+    """A model at an OpenAI-compatible endpoint. The key is read only from the environment.
 
     Args:
         name: The model's name at the endpoint; at Azure the deployment's.
-        base_url: Its address, up to and with ``/v1``; default: ``OPENAI_BASE_URL``, else OpenAI's own.
+        base_url: Its address, up to and including ``/v1``; default: ``OPENAI_BASE_URL``, else OpenAI's own.
         api_key_env: The environment variable that holds the key; default: ``OPENAI_API_KEY``, at Azure
             ``AZURE_OPENAI_API_KEY``. Servers that need no key need no variable.
         headers: Further headers.
         organization: Sent as ``OpenAI-Organization``.
         azure_endpoint: An Azure resource, in place of a base URL.
         api_version: Azure's API version; default: ``OPENAI_API_VERSION``.
-        api: ``chat``; ``completions`` for base models that continue texts; ``images`` for models that make images and
-            nothing else. Default: ``images`` for models that are known by their name to do so, else ``chat``.
-        images_via: Where images are asked for: ``images`` (``/images/generations`` and ``/images/edits``), or ``chat``
+        api: ``chat``; ``completions`` for base models that continue text; ``images`` for models that make only images.
+            Default: ``images`` for models whose names say so, else ``chat``.
+        images_via: How images are requested: ``images`` (``/images/generations`` and ``/images/edits``), or ``chat``
             for servers that put them into the messages of a chat.
         extra_body: Sent with every request as it is.
-        omit: Names of settings that are never sent (``temperature,seed``), because the model refuses them.
-        system_role: What the role of system prompts is called: ``system`` or ``developer``.
+        omit: Names of settings that are never sent (``temperature,seed``), because the model rejects them.
+        system_role: Name of the role of system prompts: ``system`` or ``developer``.
         reasoning_effort: Sent with every request.
         image_detail: ``auto``, ``low`` or ``high``.
         max_image_side: Larger images and frames are scaled down to this many pixels on their longer side.
-        video: ``frames``: videos are shown as images; ``url``: sent whole, for servers that take videos.
+        video: ``frames``: videos are sent as images; ``url``: sent whole, for servers that accept videos.
         num_frames: Frames of a video; at most this many when ``fps`` is given.
         fps: Frames per second of a video.
-        max_tokens_key: ``max_tokens`` or ``max_completion_tokens``; default: as the endpoint wants it.
-        logprobs: How log-likelihood is asked for: ``prompt_logprobs``, ``echo``, ``first_token``, ``none``; ``auto``:
+        max_tokens_key: ``max_tokens`` or ``max_completion_tokens``; default: the one that the endpoint accepts.
+        logprobs: How log-likelihood is requested: ``prompt_logprobs``, ``echo``, ``first_token``, ``none``; ``auto``:
             the first of these that works.
-        join_repeats: Repeats of one prompt are asked for in one request with ``n``, so that the prompt is paid once.
-            They have no seeds of their own then, and those that a killed run has are not had again. Default: a request
-            and a seed for each answer; a provider's prefix cache takes most of the cost of the repeated prompt.
+        join_repeats: Request the repeats of a prompt together with ``n``, so that the prompt is paid once. They then
+            have no individual seeds, and repeating a run does not repeat its answers. Default: a request and a seed for
+            each answer; a provider's prefix cache saves most of the cost of the repeated prompt.
 
     Raises:
-        PlanError: An argument is none of its choices, an address is none, or a key that is surely needed is missing.
+        PlanError: if an argument is not one of its choices, an address is malformed, or a key that is certainly needed
+            is missing.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 (what --model-args may set)
@@ -164,7 +165,7 @@ class OpenAIModel(AsyncModel):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The model's name and how it is asked. Addresses, keys and headers stay out."""
+        """The model's name and the settings of requests. Addresses, keys and headers are not part of it."""
         settings = self._settings
         return {
             "backend": "openai",
@@ -183,81 +184,82 @@ class OpenAIModel(AsyncModel):
 
     @property
     def joins_repeats(self) -> bool:
-        """Where its user wants it, and where images have no seeds of their own that could be lost."""
+        """If its user wants it, and for images that have no individual seeds to lose."""
         return self._join_repeats or (self._settings.api == "images" and not self._maker.sends_seeds)
 
-    def ignores(self, ask: Parameters) -> Mapping[str, str]:
-        """Settings that endpoints have no name for, that ``omit`` leaves out, or that the model refused ahead of the
-        run.
+    def ignores(self, parameters: Parameters) -> Mapping[str, str]:
+        """Settings that endpoints have no name for, that ``omit`` leaves out, or that the model rejected in the
+        preflight.
         """
-        if isinstance(ask, Loglikelihood):
+        if isinstance(parameters, Loglikelihood):
             return {"continuations": _FIRST_ONLY} if self._logprobs == "first_token" else {}
-        if isinstance(ask, GenerateImage):
-            return ignored_settings(self._settings, ask)
-        set_by_ask = {"temperature": ask.temperature, "top_p": ask.top_p}
+        if isinstance(parameters, GenerateImage):
+            return ignored_settings(self._settings, parameters)
+        values = {"temperature": parameters.temperature, "top_p": parameters.top_p}
         refused = self._client.quirks.refused
-        return self._settings.ignored(ask) | {
-            name: reason for name, reason in refused.items() if set_by_ask.get(name) is not None
+        return self._settings.ignored(parameters) | {
+            name: reason for name, reason in refused.items() if values.get(name) is not None
         }
 
     def prepare(self, request: Request) -> Prepared:
         """Encode media and write the messages.
 
         Raises:
-            PolymeterError: A medium is missing or broken, or the endpoint takes none.
+            PolymeterError: if a medium is missing or broken, or the endpoint accepts none.
         """
-        ask = request.parameters
-        if isinstance(ask, Loglikelihood):
+        parameters = request.parameters
+        if isinstance(parameters, Loglikelihood):
             return Prepared(context=self._context(request))
-        if isinstance(ask, GenerateImage):
-            return Prepared(drawing=self._maker.prepare(request, ask))
+        if isinstance(parameters, GenerateImage):
+            return Prepared(drawing=self._maker.prepare(request, parameters))
         if self._settings.api == "completions":
             content = dumps(self._writer.prompt(request.messages))
         else:
             content = self._writer.messages(request.messages)
-        return Prepared(content, self._settings.of(ask))
+        return Prepared(content, self._settings.of(parameters))
 
     async def respond(self, request: Request) -> Response:
-        """Answer one request that has not been prepared; its media are encoded on a thread."""
+        """Answer one request that was not prepared; its media are encoded on a thread."""
         return await self.respond_prepared(request, await asyncio.to_thread(self.prepare, request))
 
     async def respond_prepared(self, request: Request, prepared: Any) -> Response:
         """Answer one request.
 
         Raises:
-            ModelError: There is no answer.
+            ModelError: if there is no answer.
         """
         if not isinstance(prepared, Prepared):
             return await self.respond(request)
-        ask = request.parameters
-        if isinstance(ask, Loglikelihood) and prepared.context is not None:
-            return Response((await self._likelihood.answer(prepared.context, ask),))
-        if isinstance(ask, GenerateImage) and prepared.drawing is not None:
-            return Response((await self._maker.answer(ask, prepared.drawing),))
-        assert isinstance(ask, Generate)
-        return Response((await self._generate(ask, prepared),))
+        parameters = request.parameters
+        if isinstance(parameters, Loglikelihood) and prepared.context is not None:
+            return Response((await self._likelihood.answer(prepared.context, parameters),))
+        if isinstance(parameters, GenerateImage) and prepared.drawing is not None:
+            return Response((await self._maker.answer(parameters, prepared.drawing),))
+        assert isinstance(parameters, Generate)
+        return Response((await self._generate(parameters, prepared),))
 
     async def respond_repeats(self, requests: Sequence[Request], prepared: Any) -> list[Response]:
-        """Answer repeats with one request, and with one each what a server without ``n`` leaves unanswered.
+        """Answer repeats with one request; what a server without ``n`` leaves unanswered gets separate requests.
 
         Raises:
-            ModelError: None of them has an answer.
+            ModelError: if none of them has an answer.
         """
         if not isinstance(prepared, Prepared):
             prepared = await asyncio.to_thread(self.prepare, requests[0])
         if prepared.drawing is not None:
-            asks = [request.parameters for request in requests if isinstance(request.parameters, GenerateImage)]
-            return await self._maker.answer_repeats(asks, prepared.drawing)
+            repeats = [request.parameters for request in requests if isinstance(request.parameters, GenerateImage)]
+            return await self._maker.answer_repeats(repeats, prepared.drawing)
         outputs = await self._at_once(len(requests), prepared) if self._client.quirks.takes_n else []
         responses = [Response((output,)) for output in outputs[: len(requests)]]
         alone = (response_or_error(self.respond_prepared(request, prepared)) for request in requests[len(responses) :])
         return [*responses, *await asyncio.gather(*alone)]
 
     async def preflight(self) -> None:
-        """Ask for one token; a model that only makes images is asked for nothing and looked up in the endpoint's list.
+        """Ask for one token; a model that only makes images is looked up in the endpoint's list.
 
         Raises:
-            PlanError: The endpoint cannot be reached, does not take the key, does not know the model, or is none.
+            PlanError: if the endpoint cannot be reached, rejects the key, does not know the model, or is not an
+                OpenAI-compatible endpoint.
         """
         try:
             await check(self._client, self._settings)
@@ -277,14 +279,14 @@ class OpenAIModel(AsyncModel):
         before = messages[:-1] if has_begun else messages
         return Context(self._writer.messages(before), messages[-1].text if has_begun else "", text)
 
-    async def _generate(self, ask: Generate, prepared: Prepared) -> Output:
+    async def _generate(self, parameters: Generate, prepared: Prepared) -> Output:
         settings = dict(prepared.settings)
-        if ask.seed is not None and "seed" not in self._settings.omit:
-            settings["seed"] = ask.seed
+        if parameters.seed is not None and "seed" not in self._settings.omit:
+            settings["seed"] = parameters.seed
         return (await self._ask(settings, prepared))[0]
 
     async def _at_once(self, n: int, prepared: Prepared) -> list[Output]:
-        """Several answers to one request; fewer, or none, from servers that do not know ``n``."""
+        """Several answers from one request; fewer, or none, from servers without ``n``."""
         try:
             outputs = await self._ask({**prepared.settings, "n": n}, prepared)
         except EndpointError as error:
@@ -300,29 +302,31 @@ class OpenAIModel(AsyncModel):
 
 
 def _api(wanted: str, name: str, images_via: str) -> Api:
-    """The API to use, by the model's name where none is named."""
+    """The API to use; chosen by the model's name if it is ``auto``."""
     if wanted == "auto":
         return "images" if images_via == "images" and makes_images(name) else "chat"
     return next(known for known in get_args(Api) if known == wanted)
 
 
 def _traits(settings: Settings, logprobs: str) -> ModelTraits:
-    """What is known without asking; what the model behind the endpoint takes is not."""
+    """What is known without a request. Which modalities the model accepts is mostly unknown."""
     is_completion = settings.api == "completions"
-    asks: dict[RequestKind, bool] = {"generate": settings.api != "images"}
+    requests: dict[RequestKind, bool] = {"generate": settings.api != "images"}
     modalities: dict[Modality, bool] = {"text": True}
     if logprobs == "none" or settings.api == "images":
-        asks["loglikelihood"] = False
+        requests["loglikelihood"] = False
     if settings.api == "images" or settings.draws_in_chat:
-        asks["generate_image"] = True
+        requests["generate_image"] = True
     if is_completion:
-        asks["generate_image"] = False
+        requests["generate_image"] = False
         modalities |= {"image": False, "audio": False, "video": False}
     if settings.api == "images":
         modalities |= {"audio": False, "video": False}
         takes = takes_images(settings.name)
         modalities |= {} if takes is None else {"image": takes}
-    return ModelTraits("openai", requests=asks, modalities=modalities, is_endpoint=True, is_completion=is_completion)
+    return ModelTraits(
+        "openai", requests=requests, modalities=modalities, is_endpoint=True, is_completion=is_completion
+    )
 
 
 def _one_of(name: str, value: str, known: Sequence[str]) -> None:

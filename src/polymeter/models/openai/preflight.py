@@ -1,6 +1,6 @@
-"""One small question before anything is spent: is the endpoint there, does it take the key, does it know the model?
+"""One small request before anything is spent: is the endpoint there, does it accept the key, does it know the model?
 
-What says that the server is there and merely busy, or dislikes the question's form, is left to the run.
+An error that only says that the server is busy or rejects the form of this request is left to the run.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ _LOG = logging.getLogger("polymeter")
 _DEADLINE_S = 30.0
 _N_PAGES = 2
 _MISSING_WORDS = ("not found", "not exist", "unknown model", "invalid model", "no such model", "not a valid model")
-_MOST_NAMES = 8
+_MAX_NAMES = 8
 _AZURE = ".azure.com"
 
 
 async def check(client: Client, settings: Settings) -> None:
-    """Ask for one token; of a model that only makes images, whether the endpoint lists it.
+    """Ask for one token; a model that only makes images is looked up in the endpoint's list.
 
     Raises:
-        PlanError: The endpoint cannot be reached, does not take the key, does not know the model, or is none.
+        PlanError: if the endpoint cannot be reached, rejects the key, does not know the model, or is not an
+            OpenAI-compatible endpoint.
     """
     address = client.address
     try:
@@ -56,31 +57,31 @@ async def check(client: Client, settings: Settings) -> None:
 
 
 async def _ping(client: Client, settings: Settings) -> None:
-    asked = {"max_tokens": 1, **({"temperature": 0} if "temperature" not in settings.omit else {})}
-    for pages_left in reversed(range(_N_PAGES)):  # a proxy may show a page in passing
+    settings_sent = {"max_tokens": 1, **({"temperature": 0} if "temperature" not in settings.omit else {})}
+    for pages_left in reversed(range(_N_PAGES)):  # a proxy may show a page for a moment
         try:
-            return await _ask(client, settings, asked)
+            return await _ask(client, settings, settings_sent)
         except PageError:
             if not pages_left:
                 raise
         except EndpointError as error:
-            if not client.quirks.learn_ahead(error, asked):
+            if not client.quirks.learn_ahead(error, settings_sent):
                 raise
-            return await _ask(client, settings, asked)
+            return await _ask(client, settings, settings_sent)
 
 
-async def _ask(client: Client, settings: Settings, asked: Mapping[str, Any]) -> None:
+async def _ask(client: Client, settings: Settings, settings_sent: Mapping[str, Any]) -> None:
     if settings.api == "images":  # an image would cost time or money
         await _look_up(client, settings)
     elif settings.api == "completions":
-        await client.completion(dumps("ping"), asked)
+        await client.completion(dumps("ping"), settings_sent)
     else:
-        await client.chat(dumps([{"role": "user", "content": "ping"}]), asked)
+        await client.chat(dumps([{"role": "user", "content": "ping"}]), settings_sent)
 
 
 async def _look_up(client: Client, settings: Settings) -> None:
-    """Whether the endpoint's list of models names this one. No list, or an empty one, says nothing, and Azure's list
-    names no deployments.
+    """Warn if the endpoint's list of models lacks this one. A missing or empty list proves nothing, and Azure's list
+    does not contain deployments.
     """
     try:
         known = await client.model_names()
@@ -95,7 +96,7 @@ async def _look_up(client: Client, settings: Settings) -> None:
 
 
 async def _refusal(client: Client, settings: Settings, error: EndpointError) -> PlanError | None:
-    """What an answer says against the run; ``None`` if nothing."""
+    """The reason why the run cannot start, as an answer gives it; ``None`` if there is none."""
     address, status = client.address, error.status
     if status in (401, 403):
         return _bad_key(address, error)
@@ -134,8 +135,8 @@ async def _unknown_model(client: Client, settings: Settings, error: EndpointErro
 def _serves(settings: Settings, known: Sequence[str]) -> str:
     hint = did_you_mean(settings.name, known)
     if known and not hint:
-        more = ", …" if len(known) > _MOST_NAMES else ""
-        hint = f"It serves: {', '.join(sorted(known)[:_MOST_NAMES])}{more}."
+        more = ", …" if len(known) > _MAX_NAMES else ""
+        hint = f"It serves: {', '.join(sorted(known)[:_MAX_NAMES])}{more}."
     return hint
 
 

@@ -1,4 +1,4 @@
-"""What a server turned out not to take. Each thing is learned once, from an error that names it, and remembered."""
+"""What a server turned out not to accept. Each restriction is learned once, from an error that names it."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _DROPPED: Mapping[str, str] = {
     "stop": "The endpoint takes no stop strings: answers are cut when they are there.",
     "response_format": "",
 }
-"""What can be left out, and what that means to the user; nothing for the format of images, which are read in any."""
+"""What can be left out, and the warning for it; none for the format of images, because every format is read."""
 _SAMPLING = ("temperature", "top_p")
 _FEWER_TOP = 5
 
 
 class Quirks:
-    """The names that a server takes.
+    """The names that a server accepts.
 
     Args:
-        length_key: What the greatest number of new tokens is called, until the server objects.
+        length_key: Name of the maximum number of new tokens, until the server rejects it.
     """
 
     def __init__(self, length_key: str) -> None:
@@ -50,11 +50,11 @@ class Quirks:
 
     @property
     def takes_seeds(self) -> bool:
-        """Whether the server takes seeds, as far as is known."""
+        """Whether the server accepts seeds, as far as is known."""
         return "seed" not in self._dropped
 
     def put(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Settings as this server takes them."""
+        """Settings as this server accepts them."""
         body = {
             name: value
             for name, value in settings.items()
@@ -67,7 +67,7 @@ class Quirks:
         return body
 
     def learn(self, error: EndpointError, sent: Mapping[str, Any]) -> bool:
-        """Whether asking again in another way can help. Many requests may learn the same thing at the same time."""
+        """Whether a retry with other names can help. Several requests may learn the same at the same time."""
         if error.status not in (400, 422):
             return False
         text = error.what.lower()
@@ -90,9 +90,8 @@ class Quirks:
         return True
 
     def learn_ahead(self, error: EndpointError, sent: Mapping[str, Any]) -> bool:
-        """Whether a question that was made ahead of the run shows that the model takes no such sampling settings, as
-        models that reason often do not. The run then goes on without them, and the user is told; once it has begun they
-        are never dropped.
+        """Whether the preflight request shows that the model rejects sampling settings, as reasoning models often do.
+        The run then goes on without them, and a note says so; once the run has begun they are never dropped.
         """
         refused = [name for name in _sampling_named(error) if name in sent and name not in self.refused]
         self.refused |= dict.fromkeys(refused, "the model takes none but its own")
@@ -100,12 +99,12 @@ class Quirks:
 
 
 def _can_drop(name: str, value: Any) -> bool:
-    """The format of images may go; a schema that answers must follow has the same name and may not."""
+    """The format of images can be left out; a schema for answers has the same name and cannot."""
     return name != "response_format" or isinstance(value, str)
 
 
 def hinted(error: EndpointError) -> EndpointError:
-    """The error, with what to do where a model refuses a sampling setting in the middle of a run."""
+    """The error, with a hint if a model rejects a sampling setting in the middle of a run."""
     named = _sampling_named(error)
     if named and not error.hint:
         error.hint = f"Leave it out with --model-args omit={named[0]}."
@@ -120,7 +119,7 @@ def _sampling_named(error: EndpointError) -> list[str]:
 
 
 def refuses_several(error: EndpointError) -> bool:
-    """Whether a server says that it gives one answer at a time."""
+    """Whether a server says that it gives only one answer per request."""
     text = error.what.lower()
     return error.status in (400, 422) and bool(
         re.search(r"['\"`]n['\"`]|\bn\s*(?:>|=|must)|one (?:choice|comp|image)", text)

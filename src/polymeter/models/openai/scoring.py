@@ -1,4 +1,4 @@
-"""Log-probabilities of continuations out of what endpoints tell of tokens. Pure: no request is made here.
+"""Log-probabilities of continuations from what endpoints report about tokens. Pure code: no request is made here.
 
 A continuation's tokens are found by their text: those that overlap it, counted from the end, so that neither the
 template before it nor a token that joins context and continuation can shift the sum.
@@ -21,7 +21,7 @@ _WORD_STARTS = "▁Ġ"
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One token of a prompt. ``logprob``: ``None`` where nothing comes before it."""
+    """One token of a prompt. ``logprob`` is ``None`` for the first token of a text."""
 
     text: str
     logprob: float | None
@@ -30,8 +30,8 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class FirstTokens:
-    """What first tokens tell of choices: a log-probability for each, and which of them (from 1) are not among the
-    likeliest first tokens and got less than the last of these.
+    """What first tokens say about choices: a log-probability for each, and which of them (from 1) are not among the
+    likeliest first tokens and so count as less likely than the last of these.
     """
 
     choices: tuple[ChoiceLogprob, ...]
@@ -39,7 +39,7 @@ class FirstTokens:
 
 
 class MissingFieldError(ModelError):
-    """An endpoint answered, but without the log-probabilities asked for."""
+    """An endpoint answered, but without the requested log-probabilities."""
 
 
 def prompt_tokens(payload: Mapping[str, Any], choice: Mapping[str, Any]) -> list[Token]:
@@ -47,13 +47,13 @@ def prompt_tokens(payload: Mapping[str, Any], choice: Mapping[str, Any]) -> list
     holds the prompt's own token and the likeliest, which may be the same.
 
     Raises:
-        MissingFieldError: There are none.
+        MissingFieldError: if there are none.
     """
-    found = payload.get("prompt_logprobs") or choice.get("prompt_logprobs")
-    if not isinstance(found, list):
+    positions = payload.get("prompt_logprobs") or choice.get("prompt_logprobs")
+    if not isinstance(positions, list):
         raise MissingFieldError("its answer has no prompt_logprobs")
     tokens = []
-    for position in found:
+    for position in positions:
         if not position:
             tokens.append(Token("", None, False))
             continue
@@ -65,13 +65,17 @@ def prompt_tokens(payload: Mapping[str, Any], choice: Mapping[str, Any]) -> list
 
 def echoed_tokens(choice: Mapping[str, Any], n_new: int) -> tuple[list[Token], list[int]]:
     """The tokens of a completion with ``echo``, without the ``n_new`` at the end that the model added, and where in the
-    prompt each begins (empty if that is not told).
+    prompt each begins (empty if the endpoint does not say).
 
     Raises:
-        MissingFieldError: There are none.
+        MissingFieldError: if there are none.
     """
-    found = choice.get("logprobs") or {}
-    texts, logprobs, top = found.get("tokens"), found.get("token_logprobs"), found.get("top_logprobs")
+    logprobs_field = choice.get("logprobs") or {}
+    texts, logprobs, top = (
+        logprobs_field.get("tokens"),
+        logprobs_field.get("token_logprobs"),
+        logprobs_field.get("top_logprobs"),
+    )
     if not isinstance(texts, list) or not isinstance(logprobs, list) or len(texts) <= n_new:
         raise MissingFieldError("its answer has no log-probabilities of the prompt")
     n_tokens = len(texts) - n_new
@@ -80,12 +84,12 @@ def echoed_tokens(choice: Mapping[str, Any], n_new: int) -> tuple[list[Token], l
         Token(text, logprob, logprob is not None and logprob >= max((best or {}).values(), default=math.inf))
         for text, logprob, best in zip(texts[:n_tokens], logprobs, likeliest, strict=False)
     ]
-    return tokens, list(found.get("text_offset") or ())[:n_tokens]
+    return tokens, list(logprobs_field.get("text_offset") or ())[:n_tokens]
 
 
 def spelled(tokens: Sequence[Token], continuation: str) -> ChoiceLogprob | None:
-    """The log-probability of a continuation at the end of some tokens, where at most a few signs of a template follow
-    it; ``None`` if the tokens' texts do not spell it (a character may be spread over several tokens).
+    """The log-probability of a continuation at the end of some tokens, if at most a few characters of a template
+    follow it; ``None`` if the tokens' texts do not spell it (a character may be spread over several tokens).
     """
     ends = list(accumulate(len(token.text) for token in tokens))
     joined = "".join(token.text for token in tokens)
@@ -99,7 +103,7 @@ def spelled(tokens: Sequence[Token], continuation: str) -> ChoiceLogprob | None:
 
 
 def from_offset(tokens: Sequence[Token], offsets: Sequence[int], start: int) -> ChoiceLogprob | None:
-    """The log-probability of all that is written from a place of the prompt on; ``None`` without offsets."""
+    """The log-probability of everything from a character of the prompt on; ``None`` without offsets."""
     if len(offsets) != len(tokens):
         return None
     ends = [*offsets[1:], math.inf]
@@ -110,7 +114,7 @@ def total(tokens: Sequence[Token]) -> ChoiceLogprob:
     """The sum over the tokens of a continuation.
 
     Raises:
-        ModelError: The first token of a text is among them, which has no probability.
+        ModelError: if the first token of a text is among them, because it has no probability.
     """
     logprobs = [token.logprob for token in tokens]
     known = [logprob for logprob in logprobs if logprob is not None]
@@ -122,13 +126,13 @@ def total(tokens: Sequence[Token]) -> ChoiceLogprob:
 def first_tokens(choice: Mapping[str, Any], continuations: Sequence[str]) -> FirstTokens:
     """The log-probability that an answer begins as each choice does, from the likeliest first tokens.
 
-    A token speaks for the choice that it is, spaces apart, else for the only choice that begins with it; the
-    probabilities of several such tokens (``A`` and `` A``) are added. A choice that no token speaks for lies 1 below
-    the least likely token.
+    A token counts for the choice that it equals, spaces aside, else for the only choice that begins with it; the
+    probabilities of several such tokens (``A`` and `` A``) are added. A choice without a token gets 1 less than the
+    least likely token.
 
     Raises:
-        MissingFieldError: The answer has no log-probabilities.
-        ModelError: No token speaks for any choice, or two choices are the same.
+        MissingFieldError: if the answer has no log-probabilities.
+        ModelError: if no token counts for any choice, or two choices are the same.
     """
     logprobs = choice.get("logprobs")
     content = logprobs.get("content") if isinstance(logprobs, dict) else None
@@ -140,17 +144,18 @@ def first_tokens(choice: Mapping[str, Any], continuations: Sequence[str]) -> Fir
     if len(set(wanted)) != len(wanted):
         raise ModelError("First tokens cannot tell choices apart that are the same but for spaces.")
     spoken = [(_spoken_for(token, wanted), logprob) for token, logprob in listed]
-    found = [[logprob for place, logprob in spoken if place == i] for i in range(len(wanted))]
-    if not any(found):
+    of_choices = [[logprob for place, logprob in spoken if place == i] for i in range(len(wanted))]
+    if not any(of_choices):
         raise ModelError(
             f"None of the {len(listed)} likeliest first tokens begins one of the choices alone.",
-            hint="Parameters for letters, or use an endpoint with prompt_logprobs or echo.",
+            hint="Ask for letters, or use an endpoint with prompt_logprobs or echo.",
         )
     floor = listed[-1][1] - 1
     choices = tuple(
-        ChoiceLogprob(_added(own) if own else floor, bool(own) and spoken[0][0] == i, 1) for i, own in enumerate(found)
+        ChoiceLogprob(_added(own) if own else floor, bool(own) and spoken[0][0] == i, 1)
+        for i, own in enumerate(of_choices)
     )
-    return FirstTokens(choices, tuple(i + 1 for i, own in enumerate(found) if not own))
+    return FirstTokens(choices, tuple(i + 1 for i, own in enumerate(of_choices) if not own))
 
 
 def _plain(text: str) -> str:

@@ -1,5 +1,5 @@
-"""How questions are put to an endpoint: everything about the model's arguments that can change an answer, and the names
-of generation settings that endpoints know.
+"""What the model's arguments say about requests, as far as it can change an answer, and the endpoints' names of
+generation settings.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Api = Literal["chat", "completions", "images"]
 Way = Literal["prompt_logprobs", "echo", "first_token"]
 
 MAX_STOPS = 4
-"""What most endpoints take; the engine applies all stop strings to what comes back."""
+"""How many stop strings most endpoints accept; the engine applies all of them to the answer."""
 
 _BEAMS = "endpoints sample and do not search with beams"
 _INSIDE = "it is settled inside the server"
@@ -34,25 +34,25 @@ _MEANINGLESS: Mapping[str, tuple[Any, str]] = {
     "return_dict_in_generate": (False, _INSIDE),
     "output_scores": (False, _INSIDE),
 }
-"""Settings of Transformers that endpoints have no name for: the value that changes nothing, and why."""
+"""Settings of Transformers that endpoints have no name for: the neutral value, and why other values are ignored."""
 
 _NOT_HOSTED = frozenset({"top_k", "min_p", "top_a", "typical_p", "repetition_penalty", "chat_template_kwargs"})
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a model's arguments say of the questions.
+    """What a model's arguments say about its requests.
 
     Attributes:
         name: The model's name at the endpoint.
         api: ``chat``, ``completions`` or ``images``.
-        draws_in_chat: Whether images are asked for in a chat, and not at an address of their own.
-        system_role: What the role of system prompts is called.
+        draws_in_chat: Whether images are requested in a chat, and not at a separate URL.
+        system_role: Name of the role of system prompts.
         image_detail: OpenAI's ``detail`` of images; empty: not sent.
         video: ``frames``, or ``url``: videos are sent as they are.
         omit: Names of settings that are never sent.
         extra_body: Sent with every request as it is.
-        is_hosted: Whether the endpoint is OpenAI's own and refuses names that it does not know.
+        is_hosted: Whether the endpoint is OpenAI's own and rejects names that it does not know.
     """
 
     name: str
@@ -65,36 +65,41 @@ class Settings:
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     is_hosted: bool = False
 
-    def ignored(self, ask: Generate) -> dict[str, str]:
-        """Settings of an ask that are not sent, each with the reason. ``do_sample`` is sent as a temperature."""
-        wanted = {"max_new_tokens": ask.max_new_tokens, "temperature": ask.temperature, "top_p": ask.top_p, **ask.extra}
-        found: dict[str, str] = {}
+    def ignored(self, parameters: Generate) -> dict[str, str]:
+        """Settings that are not sent, each with the reason. ``do_sample`` is sent as a temperature."""
+        wanted = {
+            "max_new_tokens": parameters.max_new_tokens,
+            "temperature": parameters.temperature,
+            "top_p": parameters.top_p,
+            **parameters.extra,
+        }
+        reasons: dict[str, str] = {}
         for name, value in wanted.items():
             neutral, reason = _MEANINGLESS.get(name, (None, ""))
             if value is None or (reason and value == neutral):
                 continue
             if _names(name) & self.omit:
-                found[name] = "omit= leaves it out"
+                reasons[name] = "omit= leaves it out"
             elif reason:
-                found[name] = reason
+                reasons[name] = reason
             elif self.is_hosted and name in _NOT_HOSTED:
-                found[name] = "this endpoint does not know it"
-        return found
+                reasons[name] = "this endpoint does not know it"
+        return reasons
 
-    def of(self, ask: Generate) -> dict[str, Any]:
-        """The settings of an ask by the names that endpoints know, seeds apart."""
-        ignored = self.ignored(ask)
+    def of(self, parameters: Generate) -> dict[str, Any]:
+        """The settings under the endpoints' names, without seeds."""
+        ignored = self.ignored(parameters)
         body: dict[str, Any] = {
             name: value
-            for name, value in ask.extra.items()
+            for name, value in parameters.extra.items()
             if value is not None and name != "do_sample" and name not in _MEANINGLESS and name not in ignored
         }
-        temperature = 0.0 if ask.extra.get("do_sample") is False else ask.temperature
-        stops = [stop for stop in ask.stop if stop][:MAX_STOPS]
+        temperature = 0.0 if parameters.extra.get("do_sample") is False else parameters.temperature
+        stops = [stop for stop in parameters.stop if stop][:MAX_STOPS]
         typed = {
             "temperature": temperature,
-            "top_p": ask.top_p,
-            "max_tokens": ask.max_new_tokens,
+            "top_p": parameters.top_p,
+            "max_tokens": parameters.max_new_tokens,
             "stop": stops or None,
         }
         body.update({name: value for name, value in typed.items() if value is not None})

@@ -72,10 +72,10 @@ function detailNodes(sample, place, count, actions) {
       el("button", { type: "button", id: "next", "aria-keyshortcuts": "ArrowRight j", title: "Next (→ or j)", disabled: place >= count - 1, onclick: () => actions.step(1) }, "Next")));
   const scores = sample.scores ? el("dl", { class: "scores" }, sample.scores.map(scoreNode)) : null;
   const why = sample.explanation ? block("Why this score", "", el("pre", { class: "text" }, sample.explanation)) : null;
-  const pictures = galleryNodes(sample);
-  const log = logWithoutPictures(sample);
+  const figures = galleryNodes(sample);
+  const log = logWithoutImages(sample);
   const isDrawn = drawings(sample).length > 0;
-  const isGallery = isDrawn && pictures.length > 1;
+  const isGallery = isDrawn && figures.length > 1;
   const texts = isDrawn
     ? [errorBlock(sample), isGallery ? null : promptBlock(messages), scores, why, answerOf(sample) ? textBlocks(sample) : null]
     : [errorBlock(sample), promptBlock(messages), textBlocks(sample), why];
@@ -83,8 +83,8 @@ function detailNodes(sample, place, count, actions) {
     head,
     isDrawn ? null : scores,
     isGallery ? el("div", { class: "texts before-gallery" }, promptBlock(messages)) : null,
-    el("div", { class: isGallery || !pictures.length ? "body" : isDrawn ? "body with-pictures with-drawn" : "body with-pictures" },
-      pictures.length ? el("div", { class: isGallery ? "gallery" : isDrawn ? "pictures drawn" : "pictures" }, pictures) : null,
+    el("div", { class: isGallery || !figures.length ? "body" : isDrawn ? "body with-images with-drawn" : "body with-images" },
+      figures.length ? el("div", { class: isGallery ? "gallery" : isDrawn ? "images drawn" : "images" }, figures) : null,
       el("div", { class: "texts" }, texts)),
     exchanges.length ? fold(`${plural(exchanges.length + (sample.more || 0), "exchange")} in full`, false,
       exchanges.map((exchange, number) => exchangeNode(exchange, number, exchanges.length)),

@@ -1,4 +1,4 @@
-// Small helpers to build elements. Text only ever enters the page through textContent.
+// Small helpers to build elements. Text only ever enters the report through textContent.
 const SVG = "http://www.w3.org/2000/svg";
 
 function el(tag, attributes = {}, ...children) {

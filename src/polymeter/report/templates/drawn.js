@@ -1,4 +1,4 @@
-// Generated pictures: what went in, what came out of which seed, what it was compared to.
+// Generated images: what went in, what came out of which seed, what it was compared to.
 function promptText(sample) {
   return promptOf(sample).flatMap((message) => (message.parts || []).filter((part) => typeof part.text === "string").map((part) => part.text)).join("\n");
 }
@@ -17,9 +17,9 @@ function comparedTo(sample) {
   return Object.entries(sample.log || {}).filter(([, value]) => value && typeof value === "object" && value.image);
 }
 
-function logWithoutPictures(sample) {
-  const pictures = new Set(comparedTo(sample).map(([name]) => name));
-  const rest = Object.entries(sample.log || {}).filter(([name]) => !pictures.has(name));
+function logWithoutImages(sample) {
+  const images = new Set(comparedTo(sample).map(([name]) => name));
+  const rest = Object.entries(sample.log || {}).filter(([name]) => !images.has(name));
   return rest.length ? Object.fromEntries(rest) : null;
 }
 
@@ -28,12 +28,12 @@ function galleryNodes(sample) {
   const made = drawings(sample);
   const numbered = (word, number, count) => (count > 1 ? `${word} ${number + 1}` : word);
   return [
-    ...inputs.map((note, i) => picture(note, false, { label: numbered("Input", i, inputs.length) })),
-    ...made.map(({ file, seed, note }, i) => picture({ file }, false, {
-      label: numbered(inputs.length ? "Output" : "Picture", i, made.length),
+    ...inputs.map((note, i) => imageFigure(note, false, { label: numbered("Input", i, inputs.length) })),
+    ...made.map(({ file, seed, note }, i) => imageFigure({ file }, false, {
+      label: numbered(inputs.length ? "Output" : "Image", i, made.length),
       facts: [seed === undefined ? null : `seed ${seed}`, note].filter(Boolean),
       kind: "made",
     })),
-    ...comparedTo(sample).map(([name, value]) => picture(value.image, false, { label: name.charAt(0).toUpperCase() + name.slice(1), kind: "compared" })),
+    ...comparedTo(sample).map(([name, value]) => imageFigure(value.image, false, { label: name.charAt(0).toUpperCase() + name.slice(1), kind: "compared" })),
   ];
 }

@@ -1,30 +1,30 @@
-// Exchanges: what was asked and what was answered, with every setting, and the pictures among it.
-function picture(note, isSmall, { label = "", facts = [], kind = "" } = {}) {
+// Exchanges: requests and responses, with every setting, and the images in it.
+function imageFigure(note, isSmall, { label = "", facts = [], kind = "" } = {}) {
   const size = note.width ? `${note.width} × ${note.height} px` : "";
-  const uri = note.file ? PICTURES[note.file] : null;
-  const style = ["picture", isSmall ? "small" : "", kind].filter(Boolean).join(" ");
+  const uri = note.file ? IMAGES[note.file] : null;
+  const style = ["image", isSmall ? "small" : "", kind].filter(Boolean).join(" ");
   const said = [label ? el("strong", {}, label) : null, ...[size, ...facts].filter(Boolean).map((fact) => el("span", {}, fact))].filter(Boolean);
   if (!uri) {
-    const why = note.file ? "left out of this page; the file is in media/" : note.source ? String(note.source) : "no preview was kept";
-    return el("figure", { class: `${style} absent` }, el("figcaption", {}, said.length ? said : "Picture", el("br"), why));
+    const why = note.file ? "left out of this report; the file is in media/" : note.source ? String(note.source) : "no preview was kept";
+    return el("figure", { class: `${style} absent` }, el("figcaption", {}, said.length ? said : "Image", el("br"), why));
   }
-  const alt = [label || "Picture", size ? `of ${size}` : ""].filter(Boolean).join(" ");
+  const alt = [label || "Image", size ? `of ${size}` : ""].filter(Boolean).join(" ");
   const image = el("img", { src: uri, alt, loading: "lazy", decoding: "async" });
-  const button = el("button", { type: "button", class: "picture-button", title: "Show at full size", onclick: () => zoom(uri, [label, size, ...facts].filter(Boolean).join(" · ")) }, image);
+  const button = el("button", { type: "button", class: "image-button", title: "Show at full size", onclick: () => zoom(uri, [label, size, ...facts].filter(Boolean).join(" · ")) }, image);
   return el("figure", { class: style }, button, said.length ? el("figcaption", {}, said) : null);
 }
 
 function zoom(uri, said) {
   const dialog = document.getElementById("zoom");
   const close = el("button", { type: "button", class: "plain", onclick: () => dialog.close() }, "Close");
-  dialog.replaceChildren(el("p", {}, el("span", {}, said), close), el("img", { src: uri, alt: "Picture at full size" }));
+  dialog.replaceChildren(el("p", {}, el("span", {}, said), close), el("img", { src: uri, alt: "Image at full size" }));
   dialog.showModal();
 }
 
 function partNode(part, isSmall) {
   if (typeof part === "string") return el("p", { class: "aside" }, part);
   if ("text" in part) return el("pre", {}, part.text);
-  if (part.image) return picture(part.image, isSmall);
+  if (part.image) return imageFigure(part.image, isSmall);
   const [kind, note] = Object.entries(part)[0] || ["part", {}];
   return el("p", { class: "aside" }, `${kind}: ${typeof note === "string" ? note : JSON.stringify(note)}`);
 }
@@ -46,7 +46,7 @@ function outputNode(output, number, many, continuations) {
     el("h5", {}, many ? `answer ${number + 1}` : "answer", facts.length ? el("span", { class: "aside" }, ` ${facts.join(", ")}`) : null),
     output.reasoning ? fold("Reasoning", false, el("pre", {}, output.reasoning)) : null,
     typeof output.text === "string" ? el("pre", {}, output.text) : null,
-    (output.images || []).map((file) => picture({ file }, true)),
+    (output.images || []).map((file) => imageFigure({ file }, true)),
     output.logprobs ? logprobTable(output.logprobs, continuations) : null,
     output.tool_calls ? el("pre", {}, JSON.stringify(output.tool_calls, null, 2)) : null);
 }

@@ -1,6 +1,6 @@
 // The browser of samples: filters, the list, the open sample, and the keys.
 const DATA = readJson("data");
-const PICTURES = readJson("pictures");
+const IMAGES = readJson("pictures");
 const CHUNK = 300;
 const byId = (id) => document.getElementById(id);
 let matches = [];
@@ -37,10 +37,10 @@ function choose() {
 function rowNode(sample) {
   const answer = answerOf(sample);
   const isOk = sample.status === "ok";
-  const thumb = promptOf(sample).flatMap((message) => message.parts || []).find((part) => part.image && PICTURES[part.image.file]);
-  const made = drawings(sample).find(({ file }) => PICTURES[file]);
-  const uri = made ? PICTURES[made.file] : thumb ? PICTURES[thumb.image.file] : null;
-  const gist = !isOk ? (sample.error || {}).message || sample.status : made ? promptText(sample) || "picture" : answer || "empty answer";
+  const thumb = promptOf(sample).flatMap((message) => message.parts || []).find((part) => part.image && IMAGES[part.image.file]);
+  const made = drawings(sample).find(({ file }) => IMAGES[file]);
+  const uri = made ? IMAGES[made.file] : thumb ? IMAGES[thumb.image.file] : null;
+  const gist = !isOk ? (sample.error || {}).message || sample.status : made ? promptText(sample) || "image" : answer || "empty answer";
   const button = el("button", { type: "button", class: made ? "drawn" : null, "aria-current": sample === current ? "true" : null, onclick: () => open(sample, true) },
     uri ? el("img", { src: uri, alt: "", loading: "lazy", decoding: "async" }) : el("span", { class: "no-thumb" }),
     el("span", { class: "gist" }, el("span", { class: "first" }, gist), el("span", { class: "aside" }, `${DATA.tasks[sample.task].title} · ${sample.id}`)),

@@ -125,7 +125,7 @@ def test_lazy_modules_are_the_real_ones_once_used() -> None:
 
 
 def test_a_lazy_module_that_is_not_installed_says_so_when_it_is_used() -> None:
-    from polymeter.guests.lazy import LazyModule, LazyObject
+    from polymeter.interop.ulmeval.shim.lazy import LazyModule, LazyObject
 
     with pytest.raises(PlanError, match=r"'nowhere_to_be_found'.*pip install nowhere_to_be_found"):
         LazyModule("nowhere_to_be_found.part").thing  # noqa: B018

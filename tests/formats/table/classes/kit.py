@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.parts import is_picture
+from polymeter.core.parts import is_image
 from polymeter.core.request import Error, Request, Response
-from polymeter.core.status import SampleStatus
-from polymeter.core.task import ReduceContext, Result, Score, ScoredRow
+from polymeter.core.task import ReduceContext, Result, SampleStatus, Score, ScoredRow
 from polymeter.formats.table import classes as native
 
 Table = Sequence[Mapping[str, Any]]
@@ -67,7 +66,7 @@ def played(dataset: Any, answers: Sequence[Any], **judge_kwargs: Any) -> list[Sc
             continue
         found = dataset.evaluate_sample(line, answer, **judge_kwargs)
         values = {
-            (key, "none"): value for key, value in found.items() if not isinstance(value, str) and not is_picture(value)
+            (key, "none"): value for key, value in found.items() if not isinstance(value, str) and not is_image(value)
         }
         tell = getattr(dataset, "cluster", None)
         cluster = tell(line) if tell else None

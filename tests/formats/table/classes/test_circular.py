@@ -141,9 +141,9 @@ def test_large_indices_alone_are_no_rotations(root: Path, tmp_path: Path) -> Non
 
 
 def test_rotations_share_their_questions_images(root: Path) -> None:
-    from tests.formats.table.classes.test_multiple_choice import picture
+    from tests.formats.table.classes.test_multiple_choice import image
 
-    dataset = served(root, questions(1, image=picture()))
+    dataset = served(root, questions(1, image=image()))
     dataset.data = dataset.expand(dataset.data)
     assert len({dataset.build_prompt(place)[0]["value"] for place in range(3)}) == 1
 

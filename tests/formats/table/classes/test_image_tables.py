@@ -1,4 +1,4 @@
-"""Text-to-image and editing: prompts, settings, and the columns that say how pictures are scored."""
+"""Text-to-image and editing: prompts, settings, and the columns that say how images are scored."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def test_a_size_that_is_no_count_of_pixels_is_that_rows_error(root: Path, width:
         dataset.generation_settings(dataset.data.iloc[0])
 
 
-def test_editing_shows_the_picture_first(root: Path) -> None:
+def test_editing_shows_the_image_first(root: Path) -> None:
     dataset = served(root, [{"index": 0, "prompt": "make it blue", "image": encoded(circles("red"))}])
     image, text = dataset.build_prompt(0)
     assert (image["type"], text) == ("image", {"type": "text", "value": "make it blue"})
 
 
-def test_a_row_without_a_picture_to_edit_is_that_rows_error(root: Path) -> None:
+def test_a_row_without_an_image_to_edit_is_that_rows_error(root: Path) -> None:
     rows = [{"index": 0, "prompt": "a", "image": ""}, {"index": 1, "prompt": "b", "image": encoded(circles("red"))}]
     dataset = served(root, rows)
     with pytest.raises(DataError, match=r"This row has no image to edit.*row '?0'?, column 'image'"):
@@ -93,7 +93,7 @@ def test_a_scene_is_looked_for_in_the_pixels(root: Path, tmp_path: Path) -> None
     assert explanation.startswith("Expected circle in blue, found red.")
 
 
-def test_gold_pictures_have_full_marks_and_empty_ones_none(root: Path, tmp_path: Path) -> None:
+def test_gold_images_have_full_marks_and_empty_ones_none(root: Path, tmp_path: Path) -> None:
     reference = circles("blue")
     rows = [
         {"index": 0, "prompt": "x", "scene": scene(1, "blue"), "reference": encoded(reference)},
@@ -112,7 +112,7 @@ def test_gold_pictures_have_full_marks_and_empty_ones_none(root: Path, tmp_path:
     assert empty["psnr"].value < 10
 
 
-def test_several_pictures_of_a_prompt_are_averaged(root: Path) -> None:
+def test_several_images_of_a_prompt_are_averaged(root: Path) -> None:
     dataset = served(root, [{"index": 0, "prompt": "a red circle", "scene": scene(1, "red")}])
     drawn = [circles("red"), circles("green"), circles("red"), circles("red", 2)]
     found = dataset.evaluate_sample(dataset.data.iloc[0], drawn)
@@ -148,7 +148,7 @@ def test_a_reference_may_be_a_file_beside_the_table(root: Path) -> None:
 
 
 @pytest.mark.parametrize("cell", ["missing.png", "aGVsbG8=", "!" * 2000])
-def test_a_reference_that_is_no_picture_names_row_and_column(root: Path, cell: str) -> None:
+def test_a_reference_that_is_no_image_names_row_and_column(root: Path, cell: str) -> None:
     dataset = served(root, [{"index": 3, "prompt": "x", "reference": cell}])
     with pytest.raises(DataError, match=r"row '?3'?, column 'reference'"):
         dataset.evaluate_sample(dataset.data.iloc[0], [circles("blue")])
@@ -164,8 +164,8 @@ def test_a_checklist_is_gone_through_by_the_judge(root: Path, tmp_path: Path) ->
     assert dataset.notes() == ("Its checklists are gone through only where the run has a judge.",)
     assert (found["checklist"].value, found["checklist_all"].value) == (0.5, 0)
     assert [image.open().size for image in judge.asked[0].images()] == [(128, 128)]
-    told = dataset.evaluate_sample(dataset.data.iloc[0], [circles("red")])
-    assert told == {"explanation": "The checklist of this row needs a judge, and the run has none."}
+    scores = dataset.evaluate_sample(dataset.data.iloc[0], [circles("red")])
+    assert scores == {"explanation": "The checklist of this row needs a judge, and the run has none."}
 
 
 def test_without_scoring_columns_a_judge_gives_a_number(root: Path, tmp_path: Path) -> None:
@@ -185,8 +185,8 @@ def test_with_neither_nothing_is_scored_and_it_is_said(root: Path, tmp_path: Pat
     found = results(dataset, played(dataset, [[circles("red")]]), tmp_path)
     assert [(name, result.value, result.n) for name, result in found.items()] == [("judge_score", None, 0)]
     assert "only where the run has a judge" in dataset.notes()[0]
-    told = dataset.evaluate_sample(dataset.data.iloc[0], [circles("red")])
-    assert told["explanation"].startswith("Nothing scores this picture")
+    scores = dataset.evaluate_sample(dataset.data.iloc[0], [circles("red")])
+    assert scores["explanation"].startswith("Nothing scores this picture")
     scored = served(root, [{"index": 0, "prompt": "a dog", "scene": scene(1)}], "other")
     assert scored.notes() == ()
 
@@ -199,13 +199,13 @@ def test_lpips_is_measured_where_its_weights_are_named(root: Path, tmp_path: Pat
     drawn = [[reference], [circles("red")]]
     assert "lpips" not in dataset.evaluate_sample(dataset.data.iloc[0], drawn[0])
     with weights_from({"lpips": str(make_perceptual_weights(tmp_path))}):
-        same, other = (dataset.evaluate_sample(dataset.data.iloc[0], pictures)["lpips"] for pictures in drawn)
+        same, other = (dataset.evaluate_sample(dataset.data.iloc[0], images)["lpips"] for images in drawn)
         found = results(dataset, played(dataset, drawn[:1]), tmp_path)["lpips"]
     assert same == 0 < other
     assert (found.value, found.n, found.n_planned, found.higher_is_better) == (0, 1, 1, False)
 
 
-def test_weights_that_are_not_there_are_told_before_anything_is_drawn(root: Path, tmp_path: Path) -> None:
+def test_weights_that_are_not_there_are_reported_before_anything_is_drawn(root: Path, tmp_path: Path) -> None:
     dataset = served(root, [{"index": 0, "prompt": "x", "reference": encoded(circles("blue"))}])
     with weights_from({"lpips": str(tmp_path)}), pytest.raises(PlanError, match="There is no alexnet"):
         dataset.check_scoring()

@@ -37,7 +37,7 @@ def animals(n: int = 4) -> list[dict[str, Any]]:
     ]
 
 
-def picture(colour: str = "red") -> str:
+def image(colour: str = "red") -> str:
     file = io.BytesIO()
     Image.new("RGB", (8, 8), colour).save(file, "PNG")
     return base64.b64encode(file.getvalue()).decode()
@@ -67,7 +67,7 @@ def test_options_are_shown_as_they_are_written(root: Path) -> None:
 
 
 def test_images_come_first(root: Path) -> None:
-    dataset = served(root, [{**animals(1)[0], "image": picture()}])
+    dataset = served(root, [{**animals(1)[0], "image": image()}])
     first, second = dataset.build_prompt(dataset.data.iloc[0])
     assert first["type"] == "image"
     with Image.open(first["value"]) as shown:
@@ -77,7 +77,7 @@ def test_images_come_first(root: Path) -> None:
 
 def test_rows_without_an_image_are_asked_without_one(root: Path) -> None:
     first, second = animals(2)
-    dataset = served(root, [{**first, "image": picture()}, {**second, "image": ""}])
+    dataset = served(root, [{**first, "image": image()}, {**second, "image": ""}])
     assert [[item["type"] for item in dataset.build_prompt(place)] for place in range(2)] == [
         ["image", "text"],
         ["text"],
@@ -108,15 +108,15 @@ def test_results_by_category_follow_the_whole(root: Path, tmp_path: Path) -> Non
 def test_every_sample_says_how_its_answer_was_read(root: Path) -> None:
     dataset = served(root, animals(1))
     line = dataset.data.iloc[0]
-    told = dataset.evaluate_sample(line, "lion")
-    assert (told["answer"], told["explanation"]) == ("A", "how read: rules; chosen: A; right: A")
-    told = dataset.evaluate_sample(line, _VAGUE)
-    assert (told["answer"], told["unparsed"]) == ("", 1)
-    assert told["explanation"].startswith("how read: none")
+    scores = dataset.evaluate_sample(line, "lion")
+    assert (scores["answer"], scores["explanation"]) == ("A", "how read: rules; chosen: A; right: A")
+    scores = dataset.evaluate_sample(line, _VAGUE)
+    assert (scores["answer"], scores["unparsed"]) == ("", 1)
+    assert scores["explanation"].startswith("how read: none")
     with answering_through(Judge("C")):
-        told = dataset.evaluate_sample(line, _VAGUE)
-    assert (told["acc"], told["unparsed"]) == (0, 0)
-    assert told["explanation"] == "how read: judge; chosen: C; right: A"
+        scores = dataset.evaluate_sample(line, _VAGUE)
+    assert (scores["acc"], scores["unparsed"]) == (0, 0)
+    assert scores["explanation"] == "how read: judge; chosen: C; right: A"
 
 
 def test_no_verdict_is_no_score(root: Path) -> None:

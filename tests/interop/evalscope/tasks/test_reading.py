@@ -6,7 +6,7 @@ import pytest
 
 from polymeter.core.catalog import Root
 from polymeter.core.errors import PlanError
-from polymeter.guests.places import task_file
+from polymeter.guests.neighbours import tree_file
 from polymeter.guests.sources import files_behind
 from polymeter.interop.evalscope.tasks.index import index, load
 from polymeter.interop.evalscope.tasks.reading import UNKNOWN, read_file
@@ -103,7 +103,7 @@ def test_modules_beside_the_folders_of_the_tree_are_never_a_guests_own(tmp_path:
     (tmp_path / "utils.py").touch()
     (tmp_path / "x").mkdir()
     (tmp_path / "x" / "utils.py").touch()
-    assert task_file("evalscope.benchmarks.utils", tmp_path) is None
-    assert task_file("evalscope.benchmarks.x.utils", tmp_path / "x") == tmp_path / "x" / "utils.py"
+    assert tree_file("evalscope.benchmarks.utils", tmp_path) is None
+    assert tree_file("evalscope.benchmarks.x.utils", tmp_path / "x") == tmp_path / "x" / "utils.py"
     (tmp_path / "x" / "a.py").write_text("import evalscope.benchmarks.utils\n")
     assert files_behind([tmp_path / "x" / "a.py"]) == (tmp_path / "x" / "a.py",)

@@ -17,8 +17,7 @@ from PIL import Image as Pictures
 from polymeter.core.errors import ModelError, PlanError
 from polymeter.core.parts import Audio, Image, Text, Video
 from polymeter.core.request import Generate, Loglikelihood, Message, Origin, Request, Response
-from polymeter.core.rows import RowHandle
-from polymeter.core.task import RowFunctions
+from polymeter.core.rows import RowFunctions, RowHandle
 from polymeter.interop.lmms_eval.models import LmmsModel
 from polymeter.interop.lmms_eval.models.base import GenerationResult, TokenCounts, lmms
 from polymeter.interop.lmms_eval.models.rows import Row, as_visual, doc_to_messages, doc_to_visual
@@ -470,7 +469,7 @@ def test_numbers_that_can_only_be_losses_are_told_once(caplog: pytest.LogCapture
     ask(wrapper, weigh, returns_loss=True)
     assert caplog.text == ""
     ask(wrapper, weigh, request("q", picture("red"), ask=Loglikelihood(("a", "b"))))
-    assert caplog.text.count("Echo.loglikelihood gives 2.5, and no log-probability is above 0") == 1
+    assert caplog.text.count("Echo.loglikelihood gives 2.5, but a log-probability is never above 0") == 1
     assert "--model-args returns_loss=true" in caplog.text
 
 

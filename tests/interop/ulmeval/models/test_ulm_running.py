@@ -17,8 +17,7 @@ from PIL import Image as Pictures
 
 from polymeter.core.parts import Image, Text
 from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Message, Origin, Request, Response
-from polymeter.core.rows import RowHandle
-from polymeter.core.task import RowFunctions
+from polymeter.core.rows import RowFunctions, RowHandle
 from polymeter.interop.ulmeval.models import UlmModel
 from polymeter.interop.ulmeval.models.base import BaseAPI, BaseModel
 

@@ -18,7 +18,7 @@ from polymeter.core.request import GenerateImage, Message, Request
 from polymeter.interop.ulmeval.models import UlmModel, ulm_model
 from polymeter.interop.ulmeval.models.base import BaseModel
 from polymeter.interop.ulmeval.models.native import sort_arguments
-from polymeter.interop.ulmeval.models.zoo import CLASSES, ENTRIES, Zoo, supported_ULM, told_names
+from polymeter.interop.ulmeval.models.zoo import CLASSES, ENTRIES, Zoo, listed_names, supported_ULM
 from polymeter.models.hf import HfModel
 from tests.helpers.janus import JANUS_SIZE, make_unified
 from tests.helpers.openai_stub import OpenAIStub, failure, images, png
@@ -133,11 +133,11 @@ def test_the_backend_itself_runs_in_an_evaluation(janus: str) -> None:
 
 
 def test_every_name_says_what_runs_it() -> None:
-    told = told_names()
-    assert set(told) == NAMES
-    assert told["Emu3-Gen"] == "hf:BAAI/Emu3-Gen-hf"
-    assert told["Janus-1.3B"].startswith("hf:deepseek-ai/Janus-1.3B; needs its weights in the form of Transformers")
-    assert {name for name, what in told.items() if what.startswith("needs ")} == set(ABSENT)
+    names = listed_names()
+    assert set(names) == NAMES
+    assert names["Emu3-Gen"] == "hf:BAAI/Emu3-Gen-hf"
+    assert names["Janus-1.3B"].startswith("hf:deepseek-ai/Janus-1.3B; needs its weights in the form of Transformers")
+    assert {name for name, runner in names.items() if runner.startswith("needs ")} == set(ABSENT)
 
 
 def test_the_llama_of_hidream_may_be_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ def test_pages_say_what_classes_and_tables_ask_for(tmp_path: Path) -> None:
     command = ["docs", "Toy", "ask", "--include-path", str(tmp_path / "lib"), "--language", "en", "--no-samples"]
     assert main([*command, "--output", str(tmp_path / "pages")]) == 0
     toy, ask = ((tmp_path / "pages" / "en" / f"{name}.md").read_text() for name in ("Toy", "ask"))
-    assert "draw an image" in toy
+    assert "generate an image" in toy
     assert "`NUM_GENERATIONS`: `3`" in toy
     assert "VQA" in ask
 

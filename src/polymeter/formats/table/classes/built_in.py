@@ -1,4 +1,4 @@
-"""What the built-in dataset classes share: how their tables are read."""
+"""The part that the built-in dataset classes share: how their tables are read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @own_class
 class BuiltIn:
-    """A mix-in of the base classes of dataset classes."""
+    """A mix-in for the base classes of dataset classes."""
 
     DATASET_URL: ClassVar[dict[str, str]] = {}
     DATASET_MD5: ClassVar[dict[str, str]] = {}
@@ -31,14 +31,14 @@ class BuiltIn:
 
     @property
     def is_thread_safe(self) -> bool:
-        """Whether rows may be scored at the same time: not where a class of somebody else derives from this one."""
+        """Whether rows may be scored at the same time: not if a guest's class derives from this one."""
         return self._is_own
 
     def read_table(self, path: Path | str) -> pd.DataFrame:
         """The table of a file. Only empty cells are empty: "None" and "NA" are answers and options like any other.
 
-        What is shown and compared is what is written: cells stay texts, so that ``1.50`` is not shown as ``1.5``. A
-        class of somebody else that derives from this one has numbers where it expects them.
+        Cells stay texts, so that what is shown and compared is what is written: ``1.50`` is not shown as ``1.5``. A
+        guest's class that derives from this one gets numbers where it expects them.
 
         Raises:
             DataError: if there is no such file, or it is not a table of text in UTF-8.
@@ -47,17 +47,17 @@ class BuiltIn:
 
     @property
     def _is_own(self) -> bool:
-        """Whether no code but Polymeter's looks at the table."""
+        """Whether only Polymeter's code sees the table."""
         return is_own_class(type(self))
 
     def images_of(self, row: Any) -> list[dict[str, str]]:
-        """The images of a row as the beginning of a message."""
+        """The images of a row as items of a message."""
         return [{"type": "image", "value": str(path)} for path in self.dump_image(row)]
 
 
 @own_class
 class EveryRow(ImageBaseDataset):
-    """Images, where rows without one stay in the table: they are asked without one.
+    """A base with images that keeps rows without one: their prompts have no image.
 
     Args:
         dataset: The name of a table in the folder of tables.

@@ -1,4 +1,4 @@
-"""What a cell of a table says."""
+"""Reading the cells of a table's rows as text, options, lists and numbers."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import Any
 
 from polymeter.core.errors import DataError
 from polymeter.data.tables import is_nothing
-from polymeter.formats.table.cells import NOT_LITERAL, place
+from polymeter.formats.table.cells import NOT_LITERAL, cell_name
 from polymeter.formats.table.classes.columns import OPTION_COLUMNS
 
 
 def is_empty(cell: Any) -> bool:
-    """Whether a cell holds nothing, or blanks only."""
+    """Whether a cell is missing, or holds white space only."""
     return is_nothing(cell) or (isinstance(cell, str) and not cell.strip())
 
 
 def text_of(cell: Any) -> str:
-    """A cell as text; a whole number that was read as a float, because other cells are empty, without its ``.0``."""
+    """A cell as text. A whole number that was read as a float, because other cells are empty, loses its ``.0``."""
     if is_empty(cell):
         return ""
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
 
 
 def column(line: Mapping[str, Any], name: str) -> str:
-    """The text in a column of a row; empty where the row has none."""
+    """The text in a column of a row; empty if the row has none."""
     return text_of(line.get(name))
 
 
@@ -38,9 +38,9 @@ def options_of(line: Mapping[str, Any]) -> dict[str, str]:
 
 
 def list_of(line: Mapping[str, Any], name: str) -> list[str]:
-    """The texts in a cell: a list as JSON or as Python writes it, or else one text.
+    """The texts in a cell: a list written as JSON or Python, or else one text.
 
-    Nothing in it is run: a cell that looks like a list and is none is one text.
+    Nothing in it is run: a cell that looks like a list but cannot be parsed is one text.
     """
     text = column(line, name).strip()
     if not text:
@@ -56,7 +56,7 @@ def list_of(line: Mapping[str, Any], name: str) -> list[str]:
 
 
 def number_of(line: Mapping[str, Any], name: str) -> float | None:
-    """The number in a cell; ``None`` where it is empty.
+    """The number in a cell; ``None`` if it is empty.
 
     Raises:
         DataError: if it holds something else.
@@ -69,12 +69,12 @@ def number_of(line: Mapping[str, Any], name: str) -> float | None:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise DataError(f"{text[:80]!r} is no number.", where=place_of(line, name))
+        raise DataError(f"{text[:80]!r} is no number.", where=cell_name_of(line, name))
     return number
 
 
 def count_of(line: Mapping[str, Any], name: str) -> int | None:
-    """The whole number above zero in a cell; ``None`` where it is empty.
+    """The whole number above zero in a cell; ``None`` if it is empty.
 
     Raises:
         DataError: if it holds something else.
@@ -83,7 +83,7 @@ def count_of(line: Mapping[str, Any], name: str) -> int | None:
     if number is None:
         return None
     if not (number.is_integer() and number > 0):
-        raise DataError(f"{column(line, name)[:80]!r} is no whole number above zero.", where=place_of(line, name))
+        raise DataError(f"{column(line, name)[:80]!r} is no whole number above zero.", where=cell_name_of(line, name))
     return int(number)
 
 
@@ -95,10 +95,10 @@ def required(line: Mapping[str, Any], name: str) -> str:
     """
     text = column(line, name)
     if not text:
-        raise DataError(f"The {name} of this row is empty.", where=place_of(line, name))
+        raise DataError(f"The {name} of this row is empty.", where=cell_name_of(line, name))
     return text
 
 
-def place_of(line: Mapping[str, Any], name: str) -> str:
-    """A row and column, for messages."""
-    return place(line.get("index"), name)
+def cell_name_of(line: Mapping[str, Any], name: str) -> str:
+    """The name of a cell in messages: its row and column."""
+    return cell_name(line.get("index"), name)

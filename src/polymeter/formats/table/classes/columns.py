@@ -30,7 +30,7 @@ def type_of(columns: Collection[str]) -> str | None:
     """What a table with these columns measures.
 
     Returns:
-        ``MCQ``, ``VQA``, ``IT2I`` (image editing), ``T2I``, or ``None`` where no rule fits.
+        ``MCQ``, ``VQA``, ``IT2I`` (image editing), ``T2I``, or ``None`` if no rule fits.
     """
     if {"question", "answer"} <= set(columns):
         return "MCQ" if {"A", "B"} <= set(columns) else "VQA"
@@ -47,18 +47,19 @@ def class_for(columns: Sequence[str], *, where: str = "") -> type[Any]:
         where: The file, for the message.
 
     Raises:
-        DataError: if no rule fits: what is missing, or what the rules are.
+        DataError: if no rule fits; the message says what is missing, its hint what the rules are.
     """
     kind = type_of(columns)
     if kind is None:
         raise DataError(why_not(columns), where=where, hint=RULES)
     module, without_image, with_image = _CLASSES[kind]
-    found: type[Any] = getattr(import_module(f"{_HERE}.{module}"), with_image if _has_image(columns) else without_image)
-    return found
+    name = with_image if _has_image(columns) else without_image
+    cls: type[Any] = getattr(import_module(f"{_HERE}.{module}"), name)
+    return cls
 
 
 def why_not(columns: Sequence[str]) -> str:
-    """What is missing where no rule fits."""
+    """Why no rule fits."""
     if "question" in columns:
         kind = "options" if {"A", "B"} & set(columns) else "a question"
         return f"This table has {kind} and no column 'answer', so nothing says which answers are right."

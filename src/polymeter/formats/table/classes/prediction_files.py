@@ -1,4 +1,4 @@
-"""Scoring a prediction file row by row, for code that calls ``evaluate`` itself: what VLMEvalKit's classes return."""
+"""Scoring a prediction file row by row, for code that calls ``evaluate`` itself, with the results of VLMEvalKit."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ ScoreRow = Callable[["pd.Series[Any]", str], Mapping[str, Any]]
 
 
 def scored(eval_file: str | Path, score: ScoreRow, nproc: int | None = None) -> pd.DataFrame:
-    """The table of a prediction file with a column for everything that scoring its rows gives.
+    """The table of a prediction file with a column for each value of its rows' scores.
 
-    An answer that could not be had (the text that stands in its place begins with ``Failed to obtain answer``) and one
-    whose verdict is missing have NaN: they are no wrong answers.
+    Answers that failed (their text begins with ``Failed to obtain answer``) and answers without a verdict have NaN:
+    they are not wrong answers.
 
     Args:
         eval_file: The file, with ``prediction`` and all columns of the benchmark.
-        score: Row and answer → metric → number, and the texts ``answer`` and ``explanation``, whose columns are called
+        score: Row and answer → metric → number, and the texts ``answer`` and ``explanation``, whose columns are named
             ``extracted`` and ``log``.
-        nproc: How many rows are scored at a time; 4 unless given.
+        nproc: How many rows are scored at a time; the default is 4.
 
     Raises:
         DataError: if the file holds no predictions.
@@ -56,13 +56,13 @@ def scored(eval_file: str | Path, score: ScoreRow, nproc: int | None = None) -> 
         except UnscoredError as error:
             return {"explanation": str(error)}
 
-    lines = [data.iloc[place] for place in range(len(data))]
+    lines = [data.iloc[number] for number in range(len(data))]
     score_line = in_this_mode(one)
     with ThreadPoolExecutor(nproc or _THREADS) as pool:
         waiting = [pool.submit(copy_context().run, score_line, line) for line in lines]
-        found = [dict(item.result()) for item in waiting]
-    names = dict.fromkeys(name for item in found for name in item)
-    return data.assign(**{_COLUMN.get(name, name): [item.get(name, math.nan) for item in found] for name in names})
+        scores = [dict(item.result()) for item in waiting]
+    names = dict.fromkeys(name for item in scores for name in item)
+    return data.assign(**{_COLUMN.get(name, name): [item.get(name, math.nan) for item in scores] for name in names})
 
 
 def side_file(eval_file: str | Path, ending: str) -> str:
@@ -75,12 +75,12 @@ def percentages(data: pd.DataFrame, value: str, *, by: tuple[str, ...]) -> pd.Da
     """One row of means in percent: ``Overall``, then each value of the columns ``by``, sorted."""
     import pandas as pd
 
-    found: dict[str, list[float]] = {"Overall": [_PERCENT * _mean(data[value])]}
+    table: dict[str, list[float]] = {"Overall": [_PERCENT * _mean(data[value])]}
     for column in by:
         if column in data.columns:
             for name in distinct(data[column]):
-                found[name] = [_PERCENT * _mean(data[value][data[column].map(text_of) == name])]
-    return pd.DataFrame(found)
+                table[name] = [_PERCENT * _mean(data[value][data[column].map(text_of) == name])]
+    return pd.DataFrame(table)
 
 
 def distinct(cells: pd.Series[Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""From the scores of a table's rows to results: over all rows, then by each value of the columns that sort them."""
+"""From the scores of a table's rows to results: over all rows, then by each value of the columns that group them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 UNPARSED, ROTATION = "unparsed", "rotation_acc"
-"""Metrics of the whole table only."""
+"""Metrics that are computed for the whole table only."""
 GROUP_COLUMNS = ("split", "l2-category", "category", "tag")
 """Columns whose values name subsets: VLMEvalKit's three, and GenEval's."""
 _NO_FILTER = "none"
@@ -27,9 +27,9 @@ def sorted_results(
     """Means with their intervals: of each metric over all rows, then over the rows of each subset ``(column, value)``.
 
     Args:
-        rows: In sample order; their ``index`` is their place in the table. Those without a score count nowhere.
+        rows: In sample order; their ``index`` is their position in the table. Rows without a score are not counted.
         data: The table.
-        metrics: Name → whether higher is better. The first of them is reported also when no row has a score.
+        metrics: Name → whether higher is better. The first one is reported even if no row has a score.
         context: Its seed feeds resampling.
     """
     light = [replace(row, subset=(), load_responses=None) for row in rows]
@@ -41,12 +41,12 @@ def sorted_results(
             named = [replace(row, subset=(column, names[row.index])) for row in light if names[row.index]]
             by_subset = [plan for plan in plans if plan.name not in {UNPARSED, ROTATION}]
             results += [result for result in reduce_rows(named, by_subset, context) if result.subset]
-    order = {(plan.name, plan.filter): place for place, plan in enumerate(plans)}
+    order = {(plan.name, plan.filter): number for number, plan in enumerate(plans)}
     return sorted(results, key=lambda result: order[result.metric, result.filter])
 
 
 def _keys(rows: Sequence[ScoredRow], metrics: Mapping[str, bool]) -> list[MetricKey]:
-    """The metrics that rows have, in the order in which the class names them, then as they appear."""
+    """The metrics that rows have, in the order of ``metrics``, then of their appearance."""
     keys: dict[MetricKey, None] = {}
     for row in rows:
         if row.score is not None:

@@ -1,6 +1,6 @@
-"""Models that are a user's own object: ``predict(prompts, origin_inputs=…, infer_cfg=…)``, as EvalScope 0.17 has them.
+"""Models that are a user's own object: ``predict(prompts, origin_inputs=…, infer_cfg=…)``, as in EvalScope 0.17.
 
-``CustomModel`` is what users subclass, ``CustomBackend`` is such an object as the engine asks it.
+Users subclass ``CustomModel``; ``CustomBackend`` makes such an object a model for the engine.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ class CustomModel(ABC):
             **kwargs: ``origin_inputs``, the prompts as the benchmark made them; ``infer_cfg``, generation settings.
 
         Returns:
-            For each prompt a chat completion of OpenAI's form, of which ``choices[i].message.content`` is read, and
-            ``usage`` where it is there.
+            A chat completion in OpenAI's form for each prompt, of which ``choices[i].message.content`` and, if present,
+            ``usage`` are read.
         """
 
 
 class DummyCustomModel(CustomModel):
-    """Answers everything with one and the same text, to try a benchmark out."""
+    """Gives the same text for every prompt, to try out a benchmark."""
 
     def predict(self, prompts: list[str], **kwargs: Any) -> list[dict[str, Any]]:
         """A placeholder for each prompt."""
@@ -62,8 +62,8 @@ class DummyCustomModel(CustomModel):
         return [{"choices": [{"index": 0, "message": message}], "object": "chat.completion"} for _ in prompts]
 
 
-# The place and the source hash of DummyCustomModel when journals began to hold them. What it answers has not changed
-# since, so neither has its identity: moving or editing this file must not make stored answers those of another model.
+# The module and source hash of DummyCustomModel when journals began to hold them. Its answers have not changed since,
+# so its identity must not change either: otherwise moving or editing this file would invalidate stored answers.
 _DUMMY_IDENTITY = {
     "class": "polymeter.models.custom.DummyCustomModel",
     "sources": "321489a0889820274f20d2b112f09588",
@@ -71,7 +71,7 @@ _DUMMY_IDENTITY = {
 
 
 class CustomBackend(BatchModel):
-    """A ``CustomModel`` as the engine asks it.
+    """A ``CustomModel`` as a model of the engine.
 
     Args:
         custom: The user's object.
@@ -85,7 +85,7 @@ class CustomBackend(BatchModel):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """Class, source and settings without secrets. Two objects that differ in nothing else are one model."""
+        """Class, source and settings without secrets. Objects that are equal in these are one model."""
         return {
             "backend": "custom",
             **_identity_of_class(type(self._custom)),
@@ -93,44 +93,45 @@ class CustomBackend(BatchModel):
         }
 
     def group_key(self, request: Request) -> Hashable:
-        """Settings go to a whole batch, so benchmarks are not mixed."""
+        """The benchmark: settings apply to a whole batch, so a batch never mixes benchmarks."""
         return request.origin.task if request.origin else None
 
     @property
     def joins_repeats(self) -> bool:
-        """``predict`` is told how many answers each prompt is to have: ``num_return_sequences``."""
+        """``predict`` gets the number of answers for each prompt as ``num_return_sequences``."""
         return True
 
     def respond(self, requests: list[Request]) -> list[Response]:
-        """Call ``predict`` once, or as often as prompts are to have different numbers of answers.
+        """Call ``predict`` once for all prompts with the same number of repeats.
 
         Raises:
-            ModelError: if it raised, or gave another number of answers than it was asked for.
+            ModelError: if it raises, or returns another number of answers than there are prompts.
         """
         groups = group_repeats(requests)
         answered: dict[int, list[Response]] = {}
         for n in sorted({len(group) for group in groups}):
-            places = [place for place, group in enumerate(groups) if len(group) == n]
-            for place, responses in zip(places, self._predict([groups[place][0] for place in places], n), strict=True):
-                answered[place] = responses
-        return [response for place in range(len(groups)) for response in answered[place]]
+            positions = [position for position, group in enumerate(groups) if len(group) == n]
+            predicted = self._predict([groups[position][0] for position in positions], n)
+            answered.update(zip(positions, predicted, strict=True))
+        return [response for position in range(len(groups)) for response in answered[position]]
 
     def _predict(self, requests: list[Request], n: int) -> list[list[Response]]:
         inputs = [origin_input(request, self.rows) for request in requests]
         prompts = [_text(request) for request in requests]
         doing = f"predict of {type(self._custom).__name__}"
-        given: Any
+        returned: Any
         with contained(), boundary(ModelError, doing):
-            given = self._custom.predict(prompts=prompts, origin_inputs=inputs, infer_cfg=infer_config(requests[0], n))
-        if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != len(requests):
-            wrong = f"{len(given)} answers" if isinstance(given, Sequence) else f"a {type(given).__name__}"
+            settings = infer_config(requests[0], n)
+            returned = self._custom.predict(prompts=prompts, origin_inputs=inputs, infer_cfg=settings)
+        if not isinstance(returned, Sequence) or isinstance(returned, str) or len(returned) != len(requests):
+            wrong = f"{len(returned)} answers" if isinstance(returned, Sequence) else f"a {type(returned).__name__}"
             raise ModelError(f"{doing} gave {wrong} for {len(requests)} prompts.", hint="Return a list, one for each.")
-        return [_responses(answer, n, doing) for answer in given]
+        return [_responses(answer, n, doing) for answer in returned]
 
 
 def origin_input(request: Request, rows: RowAccess | None = None) -> dict[str, Any]:
-    """A request as the prompt that its benchmark made, or would have made: ``data``, ``index``, ``system_prompt``,
-    ``raw_input``; a conversation of several turns as ``messages`` too.
+    """A request in the form of an adapter's prompt: ``data``, ``index``, ``system_prompt``, ``raw_input``, and for a
+    conversation of several turns ``messages``. It is the benchmark's own prompt if that is an adapter's.
     """
     origin = request.origin
     if origin is not None and origin.prompt is not None:
@@ -157,9 +158,7 @@ def _text(request: Request) -> str:
 
 
 def infer_config(request: Request, n: int = 1) -> dict[str, Any]:
-    """The generation settings of a request that is repeated ``n`` times, by their usual names; what is not set is
-    absent.
-    """
+    """The generation settings of a request with ``n`` repeats, under their usual names; unset ones are absent."""
     parameters = request.parameters
     if not isinstance(parameters, Generate):
         return {}
@@ -197,8 +196,8 @@ def _output(choice: Any) -> Output:
 
 
 def _identity_of_class(kind: type) -> Mapping[str, str]:
-    """The full name of a class and a hash of the file that defines it; its name again where it was written in no file
-    (in a prompt).
+    """The full name of a class and a hash of the file that defines it; its name again if no file does (in an
+    interactive session).
     """
     if kind is DummyCustomModel:
         return _DUMMY_IDENTITY

@@ -1,4 +1,4 @@
-"""Names of EvalScope that can be imported and not used, and what to do instead; functions are written with ``()``."""
+"""Names of EvalScope that can be imported but not used, and what to do instead; functions are written with ``()``."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ _DATASETS = "Name the datasets themselves in TaskConfig(datasets=[…], limit=�
 _CHECKPOINT = "Give the checkpoint's name to TaskConfig(model=…), and its settings as model_args."
 _SUBCLASS = "Subclass CustomModel, or polymeter.BatchModel, and give the model to TaskConfig."
 _ENDPOINT = "Subclass CustomModel, or give TaskConfig an api_url."
-_LOAD = "Polymeter does not test the load of endpoints; vLLM's 'vllm bench serve' and others do."
-_NO_LOAD = "Polymeter does not test the load of endpoints, so there is nothing to register for."
+_LOAD = "Polymeter does not load-test endpoints; vLLM's 'vllm bench serve' and others do."
+_NO_LOAD = "Polymeter does not load-test endpoints, so there is nothing to register for."
 
 EVALSCOPE: Mapping[str, str] = {
     "evalscope.collections.EvaluatorCollection": "Name the datasets themselves in TaskConfig(datasets=[…]); each has "
@@ -32,8 +32,8 @@ EVALSCOPE: Mapping[str, str] = {
     "evalscope.models.model.BaseModel": _ENDPOINT,
     "evalscope.models.model.ChatBaseModel": _ENDPOINT,
     "evalscope.models.model.OpenAIModel": _ENDPOINT,
-    "evalscope.models.register.get_model_adapter()": "A benchmark's model_adapter and output_types say how a model is "
-    "asked.",
+    "evalscope.models.register.get_model_adapter()": "A benchmark's model_adapter and output_types decide how a model "
+    "is called.",
     "evalscope.perf.arguments.Arguments": _LOAD,
     "evalscope.perf.main.run_perf_benchmark()": _LOAD,
     "evalscope.perf.plugin.registry.register_api()": _NO_LOAD,

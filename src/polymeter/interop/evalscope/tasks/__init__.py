@@ -14,7 +14,7 @@ from typing import Any
 
 from polymeter.core.catalog import Catalog, Entry, Problem, Root
 from polymeter.core.errors import PlanError
-from polymeter.core.format import Format, Loaded, OpenContext
+from polymeter.core.format import Format, Loaded, OpenContext, PageKeys
 from polymeter.core.model import ModelTraits
 from polymeter.core.task import Task, TaskSpec
 
@@ -72,4 +72,24 @@ def _compile(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
     return compile_task(spec, traits, context)
 
 
-FORMAT = Format("adapter", _index, _load, _describe, _flatten, _check, _compile, endings=(".py",))
+_PAGE_KEYS = PageKeys(
+    default_output="generation",
+    kinds={
+        "generation": "generate",
+        "multiple_choice_logits": "loglikelihood",
+        "continuous_logits": "loglikelihood",
+        "image_generation": "generate_image",
+    },
+)
+FORMAT = Format(
+    "adapter",
+    _index,
+    _load,
+    _describe,
+    _flatten,
+    _check,
+    _compile,
+    endings=(".py",),
+    labels={"en": "data adapter", "zh": "数据适配器"},
+    page_keys=_PAGE_KEYS,
+)

@@ -13,11 +13,12 @@ from polymeter.core.errors import did_you_mean
 from polymeter.core.format import OpenContext
 from polymeter.core.identity import canonical, fingerprint, seed_for
 from polymeter.core.model import ModelTraits
+from polymeter.core.needs import Needs
 from polymeter.core.parts import Modality
 from polymeter.core.repeats import repeats_of
 from polymeter.core.request import Loglikelihood, Origin
-from polymeter.core.samples import SampleView
-from polymeter.core.task import Needs, RolloutSteps, RowFunctions, Sample, Task, TaskSpec
+from polymeter.core.rows import RowFunctions
+from polymeter.core.task import RolloutSteps, Sample, SampleView, Task, TaskSpec
 from polymeter.interop.evalscope.tasks.datasets import fingerprint_of
 from polymeter.interop.evalscope.tasks.guest import OpenBenchmark, PromptedRecord, open_benchmark
 from polymeter.interop.evalscope.tasks.prompts import RequestForm, requests_for

@@ -17,8 +17,8 @@ from polymeter.core.guest_context import guest_context_with
 from polymeter.core.model import ModelTraits
 from polymeter.core.task import TaskSpec
 from polymeter.guests import contained, seeded
-from polymeter.guests.authors import authors_code, load_authors_file
 from polymeter.guests.imports import GUEST_LOCK
+from polymeter.guests.loading import authors_code, load_authors_file
 from polymeter.interop.evalscope.tasks import constants
 from polymeter.interop.evalscope.tasks.base import DataAdapter
 from polymeter.interop.evalscope.tasks.constants import HubType, OutputType

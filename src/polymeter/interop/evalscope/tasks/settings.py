@@ -155,7 +155,8 @@ def parameters_for(mode: Mode, generation: Mapping[str, Any]) -> tuple[Parameter
 
 
 def text_settings(generation: Mapping[str, Any], eval_type: str) -> tuple[Generate, int]:
-    """Parameters for text, and how many texts; where the run sets nothing at all, EvalScope's defaults for that kind of model.
+    """Parameters for text, and how many texts; if the run sets nothing at all, EvalScope's defaults for that kind of
+    model.
 
     Raises:
         PlanError: if a setting is not of its type.

@@ -1,8 +1,8 @@
-"""The ``lmms`` backend: model wrappers written for lmms-eval, run as they are.
+"""The ``lmms`` backend: model wrappers written for lmms-eval, run unmodified.
 
-``loading`` finds the class in somebody's file or package, ``plugins`` in installed packages; ``making`` checks its
-arguments and constructs it; ``rows`` is the dataset that it believes to read; ``calls`` makes its argument tuples and
-``answers`` reads what it gives back; ``model`` puts these together for the engine.
+``loading`` finds the class in the user's file or package, ``plugins`` in installed packages; ``making`` constructs the
+wrapper; ``rows`` is the dataset that the wrapper reads; ``calls`` makes its argument tuples and ``answers`` reads what
+it returns; ``model`` puts these together for the engine.
 """
 
 from polymeter.interop.lmms_eval.models.model import LmmsModel

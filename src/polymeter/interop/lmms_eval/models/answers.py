@@ -1,4 +1,4 @@
-"""From what a wrapper gives back to responses."""
+"""Responses from what a wrapper returns."""
 
 from __future__ import annotations
 
@@ -12,64 +12,65 @@ from polymeter.interop.lmms_eval.models.base import unwrap_generation_output
 from polymeter.interop.lmms_eval.models.calls import Call
 
 _FAILURES = ("[LMMS_EVAL_REQUEST_FAILED", "[LMMS_EVAL_BUDGET_EXCEEDED]")
-"""How lmms-eval's own wrappers of endpoints begin what they give in place of an answer that they did not get."""
+"""How the text begins that lmms-eval's endpoint wrappers return in place of an answer they did not get."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a wrapper's answers are to be read, where its user says so.
+    """How the user says that a wrapper's answers are to be read.
 
     Attributes:
-        strips_prompt: It gives input and output: what stands up to the end of the input is cut off.
-        returns_loss: What it gives for a continuation is a loss, lower being likelier, and no log-probability.
+        strips_prompt: Whether answers begin with the prompt, which is then cut off.
+        returns_loss: Whether ``loglikelihood`` returns losses (lower is likelier) rather than log-probabilities.
     """
 
     strips_prompt: bool = False
     returns_loss: bool = False
 
 
-def read_answers(call: Call, given: Any, reading: Reading) -> list[Response]:
+def read_answers(call: Call, returned: Any, reading: Reading) -> list[Response]:
     """A response for each request of a call.
 
     Raises:
-        ModelError: The wrapper gave no list, or not one answer for each instance. Which is whose cannot be known then.
+        ModelError: if the wrapper returned no list, or not one answer for each instance: no answer can then be
+            assigned to its request.
     """
-    if not isinstance(given, (list, tuple)):
-        if given is None or isinstance(given, (str, dict)) or not hasattr(given, "__iter__"):
+    if not isinstance(returned, (list, tuple)):
+        if returned is None or isinstance(returned, (str, dict)) or not hasattr(returned, "__iter__"):
             raise ModelError(
-                f"The wrapper's {call.method} gave {_named(given)} in place of a list.",
+                f"The wrapper's {call.method} gave {_named(returned)} in place of a list.",
                 hint="Return one answer for each request, in their order.",
             )
-        given = list(given)
-    if len(given) != len(call.instances):
+        returned = list(returned)
+    if len(returned) != len(call.instances):
         raise ModelError(
-            f"The wrapper's {call.method} gave {len(given)} answers to {len(call.instances)} requests.",
+            f"The wrapper's {call.method} gave {len(returned)} answers to {len(call.instances)} requests.",
             hint="Return one answer for each request, in their order.",
         )
-    return list(_responses(call, given, reading))
+    return list(_responses(call, returned, reading))
 
 
-def _responses(call: Call, given: Sequence[Any], reading: Reading) -> Iterator[Response]:
+def _responses(call: Call, answers: Sequence[Any], reading: Reading) -> Iterator[Response]:
     start = 0
     for request, count in zip(call.requests, call.counts, strict=True):
-        own = given[start : start + count]
+        own_answers = answers[start : start + count]
         start += count
         try:
             with boundary(ModelError, "Reading the wrapper's answer"):
-                yield Response(_outputs(call, request, own, reading))
+                yield Response(_outputs(call, request, own_answers, reading))
         except PolymeterError as error:
             yield Response.failed(error)
 
 
-def _outputs(call: Call, request: Request, given: Sequence[Any], reading: Reading) -> tuple[Output, ...]:
+def _outputs(call: Call, request: Request, answers: Sequence[Any], reading: Reading) -> tuple[Output, ...]:
     if call.method == "loglikelihood":
-        return (Output(logprobs=tuple(_logprob(item, reading) for item in given)),)
+        return (Output(logprobs=tuple(_logprob(item, reading) for item in answers)),)
     if call.method == "generate_until_multi_round":
-        answer = given[0]
+        answer = answers[0]
         pair = unwrap_generation_output(answer)
         rounds = answer if isinstance(answer, (list, tuple)) and pair[0] is answer else [answer]
         return tuple([_output(item, "", reading) for item in rounds])
-    return tuple([_output(item, request.text, reading) for item in given])
+    return tuple([_output(item, request.text, reading) for item in answers])
 
 
 def _output(answer: Any, prompt: str, reading: Reading) -> Output:
@@ -86,13 +87,13 @@ def _output(answer: Any, prompt: str, reading: Reading) -> Output:
 
 
 def _without(prompt: str, text: str) -> str:
-    """What stands behind the prompt; all of it where the prompt is not in it. A chat template may stand before it."""
-    _, found, rest = text.partition(prompt) if prompt else ("", "", "")
-    return rest if found else text
+    """The text after the prompt, before which a chat template may stand; all of it if the prompt is not in it."""
+    _, separator, answer = text.partition(prompt) if prompt else ("", "", "")
+    return answer if separator else text
 
 
 def _logprob(item: Any, reading: Reading) -> ChoiceLogprob:
-    """A pair of numbers, which may be tensors. How many tokens they are about is not said: 0."""
+    """Read a pair of numbers, which may be tensors. The number of tokens is unknown: 0."""
     if not isinstance(item, (list, tuple)) or len(item) != 2:
         raise ModelError(
             f"The wrapper gave {_named(item)} in place of (log-probability, is_greedy).",

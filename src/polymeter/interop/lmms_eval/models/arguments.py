@@ -8,10 +8,10 @@ _OPENING, _CLOSING = "{[", "}]"
 
 
 def simple_parse_args_string(args_string: str) -> dict[str, Any]:
-    """Names and values of ``name=value,name=value``. Commas inside quotes, braces or brackets part nothing.
+    """Names and values of ``name=value,name=value``. Commas inside quotes, braces or brackets separate nothing.
 
     Raises:
-        ValueError: A part has no ``=``.
+        ValueError: if an argument has no ``=``.
     """
     parts = [part.split("=", 1) for part in _parts(args_string.strip())]
     for part in parts:
@@ -21,7 +21,7 @@ def simple_parse_args_string(args_string: str) -> dict[str, Any]:
 
 
 def handle_arg_string(arg: str) -> Any:
-    """A value as what it reads like: a boolean, an integer of digits alone, a float, else text."""
+    """A value as a boolean, an integer if it has only digits, a float if it can be one, else text."""
     if arg.lower() in ("true", "false"):
         return arg.lower() == "true"
     if arg.isnumeric():
@@ -33,19 +33,19 @@ def handle_arg_string(arg: str) -> Any:
 
 
 def _parts(text: str) -> list[str]:
-    parts, held = [], ""
-    depth, quote, before = 0, "", ""
+    parts, part = [], ""
+    depth, quote, previous = 0, "", ""
     for char in text:
-        if char in "\"'" and before != "\\":
+        if char in "\"'" and previous != "\\":
             quote = char if not quote else "" if char == quote else quote
         elif not quote and char in _OPENING:
             depth += 1
         elif not quote and char in _CLOSING:
             depth -= 1
-        before = char
+        previous = char
         if char == "," and not quote and depth == 0:
-            parts.append(held)
-            held = ""
+            parts.append(part)
+            part = ""
         else:
-            held += char
-    return [part.strip() for part in (*parts, held) if part.strip()]
+            part += char
+    return [text.strip() for text in (*parts, part) if text.strip()]

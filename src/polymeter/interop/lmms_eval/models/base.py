@@ -1,7 +1,7 @@
-"""The base class of model wrappers that are written for lmms-eval, what such a wrapper gives back, and the names under
-which wrappers are known.
+"""The base class of model wrappers written for lmms-eval, the types that such a wrapper returns, and the registry of
+wrapper names.
 
-Running a wrapper is the business of ``polymeter.interop.lmms_eval.models``; this module owns only what its authors import.
+This module owns what authors of wrappers import; the other modules of the package run the wrappers.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _NAMES = "_polymeter_names"
 
 @dataclass
 class TokenCounts:
-    """Tokens of one answer; ``None`` where the backend does not say."""
+    """Token counts of one answer; ``None`` where the backend does not report one."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
     reasoning_tokens: int | None = None
 
     def to_dict(self) -> dict[str, int]:
-        """Those that are known."""
+        """The counts that are known."""
         return {name: count for name, count in vars(self).items() if count is not None}
 
 
@@ -47,9 +47,10 @@ GenerationOutput = str | GenerationResult
 
 
 def unwrap_generation_output(output: Any) -> tuple[Any, TokenCounts | None]:
-    """Text and token counts of what a wrapper gave: text, a ``GenerationResult``, or a pair of text and counts.
+    """Text and token counts of a wrapper's answer: text, a ``GenerationResult``, or a pair of text and counts.
 
-    Anything else comes back as it is. (lmms-eval makes text of it, which destroys log-likelihoods and lists of rounds.)
+    Anything else is returned unchanged. (lmms-eval turns it into text, which destroys log-likelihoods and lists of
+    rounds.)
     """
     if isinstance(output, GenerationResult):
         return output.text, output.token_counts
@@ -63,7 +64,7 @@ def unwrap_generation_output(output: Any) -> tuple[Any, TokenCounts | None]:
 
 
 class CacheHook:
-    """What wrappers tell of each answer. Nothing listens: Polymeter journals every response itself."""
+    """Takes each answer from a wrapper and does nothing with it: Polymeter journals every response itself."""
 
     def __init__(self, cachinglm: Any = None) -> None:
         self.dbdict: Any = None
@@ -75,8 +76,9 @@ class CacheHook:
 class lmms(abc.ABC):
     """A model wrapper. ``is_simple`` says whether its requests carry a text and media, or messages.
 
-    No method is abstract: what a wrapper does not override it does not do, and that is known before anything is asked.
-    What lmms-eval's constructor sets is there before a wrapper's own constructor begins, since many never call it.
+    No method is abstract: a wrapper supports the methods it overrides, which is known before the first request. The
+    attributes that lmms-eval's constructor sets exist before a wrapper's own constructor runs, since many never call
+    it.
     """
 
     is_simple: bool = True
@@ -86,9 +88,9 @@ class lmms(abc.ABC):
     task_dict: dict[str, Any]
 
     def __new__(cls: type[Self], *args: Any, **kwargs: Any) -> Self:
-        made = super().__new__(cls)
-        lmms.__init__(made)
-        return made
+        wrapper = super().__new__(cls)
+        lmms.__init__(wrapper)
+        return wrapper
 
     def __init__(self) -> None:
         self._rank, self._world_size = 0, 1
@@ -96,7 +98,7 @@ class lmms(abc.ABC):
         self.task_dict = {}
 
     def loglikelihood(self, requests: Sequence[Any]) -> list[tuple[float, bool]]:
-        """For each request the sum of the continuation's log-probabilities, and whether greedy decoding gives it."""
+        """For each request, the sum of the continuation's log-probabilities and whether greedy decoding produces it."""
         raise NotImplementedError(f"{type(self).__name__} gives no log-likelihoods.")
 
     def generate_until(self, requests: Sequence[Any]) -> list[GenerationOutput]:
@@ -108,14 +110,14 @@ class lmms(abc.ABC):
         raise NotImplementedError(f"{type(self).__name__} drives no rounds.")
 
     def generate_visual_cot(self, requests: Sequence[Any]) -> list[GenerationOutput]:
-        """The answer to each request, found with a picture that the model draws first."""
+        """The answer to each request, found with the help of an image that the model draws first."""
         raise NotImplementedError(f"{type(self).__name__} does not draw while it thinks.")
 
     @classmethod
     def create_from_arg_string(
         cls: type[Self], arg_string: str, additional_config: Mapping[str, Any] | None = None
     ) -> Self:
-        """An instance from ``name=value,…`` and further settings, of which those that are ``None`` are left out."""
+        """An instance from ``name=value,…`` and further settings; settings that are ``None`` are left out."""
         further = {name: value for name, value in (additional_config or {}).items() if value is not None}
         return cls(**simple_parse_args_string(arg_string), **further)
 
@@ -130,11 +132,11 @@ class lmms(abc.ABC):
         return self._world_size
 
     def set_cache_hook(self, cache_hook: CacheHook) -> None:
-        """Set who is told of each answer."""
+        """Set the hook that each answer is passed to."""
         self.cache_hook = cache_hook
 
     def clean(self) -> None:
-        """Let go of every network that the wrapper holds, and free what torch no longer needs."""
+        """Drop every network that the wrapper holds, and free the memory that torch no longer needs."""
         torch = sys.modules.get("torch")
         if torch is None:
             return
@@ -146,12 +148,12 @@ class lmms(abc.ABC):
 
     @staticmethod
     def _resolve_system_prompt(value: str) -> str:
-        """A prompt, or the text of the file that it names."""
+        """The prompt itself, or the text of the file that it names."""
         path = Path(value) if value and len(value) < 4096 and "\n" not in value else None
         return path.read_text(encoding="utf-8").strip() if path is not None and path.is_file() else value
 
     def _apply_system_prompt(self, messages: list[dict[str, Any]], system_prompt: str) -> list[dict[str, Any]]:
-        """Put a prompt in front of messages, or in place of the system message that they begin with."""
+        """Put a prompt before the messages, or in place of the system message that they begin with."""
         if not system_prompt:
             return messages
         is_plain = any(isinstance(message.get("content"), str) for message in messages)
@@ -165,12 +167,12 @@ class lmms(abc.ABC):
 
 @dataclass(frozen=True)
 class ModelManifest:
-    """What an installed package says of a model that it brings (entry points of the group ``lmms_eval.models``).
+    """A model that an installed package provides (entry points of the group ``lmms_eval.models``).
 
     Attributes:
         model_id: Its name.
         simple_class_path: ``package.module.Class`` of the wrapper that takes a text and media.
-        chat_class_path: The same of the one that takes messages, which wins where both are there.
+        chat_class_path: The same for the wrapper that takes messages, which wins if both are there.
         aliases: Further names.
     """
 
@@ -181,66 +183,66 @@ class ModelManifest:
 
 
 class WrapperNames:
-    """Wrappers by the names that ``register_model`` gave them. Where two have one name, the later one has it: which of
-    them a run means is settled by the file that it names.
+    """Wrappers by the names that ``register_model`` gave them. A later wrapper takes a name over from an earlier one,
+    because the file that a run names decides which of them it means.
     """
 
     def __init__(self) -> None:
-        self._known: dict[str, type[lmms]] = {}
+        self._wrappers: dict[str, type[lmms]] = {}
 
     def add(self, name: str, cls: type[lmms]) -> None:
         """Give a wrapper a name."""
-        self._known[name] = cls
+        self._wrappers[name] = cls
 
     def get(self, name: str) -> type[lmms]:
         """The wrapper of a name.
 
         Raises:
-            PlanError: There is none; the nearest names are given.
+            PlanError: if there is none; the message suggests the nearest names.
         """
-        if name not in self._known:
-            hint = did_you_mean(name, self._known) or "Name the file that registers it with --model-path."
+        if name not in self._wrappers:
+            hint = did_you_mean(name, self._wrappers) or "Name the file that registers it with --model-path."
             raise PlanError(f"There is no lmms model {name!r}.", where="--model", hint=hint)
-        return self._known[name]
+        return self._wrappers[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._known
+        return name in self._wrappers
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._known)
+        return iter(self._wrappers)
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self._wrappers)
 
     def __getitem__(self, name: str) -> type[lmms]:
-        return self._known[name]
+        return self._wrappers[name]
 
     def __setitem__(self, name: str, cls: type[lmms]) -> None:
         self.add(name, cls)
 
     def __delitem__(self, name: str) -> None:
-        """Files of wrappers take back a name before they register it again."""
-        del self._known[name]
+        """Remove a name; some wrappers' files do so before they register it again."""
+        del self._wrappers[name]
 
     def keys(self) -> KeysView[str]:
         """All names."""
-        return self._known.keys()
+        return self._wrappers.keys()
 
 
 LMMS_MODELS = WrapperNames()
-"""Wrappers that were registered in this process, by name."""
+"""The wrappers registered in this process, by name."""
 
 
 def registered_names(cls: type) -> tuple[str, ...]:
-    """The names that ``register_model`` gave to a class itself, not to what it derives from."""
+    """The names that ``register_model`` gave to a class itself, not to its bases."""
     return tuple(vars(cls).get(_NAMES, ()))
 
 
 def register_model(*names: str) -> Callable[[Wrapper], Wrapper]:
-    """Make a wrapper known under some names.
+    """Register a wrapper under one or more names.
 
     Raises:
-        TypeError: What is registered is not a subclass of ``lmms``.
+        TypeError: if what is registered is not a subclass of ``lmms``.
     """
 
     def add(cls: Wrapper) -> Wrapper:

@@ -1,4 +1,4 @@
-"""From requests to calls of a wrapper: which method, which argument tuples, and which rows its ``task_dict`` holds.
+"""Calls of a wrapper from requests: which method, which argument tuples, and which rows its ``task_dict`` holds.
 
 The tuples, by request type (a simple wrapper takes a text and media, a chat wrapper messages):
 
@@ -33,12 +33,12 @@ class Call:
     """One call of a wrapper.
 
     Attributes:
-        method: What is called.
+        method: The method to call.
         requests: The requests that it answers, in order.
         instances: Its argument: for each request as many as ``counts`` says.
         counts: Number of instances of each request.
         rows: Row number → row.
-        task: The task's name, as it stands in the tuples.
+        task: The task's name, as the tuples have it.
         split: The split's name.
     """
 
@@ -51,14 +51,14 @@ class Call:
     rows: dict[Any, Row] = field(default_factory=dict)
 
     def task_dict(self) -> dict[str, dict[str, Rows]]:
-        """What the wrapper finds as ``task_dict`` while it answers."""
+        """The wrapper's ``task_dict`` during the call."""
         return {self.task: {self.split: Rows(self.rows)}}
 
     def check_targets(self) -> None:
         """Refuse likelihoods of the wrong continuations.
 
         Raises:
-            ModelError: The wrapper called one request's ``doc_to_target`` in place of another's.
+            ModelError: if the wrapper called one request's ``doc_to_target`` in place of another's.
         """
         targets = [instance.args[1] for instance in self.instances if self.method == "loglikelihood"]
         counts = [count for count in self.counts for _ in range(count)]
@@ -72,14 +72,14 @@ class Call:
 def make_calls(requests: Sequence[Request], kind: Kind, rows: RowAccess | None) -> Iterator[Call]:
     """The calls that answer some requests of one group, in order.
 
-    One call does, unless two requests about the same row show different things: a wrapper finds what to show by the
-    row's number, so they go one after the other.
+    It is one call, unless two requests about the same row have different media or text: a wrapper finds these by the
+    row's number, so such requests need separate calls.
     """
     call: Call | None = None
-    for place, request in enumerate(requests):
-        origin = request.origin or Origin("", str(place), index=place)
-        held = call.rows.get(origin.index) if call is not None else None
-        if call is None or (held is not None and not held.fits(request)):
+    for position, request in enumerate(requests):
+        origin = request.origin or Origin("", str(position), index=position)
+        row = call.rows.get(origin.index) if call is not None else None
+        if call is None or (row is not None and not row.fits(request)):
             if call is not None:
                 yield call
             call = Call(method_of(request), origin.task, origin.split)
@@ -107,41 +107,42 @@ def method_of(request: Request) -> Method:
 
 
 def generation_kwargs(request: Request, kind: Kind) -> dict[str, Any]:
-    """The generation arguments of a request, as its task's author wrote them; those of a request from elsewhere are
-    made of its ask. A fresh dictionary each time: wrappers pop what they have read.
+    """The generation arguments of a request, as its task's author wrote them; for a request without any, made from its
+    parameters. A fresh dictionary each time: wrappers pop what they have read.
 
-    A simple wrapper sees the blank line that lmms-eval makes a stop string where the task names none; to a chat
-    wrapper only stop strings that somebody wrote are shown.
+    A simple wrapper gets the empty line that lmms-eval uses as stop string if the task names none; a chat wrapper gets
+    only stop strings that the author or user wrote.
     """
-    ask = request.parameters
+    parameters = request.parameters
     written = request.origin.generation_kwargs if request.origin is not None else {}
-    if not isinstance(ask, Generate):
+    if not isinstance(parameters, Generate):
         return {}
     if not written:
-        told = {"max_new_tokens": ask.max_new_tokens, "temperature": ask.temperature, "top_p": ask.top_p}
-        found = {name: value for name, value in told.items() if value is not None}
-        samples = ask.extra.get("do_sample", bool(ask.temperature))
-        return copy.deepcopy({**found, **ask.extra, "do_sample": samples, "until": list(ask.stop)})
+        settings = {name: getattr(parameters, name) for name in ("max_new_tokens", "temperature", "top_p")}
+        set_settings = {name: value for name, value in settings.items() if value is not None}
+        do_sample = parameters.extra.get("do_sample", bool(parameters.temperature))
+        stop = list(parameters.stop)
+        return copy.deepcopy({**set_settings, **parameters.extra, "do_sample": do_sample, "until": stop})
     kwargs: dict[str, Any] = copy.deepcopy(dict(written))
-    if kind == "chat" and not ask.stop:
+    if kind == "chat" and not parameters.stop:
         kwargs["until"] = []
     return kwargs
 
 
 def _instances(request: Request, origin: Origin, method: Method, kind: Kind) -> Iterator[Instance]:
-    place = (origin.index, origin.task, origin.split)
+    row_arguments = (origin.index, origin.task, origin.split)
     metadata = {"task": origin.task, "doc_id": origin.index, "repeats": 1, "split": origin.split, **origin.metadata}
-    ask, context = request.parameters, request.text
-    if isinstance(ask, Loglikelihood):
-        for number, continuation in enumerate(ask.continuations):
-            arguments: tuple[Any, ...] = (context, Target(continuation), doc_to_visual, *place)
+    parameters, context = request.parameters, request.text
+    if isinstance(parameters, Loglikelihood):
+        for number, continuation in enumerate(parameters.continuations):
+            arguments: tuple[Any, ...] = (context, Target(continuation), doc_to_visual, *row_arguments)
             yield Instance(method, arguments, number, dict(metadata))
         return
     kwargs = generation_kwargs(request, kind)
     if kind == "chat":
-        arguments = (context, doc_to_messages, kwargs, *place)
+        arguments = (context, doc_to_messages, kwargs, *row_arguments)
     elif method == "generate_until_multi_round":
-        arguments = (context, kwargs, doc_to_visual, doc_to_text, *place)
+        arguments = (context, kwargs, doc_to_visual, doc_to_text, *row_arguments)
     else:
-        arguments = (context, kwargs, doc_to_visual, *place)
+        arguments = (context, kwargs, doc_to_visual, *row_arguments)
     yield Instance(method, arguments, 0, dict(metadata))

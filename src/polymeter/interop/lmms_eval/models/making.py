@@ -1,6 +1,4 @@
-"""Making a wrapper: its constructor is called as lmms-eval calls it, and what lmms-eval's evaluator sets on a wrapper
-is set here.
-"""
+"""Making a wrapper: calls its constructor as lmms-eval does, and sets what lmms-eval's evaluator sets on it."""
 
 from __future__ import annotations
 
@@ -13,57 +11,55 @@ from typing import Any
 
 from polymeter.core.errors import PlanError, PolymeterError, boundary, did_you_mean
 from polymeter.core.registry import missing_package
-from polymeter.guests.constructors import parameters
+from polymeter.guests.wrappers import parameters
 from polymeter.interop.lmms_eval.models.base import CacheHook, lmms
 
 BATCH_SIZE = "batch_size"
 _CONCURRENCY = ("num_concurrent", "num_cpus")  # what lmms-eval's wrappers of endpoints call it
-_USUAL_CONCURRENCY = 16
+_DEFAULT_CONCURRENCY = 16
 
 
 def own_concurrency(cls: type[lmms], arguments: Mapping[str, Any]) -> int:
-    """How many requests a wrapper answers at once on its own, as its constructor's arguments say; 0 if none of them is
-    about that.
-    """
+    """How many requests a wrapper runs at once by itself, by its constructor's arguments; 0 if none of them says."""
     named, _ = parameters(cls)
     for name in _CONCURRENCY:
         if name in named:
             value = arguments.get(name, named[name].default)
-            return value if isinstance(value, int) and value > 0 else _USUAL_CONCURRENCY
+            return value if isinstance(value, int) and value > 0 else _DEFAULT_CONCURRENCY
     return 0
 
 
 def make_wrapper(cls: type[lmms], arguments: Mapping[str, Any], batch_size: int) -> lmms:
-    """Construct a wrapper as lmms-eval does, and give it what its evaluator gives.
+    """Construct a wrapper as lmms-eval does, with the attributes that lmms-eval's evaluator sets.
 
     Args:
         cls: The class.
-        arguments: As the user gave them; a batch size among them wins.
-        batch_size: Handed to constructors that take one.
+        arguments: The user's arguments; a batch size among them wins.
+        batch_size: Passed to constructors that take one.
 
     Raises:
-        PlanError: The constructor raised; a wrapper that refuses this batch size is told apart.
+        PlanError: if the constructor raised; the hint says so if the wrapper refuses this batch size.
     """
     named, takes_any = parameters(cls)
-    given = dict(arguments)
+    with_size = dict(arguments)
     if BATCH_SIZE in named or takes_any:
-        given.setdefault(BATCH_SIZE, batch_size)
+        with_size.setdefault(BATCH_SIZE, batch_size)
     try:
         with boundary(PlanError, f"Making the wrapper {cls.__name__!r}"):
             try:
-                wrapper = _construct(cls, given)
+                wrapper = _construct(cls, with_size)
             except ModuleNotFoundError as error:
                 raise missing_package(error.name or "?", f"the wrapper {cls.__name__!r}") from error
     except PlanError as error:
         cause = error.__cause__
         if cause is None or isinstance(cause, ModuleNotFoundError):
             raise
-        raise _explained(error, cause, given, cls) from cause
+        raise _explained(error, cause, with_size, cls) from cause
     return equipped(wrapper)
 
 
 def equipped(wrapper: lmms) -> lmms:
-    """A wrapper with what lmms-eval's evaluator sets on it, where it has not set that itself."""
+    """The wrapper, with the attributes that lmms-eval's evaluator sets unless the wrapper has set them itself."""
     for name, value in (("_rank", 0), ("_world_size", 1)):
         if not hasattr(wrapper, name):
             setattr(wrapper, name, value)
@@ -77,37 +73,38 @@ def equipped(wrapper: lmms) -> lmms:
 
 
 def is_written(cls: type[lmms], method: str) -> bool:
-    """Whether a wrapper has a method of its own that does more than say that there is none."""
+    """Whether a wrapper overrides a method with more than a stub."""
     function = getattr(cls, method)
     return function is not getattr(lmms, method) and not _is_stub(function)
 
 
-def _construct(cls: type[lmms], given: Mapping[str, Any]) -> lmms:
-    own = vars(lmms)["create_from_arg_string"].__func__
-    if getattr(cls.create_from_arg_string, "__func__", None) is own:
-        return cls(**given)
-    apart = {name: value for name, value in given.items() if name in (BATCH_SIZE, "device")}
-    text = ",".join(f"{name}={value}" for name, value in given.items() if name not in apart)
-    return cls.create_from_arg_string(text, {"max_batch_size": None, "device": None, **apart})
+def _construct(cls: type[lmms], arguments: Mapping[str, Any]) -> lmms:
+    default = vars(lmms)["create_from_arg_string"].__func__
+    if getattr(cls.create_from_arg_string, "__func__", None) is default:
+        return cls(**arguments)
+    # An author's create_from_arg_string gets the string and the configuration that lmms-eval passes it.
+    config = {name: value for name, value in arguments.items() if name in (BATCH_SIZE, "device")}
+    text = ",".join(f"{name}={value}" for name, value in arguments.items() if name not in config)
+    return cls.create_from_arg_string(text, {"max_batch_size": None, "device": None, **config})
 
 
-def _explained(error: PlanError, cause: BaseException, given: Mapping[str, Any], cls: type[lmms]) -> PlanError:
+def _explained(error: PlanError, cause: BaseException, arguments: Mapping[str, Any], cls: type[lmms]) -> PlanError:
     code = _line_at(error.where)
     what = error.what
     if isinstance(cause, AssertionError) and not str(cause) and code:
         what = f"Making the wrapper {cls.__name__!r} failed at: {code}"
-    size = given.get(BATCH_SIZE)
+    size = arguments.get(BATCH_SIZE)
     if isinstance(size, int) and size > 1 and "batch" in f"{cause} {code}".lower():
         hint = _smaller(size)
     else:
         named, _ = parameters(cls)
-        strange = [name for name in given if name not in named and name != BATCH_SIZE]
-        hint = did_you_mean(strange[0], named) if strange else ""
+        unknown = [name for name in arguments if name not in named and name != BATCH_SIZE]
+        hint = did_you_mean(unknown[0], named) if unknown else ""
     return PlanError(what, where=error.where, hint=hint)
 
 
 def batch_hint(error: PolymeterError, size: int) -> str:
-    """What to do where a wrapper has refused its batch size only when it was asked; empty if it failed otherwise."""
+    """What to do if a wrapper refuses its batch size only at the first request; empty if it failed otherwise."""
     cause = error.__cause__
     is_refusal = isinstance(cause, (AssertionError, NotImplementedError, ValueError))
     return _smaller(size) if is_refusal and size > 1 and "batch" in f"{cause} {_line_at(error.where)}".lower() else ""
@@ -144,8 +141,8 @@ def _is_stub(function: Any) -> bool:
 
 
 class LocalAccelerator:
-    """What wrappers ask of an ``Accelerator`` when nobody has made one: a process that works alone. What is not
-    answered here is asked of a real one, made then.
+    """The ``Accelerator`` of a process that works alone, for wrappers that make none. Attributes that are not defined
+    here come from a real one, made at first use.
     """
 
     process_index = local_process_index = 0
@@ -153,23 +150,23 @@ class LocalAccelerator:
     is_main_process = is_local_main_process = is_last_process = True
 
     def wait_for_everyone(self) -> None:
-        """Nobody else is there."""
+        """Return at once: there is no other process."""
 
     def print(self, *args: Any, **kwargs: Any) -> None:
-        """As ``print``: this is the main process."""
+        """Print: this is the main process."""
         print(*args, **kwargs)  # noqa: T201
 
     def gather(self, tensor: Any) -> Any:
-        """What all processes have, which is what this one has."""
+        """The tensor of this process, which is the only one."""
         return tensor
 
     def unwrap_model(self, model: Any, *_: Any, **__: Any) -> Any:
-        """The model: nothing is around it."""
+        """The model itself: it is not wrapped."""
         return model
 
     @property
     def device(self) -> Any:
-        """Where models go: the first GPU, else the processor."""
+        """The device for models: the first GPU, else the CPU."""
         import torch
 
         return torch.device("cuda:0" if torch.cuda.is_available() else "cpu")

@@ -10,12 +10,12 @@ from polymeter.core.errors import ModelError, PlanError, Raised, attempt, bounda
 from polymeter.core.identity import source_hash
 from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.request import Request, RequestKind, Response
-from polymeter.guests.constructors import check_arguments, plain
 from polymeter.guests.contain import without_chatter
+from polymeter.guests.wrappers import check_arguments, plain
 from polymeter.interop.lmms_eval.models.answers import Reading, read_answers
 from polymeter.interop.lmms_eval.models.base import lmms
 from polymeter.interop.lmms_eval.models.calls import Call, Kind, make_calls
-from polymeter.interop.lmms_eval.models.loading import Found, find_wrapper, found_class
+from polymeter.interop.lmms_eval.models.loading import FoundWrapper, find_wrapper, found_class
 from polymeter.interop.lmms_eval.models.making import (
     BATCH_SIZE,
     batch_hint,
@@ -28,7 +28,7 @@ from polymeter.models.memory import free_memory
 
 _LOG = logging.getLogger("polymeter")
 _ROUNDING = 1e-3
-_WAVES = 4  # so that a wrapper that asks an endpoint concurrently idles seldom, and a crash costs little
+_WAVES = 4  # a wrapper that calls an endpoint concurrently then seldom idles, and a crash loses little
 _RUNTIME = (BATCH_SIZE, "max_batch_size", "device")
 
 
@@ -37,14 +37,14 @@ class LmmsModel(BatchModel):
     set of settings at a time, in batches of the plan's size, else of one.
 
     Args:
-        name: The name that it is registered under, or its class's; may be left out where the path holds only one.
+        name: The name that it is registered under, or its class's; may be left out if the path defines only one.
         path: ``--model-path``: a file, a package folder, or a module's dotted name.
-        strip_prompt: It answers with input and output: cut off everything up to the end of the prompt.
-        returns_loss: Its ``loglikelihood`` gives a loss (lower is likelier), not a log-probability.
+        strip_prompt: Whether its answers begin with the prompt: cut off everything up to the end of the prompt.
+        returns_loss: Whether ``loglikelihood`` returns a loss (lower is likelier), not a log-probability.
         **arguments: Arguments of the wrapper's own constructor.
 
     Raises:
-        PlanError: It cannot be found or loaded, or does not take these arguments.
+        PlanError: if it cannot be found or loaded, or does not take these arguments.
     """
 
     def __init__(
@@ -56,21 +56,21 @@ class LmmsModel(BatchModel):
 
     @classmethod
     def around(cls, wrapper: lmms, *, strip_prompt: bool = False, returns_loss: bool = False) -> LmmsModel:
-        """A model around a wrapper that is there already. It stays its maker's: it is not cleaned up when a run ends.
+        """A model around an existing wrapper, which still belongs to the caller: the end of a run does not clean it up.
 
-        What it was constructed with is not known, so two that differ in nothing else are one model to a run folder.
+        Its constructor's arguments are unknown, so two wrappers that differ only in them are one model to a run folder.
         """
         model = cls.__new__(cls)
         found = found_class(type(wrapper))
         model._set_up(found, {}, Reading(strip_prompt, returns_loss))
-        model._given = wrapper
+        model._callers_wrapper = wrapper
         return model
 
-    def _set_up(self, found: Found, arguments: Mapping[str, Any], reading: Reading) -> None:
+    def _set_up(self, found: FoundWrapper, arguments: Mapping[str, Any], reading: Reading) -> None:
         self._found, self._arguments, self._reading = found, arguments, reading
-        self._given: lmms | None = None
+        self._callers_wrapper: lmms | None = None
         self._wrapper: lmms | None = None
-        self._has_told = False
+        self._has_warned = False
         self._kind: Kind = "simple" if found.cls.is_simple else "chat"
         self.traits = _traits(found, self._kind)
         self._own_size = _size(arguments.get(BATCH_SIZE))
@@ -94,32 +94,32 @@ class LmmsModel(BatchModel):
 
     @property
     def joins_repeats(self) -> bool:
-        """Wrappers see the repeats of one prompt in one call, as many as there are."""
+        """Wrappers get all repeats of one prompt in one call."""
         return True
 
     def load(self) -> None:
         """Construct the wrapper, which reads its weights.
 
         Raises:
-            PlanError: Its constructor raised.
+            PlanError: if its constructor raises.
         """
-        if self._given is not None:
-            self._wrapper = equipped(self._given)
+        if self._callers_wrapper is not None:
+            self._wrapper = equipped(self._callers_wrapper)
             return
         self._wrapper = make_wrapper(self._found.cls, self._arguments, self.planned_batch_size or self._own_size)
 
     def group_key(self, request: Request) -> Hashable:
-        """Task, split, protocol and settings: a chunk never mixes any of them."""
+        """Task, split, protocol and settings: one call to a wrapper never mixes different ones."""
         origin = request.origin
         if origin is None:
             return None
         return (origin.task, origin.split, origin.protocol, repr(dict(origin.generation_kwargs)))
 
     def respond(self, requests: list[Request]) -> list[Response]:
-        """Ask the wrapper; one call, unless requests about the same row show different things.
+        """Call the wrapper: once, unless requests about the same row show different media or text.
 
         Raises:
-            ModelError: It was not loaded, or gave too few or too many answers.
+            ModelError: if the wrapper is not loaded, raises, or returns too few or too many answers.
         """
         wrapper = self._wrapper
         if wrapper is None:
@@ -135,36 +135,36 @@ class LmmsModel(BatchModel):
     def _answers(self, wrapper: lmms, call: Call) -> list[Response]:
         try:
             with boundary(ModelError, f"{call.method} of {type(wrapper).__name__}"), without_chatter():
-                given = getattr(wrapper, call.method)(call.instances)
+                returned = getattr(wrapper, call.method)(call.instances)
                 call.check_targets()
-                answers = read_answers(call, given, self._reading)
+                answers = read_answers(call, returned, self._reading)
         except ModelError as error:
             error.hint = error.hint or batch_hint(error, self.planned_batch_size or self._own_size)
             raise
-        self._tell_of_losses(answers)
+        self._warn_of_losses(answers)
         return answers
 
-    def _tell_of_losses(self, answers: list[Response]) -> None:
-        """Say once that what a wrapper gives cannot be log-probabilities, which are never above 0."""
-        given = [choice.logprob for answer in answers for output in answer.outputs for choice in output.logprobs or ()]
-        if self._has_told or self._reading.returns_loss or not any(value > _ROUNDING for value in given):
+    def _warn_of_losses(self, answers: list[Response]) -> None:
+        """Warn once if the wrapper's numbers cannot be log-probabilities, which are never above 0."""
+        values = [choice.logprob for answer in answers for output in answer.outputs for choice in output.logprobs or ()]
+        if self._has_warned or self._reading.returns_loss or not any(value > _ROUNDING for value in values):
             return
-        self._has_told = True
+        self._has_warned = True
         _LOG.warning(
-            "%s.loglikelihood gives %.4g, and no log-probability is above 0. If it gives a loss, the likeliest choice "
-            "comes last now: say so with --model-args returns_loss=true.",
+            "%s.loglikelihood gives %.4g, but a log-probability is never above 0. If it gives a loss, the likeliest "
+            "choice now comes last: set --model-args returns_loss=true.",
             self._found.cls.__name__,
-            max(given),
+            max(values),
         )
 
     def relieve(self) -> None:
-        """Free what torch holds without need, if torch is in use."""
+        """Free the memory that torch holds but does not need, if torch is in use."""
         free_memory()
 
     def close(self) -> None:
-        """Let the wrapper clean up after itself, and let go of it; what it raises then harms nothing."""
+        """Let the wrapper clean up after itself and drop it; an error there is only logged."""
         wrapper, self._wrapper = self._wrapper, None
-        if wrapper is None or wrapper is self._given:
+        if wrapper is None or wrapper is self._callers_wrapper:
             return
         cleaned = attempt(wrapper.clean)
         if isinstance(cleaned, Raised):
@@ -177,18 +177,18 @@ _METHODS: Mapping[RequestKind, tuple[str, ...]] = {
 }
 
 
-def _traits(found: Found, kind: Kind) -> ModelTraits:
-    """What a wrapper's class tells: what it does not override it cannot do. Whether it can do what it overrides, and
-    which media it takes, is not known before it has been asked.
+def _traits(found: FoundWrapper, kind: Kind) -> ModelTraits:
+    """The traits that a wrapper's class shows: it cannot do what it does not override. Whether it can do what it
+    overrides, and which media it takes, is unknown before the first request.
     """
-    asks: dict[RequestKind, bool] = {"generate_image": False}
-    for ask, methods in _METHODS.items():
+    supported: dict[RequestKind, bool] = {"generate_image": False}
+    for kind_of_request, methods in _METHODS.items():
         if not any(is_written(found.cls, method) for method in methods):
-            asks[ask] = False
+            supported[kind_of_request] = False
     return ModelTraits(
         family=found.name,
         kind=kind,
-        requests=asks,
+        requests=supported,
         modalities={"text": True},
         drives_rounds=is_written(found.cls, "generate_until_multi_round"),
         drives_stages=is_written(found.cls, "generate_visual_cot"),
@@ -197,10 +197,10 @@ def _traits(found: Found, kind: Kind) -> ModelTraits:
 
 
 def _size(value: Any) -> int:
-    """A batch size among a wrapper's arguments; ``auto`` and none at all are 1.
+    """The batch size among a wrapper's arguments; 1 if it is ``auto`` or missing.
 
     Raises:
-        PlanError: It is no size.
+        PlanError: if it is not a positive whole number.
     """
     if value is None or str(value).partition(":")[0] == "auto":
         return 1

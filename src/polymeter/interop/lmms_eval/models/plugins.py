@@ -21,15 +21,16 @@ _KINDS = (".chat", ".simple", "")
 
 
 def are_plugins_there() -> bool:
-    """Whether any installed package brings wrappers."""
+    """Whether any installed package provides wrappers."""
     return bool(_packages()) or bool(entry_points(group=GROUP))
 
 
 def from_plugins(name: str) -> type[lmms] | None:
-    """The wrapper of a name that an installed package brings; ``None`` if none does. Call it with facades on.
+    """The wrapper of that name that an installed package provides; ``None`` if none does. To be called with the shims
+    switched on.
 
     Raises:
-        PlanError: The package cannot be loaded, or what it names is no wrapper.
+        PlanError: if the package cannot be loaded, or what it names is not a wrapper.
     """
     for package in _packages():
         models = _import(f"{package}.models", VARIABLE)
@@ -45,16 +46,16 @@ def from_plugins(name: str) -> type[lmms] | None:
 
 
 def plugin_names() -> list[str]:
-    """All names that installed packages bring."""
-    found: list[str] = []
+    """The names of all wrappers that installed packages provide."""
+    names: list[str] = []
     for package in _packages():
         models = _import(f"{package}.models", VARIABLE)
         for table in _TABLES:
-            found.extend(map(str, getattr(models, table, None) or ()))
+            names.extend(map(str, getattr(models, table, None) or ()))
     for point in entry_points(group=GROUP):
         for manifest in _manifests(point):
-            found.extend(_names(manifest))
-    return found
+            names.extend(_names(manifest))
+    return names
 
 
 def _packages() -> list[str]:
@@ -62,8 +63,8 @@ def _packages() -> list[str]:
 
 
 def _class_of(package: str, name: str, path: str) -> type[lmms]:
-    """The class behind an entry of ``AVAILABLE_MODELS``: a dotted path, or a class in the module of the model's name,
-    which lies beside the table or in its folder of chat or of simple models.
+    """The class of an entry of ``AVAILABLE_MODELS``: a dotted path, or a class in the module named like the model,
+    which lies beside the table or in its ``chat`` or ``simple`` folder.
     """
     if "." in path:
         return _of_path(path, f"{VARIABLE}={package}")
@@ -89,11 +90,11 @@ def _of_path(path: str | None, where: str) -> type[lmms]:
 
 
 def _wrapper(module: ModuleType, name: str, where: str) -> type[lmms]:
-    found = getattr(module, name, None)
-    if not (isinstance(found, type) and issubclass(found, lmms)):
+    cls = getattr(module, name, None)
+    if not (isinstance(cls, type) and issubclass(cls, lmms)):
         hint = did_you_mean(name, vars(module))
         raise PlanError(f"{module.__name__} has no subclass of lmms named {name!r}.", where=where, hint=hint)
-    return found
+    return cls
 
 
 def _import(name: str, where: str, *, may_be_missing: bool = False) -> ModuleType | None:
@@ -115,13 +116,13 @@ def _import(name: str, where: str, *, may_be_missing: bool = False) -> ModuleTyp
 
 
 def _manifests(point: EntryPoint) -> Iterator[Any]:
-    """What an entry point gives: a manifest, several, or a function that gives them."""
+    """The manifests of an entry point: it is one, several, or a function that returns them."""
     with boundary(PlanError, f"Loading the entry point {point.name!r} of {GROUP}"):
-        given = point.load()
-        if callable(given) and not hasattr(given, "model_id"):
-            given = given()
-    every: Iterable[Any] = given.values() if isinstance(given, Mapping) else given
-    yield from every if not hasattr(given, "model_id") else (given,)
+        loaded = point.load()
+        if callable(loaded) and not hasattr(loaded, "model_id"):
+            loaded = loaded()
+    manifests: Iterable[Any] = loaded.values() if isinstance(loaded, Mapping) else loaded
+    yield from manifests if not hasattr(loaded, "model_id") else (loaded,)
 
 
 def _names(manifest: Any) -> list[str]:

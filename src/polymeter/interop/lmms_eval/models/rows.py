@@ -1,7 +1,7 @@
-"""The dataset that a wrapper believes to read: rows that carry what their own request shows.
+"""The dataset that a wrapper reads: rows that carry the media and text of their own request.
 
 Many wrappers call the first request's ``doc_to_visual`` for every row of a chunk. So the functions in their arguments
-are the same for all requests and look at nothing but the row that they are given.
+are the same for all requests and depend on nothing but the row they get.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from polymeter.core.rows import RowHandle
 
 
 class Row(dict[str, Any]):
-    """The row behind a request: the dataset's columns, read when one is looked at, and what the request shows.
+    """The row of a request: the dataset's columns, read at first access, and the request's media and text.
 
     Args:
         request: The request.
-        handle: Leads to the task's row and functions; ``None`` where the request comes from no task.
+        handle: Leads to the task's row and functions; ``None`` if the request belongs to no task.
     """
 
     def __init__(self, request: Request, handle: RowHandle | None) -> None:
@@ -42,19 +42,19 @@ class Row(dict[str, Any]):
 
     @property
     def continuations(self) -> tuple[str, ...]:
-        """What the request wants the likelihood of."""
+        """The continuations whose likelihood the request wants."""
         return tuple(getattr(self._request.parameters, "continuations", ()))
 
     @property
     def visuals(self) -> list[Any]:
-        """The request's media, as ``doc_to_visual`` gives them: decoded once, handed out as a copy each time."""
+        """The request's media, as ``doc_to_visual`` returns them: decoded once, copied at each access."""
         return [as_visual(medium) for medium in self._request.media()]
 
     def fits(self, request: Request) -> bool:
-        """Whether another request may share this row: it shows and asks for the same."""
+        """Whether another request can share this row: it has the same messages and continuations."""
         own = self._request
-        is_same_ask = self.continuations == getattr(request.parameters, "continuations", ())
-        return is_same_ask and (own.messages is request.messages or own.messages == request.messages)
+        has_same_continuations = self.continuations == getattr(request.parameters, "continuations", ())
+        return has_same_continuations and (own.messages is request.messages or own.messages == request.messages)
 
     def _fill(self) -> Row:
         if not self._is_filled:
@@ -91,9 +91,8 @@ class Row(dict[str, Any]):
 
 
 class Rows:
-    """The rows of one chunk by their number, as part of a dataset whose other rows are not to be seen: going through it
-    gives rows, and its length is that of a dataset that ends with the last of them, since wrappers keep row numbers
-    below the length.
+    """The rows of one chunk, by number, as part of a dataset whose other rows are hidden. Iteration yields rows; the
+    length is the last row's number plus one, because wrappers check that row numbers are below it.
 
     Args:
         rows: Number → row.
@@ -121,38 +120,38 @@ class Rows:
 
 
 def doc_to_visual(row: Any, *_: Any) -> list[Any]:
-    """The media of a row: Pillow images, paths of videos, samples of sounds."""
+    """The media of a row: Pillow images, paths of videos, audio samples."""
     return _checked(row).visuals
 
 
 def doc_to_text(row: Any, *_: Any, **rounds: Any) -> Any:
-    """The prompt of a row; with the arguments of a later round, what the task's own function says comes next."""
+    """The prompt of a row; with the arguments of a later round, what the task's own function returns for it."""
     row = _checked(row)
-    told = {name: value for name, value in rounds.items() if name != "lmms_eval_specific_kwargs"}
-    if told.get("round_idx") is None or row.handle is None or row.handle.functions.next_round is None:
+    round_arguments = {name: value for name, value in rounds.items() if name != "lmms_eval_specific_kwargs"}
+    if round_arguments.get("round_idx") is None or row.handle is None or row.handle.functions.next_round is None:
         return row.text
-    return row.handle.next_round(row, **told)
+    return row.handle.next_round(row, **round_arguments)
 
 
 def doc_to_messages(row: Any, *_: Any, **rounds: Any) -> Any:
-    """The chat messages of a row; with the arguments of a later round, what the task's own function says comes next:
+    """The chat messages of a row; with the arguments of a later round, what the task's own function returns for it:
     ``(messages, is_terminal, outputs_so_far, info)``.
     """
     row = _checked(row)
-    told = {name: value for name, value in rounds.items() if name != "lmms_eval_specific_kwargs"}
-    if told.get("round_idx") is None:
+    round_arguments = {name: value for name, value in rounds.items() if name != "lmms_eval_specific_kwargs"}
+    if round_arguments.get("round_idx") is None:
         return [_chat_message(message) for message in row.messages]
     if row.handle is not None and row.handle.functions.next_messages is not None:
-        return row.handle.next_messages(row, **told)
-    visuals, text, is_last, outputs, info = doc_to_text(row, **told)
+        return row.handle.next_messages(row, **round_arguments)
+    visuals, text, is_last, outputs, info = doc_to_text(row, **round_arguments)
     content = [*({"type": _kind(visual), "url": visual} for visual in visuals or ()), {"type": "text", "text": text}]
     return ([] if is_last else [{"role": "user", "content": content}]), is_last, outputs, info
 
 
 class Target(str):
-    """A continuation that may also be called, as wrappers do with ``doc_to_target``. A row with one continuation gives
-    its own, whichever request's function is called; where a row has several, each request must be asked for its own,
-    which ``n_called`` shows.
+    """A continuation that can also be called, as wrappers call ``doc_to_target``. For a row with one continuation the
+    call returns that row's own, whichever request's function is called. For a row with several, a wrapper must call
+    each request's own, which ``n_called`` shows.
     """
 
     n_called = 0
@@ -164,24 +163,24 @@ class Target(str):
 
 
 def as_visual(medium: Media) -> Any:
-    """A medium as ``doc_to_visual`` gives it. A picture is a copy: wrappers shrink theirs in place.
+    """A medium as ``doc_to_visual`` returns it. An image is a copy, because wrappers shrink theirs in place.
 
     Raises:
-        DataError: It cannot be read.
+        DataError: if it cannot be read.
     """
     if isinstance(medium, Image):
         return medium.open().copy()
     origin = medium.origin()
     if isinstance(medium, Audio):
-        return _as_sound(medium, origin)
-    place = str(origin) if isinstance(origin, Path) else origin
+        return _as_audio(medium, origin)
+    location = str(origin) if isinstance(origin, Path) else origin
     if medium.start_s is None and medium.end_s is None:
-        return place
+        return location
     bounds = {"video_start": medium.start_s, "video_end": medium.end_s}
-    return {"type": "video", "url": place, **{name: second for name, second in bounds.items() if second is not None}}
+    return {"type": "video", "url": location, **{name: second for name, second in bounds.items() if second is not None}}
 
 
-def _as_sound(medium: Audio, origin: Any) -> Any:
+def _as_audio(medium: Audio, origin: Any) -> Any:
     if isinstance(origin, Path):
         return str(origin)
     if isinstance(origin, str) or (isinstance(origin, Mapping) and "array" in origin):
@@ -200,9 +199,9 @@ def _chat_item(part: Any) -> dict[str, Any]:
         return {"type": "text", "text": part.text}
     if isinstance(part, Video):
         origin = part.origin()
-        times = {"start_time": part.start_s, "end_time": part.end_s}
-        told = {name: second for name, second in times.items() if second is not None}
-        return {"type": "video", "url": str(origin) if isinstance(origin, Path) else origin, **told}
+        bounds = {"start_time": part.start_s, "end_time": part.end_s}
+        times = {name: second for name, second in bounds.items() if second is not None}
+        return {"type": "video", "url": str(origin) if isinstance(origin, Path) else origin, **times}
     return {"type": part.modality, "url": as_visual(part)}
 
 

@@ -1,7 +1,7 @@
-"""What a task of lmms-eval may be beyond a YAML: a Python class, with requests that it constructs itself.
+"""lmms-eval tasks beyond a YAML: Python classes, and requests that a task constructs itself.
 
-A task YAML belongs to ``polymeter.formats.task_yaml``; ``class_task`` is attached to it for the key ``class``. The
-names below are what task code subclasses, makes and registers with; ``shim`` gives them their names in ``lmms_eval``.
+``polymeter.formats.task_yaml`` owns the task YAML; ``class_task`` extends it for the key ``class``. The names below are
+what task code subclasses, makes and registers with; ``shim`` gives them their names in ``lmms_eval``.
 """
 
 from polymeter.formats.task_yaml.registration import register_aggregation, register_filter, register_metric

@@ -1,5 +1,5 @@
-"""What task classes are made of besides methods: the configuration they read and change, splits that open when asked
-for, and what the run tells them.
+"""What task classes work with besides their methods: the configuration they read and change, splits that open at first
+use, and what the run passes to them.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from polymeter.formats.task_yaml import config
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What the run tells a task class. An object has it before its constructor runs, because constructors written for
-    lmms-eval have no parameter for it and many open their dataset at once.
+    """What the run passes to a task class. An object has it before its constructor runs, because constructors written
+    for lmms-eval have no parameter for it and many open their dataset there.
 
     Attributes:
         name: The task's name in its YAML.
         directory: Folder of the YAML.
-        model_key: Which model-specific blocks count.
+        model_key: Selects the model-specific blocks.
         data: Local files in place of dataset ids.
-        cache_dir: Where prepared datasets are kept.
+        cache_dir: The folder for prepared datasets.
     """
 
     name: str = ""
@@ -40,8 +40,8 @@ class TaskConfig:
     """
 
     def __init__(self, **values: Any) -> None:
-        known = {"class", "group", *config.TaskConfig.model_fields} - {"class_"}
-        unknown = sorted(set(values) - known)
+        field_names = {"class", "group", *config.TaskConfig.model_fields} - {"class_"}
+        unknown = sorted(set(values) - field_names)
         if unknown:
             raise TypeError(f"TaskConfig has no field {unknown[0]!r}")
         object.__setattr__(self, "_values", {**_defaults(), **values})
@@ -65,17 +65,17 @@ class TaskConfig:
         return name in self._values
 
     def get(self, name: str, default: Any = None) -> Any:
-        """A field, or the default where it has no value."""
+        """A field's value, or the default if it has none."""
         return self._values.get(name, default)
 
     def to_dict(self, keep_callable: bool = False) -> dict[str, Any]:
-        """The fields that have a value; functions as text unless told otherwise."""
-        given = {name: value for name, value in self._values.items() if value is not None}
-        return given if keep_callable else {k: str(v) if callable(v) else v for k, v in given.items()}
+        """The fields that have a value; functions as text unless ``keep_callable``."""
+        values = {name: value for name, value in self._values.items() if value is not None}
+        return values if keep_callable else {k: str(v) if callable(v) else v for k, v in values.items()}
 
 
 class Splits(dict[str, Any]):
-    """Splits of a dataset, each opened when it is asked for."""
+    """Splits of a dataset, each opened at first use."""
 
     def __init__(self, open_split: Callable[[str], Any]) -> None:
         super().__init__()
@@ -87,9 +87,9 @@ class Splits(dict[str, Any]):
 
 
 def _defaults() -> dict[str, Any]:
-    """What fields hold that nobody sets, as task code expects them."""
-    empty = {name: None for name in config.TaskConfig.model_fields if name != "class_"}
-    return empty | {
+    """The values of fields that nobody sets, as task code expects them."""
+    unset = {name: None for name in config.TaskConfig.model_fields if name != "class_"}
+    return unset | {
         "full_docs": False,
         "process_results_use_image": False,
         "description": "",

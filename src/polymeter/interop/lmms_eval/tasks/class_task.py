@@ -1,4 +1,4 @@
-"""A task that is a Python class (``class: !function module.Class``): the parts that its methods make."""
+"""A task that is a Python class (``class: !function module.Class``), taken from its methods."""
 
 from __future__ import annotations
 
@@ -32,48 +32,54 @@ def class_task(spec: TaskSpec, config: TaskConfig, context: OpenContext, prompt_
     """Make an object of the class, and take the task from its methods.
 
     Raises:
-        PlanError: if the class cannot be made, or says too little.
+        PlanError: if the object cannot be made, or defines too little.
         DataError: if its rows are missing or empty.
     """
-    made = _make(spec, config, context, prompt_key)
-    config = _config_of(made, spec, config)
-    what = f"the rows of task {spec.name!r}"
-    with boundary(DataError, f"Reading {what}"):
-        docs = made.eval_docs
+    guest_task = _make(spec, config, context, prompt_key)
+    config = _config_of(guest_task, spec, config)
+    rows_name = f"the rows of task {spec.name!r}"
+    with boundary(DataError, f"Reading {rows_name}"):
+        docs = guest_task.eval_docs
     base = f"{spec.source_hash}:class"
-    rows = make_rows(docs, what=what, base_fingerprint=base, cache_dir=context.cache_dir)
+    rows = make_rows(docs, what=rows_name, base_fingerprint=base, cache_dir=context.cache_dir)
     n_fewshot = fewshot_count(config, context)
     examples = None
     if n_fewshot:
         with boundary(PlanError, f"Reading the examples of task {spec.name!r}"):
-            example_docs = made.fewshot_docs() if hasattr(made, "fewshot_docs") else made.training_docs()
-        what = f"the examples of task {spec.name!r}"
-        examples = make_rows(example_docs, what=what, base_fingerprint=f"{base}:examples")
+            example_docs = (
+                guest_task.fewshot_docs() if hasattr(guest_task, "fewshot_docs") else guest_task.training_docs()
+            )
+        examples_name = f"the examples of task {spec.name!r}"
+        examples = make_rows(example_docs, what=examples_name, base_fingerprint=f"{base}:examples")
     binding = bind_forms(config, rows, prompt_key, locate)
-    has_choices = _overrides(made, "doc_to_choice") or config.doc_to_choice is not None
-    has_messages = _overrides(made, "doc_to_messages") or config.doc_to_messages is not None
-    messages = _method(made, "doc_to_messages", spec) if has_messages and hasattr(made, "doc_to_messages") else None
-    has_visual = _overrides(made, "doc_to_visual") or config.doc_to_visual is not None
+    has_choices = _overrides(guest_task, "doc_to_choice") or config.doc_to_choice is not None
+    has_messages = _overrides(guest_task, "doc_to_messages") or config.doc_to_messages is not None
+    messages = (
+        _method(guest_task, "doc_to_messages", spec)
+        if has_messages and hasattr(guest_task, "doc_to_messages")
+        else None
+    )
+    has_visual = _overrides(guest_task, "doc_to_visual") or config.doc_to_visual is not None
     return Parts(
         config=config,
         rows=TaskRows(rows, examples),
         n_fewshot=n_fewshot,
         binding=binding,
-        text=_method(made, "doc_to_text", spec),
-        target=_method(made, "doc_to_target", spec),
-        choices=_method(made, "doc_to_choice", spec) if has_choices else None,
-        visual=_method(made, "doc_to_visual", spec) if has_visual else None,
+        text=_method(guest_task, "doc_to_text", spec),
+        target=_method(guest_task, "doc_to_target", spec),
+        choices=_method(guest_task, "doc_to_choice", spec) if has_choices else None,
+        visual=_method(guest_task, "doc_to_visual", spec) if has_visual else None,
         visual_column=None,
         messages=messages,
         rounds=forms.round_hooks(config.doc_to_text, config.doc_to_messages, messages, binding),
-        metrics=_metrics(made, config, locate, spec),
-        scorer=_scorer(made, config, spec),
-        compile_output=_construction(made, spec),
+        metrics=_metrics(guest_task, config, locate, spec),
+        scorer=_scorer(guest_task, config, spec),
+        compile_output=_construction(guest_task, spec),
     )
 
 
 def _make(spec: TaskSpec, config: TaskConfig, context: OpenContext, prompt_key: str) -> Any:
-    """The object of the class that the YAML names, or what the function that it names gives."""
+    """An object of the class that the YAML names, or what the function that it names returns."""
     assert config.class_ is not None
     make: Any = resolve(config.class_)
     values = {name: value for name, value in spec.config.items() if name != "group"}
@@ -81,34 +87,35 @@ def _make(spec: TaskSpec, config: TaskConfig, context: OpenContext, prompt_key: 
     with contained(), boundary(PlanError, f"Making the class of task {spec.name!r}"):
         arguments: dict[str, Any] = {"config": values} if "config" in inspect.signature(make).parameters else {}
         if not (isinstance(make, type) and issubclass(make, Task)):
-            made = make(**arguments)
-            if isinstance(made, Task):
-                made._surroundings = surroundings
-            return made
-        # Made in two steps, so that the constructor finds what the run says: its author may pass nothing on to ours.
+            guest_task = make(**arguments)
+            if isinstance(guest_task, Task):
+                guest_task._surroundings = surroundings
+            return guest_task
+        # Made in two steps, so that the surroundings are there when the author's constructor runs, which may never
+        # call ours.
         task = make.__new__(make, **arguments)
         task._surroundings = surroundings
         make.__init__(task, **arguments)
         return task
 
 
-def _config_of(made: Any, spec: TaskSpec, config: TaskConfig) -> TaskConfig:
-    """What the object's configuration has become; the YAML's where it keeps none of ours."""
-    view = getattr(made, "config", None)
+def _config_of(guest_task: Any, spec: TaskSpec, config: TaskConfig) -> TaskConfig:
+    """The object's configuration as its constructor left it; the YAML's if the object keeps none."""
+    view = getattr(guest_task, "config", None)
     if view is None or not hasattr(view, "to_dict"):
         return config
     values = view.to_dict(keep_callable=True)
     return validate({**values, "task": spec.name}, lambda key: str(spec.file), spec.file)
 
 
-def _overrides(made: Any, name: str) -> bool:
+def _overrides(guest_task: Any, name: str) -> bool:
     """Whether a method is the author's and not ours."""
-    own = getattr(type(made), name, None)
+    own = getattr(type(guest_task), name, None)
     return own is not None and not any(own is getattr(base, name, None) for base in _BASES)
 
 
-def _method(made: Any, name: str, spec: TaskSpec, error: type[PolymeterError] = DataError) -> Callable[..., Any]:
-    method = getattr(made, name)
+def _method(guest_task: Any, name: str, spec: TaskSpec, error: type[PolymeterError] = DataError) -> Callable[..., Any]:
+    method = getattr(guest_task, name)
     doing = f"{name} of task {spec.name!r}"
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -118,39 +125,39 @@ def _method(made: Any, name: str, spec: TaskSpec, error: type[PolymeterError] = 
     return call
 
 
-def _scorer(made: Any, config: TaskConfig, spec: TaskSpec) -> Scorer | None:
-    if not _overrides(made, "process_results") and config.process_results is None:
+def _scorer(guest_task: Any, config: TaskConfig, spec: TaskSpec) -> Scorer | None:
+    if not _overrides(guest_task, "process_results") and config.process_results is None:
         return None
-    return checked_scorer(_method(made, "process_results", spec, ScoreError), spec.name, {})
+    return checked_scorer(_method(guest_task, "process_results", spec, ScoreError), spec.name, {})
 
 
-def _construction(made: Any, spec: TaskSpec) -> CompileOutput | None:
-    """Its own ``construct_requests`` in place of the output type, called with what its signature takes."""
-    if not _overrides(made, "construct_requests"):
+def _construction(guest_task: Any, spec: TaskSpec) -> CompileOutput | None:
+    """The author's ``construct_requests`` in place of the output type, called with what its signature takes."""
+    if not _overrides(guest_task, "construct_requests"):
         return None
-    call = _method(made, "construct_requests", spec, ScoreError)
-    parameters = inspect.signature(made.construct_requests).parameters
+    call = _method(guest_task, "construct_requests", spec, ScoreError)
+    parameters = inspect.signature(guest_task.construct_requests).parameters
     takes_any = any(item.kind is item.VAR_KEYWORD for item in parameters.values())
     has_row = next(iter(parameters), "") == "doc"  # older authors get the row itself, not its number
 
     def construct(doc_id: int, ctx: str, metadata: Mapping[str, Any]) -> Any:
-        first: Any = made.eval_docs[doc_id] if has_row else doc_id
+        first: Any = guest_task.eval_docs[doc_id] if has_row else doc_id
         more = {"metadata": dict(metadata)} if takes_any or "metadata" in parameters else {}
         return call(first, ctx, **more)
 
     return partial(compile_constructed, construct)
 
 
-def _metrics(made: Any, config: TaskConfig, locate: Locate, spec: TaskSpec) -> tuple[BoundMetric, ...]:
+def _metrics(guest_task: Any, config: TaskConfig, locate: Locate, spec: TaskSpec) -> tuple[BoundMetric, ...]:
     """The metrics that its ``aggregation`` names, else those of its configuration."""
-    if not _overrides(made, "aggregation"):
-        if _overrides(made, "process_results") and config.process_results is None:
+    if not _overrides(guest_task, "aggregation"):
+        if _overrides(guest_task, "process_results") and config.process_results is None:
             # Its own method makes the values, so names need no registration.
-            config = config.model_copy(update={"process_results": made.process_results})
+            config = config.model_copy(update={"process_results": guest_task.process_results})
         return bind_metrics(config, lambda: locate("metric_list"), code_files(spec))
     with boundary(PlanError, f"aggregation of task {spec.name!r}"):
-        aggregations = dict(made.aggregation())
-        directions = dict(made.higher_is_better())
+        aggregations = dict(guest_task.aggregation())
+        directions = dict(guest_task.higher_is_better())
     return tuple(
         BoundMetric(
             name=str(name),

@@ -1,7 +1,7 @@
-"""Filters as classes: what task code subclasses when it writes a filter of its own.
+"""Filters as classes: what task code subclasses to write its own filter.
 
-``apply(resps, docs)`` gets a list of answers for each sample, and the rows; it gives one item for each sample. The
-built-in ones do what the steps of ``filters`` do, sample by sample.
+``apply(resps, docs)`` takes a list of answers for each sample, and the rows; it returns one item for each sample. The
+built-in ones apply the steps of ``filters``, sample by sample.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from polymeter.formats.task_yaml import filters
 
 
 class Filter:
-    """Base of all filter classes. Arguments of the YAML arrive as keyword arguments."""
+    """Base of all filter classes. The arguments in the YAML arrive as keyword arguments."""
 
     def __init__(self, **kwargs: Any) -> None:
         self.kwargs = kwargs
 
     def apply(self, resps: Any, docs: Any) -> Any:
-        """The answers of each sample, read anew."""
+        """The filtered answers of each sample."""
         return resps
 
 
 class _StepFilter(Filter):
-    """A filter that is a step for each sample."""
+    """A filter that applies one step to each sample."""
 
     step: filters.Step
 
     def apply(self, resps: Any, docs: Any) -> Any:
-        """The step on each sample's answers."""
+        """The result of the step for each sample's answers."""
         return [self.step(answers, doc) for answers, doc in zip(resps, docs, strict=False)]
 
 
@@ -52,7 +52,7 @@ class TakeKFilter(_StepFilter):
 
 
 class MajorityVoteFilter(_StepFilter):
-    """The answer that comes most often, as a list of one."""
+    """The most frequent answer, as a list of one."""
 
     def __init__(self, **_: Any) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ class MapFilter(_StepFilter):
 
     Args:
         mapping_dict: The table.
-        default_value: For what is not in it.
+        default_value: The value for what is not in it.
     """
 
     def __init__(self, mapping_dict: Mapping[Any, Any] | None = None, default_value: Any = None, **_: Any) -> None:
@@ -104,7 +104,7 @@ class RegexFilter(Filter):
     Args:
         regex_pattern: The pattern.
         group_select: Which match.
-        fallback: What to give where nothing matches.
+        fallback: The result if nothing matches.
     """
 
     def __init__(
@@ -128,12 +128,12 @@ class RegexFilter(Filter):
 
 
 class ExtendedRegexFilter(RegexFilter):
-    """A pattern with helpers for looking past case, punctuation and other noise; subclasses say in which order.
+    """A pattern with helpers that ignore case, punctuation and other noise; subclasses decide in which order.
 
     Args:
         regex_pattern: The pattern.
         group_select: Which match.
-        fallback: What to give where nothing matches.
+        fallback: The result if nothing matches.
         ignore_case: ``filter_ignores`` folds case.
         ignore_punctuation: ``filter_ignores`` deletes punctuation.
         regexes_to_ignore: What ``filter_ignores`` deletes first.
@@ -156,17 +156,17 @@ class ExtendedRegexFilter(RegexFilter):
 
     @property
     def punct_tbl(self) -> Mapping[int, None]:
-        """What ``str.translate`` needs to delete punctuation."""
+        """The table with which ``str.translate`` deletes punctuation."""
         return filters.punctuation()
 
     def filter_ignores(self, st: str) -> str:
-        """A text without what is to be ignored."""
+        """A text without the parts to ignore."""
         return filters.without_ignored(
             st, self.regexes_to_ignore or (), ignore_case=self.ignore_case, ignore_punctuation=self.ignore_punctuation
         )
 
     def find_match(self, regex: re.Pattern[str], resp: str, convert_dict: Mapping[str, str] | None = None) -> str:
-        """The match of any pattern, converted if the table has it; empty where nothing matches."""
+        """The match of any pattern, converted if the table has it; empty if nothing matches."""
         match = filters.match(regex, resp, self.group_select)
         return (convert_dict or {}).get(match, match)
 
@@ -191,8 +191,8 @@ class FilterEnsemble:
     """Several filters, one after the other, under one name.
 
     Args:
-        name: Name of the reading.
-        filters: Filter classes or functions that make filters.
+        name: Name of the ensemble.
+        filters: Filter classes, or functions that make filters.
     """
 
     def __init__(self, name: str, filters: Sequence[Any]) -> None:

@@ -1,8 +1,8 @@
 """Tasks as Python classes: what code written for lmms-eval subclasses.
 
-An object of these classes is a guest: it says what a task is (its rows, prompts, requests, values), and
-``class_task`` takes the task from it. What a subclass does not override comes from its configuration, by the same
-functions that serve a YAML task.
+An object of these classes is a guest: it defines a task's rows, prompts, requests and values, and ``class_task`` builds
+the task from it. What a subclass does not override comes from its configuration, by the same functions as for a YAML
+task.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Task:
     """A task whose author writes every method.
 
     Args:
-        data_dir: Not used; the constructor of lmms-eval has it.
-        cache_dir: Where datasets are kept, unless the run says so.
+        data_dir: Not used; lmms-eval's constructor has it.
+        cache_dir: Passed to ``download``; the run decides where datasets are kept.
         download_mode: Not used.
         config: Fields of a task YAML.
     """
@@ -43,7 +43,7 @@ class Task:
     DATASET_NAME: str | None = None
     OUTPUT_TYPE: str | None = None
     _surroundings = Surroundings()
-    """What the run tells it; set before its constructor runs."""
+    """What the run passes to it; set before its constructor runs."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class Task:
 
     @property
     def eval_docs(self) -> Any:
-        """Rows that are measured: of the test split, else of the validation split.
+        """Rows that are evaluated: of the test split, else of the validation split.
 
         Raises:
             PlanError: if the task has neither.
@@ -128,7 +128,7 @@ class Task:
         raise NotImplementedError
 
     def doc_to_target(self, doc: Any) -> Any:
-        """What is expected of a row."""
+        """The reference answer of a row."""
         raise NotImplementedError
 
     def doc_to_visual(self, doc: Any) -> Any:
@@ -140,15 +140,15 @@ class Task:
         raise NotImplementedError
 
     def process_results(self, doc: Any, results: Any) -> Any:
-        """Values of a row's answers, by metric."""
+        """The values of a row's answers, by metric."""
         raise NotImplementedError
 
     def aggregation(self) -> Any:
-        """For each metric how its values become one number."""
+        """The aggregation of each metric."""
         raise NotImplementedError
 
     def higher_is_better(self) -> Any:
-        """For each metric its direction."""
+        """The direction of each metric."""
         return dict.fromkeys(self.aggregation(), True)
 
     def get_config(self, key: str) -> Any:
@@ -171,14 +171,14 @@ class Task:
 
 
 class ConfigurableTask(Task):
-    """A task that its configuration describes, with methods that a subclass may override one by one.
+    """A task that its configuration describes; a subclass may override single methods.
 
     Args:
         data_dir: Not used.
-        cache_dir: Not used; the run says where datasets are kept.
+        cache_dir: Not used; the run decides where datasets are kept.
         download_mode: Not used.
         config: Fields of a task YAML; functions may stand where YAML has ``!function``.
-        model_name: Which model-specific blocks count, unless the run says so.
+        model_name: Selects the model-specific blocks; if empty, the run does.
     """
 
     VERSION = "Yaml"
@@ -200,7 +200,7 @@ class ConfigurableTask(Task):
         self.model_specific_target_kwargs = settings.target_kwargs(
             config_view.model_specific_target_kwargs, self.model_name
         )
-        self._made: dict[str, Any] = {}
+        self._cached: dict[str, Any] = {}
         self.download(config_view.dataset_kwargs)
 
     def download(self, dataset_kwargs: Any = None, cache_dir: Any = None, download_mode: Any = None) -> None:
@@ -214,28 +214,28 @@ class ConfigurableTask(Task):
 
     @property
     def task_docs(self) -> Any:
-        """Rows that are measured."""
+        """Rows that are evaluated."""
         return self.eval_docs
 
     def fewshot_docs(self) -> Any:
-        """Rows that examples come from."""
+        """Rows that few-shot examples come from."""
         if self._config.fewshot_split is not None:
             return self.dataset[self._config.fewshot_split]
         return self.training_docs() if self.has_training_docs() else self.validation_docs()
 
     def doc_to_text(self, doc: Any) -> Any:
-        """As ``doc_to_text`` of the configuration says."""
+        """The question, by ``doc_to_text`` of the configuration."""
         return self._form("doc_to_text", forms.text_form)(doc)
 
     def doc_to_target(self, doc: Any) -> Any:
-        """As ``doc_to_target`` of the configuration says."""
+        """The reference answer, by ``doc_to_target`` of the configuration."""
         return self._form("doc_to_target", forms.target_form)(doc)
 
     def doc_to_choice(self, doc: Any) -> list[str]:
-        """As ``doc_to_choice`` of the configuration says.
+        """The choices, by ``doc_to_choice`` of the configuration.
 
         Raises:
-            PlanError: if it says nothing.
+            PlanError: if it has none.
         """
         form = self._form("doc_to_choice", forms.choice_form)
         if form is None:
@@ -243,7 +243,7 @@ class ConfigurableTask(Task):
         return form(doc)  # type: ignore[no-any-return]
 
     def doc_to_visual(self, doc: Any) -> Any:
-        """As ``doc_to_visual`` of the configuration says."""
+        """The media, by ``doc_to_visual`` of the configuration."""
         form = self._form("doc_to_visual", forms.visual_form)
         return [] if form is None else form(doc)
 
@@ -266,7 +266,7 @@ class ConfigurableTask(Task):
         return Instance(kind, (ctx, self._generation(), *row), 0, **kwargs)
 
     def process_results(self, doc: Any, results: Any, full_docs: Any = None) -> Any:
-        """As ``process_results`` of the configuration says, else by its metrics."""
+        """The values of a row's answers, by ``process_results`` of the configuration, else by its metrics."""
         if self._config.process_results is not None:
             return resolve(self._config.process_results)(doc, results)
         metrics, kind = self._metrics(), str(self._config.output_type)
@@ -275,22 +275,22 @@ class ConfigurableTask(Task):
             return default_scorer(metrics, self.doc_to_target, self.doc_to_choice if has_choices else None)(
                 doc, results
             )
-        given = [ChoiceLogprob(float(logprob), bool(is_greedy), 1) for logprob, is_greedy in results]
+        logprobs = [ChoiceLogprob(float(logprob), bool(is_greedy), 1) for logprob, is_greedy in results]
         if kind == "loglikelihood":
-            return likelihood_values(metrics, str(self.doc_to_target(doc)), given[0], doc)
+            return likelihood_values(metrics, str(self.doc_to_target(doc)), logprobs[0], doc)
         text = self.doc_to_text(doc)
         target = text if type(text) is int else self.doc_to_target(doc)
-        return choice_values(metrics, target, self.doc_to_choice(doc), given, None, doc)[0]
+        return choice_values(metrics, target, self.doc_to_choice(doc), logprobs, None, doc)[0]
 
     def aggregation(self) -> dict[str, Any]:
-        """For each metric how its values become one number."""
+        """The aggregation of each metric."""
         return {
             metric.name: metric.aggregate or (metric.aggregation.aggregate if metric.aggregation else None)
             for metric in self._metrics()
         }
 
     def higher_is_better(self) -> dict[str, Any]:
-        """For each metric its direction."""
+        """The direction of each metric."""
         return {metric.name: metric.higher_is_better for metric in self._metrics()}
 
     @property
@@ -299,22 +299,22 @@ class ConfigurableTask(Task):
 
     @property
     def _rows(self) -> Rows:
-        if "rows" not in self._made:
-            what = f"the rows of task {self.task_name!r}"
-            self._made["rows"] = make_rows(self.eval_docs, what=what, cache_dir=self._surroundings.cache_dir)
-        return self._made["rows"]  # type: ignore[no-any-return]
+        if "rows" not in self._cached:
+            rows_name = f"the rows of task {self.task_name!r}"
+            self._cached["rows"] = make_rows(self.eval_docs, what=rows_name, cache_dir=self._surroundings.cache_dir)
+        return self._cached["rows"]  # type: ignore[no-any-return]
 
     def _typed(self) -> yaml_config.TaskConfig:
         file = self._surroundings.directory / f"{self.task_name}.yaml"
         return yaml_config.validate(self._config.to_dict(keep_callable=True), lambda key: str(file), file)
 
     def _metrics(self) -> tuple[BoundMetric, ...]:
-        if "metrics" not in self._made:
-            self._made["metrics"] = bind_metrics(self._typed(), lambda: self.task_name)
-        return self._made["metrics"]  # type: ignore[no-any-return]
+        if "metrics" not in self._cached:
+            self._cached["metrics"] = bind_metrics(self._typed(), lambda: self.task_name)
+        return self._cached["metrics"]  # type: ignore[no-any-return]
 
     def _form(self, name: str, make: Callable[[Any, forms.Binding], Any]) -> Any:
-        if name not in self._made:
+        if name not in self._cached:
             rows, config = self._rows, self._config
             binding = forms.Binding(
                 task=self.task_name,
@@ -325,8 +325,8 @@ class ConfigurableTask(Task):
                 has_choices=config.doc_to_choice is not None,
                 where=lambda key: f"{key} of task {self.task_name!r}",
             )
-            self._made[name] = make(config[name], binding)
-        return self._made[name]
+            self._cached[name] = make(config[name], binding)
+        return self._cached[name]
 
     def _generation(self) -> dict[str, Any]:
         block = settings.generation_kwargs(self._config.model_specific_generation_kwargs, self.model_name)
@@ -338,7 +338,7 @@ class ConfigurableMessagesTask(ConfigurableTask):
     """A task for chat models: its rows become messages."""
 
     def doc_to_messages(self, doc: Any) -> Any:
-        """As ``doc_to_messages`` of the configuration says; without one, one user turn of all media and the text."""
+        """The messages, by ``doc_to_messages`` of the configuration, else one user turn of all media and the text."""
         form = self._form("doc_to_messages", forms.messages_form)
         if form is not None:
             return form(doc)

@@ -1,8 +1,8 @@
-"""The ``ulm`` backend: model wrappers written for ULMEvalKit, run as they are, and that tool's own models by name.
+"""The ``ulm`` backend: model wrappers written for ULMEvalKit, run unmodified, and ULMEvalKit's own models by name.
 
-``loading`` finds the class in somebody's file; ``calling`` makes its arguments and ``answers`` reads what it gives;
-``model`` puts these together for the engine. ``zoo`` holds ``supported_ULM``, ``native`` gives its models the face of a
-wrapper.
+``loading`` finds the class in the user's file; ``calling`` makes its arguments and ``answers`` reads what it returns;
+``model`` puts these together for the engine. ``zoo`` holds ``supported_ULM``; ``native`` gives its models the interface
+of a wrapper.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ __all__ = ["UlmModel", "ulm_model"]
 
 
 def ulm_model(name: str = "", path: str = "", **arguments: Any) -> Model:
-    """The model that ``--model ulm:NAME`` means: a wrapper in the file that ``path`` names or that an imported file has
-    put into ``supported_ULM``, else one of ULMEvalKit's models by its name, run by one of Polymeter's own backends.
+    """The model that ``--model ulm:NAME`` means: a wrapper in the file that ``path`` names, or one that an imported
+    file has put into ``supported_ULM``, else one of ULMEvalKit's models, run by one of Polymeter's own backends.
 
     Args:
         name: A class's name, or a name of ``supported_ULM``.
         path: ``--model-path``: a file, a folder of files, or a module's dotted name.
-        **arguments: Arguments of the wrapper's constructor, or of the backend (and ``model_path``, other weights).
+        **arguments: Arguments of the wrapper's constructor, or of the backend (and ``model_path``, for other weights).
 
     Raises:
-        PlanError: It cannot be found, loaded or run, or does not take these arguments.
+        PlanError: if it cannot be found, loaded or run, or does not take these arguments.
     """
-    known = "" if path else supported_ULM.built_in(name)
-    if not known:
+    built_in = "" if path else supported_ULM.built_in(name)
+    if not built_in:
         return UlmModel(name, path, **arguments)
     model_path = str(arguments.pop("model_path", ""))
-    return native_backend(known, arguments, model_path)
+    return native_backend(built_in, arguments, model_path)

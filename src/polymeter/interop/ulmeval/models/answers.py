@@ -1,4 +1,4 @@
-"""From what a wrapper gives to outputs: pictures, files of pictures, arrays of pixels, and texts."""
+"""Outputs from what a wrapper returns: images, image files, arrays of pixels, and texts."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ if TYPE_CHECKING:
 _DEPTHS = (1, 3, 4)
 
 
-def outputs(ask: Any, given: Iterable[Any]) -> tuple[Output, ...]:
+def outputs(parameters: Any, results: Iterable[Any]) -> tuple[Output, ...]:
     """An output for each result.
 
     Raises:
-        ModelError: One is not what was asked for; it says what came.
+        ModelError: if a result is not what the parameters want; the message says what it is.
     """
-    if isinstance(ask, Generate):
-        return tuple(Output(text=_text(item), finish_reason="stop") for item in given)
-    return tuple(Output(images=(_picture(item),)) for item in given)
+    if isinstance(parameters, Generate):
+        return tuple(Output(text=_text(result), finish_reason="stop") for result in results)
+    return tuple(Output(images=(_image(result),)) for result in results)
 
 
-def _text(given: Any) -> str:
-    if not isinstance(given, str):
-        raise ModelError(f"The wrapper gave {described(given)} where a text was asked for.")
-    return given
+def _text(result: Any) -> str:
+    if not isinstance(result, str):
+        raise ModelError(f"The wrapper gave {described(result)} where a text was asked for.")
+    return result
 
 
-def _picture(given: Any) -> PILImage:
-    """A picture of our own in memory: its file, pixels or object may be used again for the next one."""
-    if is_pil(given):
-        return given.copy()  # type: ignore[no-any-return]
-    if isinstance(given, Path) or (isinstance(given, str) and Path(given[:1000]).is_file()):
-        return _from_file(Path(given))
-    if hasattr(given, "__array_interface__"):
-        return _from_array(given)
+def _image(result: Any) -> PILImage:
+    """An image as our own copy in memory: the wrapper may reuse its file, pixels or object for the next one."""
+    if is_pil(result):
+        return result.copy()  # type: ignore[no-any-return]
+    if isinstance(result, Path) or (isinstance(result, str) and Path(result[:1000]).is_file()):
+        return _from_file(Path(result))
+    if hasattr(result, "__array_interface__"):
+        return _from_array(result)
     raise ModelError(
-        f"The wrapper gave {described(given)} where an image was asked for.",
+        f"The wrapper gave {described(result)} where an image was asked for.",
         hint="Return a PIL image, or the path of an image file.",
     )
 
@@ -52,21 +52,23 @@ def _from_file(path: Path) -> PILImage:
     from PIL import Image, UnidentifiedImageError
 
     try:
-        picture: PILImage = Image.open(path)
-        picture.load()
+        image: PILImage = Image.open(path)
+        image.load()
     except FileNotFoundError:
         raise ModelError(f"The wrapper gave the path {str(path)!r}, and no file is there.") from None
     except UnidentifiedImageError:
         raise ModelError(f"The wrapper gave the path {str(path)!r}, which is no image that can be read.") from None
-    return picture
+    return image
 
 
 def _from_array(array: Any) -> PILImage:
-    """Pixels of shape (height, width) or (height, width, 1, 3 or 4): 8-bit integers, or numbers from 0 to 1."""
+    """The image of an array of shape (height, width) or (height, width, 1, 3 or 4): 8-bit integers, or floats from 0
+    to 1.
+    """
     import numpy as np
     from PIL import Image
 
-    pixels = np.array(array)  # Pillow shares the memory of what it is given
+    pixels = np.array(array)  # a copy, because Pillow shares its argument's memory
     shape = f"an array of shape {pixels.shape} and type {pixels.dtype}"
     if pixels.ndim == 3 and pixels.shape[2] == 1:
         pixels = pixels[:, :, 0]

@@ -1,7 +1,7 @@
-"""The base classes of model wrappers that are written for ULMEvalKit: ``BaseModel``, and ``BaseAPI`` for endpoints.
+"""The base classes of model wrappers written for ULMEvalKit: ``BaseModel``, and ``BaseAPI`` for endpoints.
 
-What a wrapper's hooks are called with, and which of them it has, is the business of ``polymeter.interop.ulmeval.models.hooks``;
-running one in an evaluation that of ``polymeter.interop.ulmeval.models``.
+``hooks`` owns which hooks a wrapper has and how they are called; the other modules of the package run wrappers in an
+evaluation.
 """
 
 from __future__ import annotations
@@ -36,29 +36,29 @@ _CHAT_FAILED = "Chat Mode: Failed with all possible conversation turns."
 
 @own_class
 class _Prompting:
-    """What wrappers of both kinds have: forms of messages, prompts of their own, and images of a benchmark's rows."""
+    """What both kinds of wrappers share: forms of messages, their own prompts, and the images of a benchmark's rows."""
 
     INTERLEAVE: bool = False
     allowed_types: list[str]
     dump_image_func: Callable[[Any], Any] | None = None
 
     def use_custom_prompt(self, dataset: str) -> bool:
-        """Whether ``build_prompt`` makes the messages of a benchmark, in place of the benchmark itself."""
+        """Whether ``build_prompt`` makes a benchmark's messages, in place of the benchmark itself."""
         return False
 
     def build_prompt(self, line: Any, dataset: str) -> Any:
-        """The message of a benchmark's row (a ``pandas.Series``), where ``use_custom_prompt`` says so."""
+        """The message of a benchmark's row (a ``pandas.Series``), if ``use_custom_prompt`` says so."""
         raise NotImplementedError(f"{type(self).__name__} has no build_prompt.")
 
     def set_dump_image(self, dump_image_func: Callable[[Any], Any] | None) -> None:
-        """Set what ``dump_image`` calls: the benchmark's function from a row to the paths of its images."""
+        """Set the benchmark's function from a row to the paths of its images, which ``dump_image`` calls."""
         self.dump_image_func = dump_image_func
 
     def dump_image(self, line: Any, dataset: str | None = None) -> Any:
         """The paths of a row's images.
 
         Raises:
-            ModelError: No benchmark has said how they are had.
+            ModelError: if no benchmark has set the function that writes them.
         """
         if self.dump_image_func is None:
             raise ModelError(
@@ -67,7 +67,7 @@ class _Prompting:
         return self.dump_image_func(line)
 
     def check_content(self, msgs: Any) -> Literal["str", "dict", "liststr", "listdict", "unknown"]:
-        """Which form a message has."""
+        """The form of a message."""
         if isinstance(msgs, str):
             return "str"
         if isinstance(msgs, Mapping):
@@ -81,15 +81,15 @@ class _Prompting:
         return "unknown"
 
     def preproc_content(self, inputs: Any) -> list[Item]:
-        """A message in any form as a new list of items whose images are local files.
+        """A message in any form, as a new list of items whose images are local files.
 
         Raises:
-            DataError: It has no known form, or an image cannot be had.
+            DataError: if its form is unknown, or an image cannot be read.
         """
         return as_items(inputs, folder=_kept_images())
 
     def message_to_promptimg(self, message: list[Item], dataset: str | None = None) -> tuple[str, str | None]:
-        """All texts, joined by line breaks, and the first image's path, for models that take one image at most."""
+        """All texts, joined by line breaks, and the first image's path, for models that take at most one image."""
         if self.INTERLEAVE:
             raise ModelError(f"{type(self).__name__} takes interleaved messages: it needs no message_to_promptimg.")
         images = [item["value"] for item in message if item["type"] == "image"]
@@ -108,9 +108,9 @@ class _Prompting:
         return items
 
     def _turns(self, messages: list[Any]) -> list[dict[str, Any]]:
-        for place, message in enumerate(messages):
+        for number, message in enumerate(messages):
             if not isinstance(message, Mapping) or not {"role", "content"} <= message.keys():
-                raise ModelError(f"Turn {place} of a chat needs a 'role' and a 'content'.")
+                raise ModelError(f"Turn {number} of a chat needs a 'role' and a 'content'.")
         return [{**message, "content": self.preproc_content(message["content"])} for message in messages]
 
 
@@ -118,7 +118,7 @@ class _Prompting:
 class BaseModel(_Prompting):
     """A model in this process. A subclass has ``generate_inner``, or a batch hook under either of its names, or both.
 
-    What the constructor sets is there for classes that never call it as well.
+    The attributes that the constructor sets are also class attributes, because many subclasses never call it.
     """
 
     INTERLEAVE = False
@@ -135,11 +135,11 @@ class BaseModel(_Prompting):
         return checked_list(batch, with_known(batch, message, dataset=dataset, num_generations=1), 1)[0]
 
     def batch_generate_inner(self, message: list[Item], dataset: str | None, num_generations: int) -> list[Any]:
-        """As many images as are asked for; unless a subclass does better, one after the other."""
+        """``num_generations`` images, one after the other unless a subclass does better."""
         batch = own_batch_hook(self)
         if batch is not None:
-            given = with_known(batch, message, dataset=dataset, num_generations=num_generations)
-            return checked_list(batch, given, num_generations)
+            results = with_known(batch, message, dataset=dataset, num_generations=num_generations)
+            return checked_list(batch, results, num_generations)
         return [with_known(self.generate_inner, message, dataset=dataset) for _ in range(num_generations)]
 
     def batch_generation_inner(self, msgs: list[Item], dataset: str | None, num_generations: int) -> list[Any]:
@@ -149,30 +149,30 @@ class BaseModel(_Prompting):
     def generate(self, message: Any, dataset: str | None = None, num_generations: int = 1) -> list[Any]:
         """Images (or texts) for a message in any form.
 
-        Python's, NumPy's and torch's generators are seeded with the environment's ``SEED`` (default 42) for the call,
-        and left as they were; in a run they are seeded for the sample already. Relative paths are looked for from the
-        working directory.
+        Python's, NumPy's and torch's generators are seeded with the environment's ``SEED`` (default 42) for the call
+        and restored afterwards; in a run they are already seeded for the sample. Relative paths start at the working
+        directory.
 
         Args:
             message: A text, an item, a list of texts or a list of items.
-            dataset: Name of the benchmark, for models that do things differently for some.
-            num_generations: How many.
+            dataset: Name of the benchmark, for models that treat some differently.
+            num_generations: The number of results.
 
         Returns:
-            ``num_generations`` of them.
+            ``num_generations`` images (or texts).
 
         Raises:
-            DataError: The message has no known form, or an image cannot be had.
-            ModelError: The model takes no such content, or its hook gave another number than was asked for.
+            DataError: if the message's form is unknown, or an image cannot be read.
+            ModelError: if the model does not take such content, or its hook returned another number of results.
         """
         items = self._items(message)
         with _seeded(), without_gradients():
-            given = self.batch_generate_inner(items, dataset, num_generations)
-        return checked_list(self.batch_generate_inner, given, num_generations)
+            results = self.batch_generate_inner(items, dataset, num_generations)
+        return checked_list(self.batch_generate_inner, results, num_generations)
 
     def chat(self, messages: list[dict[str, Any]], dataset: str | None = None) -> Any:
-        """The answer to a conversation (``role``, ``content``) by the subclass's ``chat_inner``; where it raises, the
-        oldest turns are left out.
+        """The answer of the subclass's ``chat_inner`` to a conversation (``role``, ``content``). If it raises, the
+        oldest turns are dropped and it is called again.
         """
         turns = self._turns(messages)
         chat_inner = getattr(self, "chat_inner", None)
@@ -182,7 +182,7 @@ class BaseModel(_Prompting):
             try:
                 with boundary(ModelError, f"chat_inner of {type(self).__name__}"):
                     return chat_inner(turns, dataset=dataset)
-            except PolymeterError as error:  # what it cannot take is not known in advance
+            except PolymeterError as error:  # the longest conversation it can take is not known in advance
                 _LOG.info("%s", error)
                 turns = _later(turns)
         return _CHAT_FAILED
@@ -190,16 +190,16 @@ class BaseModel(_Prompting):
 
 @own_class
 class BaseAPI(_Prompting):
-    """A model behind an endpoint that the subclass asks itself: its ``generate_inner`` gives ``(code, answer, log)``,
-    where the code 0 is success.
+    """A model behind an endpoint that the subclass calls itself: its ``generate_inner`` returns ``(code, answer,
+    log)``, where the code 0 is success.
 
     Args:
-        retry: How often an answer is tried for.
-        wait: About how long to wait before another try, in seconds.
+        retry: Maximum number of attempts for an answer.
+        wait: Average wait before another attempt, in seconds.
         system_prompt: For the subclass to read.
-        verbose: Whether failed tries are logged.
-        fail_msg: What ``generate`` gives in place of an answer that was not had.
-        **kwargs: Handed to ``generate_inner`` with every message.
+        verbose: Whether to log failed attempts.
+        fail_msg: What ``generate`` returns if all attempts fail.
+        **kwargs: Passed to ``generate_inner`` with every message.
     """
 
     is_api = True
@@ -230,23 +230,23 @@ class BaseAPI(_Prompting):
         raise NotImplementedError(f"{type(self).__name__} has no generate_inner.")
 
     def generate(self, message: Any, dataset: str | None = None, num_generations: int = 1, **kwargs: Any) -> list[Any]:
-        """Answers to a message in any form; ``fail_msg`` stands for one that was not had after all tries.
+        """Answers to a message in any form; ``fail_msg`` in place of one for which all attempts failed.
 
         Args:
             message: As for ``BaseModel.generate``.
-            dataset: Name of the benchmark; handed to a ``generate_inner`` that names it.
-            num_generations: How many.
-            **kwargs: Handed to ``generate_inner``.
+            dataset: Name of the benchmark; passed to a ``generate_inner`` that names it.
+            num_generations: The number of answers.
+            **kwargs: Passed to ``generate_inner``.
         """
         items = self._items(message)
-        found = []
+        answers = []
         for _ in range(num_generations):
             code, answer, _log = self.tried(items, dataset=dataset, **kwargs)
-            found.append(answer if code == 0 else self.fail_msg)
-        return found
+            answers.append(answer if code == 0 else self.fail_msg)
+        return answers
 
     def tried(self, items: list[Item], dataset: str | None = None, **kwargs: Any) -> tuple[int, Any, Any]:
-        """What ``generate_inner`` gives, tried again until it succeeds or ``retry`` is reached."""
+        """What ``generate_inner`` returns, called again until it succeeds or ``retry`` is reached."""
         return tried(self, self.generate_inner, items, {**self.default_kwargs, **kwargs}, dataset=dataset)
 
     def working(self) -> bool:
@@ -254,7 +254,7 @@ class BaseAPI(_Prompting):
         return self.generate("hello") != [self.fail_msg]
 
     def preprocess_message_with_role(self, message: list[Item]) -> list[Item]:
-        """A message without its ``system`` items, whose texts are added to ``system_prompt`` where it lacks them."""
+        """A message without its ``system`` items; their text is added to ``system_prompt`` unless it is there."""
         texts = [item["value"] for item in message if item.get("role") == "system"]
         prompt = "".join(f"{text}\n" for text in texts)
         if prompt and prompt not in (self.system_prompt or ""):
@@ -266,7 +266,9 @@ class BaseAPI(_Prompting):
         ]
 
     def chat_inner(self, inputs: list[dict[str, Any]], **kwargs: Any) -> tuple[int, Any, Any]:
-        """``generate_inner`` for a conversation; where it raises, the oldest turns are left out."""
+        """The result of ``generate_inner`` for a conversation. If it raises, the oldest turns are dropped and it is
+        called again.
+        """
         kwargs.pop("dataset", None)
         while inputs:
             try:
@@ -291,7 +293,7 @@ class BaseAPI(_Prompting):
 
 def _later(turns: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """A conversation without its oldest turn, beginning with a user's."""
-    return next((turns[place:] for place in range(1, len(turns)) if turns[place]["role"] == "user"), [])
+    return next((turns[start:] for start in range(1, len(turns)) if turns[start]["role"] == "user"), [])
 
 
 @contextmanager

@@ -1,8 +1,8 @@
-"""The hooks of a wrapper that is written for ULMEvalKit: which of them its author wrote, and how they are called.
+"""The hooks of a wrapper written for ULMEvalKit: which of them its author wrote, and how they are called.
 
-A wrapper has one or more of ``generate_inner(message, dataset=None)``, which gives one image, and
-``batch_generate_inner(message, dataset, num_generations)``, which gives that many. ULMEvalKit's guide calls the second
-one ``batch_generation_inner`` and its code calls the first name; both are honoured.
+A wrapper has one or both of ``generate_inner(message, dataset=None)``, which returns one image, and
+``batch_generate_inner(message, dataset, num_generations)``, which returns that many. ULMEvalKit's guide names the
+second one ``batch_generation_inner``, while its code calls ``batch_generate_inner``; both names work.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 def is_written(cls: type, name: str) -> bool:
-    """Whether a class has a method that is not that of our base classes."""
+    """Whether a class has a method that does not come from our base classes."""
     owner = definer(cls, name)
     return owner is not None and not is_own_class(owner)
 
 
 def own_hook(wrapper: Any, name: str) -> Callable[..., Any] | None:
-    """A method that a wrapper's author wrote, or set on the object; ``None`` when there is none."""
+    """A method that a wrapper's author wrote or set on the object; ``None`` if there is none."""
     if name in getattr(wrapper, "__dict__", {}) or is_written(type(wrapper), name):
-        found = getattr(wrapper, name, None)
-        return found if callable(found) else None
+        hook = getattr(wrapper, name, None)
+        return hook if callable(hook) else None
     return None
 
 
@@ -52,8 +52,8 @@ def with_known(function: Callable[..., Any], message: Any, extra: Mapping[str, A
         function: The hook.
         message: Its first argument.
         extra: Further arguments that it gets whether it names them or not.
-        **known: ``dataset``, ``num_generations``, settings: handed over by name where the hook names them or takes
-            any; one that its author calls differently and needs, by position.
+        **known: ``dataset``, ``num_generations``, settings: passed by name if the hook names them or takes any
+            keyword; otherwise by position, to required parameters that its author named differently.
     """
     try:
         parameters = list(inspect.signature(function).parameters.values())[1:]
@@ -63,20 +63,20 @@ def with_known(function: Callable[..., Any], message: Any, extra: Mapping[str, A
     takes_any = any(one.kind is one.VAR_KEYWORD for one in parameters)
     names = {one.name for one in parameters}
     named = {name: value for name, value in known.items() if takes_any or name in names}
-    rest = [value for name, value in known.items() if name not in named]
+    unnamed = [value for name, value in known.items() if name not in named]
     unknown = [one for one in parameters if one.kind in by_position and one.name not in {**named, **extra}]
-    needed = [one for one in unknown if one.default is one.empty]
-    by_place = {one.name: value for one, value in zip(needed, rest, strict=False)}
-    return function(message, **by_place, **named, **extra)
+    required = [one for one in unknown if one.default is one.empty]
+    positional = {one.name: value for one, value in zip(required, unnamed, strict=False)}
+    return function(message, **positional, **named, **extra)
 
 
 def tried(
     wrapper: Any, hook: Callable[..., Any], items: Any, kwargs: Mapping[str, Any], **known: Any
 ) -> tuple[int, Any, Any]:
-    """``(code, answer, log)`` of an endpoint's wrapper: its hook is tried until it succeeds, or as often as its
-    ``retry`` says.
+    """Call the hook of an endpoint's wrapper until it succeeds or the wrapper's ``retry`` is reached.
 
-    A success is the code 0 with an answer. The code of a failure is never 0.
+    Returns:
+        ``(code, answer, log)``. A success is the code 0 with an answer; the code of a failure is never 0.
     """
     code, answer, log = -1, None, None
     for number in range(max(int(getattr(wrapper, "retry", 1) or 1), 1)):
@@ -84,9 +84,9 @@ def tried(
             pause(wrapper)
         try:
             with boundary(ModelError, f"generate_inner of {type(wrapper).__name__}"):
-                given = with_known(hook, [dict(item) for item in items], kwargs, **known)
-                code, answer, log = given if is_coded(given) else (0, given, None)
-        except PolymeterError as error:  # whatever its client raises may pass
+                result = with_known(hook, [dict(item) for item in items], kwargs, **known)
+                code, answer, log = result if is_coded(result) else (0, result, None)
+        except PolymeterError as error:  # any error of its client may be transient
             code, answer, log = -1, None, error
         if code == 0 and answer is not None and not (isinstance(answer, str) and not answer):
             return code, answer, log
@@ -95,13 +95,13 @@ def tried(
     return (code, answer, log) if code else (-1, answer, "it gave the code 0, and no answer")
 
 
-def is_coded(given: Any) -> bool:
+def is_coded(result: Any) -> bool:
     """Whether a result is ``(code, answer, log)``."""
-    return isinstance(given, tuple) and len(given) == 3 and isinstance(given[0], int)
+    return isinstance(result, tuple) and len(result) == 3 and isinstance(result[0], int)
 
 
 def pause(wrapper: Any) -> None:
-    """Wait before another try: at random, about ``wait`` seconds. Nobody's seeds are touched."""
+    """Wait before another attempt: a random time, ``wait`` seconds on average. No seeded generator is used."""
     time.sleep(random.SystemRandom().random() * float(getattr(wrapper, "wait", 0) or 0) * 2)
 
 
@@ -115,7 +115,7 @@ def takes(function: Callable[..., Any], name: str) -> bool:
 
 @contextmanager
 def without_gradients() -> Iterator[None]:
-    """Call a hook inside this: ULMEvalKit switches torch's gradients off, and its wrappers count on that."""
+    """Switch torch's gradients off for a hook: ULMEvalKit does so, and its wrappers rely on it."""
     torch = sys.modules.get("torch")
     if torch is None or not hasattr(torch, "no_grad"):
         yield
@@ -124,25 +124,25 @@ def without_gradients() -> Iterator[None]:
         yield
 
 
-def checked_list(function: Callable[..., Any], given: Any, n: int) -> list[Any]:
-    """What a batch hook gave, if it is a list of as many as were asked for.
+def checked_list(function: Callable[..., Any], results: Any, n: int) -> list[Any]:
+    """The results of a batch hook as a list.
 
     Raises:
-        ModelError: It is none.
+        ModelError: if they are not a list of ``n`` results.
     """
     name = getattr(function, "__name__", "generate")
-    if not isinstance(given, (list, tuple)):
+    if not isinstance(results, (list, tuple)):
         raise ModelError(
-            f"{name} gave {described(given)} where a list of {n} was asked for.", hint="Return one item for each."
+            f"{name} gave {described(results)} where a list of {n} was asked for.", hint="Return one item for each."
         )
-    if len(given) != n:
-        asked = f"{n} was" if n == 1 else f"{n} were"
-        raise ModelError(f"{name} gave {len(given)} images where {asked} asked for.", hint="Return one for each.")
-    return list(given)
+    if len(results) != n:
+        wanted = f"{n} was" if n == 1 else f"{n} were"
+        raise ModelError(f"{name} gave {len(results)} images where {wanted} asked for.", hint="Return one for each.")
+    return list(results)
 
 
 def described(value: Any) -> str:
-    """What came, for messages."""
+    """A value, described for messages."""
     if value is None:
         return "nothing"
     if isinstance(value, str):

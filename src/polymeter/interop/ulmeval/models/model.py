@@ -27,18 +27,18 @@ from polymeter.core.repeats import group_repeats
 from polymeter.core.request import Message, Origin, Parameters, Request, Response
 from polymeter.core.sources import is_pil
 from polymeter.formats.table.items import as_items, as_messages
-from polymeter.guests.constructors import check_arguments, parameters, plain
 from polymeter.guests.contain import without_chatter
 from polymeter.guests.door import in_mode
+from polymeter.guests.wrappers import check_arguments, parameters, plain
 from polymeter.interop.ulmeval.models.answers import outputs
 from polymeter.interop.ulmeval.models.calling import ignored_settings, results, seeded
 from polymeter.interop.ulmeval.models.hooks import is_written, own_hook
-from polymeter.interop.ulmeval.models.loading import Found, find_wrapper, found_class
+from polymeter.interop.ulmeval.models.loading import FoundWrapper, find_wrapper, found_class
 from polymeter.models.memory import free_memory
 
 _RUNTIME = ("device", "verbose", "retry", "wait")
 _USES_TORCH = re.compile(rb"^\s*(?:import|from)\s+(?:torch|diffusers|transformers)\b", re.MULTILINE)
-_USUAL_CONCURRENCY = 16
+_DEFAULT_CONCURRENCY = 16
 _CONSTRUCTION_SEED = 42
 
 
@@ -47,26 +47,26 @@ class UlmModel(BatchModel):
     (``is_api``) is called from several threads.
 
     Args:
-        name: Its class's name, or one that its file adds to ``supported_ULM``; may be left out where the path holds
+        name: Its class's name, or one that its file adds to ``supported_ULM``; may be left out if the path defines
             only one.
         path: ``--model-path``: a file, a folder of files, or a module's dotted name.
         **arguments: Arguments of the wrapper's own constructor.
 
     Raises:
-        PlanError: It cannot be found or loaded, or does not take these arguments.
+        PlanError: if it cannot be found or loaded, or does not take these arguments.
     """
 
     def __init__(self, name: str = "", path: str = "", **arguments: Any) -> None:
         found = find_wrapper(name, path)
-        given = {**found.given, **arguments}
+        arguments = {**found.arguments, **arguments}
         if found.cls is not None and not found.args:
-            check_arguments(found.cls, given)
-        self._set_up(found, given)
+            check_arguments(found.cls, arguments)
+        self._set_up(found, arguments)
 
     @classmethod
     def around(cls, wrapper: Any) -> UlmModel:
-        """A model around a wrapper that is there already. What it was constructed with is not known, so two that differ
-        in nothing else are one model to a run folder.
+        """A model around an existing wrapper. Its constructor's arguments are unknown, so two wrappers that differ only
+        in them are one model to a run folder.
         """
         model = cls.__new__(cls)
         model._set_up(found_class(type(wrapper)), {})
@@ -75,21 +75,21 @@ class UlmModel(BatchModel):
             model.traits = replace(model.traits, has_own_prompts=True)
         return model
 
-    def _set_up(self, found: Found, given: Mapping[str, Any]) -> None:
+    def _set_up(self, found: FoundWrapper, arguments: Mapping[str, Any]) -> None:
         self._found = found
-        self._arguments = {**_local_defaults(found), **{name: _local(value) for name, value in given.items()}}
+        self._arguments = {**_local_defaults(found), **{name: _local(value) for name, value in arguments.items()}}
         self._lock = threading.RLock()
         self._wrapper: Any = None
         self._folder: Path | None = None
         self._sweep: weakref.finalize[Any, Any] | None = None
-        self.batch_hint = _USUAL_CONCURRENCY if getattr(found.cls, "is_api", False) else 1
+        self.batch_hint = _DEFAULT_CONCURRENCY if getattr(found.cls, "is_api", False) else 1
         self.traits = _traits(found)
         self._identity = {
             "backend": "ulm",
             "name": found.name,
             "class": getattr(found.make, "__qualname__", type(found.make).__qualname__),
             "sources": source_hash(found.sources),
-            "arguments": {key: plain(value) for key, value in given.items() if key not in _RUNTIME},
+            "arguments": {key: plain(value) for key, value in arguments.items() if key not in _RUNTIME},
             "positional": plain(found.args),
         }
 
@@ -100,44 +100,43 @@ class UlmModel(BatchModel):
 
     @property
     def joins_repeats(self) -> bool:
-        """Batch hooks make several at once: ``num_generations``."""
+        """Batch hooks make several results at once: ``num_generations``."""
         return True
 
-    def ignores(self, ask: Parameters) -> Mapping[str, str]:
-        """Settings that the wrapper's hooks do not name: ULMEvalKit hands over the message and the benchmark's name.
-        What a function makes has no known hooks before it is made.
+    def ignores(self, parameters: Parameters) -> Mapping[str, str]:
+        """Settings that the wrapper's hooks do not name, with the reason. The hooks of a wrapper that a function makes
+        are unknown before it is made.
         """
         cls = self._found.cls if self._wrapper is None else type(self._wrapper)
-        return {} if cls is None else ignored_settings(cls, ask)
+        return {} if cls is None else ignored_settings(cls, parameters)
 
     def load(self) -> None:
-        """Construct the wrapper, which reads its weights; it is constructed once, also when its own prompts needed it
-        before.
+        """Construct the wrapper, which reads its weights, unless its own prompts have needed it before.
 
         Raises:
-            PlanError: Its constructor raised.
+            PlanError: if its constructor raises.
         """
         self._ready()
 
     def respond(self, requests: list[Request]) -> list[Response]:
-        """Ask the wrapper, one request after the other, or several at a time where it is one of an endpoint. What goes
-        wrong with one is that one's error.
+        """Call the wrapper for one request after another, or for several at a time if it calls an endpoint. A request
+        that fails gets its own error and does not affect the others.
         """
         wrapper, folder = self._ready(), self._media()
         groups = group_repeats(requests)
         if not getattr(wrapper, "is_api", False) or len(groups) == 1:
             return [response for group in groups for response in self._answer(wrapper, group, folder)]
-        size = min(len(groups), self.planned_batch_size or self.batch_hint or _USUAL_CONCURRENCY)
+        size = min(len(groups), self.planned_batch_size or self.batch_hint or _DEFAULT_CONCURRENCY)
         with ThreadPoolExecutor(int(size), thread_name_prefix="polymeter-ulm") as pool:
-            asked = [pool.submit(copy_context().run, self._answer, wrapper, group, folder) for group in groups]
-            return [response for one in asked for response in one.result()]
+            futures = [pool.submit(copy_context().run, self._answer, wrapper, group, folder) for group in groups]
+            return [response for future in futures for response in future.result()]
 
     def relieve(self) -> None:
-        """Free what torch holds without need, if torch is in use."""
+        """Free the memory that torch holds but does not need, if torch is in use."""
         free_memory()
 
     def close(self) -> None:
-        """Let go of the wrapper, and of the images that were written for it."""
+        """Drop the wrapper, and delete the images that were written for it."""
         self._wrapper = None
         self.relieve()
         if self._sweep is not None:
@@ -147,9 +146,9 @@ class UlmModel(BatchModel):
     def _answer(self, wrapper: Any, repeats: list[Request], folder: Path) -> list[Response]:
         started = perf_counter()
         try:
-            # Wrappers of endpoints are called on threads of our own.
+            # The pool's threads are not in the model's mode yet.
             with in_mode("model"), boundary(ModelError, f"The wrapper {type(wrapper).__name__}"), without_chatter():
-                found = outputs(repeats[0].parameters, results(wrapper, repeats, folder))
+                answered = outputs(repeats[0].parameters, results(wrapper, repeats, folder))
         except PolymeterError as error:
             is_full = is_out_of_memory(error)
             if is_full:
@@ -157,10 +156,10 @@ class UlmModel(BatchModel):
             own = ModelError(error.what, kind="out_of_memory", where=error.where, hint=error.hint) if is_full else error
             return [Response.failed(own, "data" if isinstance(error, DataError) else "permanent")] * len(repeats)
         took_ms = (perf_counter() - started) * 1000 / len(repeats)
-        return [Response((output,), latency_ms=took_ms) for output in found]
+        return [Response((output,), latency_ms=took_ms) for output in answered]
 
     def _ready(self) -> Any:
-        """The wrapper, constructed when it is first needed."""
+        """The wrapper, constructed at first use."""
         with self._lock:
             if self._wrapper is None:
                 _import_torch(self._found.sources)
@@ -175,13 +174,14 @@ class UlmModel(BatchModel):
             return self._folder
 
     def own_prompt(self, origin: Origin) -> tuple[Message, ...] | None:
-        """The wrapper's own message for a row; ``None`` where it leaves the benchmark's as it is.
+        """The wrapper's own messages for a row; ``None`` if it uses the benchmark's.
 
         Raises:
             ModelError: if its code raises.
         """
         handle = self.rows(origin) if self.rows is not None else None
-        with self._lock:  # what dumps images is set on the wrapper, and belongs to one call
+        # The function that writes images is set on the wrapper for one call, so calls must not overlap.
+        with self._lock:
             wrapper = self._ready()
             with boundary(ModelError, f"The prompt of {type(wrapper).__name__}"):
                 if handle is None or own_hook(wrapper, "use_custom_prompt") is None:
@@ -193,14 +193,14 @@ class UlmModel(BatchModel):
                 return as_messages(as_items(wrapper.build_prompt(_line(handle.prompt_row()), dataset=origin.task)))
 
     def _dump_row(self, row: Any) -> list[str]:
-        """Files of the pictures in a row, for benchmarks that have no way of their own to write them."""
+        """Files of the images in a row, for benchmarks that cannot write them themselves."""
         cells = [cell for value in dict(row).values() for cell in (value if isinstance(value, list) else [value])]
-        pictures = [{"type": "image", "value": cell} for cell in cells if is_pil(cell)]
-        return [item["value"] for item in as_items(pictures, folder=self._media())] if pictures else []
+        images = [{"type": "image", "value": cell} for cell in cells if is_pil(cell)]
+        return [item["value"] for item in as_items(images, folder=self._media())] if images else []
 
 
-def _traits(found: Found) -> ModelTraits:
-    """What a wrapper's class tells. Whether it gives images, text or both shows only when it is asked."""
+def _traits(found: FoundWrapper) -> ModelTraits:
+    """The traits that a wrapper's class shows. Whether it gives images, text or both shows at the first request."""
     cls = found.cls
     takes = getattr(cls, "allowed_types", None)
     modalities: dict[Modality, bool] = {"text": True}
@@ -214,14 +214,14 @@ def _traits(found: Found) -> ModelTraits:
         modalities=modalities,
         is_endpoint=bool(getattr(cls, "is_api", False)),
         is_foreign=True,
-        # What a function makes shows only when it is made: it may have prompts of its own.
+        # The class of a wrapper that a function makes is unknown here: it may have its own prompts.
         has_own_prompts=cls is None or is_written(cls, "use_custom_prompt"),
     )
 
 
-def _construct(found: Found, arguments: Mapping[str, Any]) -> Any:
+def _construct(found: FoundWrapper, arguments: Mapping[str, Any]) -> Any:
     doing = f"Making the wrapper {found.name!r}"
-    # Weights that a constructor draws at random are the same in every run.
+    # Seeded, so that a constructor that draws random weights draws the same ones in every run.
     with seeded(_CONSTRUCTION_SEED), boundary(PlanError, doing):
         try:
             wrapper = found.make(*map(_local, found.args), **arguments)
@@ -232,8 +232,8 @@ def _construct(found: Found, arguments: Mapping[str, Any]) -> Any:
     return wrapper
 
 
-def _local_defaults(found: Found) -> dict[str, str]:
-    """The constructor's defaults that name weights which lie here."""
+def _local_defaults(found: FoundWrapper) -> dict[str, str]:
+    """The constructor's defaults that name weights for which the user has given local files."""
     named = parameters(found.cls)[0] if found.cls is not None and not found.args else {}
     texts = {name: one.default for name, one in named.items() if isinstance(one.default, str)}
     return {name: place for name, text in texts.items() if (place := weights_place(text)) != text}
@@ -244,7 +244,7 @@ def _local(value: Any) -> Any:
 
 
 def _import_torch(sources: tuple[Path, ...]) -> None:
-    """Import torch before a wrapper that imports it late, in a hook: its generators could not be seeded otherwise."""
+    """Import torch before a wrapper that imports it late, in a hook: otherwise its generators could not be seeded."""
     if any(_USES_TORCH.search(file.read_bytes()) for file in sources) and find_spec("torch") is not None:
         import_module("torch")
 

@@ -1,4 +1,4 @@
-"""One of Polymeter's own backends with the face of a ULMEvalKit wrapper, for use outside of runs:
+"""Polymeter's own backends with the interface of a ULMEvalKit wrapper, for use outside runs:
 ``supported_ULM["Janus-Pro-1B"]().generate(["a cat"])``.
 """
 
@@ -24,21 +24,21 @@ from polymeter.interop.ulmeval.models.zoo import ENTRIES, backend_arguments, nat
 
 _OTHER_NAMES: Mapping[str, str] = {"cfg_weight": "guidance_scale", "model": "model_path"}
 _NO_SETTINGS = frozenset({"retry", "wait", "verbose", "img_size", "img_detail", "vq_path"})
-"""What ULMEvalKit's classes take that changes nothing here."""
-_TRIES = 4
+"""Arguments of ULMEvalKit's classes that have no effect here."""
+_ATTEMPTS = 4
 
 
 class NativeModel(BaseModel):
-    """A model of ``supported_ULM``. It is read when it is first asked.
+    """A model of ``supported_ULM``. Its weights are read at the first request.
 
     Args:
         name: Its name in ``supported_ULM``.
         model_path: Its files, or its id.
-        **arguments: Arguments of the backend, and generation settings in place of those that ULMEvalKit draws with
+        **arguments: Arguments of the backend, and generation settings in place of ULMEvalKit's
             (``num_inference_steps``, ``guidance_scale``, ``width``, ``height``, ``negative_prompt``, …).
 
     Raises:
-        PlanError: No backend runs it, an argument is wrong, or a package is missing.
+        PlanError: if no backend runs it, an argument is wrong, or a package is missing.
     """
 
     INTERLEAVE = True
@@ -48,7 +48,7 @@ class NativeModel(BaseModel):
         other_path, own, self.kwargs = sort_arguments(name, arguments)
         self.model_path = other_path or model_path
         self._backend = native_backend(name, own, self.model_path)
-        self._ask, _ = image_parameters(self.kwargs, defaults=ENTRIES[name].settings)
+        self._parameters, _ = image_parameters(self.kwargs, defaults=ENTRIES[name].settings)
         self._lock = threading.Lock()
         self._is_loaded = False
 
@@ -62,14 +62,14 @@ class NativeModel(BaseModel):
         return self.batch_generate_inner(message, dataset, 1)[0]
 
     def batch_generate_inner(self, message: list[Item], dataset: str | None, num_generations: int) -> list[Any]:
-        """As many images as are asked for, each with a seed of its own that Python's generator gives.
+        """``num_generations`` images, each with its own seed from Python's generator.
 
         Raises:
-            ModelError: The backend gave none; it says why.
+            ModelError: if the backend fails; the message says why.
         """
         messages = as_messages(message)
         requests = [
-            Request(messages, replace(self._ask, seed=random.getrandbits(31), repeat=number))
+            Request(messages, replace(self._parameters, seed=random.getrandbits(31), repeat=number))
             for number in range(num_generations)
         ]
         responses = self._answers(requests)
@@ -93,49 +93,50 @@ class NativeModel(BaseModel):
                 self._is_loaded = True
             if isinstance(self._backend, BatchModel):
                 return self._backend.respond(requests)
-        # Threads of their own: the caller may have an event loop running, as notebooks do.
+        # In its own thread, because the caller may have a running event loop, as notebooks do.
         with ThreadPoolExecutor(1, thread_name_prefix="polymeter-ulm") as pool:
-            return list(pool.map(partial(ask_endpoint, self._backend), requests))
+            return list(pool.map(partial(endpoint_response, self._backend), requests))
 
 
 def sort_arguments(name: str, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """Arguments of one of ULMEvalKit's constructors by what they mean here.
+    """Sort arguments of one of ULMEvalKit's constructors by their meaning for Polymeter.
 
     Args:
         name: The model's name in ``supported_ULM``.
-        arguments: As they are written for ULMEvalKit, or under the backend's own names.
+        arguments: The arguments, under ULMEvalKit's or the backend's names.
 
     Returns:
         Files or an id in place of the model's own (empty: none), arguments of the backend, generation settings.
     """
-    said = {key: value for key, value in arguments.items() if value is not None}
-    if "model_path" in said:
-        said.pop("model", None)
-    told = {_OTHER_NAMES.get(key, key): value for key, value in said.items()}
-    model_path = str(told.pop("model_path", ""))
-    known = backend_arguments(name)
-    own = {key: value for key, value in told.items() if key in known}
-    llama = told.pop("llama_id", None)
+    arguments = {key: value for key, value in arguments.items() if value is not None}
+    if "model_path" in arguments:
+        arguments.pop("model", None)
+    renamed = {_OTHER_NAMES.get(key, key): value for key, value in arguments.items()}
+    model_path = str(renamed.pop("model_path", ""))
+    backend_names = backend_arguments(name)
+    own = {key: value for key, value in renamed.items() if key in backend_names}
+    llama = renamed.pop("llama_id", None)
     if llama is not None:
         own["parts"] = dict.fromkeys(ENTRIES[name].parts, llama)
-    return model_path, own, {key: value for key, value in told.items() if key not in known | _NO_SETTINGS}
+    settings = {key: value for key, value in renamed.items() if key not in backend_names | _NO_SETTINGS}
+    return model_path, own, settings
 
 
-def ask_endpoint(backend: AsyncModel, request: Request) -> Response:
-    """The answer of an endpoint; failures that may pass are tried again a few times."""
+def endpoint_response(backend: AsyncModel, request: Request) -> Response:
+    """The response of an endpoint; a request with a transient failure is repeated a few times."""
     number = 0
     while True:
         number += 1
         try:
-            response = asyncio.run(_asked(backend, request))
+            response = asyncio.run(_respond(backend, request))
         except ModelError as error:
             response = Response.failed(error)
-        if response.error is None or not response.error.retryable or number == _TRIES:
+        if response.error is None or not response.error.retryable or number == _ATTEMPTS:
             return response
         sleep(response.error.retry_after_s or 2.0**number)
 
 
-async def _asked(backend: AsyncModel, request: Request) -> Response:
+async def _respond(backend: AsyncModel, request: Request) -> Response:
     try:
         return await backend.respond(request)
     finally:

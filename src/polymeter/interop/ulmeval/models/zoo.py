@@ -1,7 +1,7 @@
-"""``supported_ULM``: the models that ULMEvalKit knows by name, each through one of Polymeter's own backends, and those
-that users' files add.
+"""``supported_ULM``: ULMEvalKit's models by name, each run by one of Polymeter's own backends, and those that users'
+files add.
 
-Nothing of a model is imported or read before it is called for. One that no backend runs says what it needs.
+Nothing of a model is imported or read before it is used. A model that no backend runs says what it needs.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.guest_context import weights_place
 from polymeter.core.model import Model
 from polymeter.core.registries import MODELS
-from polymeter.guests.constructors import parameters
+from polymeter.guests.wrappers import parameters
 
-_WRAPPER = "A wrapper of yours runs as --model ulm:NAME --model-path FILE."
+_WRAPPER = "Your own wrapper runs as --model ulm:NAME --model-path FILE."
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +28,11 @@ class Entry:
 
     Attributes:
         model_path: Hub id, or the endpoint's model.
-        backend: Which of Polymeter's backends runs it; empty: none does.
-        settings: Generation settings that ULMEvalKit draws with, by the names of the field. Praise that it adds to
-            prompts ("Ultra HD, 4K", of Qwen-Image) is left out: a benchmark's prompt is asked as it is.
-        needs: What it takes where no backend runs it, or where only files on this machine can be run.
-        also: Other hub ids under which its files may be named with ``--weights``.
+        backend: The backend that runs it; empty if none does.
+        settings: ULMEvalKit's generation settings, under the field's names. The words that it appends to Qwen-Image's
+            prompts ("Ultra HD, 4K") are left out, so that a benchmark's prompt is used unchanged.
+        needs: What is needed if no backend runs it, or if only local files can be run.
+        also: Other hub ids under which ``--weights`` may name its files.
         parts: Hub ids of parts that its files lack.
     """
 
@@ -43,10 +43,10 @@ class Entry:
     also: tuple[str, ...] = ()
     parts: Mapping[str, str] = field(default_factory=dict)
 
-    def place(self) -> str:
-        """Its files on this machine if they are named, else its id."""
-        places = (weights_place(name) for name in (self.model_path, *self.also))
-        return next((place for place in places if place not in (self.model_path, *self.also)), self.model_path)
+    def weights(self) -> str:
+        """Its local files if the user has named them, else its id."""
+        ids = (self.model_path, *self.also)
+        return next((path for path in map(weights_place, ids) if path not in ids), self.model_path)
 
 
 def _square(**settings: Any) -> dict[str, Any]:
@@ -144,12 +144,12 @@ CLASSES: Mapping[str, str] = {
     "HiDreamImageDev": "HiDream-Dev",
     "HiDreamImageFast": "HiDream-Fast",
 }
-"""ULMEvalKit's classes, as its configuration files name them, and the model that each makes where no other is named."""
+"""ULMEvalKit's classes, as its configuration files name them, and the model that each makes by default."""
 
 
 class Zoo(dict[str, Callable[..., Any]]):
-    """Names of models, each with what makes the model: ``supported_ULM["Janus-Pro-1B"]()``. Punctuation and case of a
-    name do not matter. A file may add names of its own, and may replace ours.
+    """Names of models, each with a function that makes the model: ``supported_ULM["Janus-Pro-1B"]()``. Punctuation and
+    case of a name do not matter. A user's file may add names and replace ours.
     """
 
     def __init__(self) -> None:
@@ -158,71 +158,71 @@ class Zoo(dict[str, Callable[..., Any]]):
 
     @property
     def added(self) -> dict[str, Callable[..., Any]]:
-        """What users' files have put in."""
+        """The entries that users' files have added."""
         return {name: make for name, make in self.items() if self._built_in.get(name) is not make}
 
     def of_class(self, name: str) -> Callable[..., Any]:
-        """What makes the models of one of ULMEvalKit's classes: ``of_class("Flux")(model_path="…")``.
+        """The function that makes the models of one of ULMEvalKit's classes: ``of_class("Flux")(model_path="…")``.
 
         Raises:
-            KeyError: It has no such class.
+            KeyError: if ULMEvalKit has no such class.
         """
         if name not in CLASSES:
             raise KeyError(f"ULMEvalKit has no class {name!r}. {did_you_mean(name, CLASSES)}".rstrip())
         return self._built_in[CLASSES[name]]
 
     def built_in(self, name: str) -> str:
-        """The name of one of our own models as it stands here; empty where it is none, or has been replaced."""
-        found = name if name in self else _same(name, self)
-        return found if found and self.get(found) is self._built_in.get(found) else ""
+        """The exact name of a built-in model; empty if there is none, or a user's file has replaced it."""
+        exact = name if name in self else _same(name, self)
+        return exact if exact and self.get(exact) is self._built_in.get(exact) else ""
 
     def __missing__(self, name: str) -> Callable[..., Any]:
-        found = _same(name, self)
-        if not found:
+        exact = _same(name, self)
+        if not exact:
             raise KeyError(f"There is no ULM {name!r}. {did_you_mean(name, self)}".rstrip())
-        return self[found]
+        return self[exact]
 
 
 def native_backend(name: str, arguments: Mapping[str, Any], model_path: str = "") -> Model:
     """One of ULMEvalKit's models by its name, as the backend that runs it.
 
     Args:
-        name: As ``Zoo.built_in`` gives it.
+        name: As ``Zoo.built_in`` returns it.
         arguments: Arguments of the backend.
         model_path: Files or an id in place of the model's own.
 
     Raises:
-        PlanError: No backend runs it; it says what it needs. Or the backend refuses the arguments.
+        PlanError: if no backend runs it (the message says what it needs), or the backend refuses the arguments.
     """
     entry = ENTRIES[name]
     if entry.backend == "diffusers":
         from polymeter.models.hf.settings import as_mapping
 
         generation, parts = (as_mapping(arguments.get(key), key) for key in ("generation", "parts"))
-        places = {part: weights_place(str(place)) for part, place in {**entry.parts, **parts}.items()}
-        arguments = {**arguments, "generation": {**entry.settings, **generation}, "parts": places}
-    place = weights_place(model_path) if model_path and model_path != entry.model_path else entry.place()
-    if entry.needs and (not entry.backend or not Path(place).exists()):
-        files = f" Name them with --weights {entry.model_path}=PATH." if entry.backend else f" {_WRAPPER}"
-        raise PlanError(f"Model {name!r} needs {entry.needs}.", where="--model", hint=files.strip())
+        part_weights = {part: weights_place(str(weights)) for part, weights in {**entry.parts, **parts}.items()}
+        arguments = {**arguments, "generation": {**entry.settings, **generation}, "parts": part_weights}
+    weights = weights_place(model_path) if model_path and model_path != entry.model_path else entry.weights()
+    if entry.needs and (not entry.backend or not Path(weights).exists()):
+        hint = f"Name them with --weights {entry.model_path}=PATH." if entry.backend else _WRAPPER
+        raise PlanError(f"Model {name!r} needs {entry.needs}.", where="--model", hint=hint)
     factory = MODELS.get(entry.backend)
     named, takes_any = parameters(factory) if isinstance(factory, type) else ({}, True)
     for argument in arguments:
         if argument not in named and not takes_any:
             hint = did_you_mean(argument, named, n=1) or f"It takes: {', '.join(named)}."
             raise PlanError(f"Model {name!r} has no argument {argument!r}.", where="--model-args", hint=hint)
-    return factory(name=place, **arguments)
+    return factory(name=weights, **arguments)
 
 
 def backend_arguments(name: str) -> frozenset[str]:
-    """Names of the arguments that the backend of one of our models takes."""
+    """The names of the arguments that a model's backend takes."""
     backend = ENTRIES[name].backend
     factory = MODELS.get(backend) if backend else None
     return frozenset(parameters(factory)[0]) if isinstance(factory, type) else frozenset()
 
 
-def told_names() -> dict[str, str]:
-    """Every name of ULMEvalKit's list, with the backend that runs it, or what it needs."""
+def listed_names() -> dict[str, str]:
+    """Every name of ULMEvalKit's list, with the backend that runs it or what it needs."""
     return {
         name: f"{entry.backend}:{entry.model_path}{f'; needs {entry.needs}' if entry.needs else ''}"
         if entry.backend
@@ -237,10 +237,10 @@ def _native(name: str, model_path: str, **arguments: Any) -> Any:
     return NativeModel(name, model_path, **arguments)
 
 
-def _same(name: str, known: Mapping[str, Any]) -> str:
-    """The known name that differs from another in punctuation and case only; empty when there is none."""
+def _same(name: str, names: Mapping[str, Any]) -> str:
+    """The first of the names that differs from ``name`` only in punctuation and case; empty if there is none."""
     wanted = _letters(name)
-    return next((other for other in known if _letters(other) == wanted), "")
+    return next((other for other in names if _letters(other) == wanted), "")
 
 
 def _letters(name: str) -> str:
@@ -248,4 +248,4 @@ def _letters(name: str) -> str:
 
 
 supported_ULM = Zoo()
-"""What a ULM's name stands for. Files of users' wrappers add to it, as they do to ULMEvalKit's."""
+"""The process's table of model names. Users' files add to it, as they do to ULMEvalKit's."""

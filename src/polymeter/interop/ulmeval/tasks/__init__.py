@@ -16,6 +16,7 @@ from polymeter.core.errors import PlanError
 from polymeter.core.format import Format, Loaded, OpenContext
 from polymeter.core.model import ModelTraits
 from polymeter.core.task import Task, TaskSpec
+from polymeter.formats.table import PAGE_KEYS
 
 __all__ = ["FORMAT"]
 
@@ -72,5 +73,14 @@ def _compile(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
 
 
 FORMAT = Format(
-    "dataset_class", _index, _load, _describe, _flatten, _check, _compile, stored_name="tsv", endings=(".py",)
+    "dataset_class",
+    _index,
+    _load,
+    _describe,
+    _flatten,
+    _check,
+    _compile,
+    endings=(".py",),
+    stored_name="tsv",
+    page_keys=PAGE_KEYS,
 )

@@ -10,8 +10,8 @@ from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.task import TaskSpec
 from polymeter.formats.table.classes import class_for
 from polymeter.guests import contained
-from polymeter.guests.authors import authors_code
 from polymeter.guests.imports import GUEST_LOCK
+from polymeter.guests.loading import authors_code
 from polymeter.interop.ulmeval.kit_files import load_kit_file
 
 _VLM_KIT = "vlmeval"

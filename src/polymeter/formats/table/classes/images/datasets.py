@@ -1,5 +1,5 @@
-"""Text-to-image and image editing over a table: ``prompt``, for editing ``image`` or ``image_path``, and columns that
-say how images are scored.
+"""Text-to-image and image editing over a table: ``prompt``, for editing ``image`` or ``image_path``, and the columns
+that images are scored by.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from polymeter.core.guest_context import has_role
 from polymeter.core.task import ReduceContext, Result, ScoredRow
 from polymeter.formats.table.base import TextBaseDataset
 from polymeter.formats.table.classes.built_in import BuiltIn, EveryRow
-from polymeter.formats.table.classes.cells import column, count_of, is_empty, number_of, place_of, required
+from polymeter.formats.table.classes.cells import cell_name_of, column, count_of, is_empty, number_of, required
 from polymeter.formats.table.classes.images.scoring import (
     CHECKLIST,
     REFERENCE,
@@ -45,20 +45,20 @@ _MAIN = {SCENE: "correct", REFERENCE: "psnr", CHECKLIST: "checklist"}
 
 @own_class
 class GeneratedImages(BuiltIn):
-    """What text-to-image and editing have in common. A mix-in of the base classes.
+    """The part that text-to-image and editing share. A mix-in for the base classes.
 
-    A row is scored by every column of these that it fills: ``scene`` (GenEval's schema, as JSON) gives ``correct``,
+    A row is scored by each of these columns that it fills: ``scene`` (GenEval's schema, as JSON) gives ``correct``,
     ``count``, ``colour`` and ``position``; ``reference`` (an image as base64, or its path) gives ``psnr`` and
-    ``ssim``, and ``lpips`` where ``--weights lpips=PATH`` names its weights; ``checklist`` (a list of statements)
+    ``ssim``, and ``lpips`` if ``--weights lpips=PATH`` names its weights; ``checklist`` (a list of statements)
     gives ``checklist`` and ``checklist_all`` by the run's judge. A row without any of them has a ``judge_score`` from
-    0 to 10 where the run has a judge, else no score.
+    0 to 10 if the run has a judge, else no score.
 
     Several images of one prompt are scored one by one, and the row has the mean, as GenEval, WISE and DPG-Bench
     report; a best-of-n would depend on how many are drawn.
     """
 
     detector = ""
-    """Who looks for the things of a scene: ``shapes``, or ``hf:PATH_OR_ID``; empty: ``shapes`` where it can."""
+    """The detector of a scene's objects: ``shapes``, or ``hf:PATH_OR_ID``; empty: ``shapes``."""
     METRICS: ClassVar[dict[str, bool]] = {
         **dict.fromkeys(("correct", "count", "colour", "position", "psnr", "ssim"), True),
         "lpips": False,
@@ -66,11 +66,11 @@ class GeneratedImages(BuiltIn):
     }
 
     def generation_settings(self, line: Mapping[str, Any]) -> dict[str, Any]:
-        """What the table says of how a row is drawn: ``negative_prompt``, ``width``, ``height``,
-        ``num_inference_steps``, ``guidance_scale`` and ``strength``, as far as it has such columns and fills them.
+        """A row's settings for generating its image: ``negative_prompt``, ``width``, ``height``,
+        ``num_inference_steps``, ``guidance_scale`` and ``strength``, from the columns of these that it fills.
 
         Raises:
-            DataError: if a number is none.
+            DataError: if a cell that should hold a number does not.
         """
         settings: dict[str, Any] = {}
         negative = column(line, "negative_prompt")
@@ -87,7 +87,7 @@ class GeneratedImages(BuiltIn):
         Args:
             line: The row.
             prediction: The images.
-            **judge_kwargs: Not used: a run's judge is known without them.
+            **judge_kwargs: Not used; the run's judge is called without them.
 
         Raises:
             DataError: if a scoring column cannot be read.
@@ -101,13 +101,13 @@ class GeneratedImages(BuiltIn):
         reference = image_of(line, REFERENCE, self._folders()) if REFERENCE in chosen else None
 
         def score(image: Any) -> dict[str, Any]:
-            made = {
+            ways_to_score = {
                 SCENE: lambda: by_scene(line, image, self.detector),
                 REFERENCE: lambda: by_reference(image, reference),
                 CHECKLIST: lambda: by_checklist(line, image, prompt, inputs),
                 SCALE: lambda: by_scale(image, prompt, inputs),
             }
-            return joined([made[way]() for way in chosen])
+            return joined([ways_to_score[way]() for way in chosen])
 
         scores = mean_over(images, score)
         # The report shows the reference beside the image.
@@ -115,24 +115,24 @@ class GeneratedImages(BuiltIn):
 
     def results(self, rows: Iterable[ScoredRow], context: ReduceContext) -> list[Result]:
         """The metrics over all rows and by ``category``, ``tag`` and the like, without those that no row has. A metric
-        is planned for the rows that ask for it.
+        counts as planned for the rows that it applies to.
         """
         main = next((_MAIN[name] for name in SCORED_BY if name in self.data.columns), "judge_score")
         rows = list(rows)
-        found = sorted_results(rows, self.data, {main: True, **self.METRICS}, context)
+        results = sorted_results(rows, self.data, {main: True, **self.METRICS}, context)
         lines = (self.data.iloc[row.index] for row in rows)
         planned = Counter(name for line in lines for name in metrics_of(line, has_judge=ROLE in context.roles))
         return [
             replace(result, n_planned=None if result.subset else planned.get(result.metric))
-            for result in found
+            for result in results
             if result.n or (result.metric == main and not result.subset)
         ]
 
     def check_scoring(self) -> None:
-        """See whether the detector and the weights that are named can be had, before anything is drawn.
+        """Check that the detector and the weights that the run names are available, before any image is generated.
 
         Raises:
-            PlanError: if they cannot, and rows have scenes or references.
+            PlanError: if rows have scenes or references, and one is not available.
         """
         if REFERENCE in self.data.columns and perceptual.is_placed():
             perceptual.read_perceptual(None)
@@ -140,7 +140,7 @@ class GeneratedImages(BuiltIn):
             check_detector(self.detector)
 
     def notes(self) -> tuple[str, ...]:
-        """What a user should know of how the table is scored."""
+        """Notes for the user about how the table is scored."""
         filled = {name for name in SCORED_BY if name in self.data.columns and not self.data[name].map(is_empty).all()}
         if not filled:
             return (
@@ -150,11 +150,11 @@ class GeneratedImages(BuiltIn):
         return ("Its checklists are gone through only where the run has a judge.",) if CHECKLIST in filled else ()
 
     def _inputs(self, line: Mapping[str, Any]) -> Sequence[str]:
-        """The images that the model was given."""
+        """The input images of a row."""
         return ()
 
     def _folders(self) -> list[Path]:
-        """Where paths in cells are looked for."""
+        """The folders that paths in cells are looked for in."""
         return [Path(self.data_path).parent] if self.data_path else []
 
 
@@ -176,7 +176,7 @@ class TextToImageDataset(GeneratedImages, TextBaseDataset):
 
 @own_class
 class ImageEditingDataset(GeneratedImages, EveryRow):
-    """Images changed by a prompt."""
+    """Images edited as a prompt says."""
 
     TYPE = "IT2I"
 
@@ -192,7 +192,7 @@ class ImageEditingDataset(GeneratedImages, EveryRow):
         row = self._row(line)
         images = self.images_of(row)
         if not images:
-            raise DataError("This row has no image to edit.", where=place_of(row, "image"))
+            raise DataError("This row has no image to edit.", where=cell_name_of(row, "image"))
         return [*images, {"type": "text", "value": required(row, "prompt")}]
 
     def _inputs(self, line: Mapping[str, Any]) -> Sequence[str]:

@@ -1,5 +1,5 @@
-"""How one generated image is scored: by whichever of the columns ``scene``, ``reference`` and ``checklist`` a row
-has, else by a judge's number where the run has a judge.
+"""Scoring one generated image: by each of the columns ``scene``, ``reference`` and ``checklist`` that a row fills, else
+by a judge's number if the run has a judge.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from polymeter.core.detection import Detector
 from polymeter.core.errors import DataError
 from polymeter.core.parts import Image
 from polymeter.formats.table.cells import image_in
-from polymeter.formats.table.classes.cells import column, is_empty, list_of, place_of
+from polymeter.formats.table.classes.cells import cell_name_of, column, is_empty, list_of
 from polymeter.judge.rubrics import checklist, scale
 from polymeter.metrics import perceptual
 from polymeter.metrics.composition import Scene, check_image, read_scene
@@ -34,16 +34,16 @@ Scored = Mapping[str, Any]
 
 
 def by_scene(line: Mapping[str, Any], image: Any, detector: str) -> dict[str, Any]:
-    """``correct``, ``count``, and where the scene asks for them ``colour`` and ``position``: 1 or 0.
+    """``correct``, ``count``, and if the scene defines them ``colour`` and ``position``: 1 or 0.
 
     Args:
         line: The row; its column ``scene`` holds a scene in GenEval's schema.
         image: The image.
-        detector: Who looks for things; empty: ``shapes``.
+        detector: The detector's name; empty: ``shapes``.
 
     Raises:
-        DataError: if the scene is of no such schema.
-        PlanError: if there is no such detector, or it cannot know what the scene names.
+        DataError: if the scene does not follow the schema.
+        PlanError: if there is no such detector, or it cannot detect the objects of the scene.
     """
     scene = _scene(line)
     verdict = check_image(scene, image, _detector(local_name(detector or SHAPES)))
@@ -53,10 +53,10 @@ def by_scene(line: Mapping[str, Any], image: Any, detector: str) -> dict[str, An
 
 
 def by_reference(image: Any, reference: Any) -> dict[str, Any]:
-    """``psnr`` in dB, at most 100 so that one exact copy does not make a mean infinite, ``ssim``, and ``lpips`` where
-    the run says where its weights are.
+    """``psnr`` in dB, at most 100 so that one exact copy does not make a mean infinite, ``ssim``, and ``lpips`` if
+    the run names its weights.
 
-    An image of another size is brought to the reference's first, and the explanation says so.
+    An image of another size is first resized to the reference's, and the explanation says so.
 
     Raises:
         DataError: if an image cannot be read.
@@ -72,10 +72,10 @@ def by_reference(image: Any, reference: Any) -> dict[str, Any]:
 
 def by_checklist(line: Mapping[str, Any], image: Any, prompt: str, inputs: Sequence[Any]) -> dict[str, Any]:
     """``checklist``: the share of the row's statements that a judge finds true of the image; ``checklist_all``: 1
-    where all are.
+    if all are.
 
     Raises:
-        UnscoredError: if the judge could not be asked, or gave no verdict.
+        UnscoredError: if the request to the judge failed, or it gave no verdict.
     """
     verdict = checklist(prompt, image, list_of(line, CHECKLIST), input_images=list(inputs))
     values = {"checklist": verdict.score, "checklist_all": float(bool(verdict.passed))}
@@ -83,10 +83,10 @@ def by_checklist(line: Mapping[str, Any], image: Any, prompt: str, inputs: Seque
 
 
 def by_scale(image: Any, prompt: str, inputs: Sequence[Any]) -> dict[str, Any]:
-    """``judge_score``: a judge's number from 0 to 10 for how well the image does what the prompt asks.
+    """``judge_score``: a judge's number from 0 to 10 for how well the image follows the prompt.
 
     Raises:
-        UnscoredError: if the judge could not be asked, or gave no verdict.
+        UnscoredError: if the request to the judge failed, or it gave no verdict.
     """
     verdict = scale(prompt, image, EDITING, input_images=list(inputs)) if inputs else scale(prompt, image)
     return {"judge_score": verdict.score, "explanation": verdict.explanation}
@@ -96,7 +96,7 @@ def mean_over(answers: Sequence[Any], score: Callable[[Any], Scored]) -> dict[st
     """The mean of each metric over the answers that have it. Texts are listed, numbered from 1.
 
     Args:
-        answers: What the model gave for the row.
+        answers: The model's answers to the row.
         score: One answer → metric → number, and texts such as ``explanation``.
     """
     scores = [score(answer) for answer in answers]
@@ -106,16 +106,16 @@ def mean_over(answers: Sequence[Any], score: Callable[[Any], Scored]) -> dict[st
     for name in dict.fromkeys(name for item in scores for name in item):
         values = [item[name] for item in scores if name in item]
         if isinstance(values[0], str):
-            texts = (f"{place}: {item[name]}" for place, item in enumerate(scores, 1) if name in item)
+            texts = (f"{number}: {item[name]}" for number, item in enumerate(scores, 1) if name in item)
             whole[name] = "\n".join(texts)
         else:
-            had = [float(value) for value in values if not math.isnan(value)]
-            whole[name] = math.fsum(had) / len(had) if had else math.nan
+            known = [float(value) for value in values if not math.isnan(value)]
+            whole[name] = math.fsum(known) / len(known) if known else math.nan
     return whole
 
 
 def joined(scores: Sequence[Scored]) -> dict[str, Any]:
-    """The values of several ways of scoring, their explanations one after the other."""
+    """The values of several ways of scoring, with their explanations one after another."""
     values = {name: value for item in scores for name, value in item.items() if name != "explanation"}
     return {**values, "explanation": "\n".join(str(item["explanation"]) for item in scores)}
 
@@ -126,7 +126,7 @@ def image_of(line: Mapping[str, Any], name: str, folders: Sequence[Path]) -> Ima
     Args:
         line: The row.
         name: The column.
-        folders: Where a relative path is looked for, in this order; then the working directory.
+        folders: The folders that a relative path is looked for in, in this order; then the working directory.
 
     Raises:
         DataError: if the cell is neither an image in base64 nor the path of a file.
@@ -144,13 +144,13 @@ def image_of(line: Mapping[str, Any], name: str, folders: Sequence[Path]) -> Ima
             raise
         raise DataError(
             f"This cell is neither a picture in base64 nor the path of a file: {text[:80]!r}.",
-            where=place_of(line, name),
+            where=cell_name_of(line, name),
             hint="Paths are relative to the table's folder.",
         ) from error
 
 
 def ways(line: Mapping[str, Any], *, has_judge: bool) -> list[str]:
-    """By which columns a row is scored; ``scale`` for a judge's number; nothing where nobody can tell."""
+    """The columns that a row is scored by; ``scale`` for a judge's number; empty if nothing can score it."""
     columns = [name for name in SCORED_BY if not is_empty(line.get(name))]
     if not columns:
         return [SCALE] if has_judge else []
@@ -160,15 +160,15 @@ def ways(line: Mapping[str, Any], *, has_judge: bool) -> list[str]:
 
 
 def metrics_of(line: Scored, *, has_judge: bool) -> tuple[str, ...]:
-    """The metrics that a row asks for. Of a scene that cannot be read only the two that every scene has are known."""
-    asked: list[str] = []
+    """The metrics that apply to a row. A scene that cannot be read counts for the two that every scene has."""
+    names: list[str] = []
     for way in ways(line, has_judge=has_judge):
-        asked += _asked_by_scene(line) if way == SCENE else _METRICS[way]
-        asked += ["lpips"] if way == REFERENCE and perceptual.is_placed() else []
-    return tuple(asked)
+        names += _scene_metrics(line) if way == SCENE else _METRICS[way]
+        names += ["lpips"] if way == REFERENCE and perceptual.is_placed() else []
+    return tuple(names)
 
 
-def _asked_by_scene(line: Scored) -> tuple[str, ...]:
+def _scene_metrics(line: Scored) -> tuple[str, ...]:
     try:
         wanted = _scene(line).include
     except DataError:
@@ -182,7 +182,9 @@ def _scene(line: Scored) -> Scene:
     try:
         return read_scene(column(line, SCENE))
     except DataError as error:
-        raise DataError(error.what, where=f"{place_of(line, SCENE)} {error.where}".strip(), hint=error.hint) from error
+        raise DataError(
+            error.what, where=f"{cell_name_of(line, SCENE)} {error.where}".strip(), hint=error.hint
+        ) from error
 
 
 @lru_cache(maxsize=2)
@@ -193,5 +195,5 @@ def _detector(name: str) -> Detector:
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except OSError:  # base64 of a small image is short enough for a path, and too long for a name
+    except OSError:  # base64 of a small image may be short enough for a path but too long for a file name
         return False

@@ -1,1 +1,1 @@
-"""Multiple choice: the prompt, which option an answer names, circular evaluation, and the dataset classes."""
+"""Multiple choice: prompts, reading which option an answer names, circular evaluation, and the dataset classes."""

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from polymeter.core.errors import DataError
-from polymeter.core.status import SampleStatus
-from polymeter.core.task import ReduceContext, Result, Score, ScoredRow
+from polymeter.core.task import ReduceContext, Result, SampleStatus, Score, ScoredRow
 from polymeter.formats.table.base import ImageBaseDataset, TextBaseDataset
 from polymeter.formats.table.classes.built_in import BuiltIn, EveryRow
-from polymeter.formats.table.classes.cells import column, is_empty, options_of, place_of, required
+from polymeter.formats.table.classes.cells import cell_name_of, column, is_empty, options_of, required
 from polymeter.formats.table.classes.columns import OPTION_COLUMNS
 from polymeter.formats.table.classes.multiple_choice import circular
 from polymeter.formats.table.classes.multiple_choice.reading import EXACT_MATCHING, Reading, may_ask, read_choice
@@ -34,13 +33,13 @@ _INSTRUCTION = "Please select the correct answer from the options above. \n"
 
 @own_class
 class MultipleChoice(BuiltIn):
-    """What multiple choice is, whether or not it comes with images. A mix-in of the base classes.
+    """Multiple choice with or without images. A mix-in for the base classes.
 
     Metrics:
-        ``acc``: share of questions answered right, options in their original order. Where the table has rotated copies
-        of its questions, also ``circular_acc``: share of questions answered right in every rotation, and
-        ``rotation_acc``: share of all copies answered right. ``unparsed``: share of answers that name no option by the
-        rules, where no judge was there to read them; they count as wrong, and never as an option by chance.
+        ``acc``: share of questions answered right, options in their original order. If the table has rotated copies of
+        its questions, also ``circular_acc``: share of questions answered right in every rotation, and
+        ``rotation_acc``: share of all copies answered right. ``unparsed``: share of answers in which the rules
+        found no option and that no judge read; they count as wrong, and never as a randomly chosen option.
     """
 
     TYPE = "MCQ"
@@ -59,7 +58,7 @@ class MultipleChoice(BuiltIn):
         """The rows of circular evaluation: each question followed by its rotations, unless the table has them.
 
         Raises:
-            DataError: if an index is no whole number.
+            DataError: if an index is not a whole number.
         """
         if circular.has_rotations(data):
             return data
@@ -67,23 +66,23 @@ class MultipleChoice(BuiltIn):
         return circular.with_rotations(data, OPTION_COLUMNS)
 
     def images_of(self, row: Any) -> list[dict[str, str]]:
-        """The images of a row. Rotations that were made here share the files of their question."""
+        """The images of a row. Rotations that ``expand`` made share the files of their question."""
         if self.__dict__.get("_shares_images"):
             row = {**row, "index": row[circular.GROUP]}
         return super().images_of(row)
 
     def cluster(self, line: Mapping[str, Any]) -> str | None:
-        """What the rotations of a question share; ``None`` where there are none."""
+        """The cluster of a question's rotations; ``None`` if there are none."""
         return circular.group_of(line) if self._is_circular else None
 
     def evaluate_sample(self, line: Mapping[str, Any], prediction: Any, **judge_kwargs: Any) -> dict[str, Any]:
         """Score the answer to one row; see the class for the metrics.
 
         Raises:
-            DataError: if the row's ``answer`` is none of its options.
+            DataError: if the row's ``answer`` is not one of its options.
             UnscoredError: if the judge gave no verdict.
         """
-        reference = gold_of(line)
+        reference = right_letter(line)
         reading = _read(line, str(prediction), is_judged=reference is not None and may_ask(judge_kwargs))
         if reference is None:
             return {"answer": reading.option or "", "explanation": "This row has no 'answer' to compare with."}
@@ -97,20 +96,20 @@ class MultipleChoice(BuiltIn):
     def results(self, rows: Iterable[ScoredRow], context: ReduceContext) -> list[Result]:
         """The metrics over all questions and by ``split``, ``l2-category`` and ``category``."""
         kept = list(rows)
-        found = sorted_results(kept, self.data, self.METRICS, context)
+        results = sorted_results(kept, self.data, self.METRICS, context)
         if not self._is_circular:
-            return found
-        places = circular.groups_of(self.data)
-        found += sorted_results(_questions(kept, places), self.data, {CIRCULAR: True}, context)
-        order, planned = [*self.METRICS], _planned(kept, places)
-        found = [replace(item, n_planned=None if item.subset else planned.get(item.metric)) for item in found]
-        return sorted(found, key=lambda result: order.index(result.metric) if result.metric in order else len(order))
+            return results
+        groups = circular.groups_of(self.data)
+        results += sorted_results(_questions(kept, groups), self.data, {CIRCULAR: True}, context)
+        order, planned = [*self.METRICS], _planned(kept, groups)
+        results = [replace(item, n_planned=None if item.subset else planned.get(item.metric)) for item in results]
+        return sorted(results, key=lambda result: order.index(result.metric) if result.metric in order else len(order))
 
     def evaluate(self, eval_file: str, **judge_kwargs: Any) -> pd.DataFrame:
         """Accuracies by split and category of a prediction file, kept beside it as ``…_acc.csv``.
 
-        Where the table has rotated copies of its questions a question is right when all its rotations are, as
-        VLMEvalKit reports MMBench; a column ``protocol`` says so, and rows with the plain accuracy follow.
+        If the table has rotated copies of its questions, a question is right if all its rotations are, as VLMEvalKit
+        reports MMBench; a column ``protocol`` says so, and rows with the plain accuracy follow.
 
         Args:
             eval_file: The file.
@@ -119,7 +118,7 @@ class MultipleChoice(BuiltIn):
 
         Raises:
             DataError: if the file holds no predictions.
-            PlanError: if a judge is named, and none is there.
+            PlanError: if a judge is named, but the run has none.
         """
         from polymeter.data.formats import dump
 
@@ -135,12 +134,12 @@ class MultipleChoice(BuiltIn):
 
     @property
     def _is_circular(self) -> bool:
-        """Whether the table has rotated copies of its questions; found once for each table."""
-        known = self.__dict__.get("_rotations_of")
-        if known is None or known[0] is not self.data:
-            known = (self.data, circular.has_rotations(self.data))
-            self.__dict__["_rotations_of"] = known
-        return bool(known[1])
+        """Whether the table has rotated copies of its questions; computed once for each table."""
+        cached = self.__dict__.get("_rotations_of")
+        if cached is None or cached[0] is not self.data:
+            cached = (self.data, circular.has_rotations(self.data))
+            self.__dict__["_rotations_of"] = cached
+        return bool(cached[1])
 
 
 @own_class
@@ -155,35 +154,35 @@ class TextMCQDataset(MultipleChoice, TextBaseDataset):
 
 @own_class
 class CustomMCQDataset(ImageMCQDataset, EveryRow):
-    """Multiple choice over images, of a table without a URL."""
+    """Multiple choice over images, from a table without a URL."""
 
 
 @own_class
 class CustomTextMCQDataset(TextMCQDataset):
-    """Multiple choice without images, of a table without a URL."""
+    """Multiple choice without images, from a table without a URL."""
 
 
-def _planned(rows: Sequence[ScoredRow], places: Sequence[tuple[str, bool]]) -> dict[str, int]:
+def _planned(rows: Sequence[ScoredRow], groups: Sequence[tuple[str, bool]]) -> dict[str, int]:
     """How many questions each protocol would score if no sample had failed: those asked in their original order, and
     those asked in every rotation.
     """
-    asked = Counter(places[row.index][0] for row in rows)
-    whole = sum(asked[group] == size for group, size in Counter(group for group, _ in places).items())
-    return {ACC: sum(places[row.index][1] for row in rows), CIRCULAR: whole}
+    n_asked = Counter(groups[row.index][0] for row in rows)
+    whole = sum(n_asked[group] == size for group, size in Counter(group for group, _ in groups).items())
+    return {ACC: sum(groups[row.index][1] for row in rows), CIRCULAR: whole}
 
 
-def _questions(rows: Sequence[ScoredRow], places: Sequence[tuple[str, bool]]) -> list[ScoredRow]:
-    """One row per question, with whether all its rotations were answered right. It stands where the question does in
+def _questions(rows: Sequence[ScoredRow], groups: Sequence[tuple[str, bool]]) -> list[ScoredRow]:
+    """One row per question, with whether all its rotations were answered right. Its index is that of the question in
     its original order.
     """
     label = next((key[1] for row in rows if row.score for key in row.score.values), "none")
     hits = [
-        (places[row.index][0], float(row.score.values[ROTATION, label]))
+        (groups[row.index][0], float(row.score.values[ROTATION, label]))
         for row in rows
         if row.score is not None and (ROTATION, label) in row.score.values
     ]
-    verdicts = circular.all_right(hits, Counter(group for group, _ in places))
-    originals = {group: index for index, (group, is_original) in enumerate(places) if is_original}
+    verdicts = circular.all_right(hits, Counter(group for group, _ in groups))
+    originals = {group: index for index, (group, is_original) in enumerate(groups) if is_original}
     return [
         ScoredRow(group, originals[group], (), None, SampleStatus.OK, Score({(CIRCULAR, label): verdict}))
         for group, verdict in verdicts.items()
@@ -202,12 +201,12 @@ def prompt_of(line: Mapping[str, Any]) -> str:
     return "".join(lines)
 
 
-def gold_of(line: Mapping[str, Any]) -> str | None:
-    """The letter of the right option: what ``answer`` says, or the option whose text it is. ``A`` for a row without
-    options, ``None`` for one without an answer.
+def right_letter(line: Mapping[str, Any]) -> str | None:
+    """The letter of the right option: the row's ``answer``, or the option that has it as its text. ``A`` for a row
+    without options, ``None`` for one without an answer.
 
     Raises:
-        DataError: if it is neither.
+        DataError: if the answer is neither a letter nor the text of one option.
     """
     if is_empty(line.get("answer")):
         return None
@@ -221,13 +220,13 @@ def gold_of(line: Mapping[str, Any]) -> str | None:
     if len(named) == 1:
         return named[0]
     raise DataError(
-        f"The answer {said[:80]!r} is none of the options {', '.join(options)}.", where=place_of(line, "answer")
+        f"The answer {said[:80]!r} is none of the options {', '.join(options)}.", where=cell_name_of(line, "answer")
     )
 
 
 def _read(line: Mapping[str, Any], answer: str, *, is_judged: bool) -> Reading:
-    """Read an answer. A row without options is an open question among multiple choice, as MMMU has some: its
-    right answer and all others are then what the answer is held against, but it cannot name them by letter.
+    """Read an answer. A row without options is an open question among multiple choice, as in MMMU: its options are then
+    the right answer and "other answers", but an answer cannot name them by letter.
     """
     options = options_of(line)
     choices = options or {"A": column(line, "answer"), "B": _OTHER}
@@ -245,10 +244,10 @@ def _circular_table(data: pd.DataFrame) -> pd.DataFrame:
     """Accuracies by both protocols, the circular one first."""
     import pandas as pd
 
-    places = circular.groups_of(data)
-    hits = [(group, hit) for (group, _), hit in zip(places, data[HIT], strict=True) if not math.isnan(hit)]
-    verdicts = circular.all_right(hits, Counter(group for group, _ in places))
-    plain = data[[is_original for _, is_original in places]]
-    whole = plain.assign(**{HIT: [verdicts.get(group, math.nan) for group, is_original in places if is_original]})
+    groups = circular.groups_of(data)
+    hits = [(group, hit) for (group, _), hit in zip(groups, data[HIT], strict=True) if not math.isnan(hit)]
+    verdicts = circular.all_right(hits, Counter(group for group, _ in groups))
+    plain = data[[is_original for _, is_original in groups]]
+    whole = plain.assign(**{HIT: [verdicts.get(group, math.nan) for group, is_original in groups if is_original]})
     tables = {"circular": accuracy_table(whole), "plain": accuracy_table(plain)}
     return pd.concat([table.assign(protocol=name) for name, table in tables.items()], ignore_index=True)

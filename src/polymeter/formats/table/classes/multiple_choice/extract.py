@@ -1,7 +1,7 @@
-"""Which option an answer names, by rules alone: those of VLMEvalKit's ``matching_util``, with its results.
+"""Which option an answer names, by rules alone: those of VLMEvalKit's ``matching_util``, with the same results.
 
-Each function takes the options as a mapping from letter to text and gives a letter, ``NO_OPTION`` for an answer that
-declines to choose, or ``False`` where the rules find nothing.
+Each function takes the options as a mapping from letter to text and returns a letter, ``NO_OPTION`` for an answer that
+declines to choose, or ``False`` if the rules find nothing.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ _LAST_WORDS = 4
 _LONGEST = 2
 _SEQUENCE = re.compile(r"\b([A-D]{4})\b")
 _ORDINALS = ("first|1st|首先|第一步", "second|2nd|其次|第二步", "third|3rd|再次|第三步", "fourth|4th|最后|第四步")
-_PLACES = tuple(re.compile(rf"(?:{words}).*?([A-D])", re.IGNORECASE) for words in _ORDINALS)
+_BY_ORDINAL = tuple(re.compile(rf"(?:{words}).*?([A-D])", re.IGNORECASE) for words in _ORDINALS)
 _STEP = re.compile(r"(?:step\s*[\d一二三四]+|步骤\s*[\d一二三四]+|第\s*[\d一二三四]\s*步).*?([A-D])", re.IGNORECASE)
 _ORDERED = 4
 
-Found = str | Literal[False]
+Inferred = str | Literal[False]
 
 
-def can_infer_option(answer: str, choices: Mapping[str, Any]) -> Found:
-    """The option whose letter stands as a word of its own in an answer.
+def can_infer_option(answer: str, choices: Mapping[str, Any]) -> Inferred:
+    """The option whose letter is a separate word in an answer.
 
-    It must be the only such letter, and first stand among the last four words, so that the article of "A dog sits on
-    the left" is not taken for an option.
+    It must be the only such letter, and its first occurrence must be among the last four words, so that the article of
+    "A dog sits on the left" is not taken for an option.
 
     Args:
         answer: The answer.
@@ -57,10 +57,10 @@ def can_infer_option(answer: str, choices: Mapping[str, Any]) -> Found:
     return False
 
 
-def can_infer_text(answer: str, choices: Mapping[str, Any]) -> Found:
+def can_infer_text(answer: str, choices: Mapping[str, Any]) -> Inferred:
     """The option whose text, in lower case, occurs in an answer, if exactly one does.
 
-    An answer more than twice as long as all options together is a discussion of them and names none.
+    An answer more than twice as long as all options together discusses them and names none.
     """
     texts = {letter: str(text).lower() for letter, text in choices.items()}
     folded = answer.lower()
@@ -70,13 +70,13 @@ def can_infer_text(answer: str, choices: Mapping[str, Any]) -> Found:
     return named[0] if len(named) == 1 else False
 
 
-def can_infer(answer: Any, choices: Mapping[str, Any]) -> Found:
-    """By letter, else by text."""
+def can_infer(answer: Any, choices: Mapping[str, Any]) -> Inferred:
+    """The option that an answer names by its letter, else by its text."""
     return can_infer_option(str(answer), choices) or can_infer_text(str(answer), choices)
 
 
-def can_infer_sequence(answer: str, choices: Mapping[str, Any] | None = None) -> Found:
-    """The order into which an answer brings the options A to D.
+def can_infer_sequence(answer: str, choices: Mapping[str, Any] | None = None) -> Inferred:
+    """The order in which an answer arranges the options A to D.
 
     Args:
         answer: The answer: four letters as one word, else a letter after each of "first", "second", "third" and
@@ -88,16 +88,16 @@ def can_infer_sequence(answer: str, choices: Mapping[str, Any] | None = None) ->
     """
     text = answer.upper()
     word = _SEQUENCE.search(text)
-    by_place = [match[1] for match in (place.search(text) for place in _PLACES) if match]
-    candidates = ([*word[1]] if word else [], _distinct(by_place), _distinct(_STEP.findall(text)[:_ORDERED]))
+    by_ordinal = [match[1] for match in (pattern.search(text) for pattern in _BY_ORDINAL) if match]
+    candidates = ([*word[1]] if word else [], _distinct(by_ordinal), _distinct(_STEP.findall(text)[:_ORDERED]))
     for letters in candidates:
         if len(set(letters)) == _ORDERED:
             return "".join(letters)
     return False
 
 
-def can_infer_lego(answer: Any, question_type: str, choices: Mapping[str, Any]) -> Found:
-    """For the LEGO puzzles: an order where the question's type is ``sort``, else an option; either else by text."""
+def can_infer_lego(answer: Any, question_type: str, choices: Mapping[str, Any]) -> Inferred:
+    """For the LEGO puzzles: an order if the question's type is ``sort``, else an option's letter; else by text."""
     text = str(answer)
     by_letter = can_infer_sequence(text, choices) if question_type == "sort" else can_infer_option(text, choices)
     return by_letter or can_infer_text(text, choices)

@@ -1,4 +1,4 @@
-"""Which option an answer names: by rules, else by a judge, never by chance."""
+"""Reading which option an answer names: by rules, else by a judge, never by chance."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ How = Literal["rules", "judge", "none"]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What an answer was taken for.
+    """The option that was read from an answer.
 
     Attributes:
-        option: The letter of the option; ``None``: it names none.
-        how: Who read it: the rules, the judge, or ``none`` where the rules found nothing and no judge was there.
+        option: The letter of the option; ``None``: the answer names none.
+        how: What read it: the rules, the judge, or ``none`` if the rules found nothing and there was no judge.
     """
 
     option: str | None
@@ -51,24 +51,24 @@ class Reading:
 
 
 def may_ask(judge_kwargs: Mapping[str, Any]) -> bool:
-    """Whether a judge is there to be asked.
+    """Whether a judge may be asked.
 
     Args:
-        judge_kwargs: What ``evaluate`` was given: ``model`` names a judge, ``exact_matching`` forbids one.
+        judge_kwargs: The arguments of ``evaluate``: ``model`` names a judge, ``exact_matching`` forbids one.
 
     Raises:
-        PlanError: if a judge is named, and none is there.
+        PlanError: if a judge is named, but the run has none.
     """
     named = judge_kwargs.get("model")
     if named == EXACT_MATCHING:
         return False
-    is_there = has_role(ROLE)
-    if named is not None and not is_there:
+    has_judge = has_role(ROLE)
+    if named is not None and not has_judge:
         raise PlanError(
             f"The judge {named!r} is to read answers, and no model has the role {ROLE!r} here.",
             hint=f"Name one with --{ROLE}, or give model='{EXACT_MATCHING}' for rules alone.",
         )
-    return is_there
+    return has_judge
 
 
 def read_choice(
@@ -80,15 +80,15 @@ def read_choice(
         answer: The answer.
         choices: The options: letter → text.
         question: The question, for the judge.
-        is_judged: Whether to ask the judge where the rules find nothing.
+        is_judged: Whether to ask the judge if the rules find nothing.
         by_letter: Whether the letters were shown, so that an answer may name an option by its letter.
 
     Raises:
-        UnscoredError: if the judge could not be asked, or three answers of it were no verdict.
+        UnscoredError: if a request to the judge failed, or three of its answers were no verdict.
     """
-    found = can_infer(answer, choices) if by_letter else can_infer_text(answer, choices)
-    if found:
-        return Reading(found if found in choices else None, "rules")
+    letter = can_infer(answer, choices) if by_letter else can_infer_text(answer, choices)
+    if letter:
+        return Reading(letter if letter in choices else None, "rules")
     if not is_judged or not answer.strip():
         return Reading(None, "none")
     return Reading(ask_judge(answer, choices, question), "judge")
@@ -100,17 +100,17 @@ def with_options(question: str, choices: Mapping[str, Any]) -> str:
 
 
 def ask_judge(answer: str, choices: Mapping[str, Any], question: str) -> str | None:
-    """Which option an answer names, as the judge reads it; ``None``: none. The judge is asked up to three times, each
-    time at a higher temperature, while it says something that is no verdict.
+    """The option that an answer names, as the judge reads it; ``None``: none. A judge that gives no verdict is asked
+    again, up to three times in all, each time at a higher temperature.
 
     Raises:
-        UnscoredError: if it could not be asked, or never gave a verdict.
+        UnscoredError: if a request failed, or it never gave a verdict.
     """
-    asked = with_options(question, choices)
+    full_question = with_options(question, choices)
     for number in range(_TRIES):
         settings = {"temperature": _WARMER * number, "max_tokens": _MAX_TOKENS}
         judge = LLMJudge(prompt_template=_PROMPT, generation_config=settings)
-        said = judge(judge.build_prompt(answer, "", asked))
+        said = judge(judge.build_prompt(answer, "", full_question))
         try:
             letter = read_grade(said, [*choices, NO_OPTION])
         except UnscoredError as error:

@@ -28,8 +28,8 @@ def accuracy_table(data: pd.DataFrame) -> pd.DataFrame:
     """Mean of ``hit`` for each split (a row) over all questions and over each category (columns), from 0 to 1.
 
     Args:
-        data: One row per question with ``hit``, and where there are such ``split``, ``l2-category`` and ``category``.
-            NaN hits count nowhere.
+        data: One row per question with ``hit``, and optionally ``split``, ``l2-category`` and ``category``. NaN hits
+            are not counted.
 
     Returns:
         Columns ``split``, ``Overall``, the broad and then the fine categories in alphabetical order.

@@ -36,16 +36,16 @@ _SHORT = "\nAnswer the question using a single word or phrase."
 
 @own_class
 class OpenQuestions(BuiltIn):
-    """What questions with open answers are, whether or not they come with images. A mix-in of the base classes.
+    """Questions with open answers, with or without images. A mix-in for the base classes.
 
     Metrics:
         ``exact_match``: equal to a reference after the VQA challenge's normalisation. ``anls``: similarity to the
-        nearest one. ``vqa_accuracy`` where a question has ten references. ``relaxed_accuracy`` and ``accuracy`` for
-        the datasets that are reported by them (by name: ChartQA; OCRVQA and GQA). ``judge_acc`` where the run has a
-        judge: the share that equals a reference or means the same by the judge's grade.
+        nearest one. ``vqa_accuracy`` if a question has ten references. ``relaxed_accuracy`` and ``accuracy`` for the
+        datasets that are reported by them (by name: ChartQA; OCRVQA and GQA). ``judge_acc`` if the run has a judge:
+        the share that equals a reference or means the same by the judge's grade.
 
-    Where all answers of a table are yes or no: ``acc``, and ``unparsed``, the share of answers that say neither and
-    that no judge read; they count as wrong.
+    If all answers of a table are yes or no: ``acc``, and ``unparsed``, the share of answers that say neither and that
+    no judge read; they count as wrong.
     """
 
     TYPE = "VQA"
@@ -85,10 +85,10 @@ class OpenQuestions(BuiltIn):
 
     def evaluate(self, eval_file: str, **judge_kwargs: Any) -> pd.DataFrame:
         """One row of scores in percent of a prediction file, kept beside it as ``…_acc.csv``: ``Overall``, then by
-        split, or where there are none by category, in the metric by which the dataset is reported.
+        split, or by category if there are no splits, in the metric by which the dataset is reported.
 
-        Of several references one has to be met. (VLMEvalKit takes the share of them that are, except for the datasets
-        it names.)
+        One of several references has to match. (VLMEvalKit takes the share of references that match, except for the
+        datasets that it names.)
 
         Args:
             eval_file: The file.
@@ -96,7 +96,7 @@ class OpenQuestions(BuiltIn):
 
         Raises:
             DataError: if the file holds no predictions.
-            PlanError: if a judge is named, and none is there.
+            PlanError: if a judge is named, but the run has none.
         """
         from polymeter.data.formats import dump
 
@@ -113,14 +113,14 @@ class OpenQuestions(BuiltIn):
 
     @property
     def _is_yes_no(self) -> bool:
-        """Whether all references of the table are yes or no; found once for each table."""
-        known = self.__dict__.get("_yes_no_of")
-        if known is None or known[0] is not self.data:
+        """Whether all references of the table are yes or no; computed once for each table."""
+        cached = self.__dict__.get("_yes_no_of")
+        if cached is None or cached[0] is not self.data:
             cells = self.data.get("answer", ())
             answers = {text for cell in cells for text in list_of({"answer": cell}, "answer")}
-            known = (self.data, bool(answers) and all(map(is_yes_or_no, answers)))
-            self.__dict__["_yes_no_of"] = known
-        return bool(known[1])
+            cached = (self.data, bool(answers) and all(map(is_yes_or_no, answers)))
+            self.__dict__["_yes_no_of"] = cached
+        return bool(cached[1])
 
     def _score_yes_no(
         self, line: Mapping[str, Any], references: list[str], answer: str, is_judged: bool
@@ -149,7 +149,7 @@ class OpenQuestions(BuiltIn):
 
 @own_class
 class CustomVQADataset(OpenQuestions, EveryRow):
-    """Questions about images, of a table without a URL."""
+    """Questions about images, from a table without a URL."""
 
 
 @own_class
@@ -159,7 +159,7 @@ class TextQADataset(OpenQuestions, TextBaseDataset):
 
 @own_class
 class ImageVQADataset(OpenQuestions, ImageBaseDataset):
-    """Questions about images that ask for short answers."""
+    """Questions about images whose prompts ask for short answers."""
 
     def build_prompt(self, line: Any) -> list[dict[str, str]]:
         """The question, followed by VLMEvalKit's instruction to answer in a word or phrase."""

@@ -1,4 +1,4 @@
-"""How an open answer is held against the references, and how one that is yes or no is read."""
+"""Comparing open answers with the references, and reading answers that are yes or no."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ _BY_NAME = {
 
 
 def main_metric(dataset: str) -> str:
-    """The metric by which the field reports a dataset, told by its name as VLMEvalKit does; else ``exact_match``."""
+    """The metric by which the field reports a dataset, chosen by its name as in VLMEvalKit; else ``exact_match``."""
     return next((metric for part, metric in _BY_NAME.items() if part in dataset), EXACT)
 
 
 def by_rules(references: Sequence[str], answer: str, wanted: str = EXACT) -> dict[str, float]:
-    """Everything that needs no judge.
+    """The metrics that need no judge.
 
     Args:
-        references: The answers that are right.
-        answer: The model's.
+        references: The right answers.
+        answer: The model's answer.
         wanted: The metric by which the dataset is reported.
 
     Returns:
         ``exact_match`` (after the VQA challenge's normalisation) and ``anls`` against the nearest reference; with ten
-        references or more ``vqa_accuracy``; and ``relaxed_accuracy`` or ``accuracy`` (equal but for case) where that
+        references or more ``vqa_accuracy``; and ``relaxed_accuracy`` or ``accuracy`` (equal except for case) if that
         is wanted.
     """
     one = [answer.strip()]
@@ -63,10 +63,10 @@ def by_rules(references: Sequence[str], answer: str, wanted: str = EXACT) -> dic
 
 
 def by_judge(references: Sequence[str], answer: str, question: str, *, is_exact: bool) -> float:
-    """1 where the answer means the same as a reference: an exact match does, anything else is graded by the judge.
+    """1 if the answer means the same as a reference: an exact match does, any other answer is graded by the judge.
 
     Raises:
-        UnscoredError: if the judge could not be asked, or gave no verdict.
+        UnscoredError: if the request to the judge failed, or it gave no verdict.
     """
     if is_exact or not answer.strip():
         return float(is_exact)
@@ -80,9 +80,9 @@ def is_yes_or_no(text: str) -> bool:
 
 
 def infer_yes_or_no(answer: str) -> str | None:
-    """``Yes`` or ``No``, whichever of the two words stands in an answer; ``None`` for both and for neither.
+    """``Yes`` or ``No``, whichever of the two words is in an answer; ``None`` for both and for neither.
 
-    The rule of VLMEvalKit's ``YOrN_Extraction``: punctuation is taken out as the VQA challenge does.
+    The rule of VLMEvalKit's ``YOrN_Extraction``: punctuation is removed as in the VQA challenge.
     """
     words = EvalAIAnswerProcessor().process_punctuation(answer.lower()).split()
     has_yes, has_no = YES.lower() in words, NO.lower() in words
@@ -93,11 +93,11 @@ def read_yes_or_no(answer: str, question: str, *, is_judged: bool) -> Reading:
     """Read one answer by the rule, else by the judge. The option of the reading is ``Yes``, ``No`` or ``None``.
 
     Raises:
-        UnscoredError: if the judge could not be asked, or gave no verdict.
+        UnscoredError: if the request to the judge failed, or it gave no verdict.
     """
-    found = infer_yes_or_no(answer)
-    if found is not None:
-        return Reading(found, "rules")
+    word = infer_yes_or_no(answer)
+    if word is not None:
+        return Reading(word, "rules")
     if not is_judged or not answer.strip():
         return Reading(None, "none")
     letter = ask_judge(answer, _CHOICES, question)

@@ -1,4 +1,4 @@
-"""What a collection of datasets consists of, and with which weights."""
+"""Collections of datasets, with their weights."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class DatasetInfo:
         weight: Its share among its neighbours.
         task_type: A label.
         tags: Labels.
-        args: As in ``dataset_args``.
-        hierarchy: Names of the collections that it lies in, outermost first.
+        args: Its settings, as in ``dataset_args``.
+        hierarchy: Names of the collections that contain it, outermost first.
     """
 
     name: str
@@ -32,12 +32,12 @@ class DatasetInfo:
 
 @dataclass
 class CollectionSchema:
-    """Datasets, and collections of datasets, that belong together.
+    """A collection of datasets and of other collections.
 
     Attributes:
-        name: Of the collection.
+        name: Its name.
         weight: Its share among its neighbours.
-        datasets: What it holds.
+        datasets: Its datasets and collections.
     """
 
     name: str
@@ -45,37 +45,37 @@ class CollectionSchema:
     datasets: list[DatasetInfo | CollectionSchema] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
-        """The whole tree."""
+        """The whole tree as dictionaries."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> CollectionSchema:
-        """A tree of what ``to_dict`` gave."""
+        """A tree from the result of ``to_dict``."""
         parts = [cls.from_dict(item) if "datasets" in item else DatasetInfo(**item) for item in data["datasets"]]
         return cls(data.get("name", ""), data.get("weight", 1.0), parts)
 
     def dump_json(self, file_path: str | Path) -> None:
-        """Write the tree."""
+        """Write the tree as JSON."""
         Path(file_path).write_text(json.dumps(self.to_dict(), ensure_ascii=False, indent=4), encoding="utf-8")
 
     @classmethod
     def from_json(cls, file_path: str | Path) -> CollectionSchema:
-        """A tree that ``dump_json`` wrote."""
+        """Read a tree that ``dump_json`` has written."""
         return cls.from_dict(json.loads(Path(file_path).read_text(encoding="utf-8")))
 
     def flatten(self) -> list[DatasetInfo]:
-        """All datasets, each with its share of the whole as its weight and its place as its hierarchy."""
+        """All datasets, each with its share of the whole as its weight, and its hierarchy."""
         return _flat(self, (), 1.0)
 
 
 def _flat(collection: CollectionSchema, above: tuple[str, ...], share: float) -> list[DatasetInfo]:
     total = sum(part.weight for part in collection.datasets)
     names = (*above, collection.name)
-    found: list[DatasetInfo] = []
+    datasets: list[DatasetInfo] = []
     for part in collection.datasets:
-        own = share * part.weight / total
+        part_share = share * part.weight / total
         if isinstance(part, CollectionSchema):
-            found.extend(_flat(part, names, own))
+            datasets.extend(_flat(part, names, part_share))
         else:
-            found.append(replace(part, weight=own, hierarchy=list(names)))
-    return found
+            datasets.append(replace(part, weight=part_share, hierarchy=list(names)))
+    return datasets

@@ -40,26 +40,26 @@ logger = get_logger()
 
 
 class BaseArgument:
-    """A base of data classes that are made from mappings and files."""
+    """Base of data classes that are made from mappings and files."""
 
     @classmethod
     def from_dict(cls: type[T], d: Mapping[str, Any]) -> T:
-        """One from a mapping."""
+        """An object from a mapping."""
         return cls(**d)
 
     @classmethod
     def from_json(cls: type[T], json_file: str) -> T:
-        """One from a JSON file."""
+        """An object from a JSON file."""
         return cls.from_dict(json_to_dict(json_file))
 
     @classmethod
     def from_yaml(cls: type[T], yaml_file: str) -> T:
-        """One from a YAML file."""
+        """An object from a YAML file."""
         return cls.from_dict(yaml_to_dict(yaml_file))
 
     @classmethod
     def from_args(cls: type[T], args: Namespace) -> T:
-        """One from parsed arguments; those that are ``None`` keep their defaults."""
+        """An object from parsed arguments; those that are ``None`` keep their defaults."""
         return cls.from_dict({name: value for name, value in vars(args).items() if value is not None})
 
     def to_dict(self) -> dict[str, Any]:
@@ -71,7 +71,7 @@ class BaseArgument:
 
 
 def parse_int_or_float(num: Any) -> int | float:
-    """A number, as an integer where it is whole."""
+    """A number, as an integer if it is whole."""
     number = float(num)
     return int(number) if number.is_integer() else number
 
@@ -85,17 +85,17 @@ def deprecated(since: str, remove_in: str | None = None, alternative: str | None
     """A decorator that warns when a function is called.
 
     Args:
-        since: The version from which on.
-        remove_in: The version in which it goes.
-        alternative: What to use.
+        since: The version that deprecates it.
+        remove_in: The version that removes it.
+        alternative: What to use instead.
     """
-    rest = f", goes in {remove_in}" if remove_in else ""
+    removal = f" and will be removed in {remove_in}" if remove_in else ""
     hint = f"; use {alternative}" if alternative else ""
 
     def mark(function: F) -> F:
         @wraps(function)
         def warned(*args: Any, **kwargs: Any) -> Any:
-            text = f"{function.__name__} is deprecated since {since}{rest}{hint}."
+            text = f"{function.__name__} is deprecated since {since}{removal}{hint}."
             warnings.warn(text, DeprecationWarning, stacklevel=2)
             return function(*args, **kwargs)
 
@@ -105,7 +105,7 @@ def deprecated(since: str, remove_in: str | None = None, alternative: str | None
 
 
 def is_module_installed(module_name: str) -> bool:
-    """Whether a module can be imported; it is not imported (of ``a.b``, ``a`` is)."""
+    """Whether a module can be imported. It is not imported, but for ``a.b`` its package ``a`` is."""
     try:
         return importlib.util.find_spec(module_name) is not None
     except ModuleNotFoundError:
@@ -116,7 +116,7 @@ def get_module_path(module_name: str) -> str:
     """The file of a module, which is imported.
 
     Raises:
-        ImportError: There is none.
+        ImportError: if it has none.
     """
     file = getattr(importlib.import_module(module_name), "__file__", None)
     if file is None:
@@ -125,7 +125,7 @@ def get_module_path(module_name: str) -> str:
 
 
 class EvalBackend(Enum):
-    """Who runs the benchmarks."""
+    """The tool that runs the benchmarks."""
 
     NATIVE = "Native"
     OPEN_COMPASS = "OpenCompass"
@@ -146,9 +146,7 @@ def get_device() -> str:
 
 
 def seed_everything(seed: int) -> None:
-    """Seed the generators of Python, and of NumPy and torch where they are loaded. A run does it itself for each
-    benchmark.
-    """
+    """Seed Python's generator, and those of NumPy and torch if they are loaded. A run seeds them itself."""
     random.seed(seed)
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed(seed)

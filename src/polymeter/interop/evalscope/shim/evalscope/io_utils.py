@@ -1,4 +1,4 @@
-"""Reading and writing small files, in the forms that adapters know."""
+"""Reading and writing small files in the formats that adapters use."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _STAMP = re.compile(r"\d{8}_\d{6}")
 
 
 class OutputsStructure:
-    """The folders below a work folder; each is made when it is first asked for.
+    """The folders in a work folder; each is made at first access.
 
     Args:
         outputs_dir: The work folder.
-        is_make: Whether folders are made.
+        is_make: Whether to make folders.
     """
 
     LOGS_DIR = "logs"
@@ -38,12 +38,12 @@ class OutputsStructure:
 
     @property
     def predictions_dir(self) -> str:
-        """What models gave."""
+        """Answers of models."""
         return self._folder(self.PREDICTIONS_DIR)
 
     @property
     def reviews_dir(self) -> str:
-        """How it was scored."""
+        """Scored answers."""
         return self._folder(self.REVIEWS_DIR)
 
     @property
@@ -64,7 +64,7 @@ class OutputsStructure:
 
 
 def jsonl_to_list(jsonl_file: str | Path) -> list[Any]:
-    """The values of a file with one JSON value in each line; empty lines are passed over."""
+    """The values of a file with one JSON value in each line; empty lines are skipped."""
     text = Path(jsonl_file).read_text(encoding="utf-8")
     return [json.loads(line) for line in text.split("\n") if line.strip()]
 
@@ -73,7 +73,7 @@ def dump_jsonl_data(data_list: Any, jsonl_file: str | Path, dump_mode: str = "ov
     """Write values, one to a line.
 
     Args:
-        data_list: Values; one that is no list is written alone.
+        data_list: A list of values, or a single value.
         jsonl_file: The file.
         dump_mode: ``overwrite`` or ``append``.
     """
@@ -85,7 +85,7 @@ def dump_jsonl_data(data_list: Any, jsonl_file: str | Path, dump_mode: str = "ov
 
 
 def csv_to_list(csv_file: str | Path) -> list[dict[str, str]]:
-    """The rows of a CSV file by the names in its first line."""
+    """The rows of a CSV file, with the names in its first line as keys."""
     with Path(csv_file).open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
@@ -132,17 +132,17 @@ def dict_to_json(d: Mapping[str, Any], json_file: str | Path) -> None:
 
 
 def get_latest_folder_path(work_dir: str | Path) -> str | None:
-    """The folder with the latest time as its name (``20250131_235959``) in a folder; ``None``: there is none."""
+    """The subfolder whose name is the latest time (``20250131_235959``); ``None`` if there is none."""
     names = [path.name for path in Path(work_dir).iterdir() if path.is_dir() and _STAMP.fullmatch(path.name)]
     return str(Path(work_dir) / max(names)) if names else None
 
 
 def gen_hash(name: str, bits: int = 32) -> str:
-    """The first digits of a text's MD5, which marks it and protects nothing."""
+    """The first digits of a text's MD5: a label, not a protection."""
     return hashlib.md5(name.encode(), usedforsecurity=False).hexdigest()[:bits]
 
 
 def get_valid_list(input_list: Iterable[Any], candidate_list: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """Those of some values that are among others, and those that are not."""
+    """Split values into those that are among the candidates and those that are not."""
     items = list(input_list)
     return [item for item in items if item in candidate_list], [item for item in items if item not in candidate_list]

@@ -1,4 +1,4 @@
-"""``evalscope.run``: a script's evaluation, run by Polymeter. The table is printed when it ends."""
+"""``evalscope.run``: a script's evaluation, run by Polymeter, which prints the table at the end."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ def run_task(task_cfg: Any) -> dict[str, Report] | list[dict[str, Report]]:
 
     Args:
         task_cfg: A ``TaskConfig``, a dictionary, parsed arguments, or the path of a YAML or JSON file; or a list of
-            these, which are run one after another in one work folder.
+            these, which run one after another in one work folder.
 
     Returns:
         The report of each dataset; for a list, a list.
 
     Raises:
-        PlanError: It cannot run as asked for; nothing was spent.
-        DataError: A dataset cannot be opened; nothing was spent.
-        ModelError: The run stopped before its end.
+        PlanError: if it cannot run with these settings; nothing was spent.
+        DataError: if a dataset cannot be opened; nothing was spent.
+        ModelError: if the run stopped before its end.
     """
     from polymeter.interop.evalscope.evaluation import time_stamp
 
@@ -47,6 +47,6 @@ def _run(task_cfg: Any, stamp: str) -> dict[str, Report]:
         raise ModelError(
             f"The run is {result.run.status}: there are no results.",
             where=str(result.folder),
-            hint=f"Go on with use_cache={str(result.folder)!r}.",
+            hint=f"Resume it with use_cache={str(result.folder)!r}.",
         )
     return result.reports

@@ -1,4 +1,4 @@
-"""Looking up the reports of evaluations that are done."""
+"""Looking up the reports of finished evaluations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Summarizer:
 
     @staticmethod
     def get_report(outputs_dir: str | Path) -> list[dict[str, Any]]:
-        """The reports of a work folder as dictionaries, by model and dataset."""
+        """The reports of a work folder as dictionaries, in the order of models and datasets."""
         return [report.to_dict() for report in get_report_list([Path(outputs_dir) / _REPORTS])]
 
     @staticmethod
@@ -25,7 +25,7 @@ class Summarizer:
         """The reports of the latest evaluation with a configuration (or of each of several).
 
         Raises:
-            PlanError: There is none yet.
+            PlanError: if there is none yet.
         """
         configs = task_cfg if isinstance(task_cfg, (list, tuple)) else [task_cfg]
         return [report for config in configs for report in Summarizer.get_report(_latest(parse_task_config(config)))]

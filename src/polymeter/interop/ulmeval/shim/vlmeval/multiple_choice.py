@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from polymeter.core.errors import DataError, UnscoredError
 from polymeter.formats.table.classes.cells import column, options_of, text_of
 from polymeter.formats.table.classes.multiple_choice import circular
-from polymeter.formats.table.classes.multiple_choice.datasets import gold_of
+from polymeter.formats.table.classes.multiple_choice.datasets import right_letter
 from polymeter.formats.table.classes.multiple_choice.extract import NO_OPTION, can_infer
 from polymeter.formats.table.classes.multiple_choice.reading import read_choice
 from polymeter.formats.table.classes.multiple_choice.table import HIT
@@ -239,7 +239,7 @@ def _checked(model: Any, item: Mapping[str, Any]) -> dict[str, Any]:
         found = extract_answer_from_item(model, item)
     except UnscoredError as error:
         return {HIT: math.nan, "log": str(error)}
-    return {HIT: float(found["opt"] == gold_of(item)), "log": found["log"]}
+    return {HIT: float(found["opt"] == right_letter(item)), "log": found["log"]}
 
 
 def _mean_of(part: pd.DataFrame, task: str) -> float:

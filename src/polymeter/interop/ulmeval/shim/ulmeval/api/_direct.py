@@ -6,7 +6,7 @@ import os
 
 from polymeter.core.request import Request, Response
 from polymeter.core.role_client import no_role_client
-from polymeter.interop.ulmeval.models.native import ask_endpoint
+from polymeter.interop.ulmeval.models.native import endpoint_response
 from polymeter.models.openai import OpenAIModel
 
 _URL_VARIABLE = "OPENAI_API_BASE"
@@ -36,4 +36,4 @@ class DirectAsker:
             PlanError: The address is none, or a key is missing.
         """
         told = api_base if api_base and "://" in api_base else os.environ.get(_URL_VARIABLE, "")
-        return ask_endpoint(OpenAIModel(model, base_url=told), request)
+        return endpoint_response(OpenAIModel(model, base_url=told), request)

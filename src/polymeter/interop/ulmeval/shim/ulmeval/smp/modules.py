@@ -34,7 +34,7 @@ from uuid import uuid4
 
 from PIL import Image
 
-from polymeter.guests.lazy import LazyModule, LazyObject
+from polymeter.interop.ulmeval.shim.lazy import LazyModule, LazyObject
 
 np = LazyModule("numpy")
 pd = LazyModule("pandas")

@@ -100,7 +100,7 @@ def mmqa_display(question: Mapping[str, Any], target_size: int = -1) -> None:
     """
     import pandas as pd
 
-    from polymeter.guests.lazy import LazyObject
+    from polymeter.interop.ulmeval.shim.lazy import LazyObject
 
     show = LazyObject("IPython.display", "display")
     cells = {str(name).lower(): value for name, value in dict(question).items()}

@@ -1,7 +1,7 @@
-"""The pictures of a page: data URIs, each file once, within a budget of bytes.
+"""The images of an HTML report: data URIs, each file once, within a budget of bytes.
 
-When all files fit they are embedded as they are. When they do not, large ones are embedded smaller; what still does not
-fit is left out, and counted.
+When all files fit they are embedded unchanged. When they do not, large ones are scaled down; what still does not fit is
+left out and counted.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _QUALITY = 70
 
 
 @dataclass(frozen=True, slots=True)
-class Pictures:
-    """Embedded pictures.
+class EmbeddedImages:
+    """Images as data URIs.
 
     Attributes:
         uris: Data URI by file name.
-        n_smaller: How many are embedded smaller than they are.
+        n_smaller: How many were scaled down.
         n_left_out: How many did not fit.
-        n_missing: How many could not be found or read.
+        n_missing: How many do not exist or are not in a format that every browser shows.
     """
 
     uris: dict[str, str]
@@ -38,20 +38,21 @@ class Pictures:
     n_missing: int = 0
 
 
-def embed(names: Iterable[str], load: LoadMedia, budget: int) -> Pictures:
-    """Embed pictures, the most wanted first.
+def embed(names: Iterable[str], load: LoadMedia, budget: int) -> EmbeddedImages:
+    """Embed images until the budget is spent.
 
     Args:
-        names: File names, the most wanted first.
-        load: Bytes and MIME type of a file; ``None`` when there is no such file.
-        budget: Bytes of data URIs in all.
+        names: File names, the most important first.
+        load: Bytes and MIME type of a file; ``None`` if there is no such file.
+        budget: Total length of the data URIs in bytes.
     """
-    wanted = [*dict.fromkeys(names)]
-    found = {name: size for name in wanted if (size := _uri_size(load(name))) is not None}
-    must_shrink = sum(found.values()) > budget
+    unique_names = [*dict.fromkeys(names)]
+    # Only sizes are kept: each file is read again when it is embedded, so that a run's images are never all in memory.
+    uri_sizes = {name: size for name in unique_names if (size := _uri_size(load(name))) is not None}
+    must_shrink = sum(uri_sizes.values()) > budget
     uris: dict[str, str] = {}
     spent = n_smaller = n_left_out = 0
-    for name in found:
+    for name in uri_sizes:
         medium = load(name)
         if medium is None:
             continue
@@ -63,11 +64,11 @@ def embed(names: Iterable[str], load: LoadMedia, budget: int) -> Pictures:
         uris[name] = f"data:{mime};base64,{base64.b64encode(data).decode()}"
         spent += len(uris[name])
         n_smaller += small is not None
-    return Pictures(uris, n_smaller, n_left_out, len(wanted) - len(found))
+    return EmbeddedImages(uris, n_smaller, n_left_out, len(unique_names) - len(uri_sizes))
 
 
 def _uri_size(medium: tuple[bytes, str] | None) -> int | None:
-    """Length of the data URI; nothing for what is missing or not one of the formats that every browser shows."""
+    """Length of the data URI; ``None`` if the file is missing or not in a format that every browser shows."""
     if medium is None or sniff_mime(medium[0]) != medium[1]:
         return None
     return _size(len(medium[0]), medium[1])
@@ -82,14 +83,14 @@ def _smaller(medium: tuple[bytes, str]) -> tuple[bytes, str] | None:
     if len(data) <= _SMALL_BYTES or mime == "image/gif":
         return None
     try:
-        picture = Image(data).open()
+        image = Image(data).open()
     except DataError:
         return None
-    is_clear = picture.has_transparency_data
-    small = picture.convert("RGBA" if is_clear else "RGB")
+    is_transparent = image.has_transparency_data
+    small = image.convert("RGBA" if is_transparent else "RGB")
     small.thumbnail((_SIDE_PX, _SIDE_PX))
     buffer = io.BytesIO()
-    # WebP keeps transparency; JPEG is an order of magnitude faster to write, and every run ends with this page.
-    small.save(buffer, format="WEBP" if is_clear else "JPEG", quality=_QUALITY)
+    # WebP keeps transparency; JPEG is an order of magnitude faster to write, and every run ends with this report.
+    small.save(buffer, format="WEBP" if is_transparent else "JPEG", quality=_QUALITY)
     shrunk = buffer.getvalue()
-    return (shrunk, "image/webp" if is_clear else "image/jpeg") if len(shrunk) < len(data) else None
+    return (shrunk, "image/webp" if is_transparent else "image/jpeg") if len(shrunk) < len(data) else None

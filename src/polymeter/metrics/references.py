@@ -1,4 +1,4 @@
-"""Comparing predictions with golds: the one rule that ``acc`` and ``exact_match`` share."""
+"""Comparing predictions with references: the rule that ``acc`` and ``exact_match`` share."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from polymeter.core.errors import ScoreError
 
 
 def share_equal(references: Sequence[Any], predictions: Sequence[Any]) -> float:
-    """One prediction: 1 if it equals any of the references, else 0. Several: the share that equal their own reference.
+    """For one prediction: 1 if it equals any reference, else 0. For several: the share that equal their own reference.
 
-    Values of different types differ: the gold ``7`` is not the answer ``"7"``.
+    Values of different types differ: the reference ``7`` does not equal the answer ``"7"``.
 
     Raises:
-        ScoreError: There is no reference, or not one for each of several predictions.
+        ScoreError: if there is no reference, or not one for each of several predictions.
     """
     if len(predictions) == 1 and references:
         answer = predictions[0]
-        for gold in references:
-            if gold == answer:
+        for reference in references:
+            if reference == answer:
                 return 1.0
         return 0.0
     if not references or len(references) != len(predictions):
@@ -31,7 +31,7 @@ def one_prediction(references: Sequence[Any], predictions: Sequence[Any]) -> Any
     """The prediction of a sample.
 
     Raises:
-        ScoreError: There is not exactly one, or no reference to hold it against.
+        ScoreError: if there is not exactly one, or no reference to compare it with.
     """
     if len(predictions) != 1 or not references:
         raise no_pairing(references, predictions)
@@ -39,12 +39,12 @@ def one_prediction(references: Sequence[Any], predictions: Sequence[Any]) -> Any
 
 
 def no_pairing(references: Sequence[Any], predictions: Sequence[Any]) -> ScoreError:
-    """The error for counts that do not fit."""
+    """The error for numbers of references and predictions that do not match."""
     return ScoreError(
         f"{len(references)} references and {len(predictions)} predictions cannot be compared.",
         hint="Give one prediction and at least one reference.",
     )
 
 
-def _equal(gold: Any, answer: Any) -> bool:
-    return bool(gold == answer)
+def _equal(reference: Any, answer: Any) -> bool:
+    return bool(reference == answer)

@@ -1,8 +1,8 @@
-"""The page: one HTML file with the table, the provenance and the samples of a run. It fetches nothing.
+"""The HTML report: one file with the table, the provenance and the samples of a run. It fetches nothing.
 
-Everything that came from a model or a dataset reaches the page as text: escaped by the template, or as JSON that the
-page's script writes with ``textContent``. A content security policy names the page's own style and script by their
-hashes, so that nothing else could run even if something slipped through.
+Everything that came from a model or a dataset enters the report as text: escaped by the template, or as JSON that its
+script writes with ``textContent``. A content security policy names the report's own style and script by their hashes,
+so that nothing else could run even if something slipped through.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from polymeter.report.choose import Choice, choose
-from polymeter.report.extract import pictures_of, sample_data, script_json
-from polymeter.report.pictures import LoadMedia, Pictures, embed
+from polymeter.report.columns import page_columns
+from polymeter.report.extract import image_files, sample_data, script_json
+from polymeter.report.formatting import clean, count
+from polymeter.report.images import EmbeddedImages, LoadMedia, embed
 from polymeter.report.provenance import headline, provenance
 from polymeter.report.scales import MainMetric, bars, main_metric, sample_scale
 from polymeter.report.table import footnotes, table_lines, title_of
-from polymeter.report.words import clean, count
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -29,20 +30,22 @@ if TYPE_CHECKING:
 SAMPLES_PER_TASK = 100
 MAX_BYTES = 6_000_000
 _TEXT_SHARE = 0.5
+_FRAME_BYTES = 80_000
+"""Room kept for everything but samples and images: the template, style, scripts, table and provenance."""
 _STYLES = ("base.css", "table.css", "samples.css", "detail.css")
 _SCRIPTS = ("dom.js", "diff.js", "exchange.js", "drawn.js", "detail.js", "samples.js")
 
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """The samples of one task on the page: how many, of how many, and how much each is wanted."""
+    """One task in the report: its facts, the samples shown, and the priority of each (0 the highest)."""
 
     task: dict[str, Any]
     samples: list[dict[str, Any]]
     ranks: list[int]
 
 
-def make_page(
+def make_html_report(
     manifest: Mapping[str, Any],
     results: Mapping[str, Any],
     samples: Callable[[str], Iterable[Mapping[str, Any]]],
@@ -51,42 +54,44 @@ def make_page(
     samples_per_task: int = SAMPLES_PER_TASK,
     max_bytes: int = MAX_BYTES,
 ) -> str:
-    """The report of a run as one self-contained page. The same run gives the same page.
+    """The report of a run as one self-contained HTML file. The same run gives the same report.
 
     Args:
         manifest: Content of ``run.json``.
         results: Content of ``results.json``.
         samples: The samples of a task, in order, as in ``samples/<task>.jsonl``. Read once, never held.
-        media: Bytes and MIME type of a media file; ``None`` when there is none.
-        samples_per_task: How many samples of each task to show.
-        max_bytes: How large the page may become; texts take at most half of it, pictures the rest.
+        media: Bytes and MIME type of a media file; ``None`` if there is no such file.
+        samples_per_task: The number of samples of each task to show.
+        max_bytes: Upper limit of the report's size; texts take at most half of it, images the remainder.
     """
     shown = _show_tasks(results, samples, samples_per_task, int(max_bytes * _TEXT_SHARE))
     data = script_json({"tasks": [one.task for one in shown], "samples": [s for one in shown for s in one.samples]})
-    pictures = embed(_wanted_pictures(shown), media, max(max_bytes - len(data.encode("utf-8", "replace")) - 80_000, 0))
+    image_budget = max(max_bytes - len(data.encode("utf-8", "replace")) - _FRAME_BYTES, 0)
+    images = embed(_images_by_priority(shown), media, image_budget)
     lines = table_lines(results)
     style = "\n".join(_asset(name) for name in _STYLES)
     script = '(() => {\n"use strict";\n' + "\n".join(_asset(name) for name in _SCRIPTS) + "\n})();"
-    page = (
+    html = (
         _environment()
-        .get_template("page.html")
+        .get_template("report.html")
         .render(
             head=headline(manifest, results),
             rows=[*zip(lines, bars(lines), strict=True)],
-            has_filters=any(line.filter not in ("", "none") for line in lines),
+            columns=page_columns(lines),
             footnotes=footnotes(results),
             provenance=provenance(manifest),
-            statement=_statement(shown, pictures),
+            statement=_statement(shown, images),
             has_samples=any(one.samples for one in shown),
             style=style,
             style_hash=_csp_hash(style),
             script=script,
             script_hash=_csp_hash(script),
             data=data,
-            pictures=script_json(pictures.uris),
+            images=script_json(images.uris),
         )
     )
-    return page.encode("utf-8", "replace").decode()
+    # A lone surrogate in a model's answer cannot be written as UTF-8.
+    return html.encode("utf-8", "replace").decode()
 
 
 def _show_tasks(
@@ -145,20 +150,20 @@ def _failures(choice: Choice, kept: set[int]) -> dict[str, int]:
     }
 
 
-def _wanted_pictures(shown: list[_Shown]) -> Iterator[str]:
-    """File names, first those of the most wanted sample of every task, then those of the next."""
+def _images_by_priority(shown: list[_Shown]) -> Iterator[str]:
+    """File names: those of every task's sample of the highest priority, then those of the next."""
     ranked = [
         (rank, number, s) for number, one in enumerate(shown) for rank, s in zip(one.ranks, one.samples, strict=True)
     ]
     for _, _, sample in sorted(ranked, key=lambda entry: entry[:2]):
-        yield from pictures_of(sample)
+        yield from image_files(sample)
 
 
-def _statement(shown: list[_Shown], pictures: Pictures) -> list[str]:
+def _statement(shown: list[_Shown], images: EmbeddedImages) -> list[str]:
     n_shown, n_total = (sum(one.task[key] for one in shown) for key in ("shown", "total"))
     n_failed, n_failed_shown = (sum(one.task[key] for one in shown) for key in ("failed", "failed_shown"))
     if n_shown == n_total:
-        said = [f"All {count(n_total, 'sample')} are on this page, and in samples/*.jsonl of the run folder."]
+        sentences = [f"All {count(n_total, 'sample')} are in this report and in samples/*.jsonl of the run folder."]
     else:
         failed = (
             f"{n_failed_shown:,} of the {n_failed:,} without a score"
@@ -166,17 +171,17 @@ def _statement(shown: list[_Shown], pictures: Pictures) -> list[str]:
             else "all without a score"
         )
         chosen = f"{failed}, the worst" if n_failed else "the worst"
-        said = [
-            f"{n_shown:,} of {n_total:,} samples are on this page: {chosen}, and an even spread of the rest. "
+        sentences = [
+            f"{n_shown:,} of {n_total:,} samples are in this report: {chosen}, and an even spread of the others. "
             "All are in samples/*.jsonl of the run folder."
         ]
-    if pictures.n_smaller:
-        said.append(f"{count(pictures.n_smaller, 'picture')} embedded smaller than they are, to keep the page small.")
-    if pictures.n_left_out:
-        said.append(f"{count(pictures.n_left_out, 'picture')} left out, to keep the page small; they are in media/.")
-    if pictures.n_missing:
-        said.append(f"{count(pictures.n_missing, 'picture')} could not be read from media/.")
-    return said
+    if images.n_smaller:
+        sentences.append(f"{count(images.n_smaller, 'image')} scaled down to keep the report small.")
+    if images.n_left_out:
+        sentences.append(f"{count(images.n_left_out, 'image')} left out to keep the report small; see media/.")
+    if images.n_missing:
+        sentences.append(f"{count(images.n_missing, 'image')} could not be read from media/.")
+    return sentences
 
 
 @lru_cache(maxsize=1)

@@ -1,4 +1,4 @@
-"""Numbers, durations and foreign text as a reader should see them. Owns every rounding of the reports."""
+"""Numbers, durations and text from models and datasets as a reader should see them. Owns all rounding in reports."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _SMALLEST_PLAIN = 1e-4
 
 
 def number(value: Any) -> str:
-    """A value of a result: four decimals where they mean something, fewer for large numbers; a dash for nothing.
+    """A result's value as text: four decimals where they mean something, fewer for large numbers; a dash for ``None``.
 
-    NaN is written as such: the metric could not be had, which is not the same as never having been asked for.
+    NaN is written as ``NaN``: the metric could not be computed, which is not the same as never having been requested.
     """
     if value is None:
         return DASH
@@ -33,7 +33,7 @@ def number(value: Any) -> str:
 
 
 def as_float(value: Any) -> float | None:
-    """The value as a finite number, if it is one."""
+    """The value as a float if it is a finite number, else ``None``."""
     if isinstance(value, (int, float)) and math.isfinite(value):
         return float(value)
     return None
@@ -50,7 +50,7 @@ def duration(seconds: float) -> str:
 
 
 def moment(stamp: str) -> str:
-    """An ISO time to the minute; what cannot be read is given as it is."""
+    """An ISO timestamp to the minute; text that is not one is returned unchanged."""
     try:
         time = datetime.fromisoformat(stamp.replace("Z", "+00:00"))
     except ValueError:
@@ -64,17 +64,17 @@ def count(n: int, noun: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The text on one line, without anything that could steer a terminal or turn the line around."""
+    """The text on one line, without control sequences for a terminal and without direction overrides."""
     return clean(" ".join(text.split()))
 
 
 def clean(text: str) -> str:
-    """The text without control characters (line breaks and tabs stay) and direction overrides."""
+    """The text without control characters (line breaks and tabs stay) and without direction overrides."""
     return _BIDI.sub("", _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
 def clip(text: str, length: int) -> str:
-    """At most so many characters, the last an ellipsis where some are missing."""
+    """The text cut to ``length`` characters; where it is cut, the last one is an ellipsis."""
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
@@ -87,8 +87,8 @@ def listing(parts: Iterable[str]) -> str:
 def _float(value: float) -> str:
     if not math.isfinite(value):
         return {"nan": "NaN", "inf": "∞", "-inf": "-∞"}[str(value)]
-    size = abs(value)
-    if 0 < size < _SMALLEST_PLAIN:
+    magnitude = abs(value)
+    if 0 < magnitude < _SMALLEST_PLAIN:
         return f"{value:.2e}"
-    decimals = 4 if size < 10 else 3 if size < 100 else 2 if size < 1000 else 1
+    decimals = 4 if magnitude < 10 else 3 if magnitude < 100 else 2 if magnitude < 1000 else 1
     return f"{value:.{decimals}f}"

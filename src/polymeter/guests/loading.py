@@ -1,18 +1,26 @@
-"""References to functions in task code: plain data that is resolved only when a task runs."""
+"""Loading what a benchmark or wrapper names, a file or a function, so that failures become errors that say where they
+came from and what to do.
+
+A ``!function`` tag is a ``FunctionRef``: plain data, resolved only when a task runs. A file of an author's is loaded
+while the shims are on and inside containment.
+"""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from polymeter.core.errors import PlanError, blame, boundary, did_you_mean
+from polymeter.core.errors import PlanError, PolymeterError, blame, boundary, did_you_mean
+from polymeter.core.registry import missing_package
 from polymeter.core.systems import import_roots
 from polymeter.guests.contain import contained
-from polymeter.guests.imports import GUEST_LOCK, guest_import_module, load_file
-from polymeter.guests.places import task_file, trees
+from polymeter.guests.imports import GUEST_LOCK, PREFIX, guest_import_module, load_file
+from polymeter.guests.neighbours import tree_file, trees
 from polymeter.guests.shims import switch_on_shims
 
 _PIP_NAMES = {
@@ -28,6 +36,51 @@ _PIP_NAMES = {
 }
 
 
+@contextmanager
+def authors_code(error_type: type[PolymeterError], doing: str) -> Iterator[None]:
+    """Call a benchmark's or wrapper's own code inside this, before any request is made.
+
+    Args:
+        error_type: What its failures become.
+        doing: What the call does, for messages.
+
+    Raises:
+        PlanError: if it needs a package that is not installed.
+    """
+    with boundary(error_type, doing, hint="Fix the code there."):
+        try:
+            yield
+        except ModuleNotFoundError as error:
+            missing = error.name or "?"
+            if missing.partition(".")[0] in import_roots() or missing.startswith((".", PREFIX)):
+                raise
+            plain = missing_package(missing, doing[0].lower() + doing[1:])
+            raise PlanError(plain.what, where=blame(error), hint=plain.hint) from error
+        except ImportError as error:
+            what = f"{doing} raised {type(error).__name__}: {error}"
+            raise error_type(what, where=blame(error), hint="Install or update what it names.") from error
+
+
+def load_authors_file(
+    file: Path, supplied: Callable[[], Mapping[str, Any]], stands_for: Sequence[str] = ()
+) -> ModuleType:
+    """The module of a benchmark's or wrapper's file, with the shims switched on.
+
+    Args:
+        file: The file.
+        supplied: Gives the names that it may use without importing them; called once the shims are on.
+        stands_for: Packages that the file was written to lie in; see ``load_file``.
+
+    Raises:
+        PlanError: if it fails to load, or needs a package that is not installed.
+    """
+    with GUEST_LOCK, contained():
+        switch_on_shims()
+        names = supplied()
+        with authors_code(PlanError, f"Loading {file.name}"):
+            return load_file(file, names, stands_for)
+
+
 @dataclass(frozen=True, slots=True)
 class FunctionRef:
     """A ``!function module.attribute`` tag. Creating one, comparing and pickling it runs nothing; calling it loads the
@@ -35,7 +88,7 @@ class FunctionRef:
 
     Attributes:
         module: Dotted module, as written.
-        attribute: What is taken from it.
+        attribute: The name of the function in it.
         directory: Folder of the file that holds the tag: where the module is looked for first.
         file: The file that holds the tag.
         line: Its line there.
@@ -73,11 +126,11 @@ class FunctionRef:
 
 
 def resolve(ref: FunctionRef | Callable[..., Any]) -> Callable[..., Any]:
-    """What a reference names. Runs the top level of its module, once per file and run. A function stands for
-    itself.
+    """The function that a reference names; a function is returned as it is. Runs the top level of its module, once per
+    file and run.
 
     Raises:
-        PlanError: The module is missing or fails to load, needs a package that is not installed, or has no such
+        PlanError: if the module is missing or fails to load, needs a package that is not installed, or has no such
             attribute.
     """
     if not isinstance(ref, FunctionRef):
@@ -96,15 +149,15 @@ def resolve(ref: FunctionRef | Callable[..., Any]) -> Callable[..., Any]:
                     module = _import(ref)
         except _MissingModuleError as missing:
             raise missing.as_plan_error(ref) from missing
-    found = getattr(module, ref.attribute, None)
-    if found is None:
-        known = [name for name, value in vars(module).items() if callable(value) and not name.startswith("__")]
+    function = getattr(module, ref.attribute, None)
+    if function is None:
+        defined = [name for name, value in vars(module).items() if callable(value) and not name.startswith("__")]
         raise PlanError(
             f"{file or ref.module} defines no {ref.attribute!r}.",
             where=ref.where,
-            hint=did_you_mean(ref.attribute, known),
+            hint=did_you_mean(ref.attribute, defined),
         )
-    return found  # type: ignore[no-any-return]
+    return function  # type: ignore[no-any-return]
 
 
 def name_of(code: FunctionRef | Callable[..., Any]) -> str:
@@ -113,7 +166,7 @@ def name_of(code: FunctionRef | Callable[..., Any]) -> str:
 
 
 class _MissingModuleError(PlanError):
-    """A module that task code imports is not there; told apart because the remedy is to install something."""
+    """A module that task code imports is missing; an error of its own because the remedy is to install something."""
 
     def __init__(self, error: ModuleNotFoundError) -> None:
         super().__init__(str(error), where=blame(error))
@@ -142,8 +195,8 @@ def _load(file: Path, ref: FunctionRef) -> Any:
 
 def _import(ref: FunctionRef) -> Any:
     try:
-        found = guest_import_module(ref.module, ref.directory)
-        return found if found is not None else importlib.import_module(ref.module)
+        local = guest_import_module(ref.module, ref.directory)
+        return local if local is not None else importlib.import_module(ref.module)
     except ModuleNotFoundError as error:
         if error.name and ref.module.partition(".")[0] == error.name:
             raise PlanError(
@@ -160,8 +213,8 @@ def _candidates(ref: FunctionRef) -> list[Path]:
     literal = base.with_name(f"{base.name}.py")
     if "/" in ref.module:
         return [literal]
-    elsewhere = task_file(ref.module, ref.directory)
-    if elsewhere is not None:
-        return [literal, elsewhere]
+    in_a_tree = tree_file(ref.module, ref.directory)
+    if in_a_tree is not None:
+        return [literal, in_a_tree]
     nested = ref.directory.joinpath(*ref.module.split("."))
     return [literal, nested.with_name(f"{nested.name}.py"), nested / "__init__.py"]

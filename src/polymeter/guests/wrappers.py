@@ -1,0 +1,131 @@
+"""Guests that wrap a model: the modules and files that their classes come from, and the arguments that their
+constructors take, checked by signature before anything is constructed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import sys
+from collections.abc import Container, Iterable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.guests.imports import guest_import_module
+from polymeter.guests.sources import files_behind
+
+_WHERE = "--model-args"
+
+
+def dotted_modules(name: str, supplied: Mapping[str, Any]) -> list[ModuleType] | None:
+    """The module of a dotted name, from the working directory or an installed package, and those below it that it has
+    loaded; ``None`` if there is none. Call it inside ``contained``, with the shims switched on.
+
+    Args:
+        name: The dotted name.
+        supplied: Names that code from the working directory may use without importing them.
+    """
+    if not all(part.isidentifier() for part in name.split(".")):
+        return None
+    local = guest_import_module(name, Path.cwd(), supplied)
+    if local is not None:
+        return with_inner(local)
+    try:
+        return with_inner(importlib.import_module(name))
+    except ModuleNotFoundError as error:
+        if error.name != name.partition(".")[0]:
+            raise
+        return None
+
+
+def with_inner(module: ModuleType) -> list[ModuleType]:
+    """A module, and those below it that it has loaded."""
+    inner = [other for name, other in list(sys.modules.items()) if name.startswith(f"{module.__name__}.")]
+    return [module, *inner]
+
+
+def file_names_beside(path: Path) -> list[str]:
+    """The names in the folder of a path, for a hint where the path does not exist."""
+    return [item.name for item in path.parent.iterdir()] if path.parent.is_dir() else []
+
+
+def sources_of(cls: type, modules: Iterable[ModuleType]) -> tuple[Path, ...]:
+    """The files that a class is written in: those of some modules and of its own functions, with the files that they
+    import.
+    """
+    file_names = [getattr(module, "__file__", None) for module in modules]
+    # A run starts guest modules anew, so that of a class which was loaded before may be gone; its functions know.
+    written = [inspect.unwrap(value) for value in vars(cls).values() if inspect.isfunction(value)]
+    file_names.extend(value.__code__.co_filename for value in written if value.__module__ == cls.__module__)
+    return files_behind(file for name in file_names if name is not None and (file := Path(name)).is_file())
+
+
+def check_arguments(cls: type, arguments: Mapping[str, Any], supplied: Container[str] = ()) -> None:
+    """Refuse arguments that a wrapper's constructor does not take, and the lack of those that it needs.
+
+    Args:
+        cls: The wrapper's class.
+        arguments: The user's arguments.
+        supplied: Names of arguments that Polymeter adds.
+
+    Raises:
+        PlanError: if an argument is unknown (the nearest known one is named) or missing.
+    """
+    named, takes_any = parameters(cls)
+    for name in arguments:
+        if name not in named and not takes_any:
+            accepted = ", ".join(named) or "none"
+            hint = did_you_mean(name, named, n=1) or f"It takes: {accepted}."
+            raise PlanError(f"Wrapper {cls.__name__!r} has no argument {name!r}.", where=_WHERE, hint=hint)
+    for name, parameter in named.items():
+        is_own = name in inspect.signature(cls).parameters
+        if is_own and parameter.default is parameter.empty and name not in arguments and name not in supplied:
+            raise PlanError(
+                f"Wrapper {cls.__name__!r} needs {name!r}.", where=_WHERE, hint=f"Give it with --model-args {name}=…"
+            )
+
+
+def parameters(cls: type) -> tuple[dict[str, inspect.Parameter], bool]:
+    """The parameters that a wrapper's constructor names, and whether it takes any others. Parameters of its bases count
+    for as long as each constructor hands on what it does not know itself. A constructor that begins with ``assert
+    kwargs == {}`` takes no others.
+    """
+    named: dict[str, inspect.Parameter] = {}
+    takes_any = False
+    for base in cls.__mro__:
+        if "__init__" not in vars(base):
+            continue
+        own = list(inspect.signature(vars(base)["__init__"]).parameters.values())[1:]
+        if base is object or (base.__module__.startswith("polymeter.") and not own):
+            break
+        keywords = next((parameter.name for parameter in own if parameter.kind is parameter.VAR_KEYWORD), "")
+        takes_any = bool(keywords) and not _refuses(vars(base)["__init__"], keywords)
+        for parameter in own:
+            if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+                named.setdefault(parameter.name, parameter)
+        if not takes_any:
+            break
+    return named, takes_any
+
+
+def plain(value: Any) -> Any:
+    """An argument as it counts for identity; an object that is not plain data counts by its type."""
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    is_plain = value is None or isinstance(value, (str, bool, int, float))
+    return value if is_plain else f"{type(value).__module__}.{type(value).__qualname__}"
+
+
+def _refuses(constructor: Any, keywords: str) -> bool:
+    """Whether a constructor asserts that ``**keywords`` is empty, as most wrappers do."""
+    try:
+        source = inspect.getsource(constructor)
+    except (OSError, TypeError):
+        return False
+    empty = rf"assert\s*\(?\s*(?:{keywords}\s*==\s*(?:\{{\}}|dict\(\))|not\s+{keywords}\b|len\({keywords}\)\s*==\s*0)"
+    return re.search(empty, source) is not None
