@@ -155,20 +155,7 @@ def test_plain_text_has_one_line_for_each_and_no_colours():
     text = to_text(SyntheticRun().results)
     assert "\x1b" not in text
     receipts = next(line for line in text.splitlines() if line.startswith("   Receipts"))
-    assert receipts.split() == [
-        "Receipts",
-        "1.0",
-        "none",
-        "0",
-        "anls",
-        "↑",
-        "0.8412",
-        "0.0214",
-        "mean",
-        "38",
-        "of",
-        "40",
-    ]
+    assert receipts.split() == ["Receipts", "1.0", "none", "0", "anls", "↑", "0.8412", "0.0214", "38", "of", "40"]
 
 
 def test_the_filter_column_names_each_filter():
@@ -187,9 +174,9 @@ def test_markup_and_escapes_of_foreign_names_stay_text():
 
 def test_markdown_escapes_what_would_be_markup():
     text = to_markdown(results_of(result("a|b <i>*c*", 0.5, 10), statuses={"ok": 9, "error": 1}))
-    assert "| a\\|b &lt;i&gt;\\*c\\* | ↑ | 0.5000 | – |  | 10 |" in text
+    assert "| a\\|b &lt;i&gt;\\*c\\* | ↑ | 0.5000 | – | 10 |" in text
     assert text.endswith("\n- Title: 1 of 10 samples without a score (1 error).\n")
-    assert {line.count(" | ") for line in text.splitlines() if line.startswith("|")} == {9}
+    assert {line.count(" | ") for line in text.splitlines() if line.startswith("|")} == {8}
 
 
 def test_a_narrow_terminal_keeps_every_number():

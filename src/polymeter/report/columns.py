@@ -47,7 +47,6 @@ COLUMNS = (
     Column("", None, lambda line: line.direction, "aside"),
     Column("value", "Value", lambda line: line.value, "main", is_right=True, drawing="value"),
     Column("stderr", "Std. error", lambda line: line.stderr, "aside", is_right=True, drawing="stderr"),
-    Column("Method", "Method", lambda line: line.stderr_method, "aside"),
     Column(None, "95 % interval", lambda line: "", drawing="interval"),
     Column("n", "n", lambda line: line.n, is_right=True, drawing="n"),
 )
