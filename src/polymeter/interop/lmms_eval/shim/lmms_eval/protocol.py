@@ -122,7 +122,7 @@ class ChatMessages(BaseModel):
         return self._turns(items)
 
     def encode_image(self, image: Any) -> str:
-        """A Pillow image or the image at a path, in base64: as PNG, or in the format of ``LMMS_IMAGE_ENCODE_FORMAT``."""
+        """A Pillow image or the image at a path in base64: PNG, or the format of ``LMMS_IMAGE_ENCODE_FORMAT``."""
         from PIL import Image
 
         opened = Image.open(image).convert("RGB") if isinstance(image, (str, os.PathLike)) else image

@@ -193,7 +193,7 @@ def llm_as_judge_sync(predict_str: str, ground_truth: str, extra_info: Mapping[s
 
 
 def _is_same_mathematics(prediction: str, reference: str) -> float:
-    """Whether two texts mean the same mathematics. There is no time limit: math-verify's works only on the main thread."""
+    """Whether two texts mean the same mathematics. No time limit: math-verify's works only on the main thread."""
     try:
         package = importlib.import_module("math_verify")
     except ModuleNotFoundError as error:

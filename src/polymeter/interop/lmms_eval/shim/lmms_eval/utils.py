@@ -69,7 +69,7 @@ def resolve_cache_dir(cache_dir: str, base_dir: str | None = None) -> str:
 
 
 def sanitize_model_name(model_name: str, full_path: bool = False) -> str:
-    """A model's name as a folder's name: its last two parts, or all of it, with unsafe characters replaced by ``__``."""
+    """A model's name as a folder's name: its last two parts, or all of it, with ``__`` for unsafe characters."""
     kept = model_name if full_path else "/".join(model_name.split("/")[-2:])
     return _UNSAFE.sub("__", kept)
 

@@ -74,7 +74,7 @@ class ParallelPlan:
 
     @classmethod
     def from_env(cls, tp_size: int = 1) -> ParallelPlan:
-        """The plan of the environment variables that ``torchrun`` and others set; a single process if they are unset."""
+        """The plan from the environment variables that ``torchrun`` sets; a single process if they are unset."""
         rank, local, size = (int(os.environ.get(name, "0")) for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE"))
         return cls(rank, local, max(1, size), int(tp_size))
 
