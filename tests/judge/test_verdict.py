@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from polymeter.core.errors import UnscoredError
-from polymeter.judge.verdict import Contract, read_grade, read_rating, read_yes_no
+from polymeter.judge.verdict import Contract, read_grade, read_rating
 
 LABELS = {"A": "CORRECT", "B": "INCORRECT"}
 
@@ -120,28 +120,6 @@ def test_ratings_by_a_pattern_and_without_bounds() -> None:
     assert read_rating("I give <8> of 10", pattern=r"<(\d+)>", bounds=(1, 10)) == 8.0
     with pytest.raises(UnscoredError):
         read_rating("7 of the 10 points", pattern=r"\d+", bounds=None)
-
-
-@pytest.mark.parametrize(
-    ("said", "verdict"),
-    [
-        ("yes", True),
-        ("No.", False),
-        ("True", True),
-        ("[[false]]", False),
-        ("It is true.", True),
-        ("Yes: true", True),
-        ("Yes or no?\n**Verdict: FALSE**", False),
-    ],
-)
-def test_a_yes_or_no_may_be_a_true_or_false(said: str, verdict: bool) -> None:
-    assert read_yes_no(said) is verdict
-
-
-@pytest.mark.parametrize("said", ["", "true or false", "Yes. False.", "truest", "not sure"])
-def test_neither_or_both_are_no_yes_or_no(said: str) -> None:
-    with pytest.raises(UnscoredError):
-        read_yes_no(said)
 
 
 class Verdict(BaseModel):

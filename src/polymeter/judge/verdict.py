@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from polymeter.core.errors import UnscoredError
@@ -40,11 +40,10 @@ _SHOWN = 120
 
 # A lone 0 or 1: not part of a longer number, a fraction or a word.
 _BIT = re.compile(r"(?<![\w.,/-])([01])(?:\.0+)?(?![\w/]|[.,]\d)")
-_YES_OR_NO = {"yes": True, "true": True, "no": False, "false": False}
-_YES_NO = re.compile(rf"(?<!\w)({'|'.join(_YES_OR_NO)})(?!\w)", re.IGNORECASE)
+_YES_NO = re.compile(r"(?<!\w)(yes|no)(?!\w)", re.IGNORECASE)
 # A line that is nothing but a verdict, perhaps marked up, perhaps with a name in front: "**Score: 1**".
 _NOTHING_ELSE = re.compile(
-    rf"[^\w-]*(?:[\w ]{{1,30}}[:=][^\w-]*)?(?P<verdict>[01](?=\W|$)(?:\.0+)?|{'|'.join(_YES_OR_NO)})\W*", re.IGNORECASE
+    r"[^\w-]*(?:[\w ]{1,30}[:=][^\w-]*)?(?P<verdict>[01](?=\W|$)(?:\.0+)?|yes|no)\W*", re.IGNORECASE
 )
 _CORRECTNESS = {
     "correct": True,
@@ -147,16 +146,16 @@ def read_bit(text: str) -> int:
     Raises:
         UnscoredError: if there is no verdict, or both. ``10`` is not a verdict.
     """
-    return _sole(_BIT, text, int)
+    return int(_sole(_BIT, text))
 
 
 def read_yes_no(text: str) -> bool:
-    """The yes or no that a judge gave, read as ``read_bit`` reads its digits; true and false count as well.
+    """The yes or no that a judge gave, read as ``read_bit`` reads its digits.
 
     Raises:
         UnscoredError: if there is no verdict, or both.
     """
-    return _sole(_YES_NO, text, lambda word: _YES_OR_NO[word.lower()])
+    return _sole(_YES_NO, text) == "yes"
 
 
 def read_correctness(text: str) -> bool:
@@ -204,11 +203,11 @@ class Contract(Generic[M]):
             raise unreadable(answer, f"an object of the schema ({field}: {first['msg']})") from None
 
 
-def _sole(verdict: re.Pattern[str], text: str, meaning: Callable[[str], T]) -> T:
-    """What the only verdict means: from the lines that are nothing but one, else from the whole text."""
+def _sole(verdict: re.Pattern[str], text: str) -> str:
+    """The only verdict, in lower case: from the lines that are nothing but one, else from the whole text."""
     bare_lines = [line for line in text.splitlines() if _NOTHING_ELSE.fullmatch(line)]
     for part in ("\n".join(bare_lines), text):
-        readings = {meaning(item) for item in verdict.findall(part)}
+        readings = {str(item).lower() for item in verdict.findall(part)}
         if readings:
             return the_only(readings, text, "a verdict")
     raise unreadable(text, "a verdict")

@@ -14,7 +14,7 @@ from PIL import Image
 
 from polymeter.core.errors import DataError
 from polymeter.data.formats import load
-from polymeter.interop.ulmeval.kit_files import load_kit_file
+from polymeter.interop.ulmeval.guest_files import load_guest_file
 from polymeter.interop.ulmeval.models.base import BaseModel
 from polymeter.interop.ulmeval.models.zoo import supported_ULM
 from polymeter.store.folder import RunFolder
@@ -145,7 +145,7 @@ class Echo(BaseModel):
 @pytest.mark.parametrize("n", [1, 2])
 def test_generate_returns_a_list_for_every_model(tmp_path: Path, hook: str, n: int) -> None:
     body = HOOKS[hook].replace("    assert (dataset, num_generations) == ('Toy', 2)\n", "")
-    made = load_kit_file(wrapper(tmp_path, body)).Mine()
+    made = load_guest_file(wrapper(tmp_path, body)).Mine()
     given = made.generate("paint red", num_generations=n)
     assert isinstance(given, list)
     assert [image.getpixel((0, 0)) for image in given] == [RED] * n
@@ -153,7 +153,7 @@ def test_generate_returns_a_list_for_every_model(tmp_path: Path, hook: str, n: i
 
 def test_generate_returns_a_list_for_endpoints_too(tmp_path: Path) -> None:
     body = "def generate_inner(self, inputs, **kwargs):\n    return 0, 'four', 'fine'"
-    made = load_kit_file(wrapper(tmp_path, body, "BaseAPI", "from ulmeval.api import BaseAPI")).Mine()
+    made = load_guest_file(wrapper(tmp_path, body, "BaseAPI", "from ulmeval.api import BaseAPI")).Mine()
     assert made.generate("2 + 2?") == ["four"]
     assert made.generate("2 + 2?", num_generations=2) == ["four", "four"]
 

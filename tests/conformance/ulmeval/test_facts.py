@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from polymeter.cli.main import main
-from polymeter.interop.ulmeval.kit_files import load_kit_file
+from polymeter.interop.ulmeval.guest_files import load_guest_file
 from polymeter.store.folder import RunFolder
 from tests.conformance.ulmeval.kit import messages_of, painter, pictures, polymeter_run, results, samples, written
 from tests.helpers.toy_datasets import png_base64, write_class, write_table
@@ -32,7 +32,7 @@ def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def made(where: Path, columns: dict[str, Any], body: str = COUNTS, base: str = "TextBaseDataset", **told: Any) -> Any:
     """An instance of a class ``ToyDataset`` with a body, over a table."""
     file = write_class(where / "lib", body, columns=columns, base=base, type_="IT2I" if "Image" in base else "T2I")
-    return load_kit_file(file).ToyDataset("Toy", **told)
+    return load_guest_file(file).ToyDataset("Toy", **told)
 
 
 def run(where: Path, body: str, *words: str, name: str = "run", **table: Any) -> int:
@@ -307,7 +307,7 @@ def test_prompts_that_are_called_like_files_stay_prompts(tmp_path: Path, form: s
 
 def test_the_base_of_models(tmp_path: Path) -> None:
     body = "class Mine(BaseModel):\n    def generate_inner(self, message, dataset=None):\n        return message\n"
-    mine = load_kit_file(written(tmp_path / "mine.py", body, "model")).Mine()
+    mine = load_guest_file(written(tmp_path / "mine.py", body, "model")).Mine()
     Image.new("RGB", (2, 2)).save(tmp_path / "a.png")
     assert (mine.INTERLEAVE, mine.allowed_types, mine.use_custom_prompt("Toy")) == (False, ["text", "image"], False)
     prompt, image = mine.message_to_promptimg(mine.preproc_content(["a.png", "one", "two"]), dataset="Toy")
@@ -325,7 +325,7 @@ def test_calls_outside_of_runs_repeat_exactly(
         def generate_inner(self, message, dataset=None):
             return Image.fromarray(np.random.randint(256, size=(2, 2, 3), dtype=np.uint8))
     """
-    mine = load_kit_file(written(tmp_path / "mine.py", body, "model")).Mine()
+    mine = load_guest_file(written(tmp_path / "mine.py", body, "model")).Mine()
     default = mine.generate("x")[0].tobytes()
     if seed:
         monkeypatch.setenv("SEED", seed)

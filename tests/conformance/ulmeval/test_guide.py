@@ -17,7 +17,7 @@ from PIL import Image
 
 import polymeter
 from polymeter.cli.main import main
-from polymeter.interop.ulmeval.kit_files import load_kit_file
+from polymeter.interop.ulmeval.guest_files import load_guest_file
 from tests.conformance.kit import guests_of
 from tests.conformance.ulmeval.kit import pictures, polymeter_run, results, samples
 from tests.helpers.janus import JANUS_SIZE, make_unified
@@ -54,7 +54,7 @@ def janus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def evaluated(name: str, drawn: list[Any], folder: Path) -> Any:
     """What the author's class says of pictures, without a run: its own table, and a file made with pandas."""
-    module = load_kit_file(BENCHMARK / "guide_colours.py")
+    module = load_guest_file(BENCHMARK / "guide_colours.py")
     dataset = getattr(module, f"{name}Dataset")(name)
     frame = dataset.data.copy()
     frame["prediction"] = pd.Series(drawn, index=frame.index, dtype=object)
@@ -107,7 +107,7 @@ def test_a_benchmark_with_its_own_prompt_and_evaluate(tmp_path: Path, wrapper: s
 
 def test_the_pictures_are_those_that_the_wrapper_gives_directly(tmp_path: Path) -> None:
     assert polymeter_run(tmp_path / "run", "ulm:Inner", "GuideColours", "--include-path", BENCHMARK, path=MODELS) == 0
-    wrapper = load_kit_file(MODELS / "inner.py").Inner()
+    wrapper = load_guest_file(MODELS / "inner.py").Inner()
     prompts = pd.read_csv(GUIDE / "data/GuideColours.tsv", sep="\t")["prompt"]
     direct = [wrapper.generate([{"type": "text", "value": prompt}])[0] for prompt in prompts]
     drawn = [cell[0] for cell in pictures(tmp_path / "run", "GuideColours")]

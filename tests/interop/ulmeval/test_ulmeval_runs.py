@@ -184,7 +184,7 @@ def test_a_new_day_asks_anew_unless_told_to_reuse(here: Path) -> None:
     only(config(), day="20260101")
     second = only(config(), day="20260102")
     assert len(drawn(here)) == 8
-    assert any("--reuse would take over the answers of" in note for note in second.notes)
+    assert any("--reuse would reuse those of" in note for note in second.notes)
     third = only(config(reuse=True), day="20260103")
     assert len(drawn(here)) == 8
     assert any("T20260102_G" in note and "are reused" in note for note in third.notes)

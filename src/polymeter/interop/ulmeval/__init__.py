@@ -53,7 +53,7 @@ SYSTEM = System(
     ),
     scripts=Scripts(
         context=f"{_HERE}.command:script_context",
-        wrappers=f"{_HERE}.kit_files:load_wrappers",
+        wrappers=f"{_HERE}.guest_files:load_wrappers",
         wrapper_signs=(
             "ulmeval",
             "vlmeval",

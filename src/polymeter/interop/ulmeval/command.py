@@ -53,9 +53,9 @@ def script_context() -> Iterator[None]:
     """
     from polymeter.api.settings import read_settings
     from polymeter.core.guest_context import answering_through, guest_context_with
-    from polymeter.interop.ulmeval.shim.ulmeval.api._direct import DirectAsker
+    from polymeter.interop.ulmeval.shim.ulmeval.api._direct import DirectRoleClient
 
-    with guest_context_with(data=read_settings().data), answering_through(DirectAsker()):
+    with guest_context_with(data=read_settings().data), answering_through(DirectRoleClient()):
         yield
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from polymeter.core.errors import PlanError
 from polymeter.guests.sources import files_behind
-from polymeter.interop.ulmeval.kit_files import is_kit_file, load_kit_file
+from polymeter.interop.ulmeval.guest_files import is_guest_file, load_guest_file
 from polymeter.interop.ulmeval.models.base import BaseAPI, BaseModel
 from polymeter.interop.ulmeval.models.zoo import supported_ULM
 
@@ -48,7 +48,7 @@ def write(folder: Path, files: dict[str, str]) -> Path:
 def test_a_dataset_class_with_relative_imports(tmp_path: Path) -> None:
     from polymeter.formats.table.base import TextBaseDataset
 
-    module = load_kit_file(write(tmp_path, {"small.py": DATASET}) / "small.py")
+    module = load_guest_file(write(tmp_path, {"small.py": DATASET}) / "small.py")
     assert issubclass(module.Small, TextBaseDataset)
     assert module.Small.used == ("a/b", ["x"], (0, 1))
     assert module.track_progress_rich(str, [1, 2]) == ["1", "2"]
@@ -69,7 +69,7 @@ def test_a_model_with_relative_imports_adds_itself(tmp_path: Path) -> None:
         supported_ULM['Mine-1B'] = partial(Mine)
         supported_ULM.update({'Mine-7B': Mine})
     """
-    module = load_kit_file(write(tmp_path, {"mine.py": code}) / "mine.py")
+    module = load_guest_file(write(tmp_path, {"mine.py": code}) / "mine.py")
     assert issubclass(module.Mine, BaseModel)
     assert isinstance(supported_ULM["Mine-1B"](), module.Mine)
     assert "Mine-7B" in supported_ULM
@@ -77,8 +77,8 @@ def test_a_model_with_relative_imports_adds_itself(tmp_path: Path) -> None:
 
 def test_base_of_an_endpoint_and_base_of_a_model_are_told_by_what_is_imported(tmp_path: Path) -> None:
     write(tmp_path, {"a.py": "from .base import BaseAPI\n", "b.py": "from .base import BaseModel\n"})
-    assert load_kit_file(tmp_path / "a.py").BaseAPI is BaseAPI
-    assert load_kit_file(tmp_path / "b.py").BaseModel is BaseModel
+    assert load_guest_file(tmp_path / "a.py").BaseAPI is BaseAPI
+    assert load_guest_file(tmp_path / "b.py").BaseModel is BaseModel
 
 
 def test_a_file_of_the_older_package_is_told_by_what_it_names(tmp_path: Path) -> None:
@@ -89,8 +89,8 @@ def test_a_file_of_the_older_package_is_told_by_what_it_names(tmp_path: Path) ->
         {"a.py": "from .base import BaseModel\nfrom vlmeval.smp import listinstr\nfrom ..smp.vlm import isimg\n"},
     )
     write(tmp_path / "vlmeval" / "vlm", {"b.py": "from .base import BaseModel\nfrom ..smp import *\nused = md5('')\n"})
-    assert load_kit_file(tmp_path / "a.py").BaseModel is Older
-    assert load_kit_file(tmp_path / "vlmeval" / "vlm" / "b.py").BaseModel is Older
+    assert load_guest_file(tmp_path / "a.py").BaseModel is Older
+    assert load_guest_file(tmp_path / "vlmeval" / "vlm" / "b.py").BaseModel is Older
 
 
 def test_a_model_of_the_older_package_answers_with_one_text() -> None:
@@ -119,7 +119,7 @@ def test_neighbours_win(tmp_path: Path) -> None:
         "../shared.py": "from .smp import listinstr\nthird = listinstr(['a'], 'ab')\n",
     }
     folder = write(tmp_path / "mine", files)
-    module = load_kit_file(folder / "mine.py")
+    module = load_guest_file(folder / "mine.py")
     assert module.TextBaseDataset.is_theirs
     assert (module.word, module.other, module.third) == ("a/b", 3, True)
     assert module.words.other == 3
@@ -133,7 +133,7 @@ def test_names_of_the_package_mean_files_that_lie_near(tmp_path: Path) -> None:
         "utils/mine.py": "from ulmeval.smp import load\nfrom .judge_util import build_judge\nnumber = 3\n",
         "other.py": "word = 'near'\n",
     }
-    module = load_kit_file(write(tmp_path, files) / "mine.py")
+    module = load_guest_file(write(tmp_path, files) / "mine.py")
     assert (module.number, module.word, module.other.word) == (3, "near", "near")
     assert [file.name for file in files_behind([tmp_path / "mine.py"])] == ["mine.py", "other.py", "mine.py"]
 
@@ -147,7 +147,7 @@ def test_a_file_one_folder_deeper(tmp_path: Path) -> None:
         from ...utils import track_progress_rich
         found = osp.basename('a/b')
     """
-    assert load_kit_file(write(tmp_path, {"deep/mine.py": code}) / "deep" / "mine.py").found == "b"
+    assert load_guest_file(write(tmp_path, {"deep/mine.py": code}) / "deep" / "mine.py").found == "b"
 
 
 def test_in_a_checkout_the_stand_ins_come_before_the_files_that_they_replace(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_in_a_checkout_the_stand_ins_come_before_the_files_that_they_replace(tmp
         "ulmeval/dataset/utils/score.py": "from ...smp import np\nfrom ulmeval.smp import load\nhalf = np.float64(0.5)",
         "ulmeval/dataset/small.py": DATASET + "        from .utils.score import half\n",
     }
-    module = load_kit_file(write(tmp_path, files) / "ulmeval" / "dataset" / "small.py")
+    module = load_guest_file(write(tmp_path, files) / "ulmeval" / "dataset" / "small.py")
     assert module.Small.half == 0.5
 
 
@@ -184,7 +184,7 @@ def test_names_that_published_listings_do_not_import(tmp_path: Path) -> None:
             def generate_inner(self, msgs, dataset=None):
                 return Image.new('RGB', (2, 2))
     """
-    module = load_kit_file(write(tmp_path, {"guide.py": code}) / "guide.py")
+    module = load_guest_file(write(tmp_path, {"guide.py": code}) / "guide.py")
     assert module.Small.frame.shape == (1, 1)
     assert module.Model().generate("x")[0].size == (2, 2)
     assert not hasattr(module, "pd")
@@ -192,13 +192,13 @@ def test_names_that_published_listings_do_not_import(tmp_path: Path) -> None:
 
 def test_what_a_file_defines_itself_wins_over_what_is_supplied(tmp_path: Path) -> None:
     write(tmp_path, {"mine.py": "def load(path):\n    return 'mine'\nfound = load('x')\n"})
-    assert load_kit_file(tmp_path / "mine.py").found == "mine"
+    assert load_guest_file(tmp_path / "mine.py").found == "mine"
 
 
 def test_two_folders_do_not_see_each_other(tmp_path: Path) -> None:
     for name in ("one", "two"):
         write(tmp_path / name, {"mine.py": "from .helper import word\n", "helper.py": f"word = {name!r}\n"})
-    assert [load_kit_file(tmp_path / name / "mine.py").word for name in ("one", "two")] == ["one", "two"]
+    assert [load_guest_file(tmp_path / name / "mine.py").word for name in ("one", "two")] == ["one", "two"]
 
 
 def test_a_relative_import_that_means_nothing(tmp_path: Path) -> None:
@@ -206,20 +206,20 @@ def test_a_relative_import_that_means_nothing(tmp_path: Path) -> None:
     with pytest.raises(
         PlanError, match=r"\.nowhere is neither in .* nor in Polymeter's stand-in for ulmeval.*"
     ) as caught:
-        load_kit_file(tmp_path / "mine.py")
+        load_guest_file(tmp_path / "mine.py")
     assert caught.value.where == f"{tmp_path / 'mine.py'}:1"
 
 
 def test_a_name_that_the_stand_in_has_not(tmp_path: Path) -> None:
     write(tmp_path, {"mine.py": "from ..smp import no_such_helper\n"})
     with pytest.raises(PlanError, match="cannot import name 'no_such_helper'"):
-        load_kit_file(tmp_path / "mine.py")
+        load_guest_file(tmp_path / "mine.py")
 
 
 def test_a_package_that_is_not_installed(tmp_path: Path) -> None:
     write(tmp_path, {"mine.py": "import nowhere_to_be_found\n"})
     with pytest.raises(PlanError, match=r"'nowhere_to_be_found', needed by loading mine.py.*pip install"):
-        load_kit_file(tmp_path / "mine.py")
+        load_guest_file(tmp_path / "mine.py")
 
 
 def test_files_of_other_kinds_keep_their_meaning(tmp_path: Path) -> None:
@@ -234,7 +234,7 @@ def test_what_a_file_was_written_for(tmp_path: Path) -> None:
     write(
         tmp_path, {"a.py": "from ulmeval.smp import *\n", "b.py": "def generate_inner(): ...\n", "c.py": "import os\n"}
     )
-    assert [is_kit_file(tmp_path / name) for name in ("a.py", "b.py", "c.py")] == [True, True, False]
+    assert [is_guest_file(tmp_path / name) for name in ("a.py", "b.py", "c.py")] == [True, True, False]
 
 
 def test_a_wrapper_that_is_called_like_the_package_that_it_wraps(
@@ -249,7 +249,7 @@ def test_a_wrapper_that_is_called_like_the_package_that_it_wraps(
         class Painter9(BaseModel):
             from painter9.pipelines import made
     """
-    module = load_kit_file(write(tmp_path / "ulm", {"painter9.py": code}) / "painter9.py")
+    module = load_guest_file(write(tmp_path / "ulm", {"painter9.py": code}) / "painter9.py")
     assert module.Painter9.made == 7
     assert module.painter9.__name__ == "painter9"
 
@@ -257,4 +257,4 @@ def test_a_wrapper_that_is_called_like_the_package_that_it_wraps(
 def test_a_wrapper_of_a_package_that_is_missing_names_the_package(tmp_path: Path) -> None:
     code = "from .base import BaseModel\nfrom painter8.pipelines import made\n"
     with pytest.raises(PlanError, match="The package 'painter8'"):
-        load_kit_file(write(tmp_path, {"painter8.py": code}) / "painter8.py")
+        load_guest_file(write(tmp_path, {"painter8.py": code}) / "painter8.py")

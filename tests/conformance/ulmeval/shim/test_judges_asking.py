@@ -16,7 +16,7 @@ from polymeter.core.guest_context import answering_through
 from polymeter.core.parts import Image, Text
 from polymeter.core.request import Error, Output, Request, Response
 from polymeter.data.pickles import read_pickle
-from polymeter.interop.ulmeval.kit_files import load_kit_file
+from polymeter.interop.ulmeval.guest_files import load_guest_file
 from polymeter.interop.ulmeval.models.base import BaseAPI
 from polymeter.interop.ulmeval.shim.ulmeval.api.gpt import OpenAIWrapper
 from polymeter.interop.ulmeval.shim.ulmeval.judges import build_judge
@@ -194,7 +194,7 @@ def test_a_local_judge_that_came_with_a_benchmark_judges_it(tmp_path: Path, is_c
     (folder / "painted.py").write_text(
         "from .utils import build_judge\ndef made(name):\n    return build_judge(model=name, nproc=4)\n"
     )
-    module = load_kit_file(folder / "painted.py")
+    module = load_guest_file(folder / "painted.py")
     assert module.made("mplug").ckpt == "damo/mplug_visual-question-answering_coco_large_en"
     with pytest.raises(PlanError, match=r"utils/openclip\.py beside"):
         module.made("openclip-vit-l-14")

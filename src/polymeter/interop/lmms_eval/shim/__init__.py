@@ -1,5 +1,5 @@
-"""The names of lmms-eval: ``aliases`` is a table, ``lmms_eval`` has what does something itself.
+"""The names of lmms-eval: ``aliases`` is a table, ``lmms_eval`` has the modules with behaviour.
 
-``guests.shims`` makes the table importable as ``lmms_eval.…`` and ``lm_eval.…``. What is there only to be refused
-(``WandbLogger``, ``MCPClient``) says so in words of its own and is no row of a table.
+``guests.shims`` makes the table importable as ``lmms_eval.…`` and ``lm_eval.…``. The few names that are refused
+(``WandbLogger``, ``MCPClient``) raise their own errors instead of standing in a table.
 """

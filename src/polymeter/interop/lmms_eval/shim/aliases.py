@@ -1,4 +1,4 @@
-"""The modules of lmms-eval that can be imported, and what of ours their names lead to; see ``guests.shims``."""
+"""lmms-eval's importable modules, and our objects behind their names; see ``guests.shims``."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from polymeter.guests.loading import authors_code
 from polymeter.guests.shims import switch_on_shims
 from polymeter.guests.sources import files_behind
 from polymeter.guests.wrappers import dotted_modules, file_names_beside, sources_of
-from polymeter.interop.ulmeval.kit_files import load_kit_file, supplied_names
+from polymeter.interop.ulmeval.guest_files import load_guest_file, supplied_names
 from polymeter.interop.ulmeval.models.base import BaseAPI, BaseModel
 from polymeter.interop.ulmeval.models.hooks import HOOKS, is_written
 from polymeter.interop.ulmeval.models.zoo import supported_ULM
@@ -112,7 +112,7 @@ def _modules(name: str, path: str) -> list[ModuleType]:
     """The modules of a path. Of a folder, only those that mention the name: others may need missing packages."""
     place = Path(path)
     if place.is_file():
-        return [load_kit_file(place)]
+        return [load_guest_file(place)]
     if place.is_dir():
         files = sorted(file for file in place.glob("*.py") if file.name != "__init__.py")
         matching = [file for file in files if name in _names_in(file)] if name else files
@@ -120,7 +120,7 @@ def _modules(name: str, path: str) -> list[ModuleType]:
             names = {defined for file in files for defined in _names_in(file) if defined.isidentifier()}
             hint = did_you_mean(name, names) or "Name the file that defines it."
             raise PlanError(f"No file in {path!r} defines {name or 'a model'!r}.", where=_WHERE, hint=hint)
-        return [load_kit_file(file) for file in matching]
+        return [load_guest_file(file) for file in matching]
     with authors_code(PlanError, f"Loading {path!r}"):
         modules = dotted_modules(path, supplied_names())
     if modules is None:

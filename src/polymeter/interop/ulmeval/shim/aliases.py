@@ -1,5 +1,5 @@
-"""The modules of ULMEvalKit and VLMEvalKit that can be imported, and what of ours their names lead to; see
-``guests.shims``. What ``VLMEVAL`` lacks is looked for in ``ULMEVAL``.
+"""The importable modules of ULMEvalKit and VLMEvalKit, and our objects behind their names; see ``guests.shims``. A
+module that ``VLMEVAL`` lacks is looked up in ``ULMEVAL``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Names of ULMEvalKit and VLMEvalKit that can be imported and not used, and what to do instead; functions are written
+"""Names of ULMEvalKit and VLMEvalKit that can be imported but not used, and what to do instead; functions are written
 with ``()``.
 """
 

@@ -17,7 +17,7 @@ from polymeter.formats.table.dataset import Dataset
 from polymeter.formats.table.instances import own_method, request_kind, usual_count
 from polymeter.formats.table.rows import table_of
 from polymeter.guests.own_classes import definer, is_own_class
-from polymeter.interop.ulmeval.tasks.loading import is_of_vlm_kit
+from polymeter.interop.ulmeval.tasks.loading import is_of_vlmeval
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def kind_of(spec: TaskSpec, instance: Any) -> RequestKind:
     """
     kind = getattr(instance, "TYPE", None) or spec.config.get("TYPE")
     if not kind:
-        return "generate" if is_of_vlm_kit(spec.file) else "generate_image"
+        return "generate" if is_of_vlmeval(spec.file) else "generate_image"
     return request_kind(kind, spec)
 
 

@@ -12,10 +12,10 @@ from polymeter.formats.table.classes import class_for
 from polymeter.guests import contained
 from polymeter.guests.imports import GUEST_LOCK
 from polymeter.guests.loading import authors_code
-from polymeter.interop.ulmeval.kit_files import load_kit_file
+from polymeter.interop.ulmeval.guest_files import load_guest_file
 
-_VLM_KIT = "vlmeval"
-_KIT_IMPORT = re.compile(r"^\s*(?:from|import)\s+(ulmeval|vlmeval)\b", re.MULTILINE)
+_VLMEVAL = "vlmeval"
+_PACKAGE_IMPORT = re.compile(r"^\s*(?:from|import)\s+(ulmeval|vlmeval)\b", re.MULTILINE)
 
 
 def load_class(spec: TaskSpec) -> type:
@@ -48,16 +48,16 @@ def dataset_names(file: Path, class_name: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def is_of_vlm_kit(file: Path) -> bool:
+def is_of_vlmeval(file: Path) -> bool:
     """Whether a file was written for VLMEvalKit, whose models answer with text: by what it imports, else by where it
     lies.
     """
-    kits = set(_KIT_IMPORT.findall(file.read_text(encoding="utf-8", errors="replace")))
-    return kits == {_VLM_KIT} if kits else _VLM_KIT in file.parts
+    packages = set(_PACKAGE_IMPORT.findall(file.read_text(encoding="utf-8", errors="replace")))
+    return packages == {_VLMEVAL} if packages else _VLMEVAL in file.parts
 
 
 def _class_in(file: Path, name: str) -> type:
-    module = load_kit_file(file)
+    module = load_guest_file(file)
     cls = getattr(module, name, None)
     if not isinstance(cls, type):
         known = [key for key, value in vars(module).items() if isinstance(value, type)]

@@ -1,4 +1,4 @@
-"""Batches and tensors of model files: what goes in sorted comes back in the order it came."""
+"""Batching for model wrappers: items are sorted for batching, and answers return to the items' order."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ Size = Callable[[int, Sequence[Any]], int]
 def chunks(iter: Iterable[Any], n: int = 0, fn: Size | None = None) -> Iterator[list[Any]]:
     """Lists of ``n`` items, the last one shorter; ``fn(position, items)`` gives the size in place of ``n``.
 
-    With neither, everything comes in one list.
+    With neither, one list of all items.
     """
     items = list(iter)
-    held: list[Any] = []
-    for place, item in enumerate(items):
-        held.append(item)
-        if len(held) == (fn(place, items) if fn else n):
-            yield held
-            held = []
-    if held:
-        yield held
+    chunk: list[Any] = []
+    for position, item in enumerate(items):
+        chunk.append(item)
+        if len(chunk) == (fn(position, items) if fn else n):
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
 
 
 def group(arr: Iterable[Any], fn: Callable[[Any], Hashable]) -> list[list[Any]]:
-    """Items of equal key together, keys in order of appearance."""
-    found: dict[Hashable, list[Any]] = {}
+    """Items grouped by key; keys are in order of appearance."""
+    groups: dict[Hashable, list[Any]] = {}
     for item in arr:
-        found.setdefault(fn(item), []).append(item)
-    return list(found.values())
+        groups.setdefault(fn(item), []).append(item)
+    return list(groups.values())
 
 
 class Collator:
-    """Sorts items, optionally groups those with equal settings, and hands them out in batches.
+    """Sorts items, optionally groups those with equal settings, and yields them in batches.
 
     Args:
         arr: The items.
@@ -58,17 +58,17 @@ class Collator:
         self._groups = group(numbered, lambda pair: _key(group_fn(pair[1]))) if grouping else [numbered]
 
     def get_batched(self, n: int = 1, batch_fn: Size | None = None) -> Iterator[list[Any]]:
-        """Batches of ``n`` items, none across two groups."""
+        """Batches of ``n`` items; no batch spans two groups."""
         for members in self._groups:
             ordered = sorted(members, key=lambda pair: self.fn(pair[1]))
-            self.reorder_indices.extend(place for place, _ in ordered)
+            self.reorder_indices.extend(position for position, _ in ordered)
             yield from chunks([item for _, item in ordered], n, batch_fn)
 
     def get_original(self, newarr: Iterable[Any]) -> list[Any]:
-        """Answers in the order of the items as they came in.
+        """Answers in the original order of the items.
 
         Raises:
-            AssertionError: Some item has no answer.
+            AssertionError: if an item has no answer.
         """
         return _restored(self.size, zip(self.reorder_indices, newarr, strict=False))
 
@@ -77,7 +77,7 @@ class Collator:
 
 
 class Reorderer:
-    """Sorts items by a key and puts answers back.
+    """Sorts items by a key and puts answers back into the items' order.
 
     Args:
         arr: The items.
@@ -86,13 +86,15 @@ class Reorderer:
 
     def __init__(self, arr: Sequence[Any], fn: Callable[[Any], Any]) -> None:
         self.size = len(arr)
-        self.arr = sorted((([place], item) for place, item in enumerate(arr)), key=lambda pair: fn(pair[1]))
+        self.arr = sorted((([position], item) for position, item in enumerate(arr)), key=lambda pair: fn(pair[1]))
 
     def get_reordered(self) -> list[Any]:
         return [item for _, item in self.arr]
 
     def get_original(self, newarr: Iterable[Any]) -> list[Any]:
-        return _restored(self.size, ((places[0], value) for (places, _), value in zip(self.arr, newarr, strict=False)))
+        return _restored(
+            self.size, ((positions[0], value) for (positions, _), value in zip(self.arr, newarr, strict=False))
+        )
 
 
 class Grouper:
@@ -106,29 +108,29 @@ class Grouper:
     def __init__(self, arr: Sequence[Any], fn: Callable[[Any], Hashable]) -> None:
         self.size = len(arr)
         self.arr: dict[Hashable, list[tuple[int, Any]]] = {}
-        for place, item in enumerate(arr):
-            self.arr.setdefault(fn(item), []).append((place, item))
+        for position, item in enumerate(arr):
+            self.arr.setdefault(fn(item), []).append((position, item))
 
     def get_grouped(self) -> dict[Hashable, list[Any]]:
         return {key: [item for _, item in members] for key, members in self.arr.items()}
 
     def get_original(self, grouped_dict: Mapping[Hashable, Iterable[Any]]) -> list[Any]:
         pairs = [
-            (place, value)
+            (position, value)
             for key, members in self.arr.items()
-            for (place, _), value in zip(members, grouped_dict[key], strict=False)
+            for (position, _), value in zip(members, grouped_dict[key], strict=False)
         ]
         return _restored(self.size, pairs)
 
 
 def _restored(size: int, pairs: Iterable[tuple[int, Any]]) -> list[Any]:
-    found = dict(pairs)
-    assert len(found) == size, f"{size} items, but {len(found)} answers"
-    return [found[place] for place in range(size)]
+    answers = dict(pairs)
+    assert len(answers) == size, f"{size} items, but {len(answers)} answers"
+    return [answers[position] for position in range(size)]
 
 
 def _key(value: Any) -> Hashable:
-    """A value that compares as its content does, also for mappings, lists and sets."""
+    """A hashable value that compares by content, also for mappings, lists and sets."""
     if isinstance(value, Mapping):
         return tuple((str(name), _key(value[name])) for name in sorted(value, key=str))
     if isinstance(value, (list, tuple)):
@@ -139,7 +141,7 @@ def _key(value: Any) -> Hashable:
 
 
 def get_dtype(dtype: Any) -> Any:
-    """A type of torch by its name; ``auto`` and types as they are."""
+    """A torch type by name; ``auto`` and types unchanged."""
     if not isinstance(dtype, str) or dtype == "auto":
         return dtype
     import torch
@@ -148,7 +150,7 @@ def get_dtype(dtype: Any) -> Any:
 
 
 def clear_torch_cache() -> None:
-    """Free what torch no longer needs, if torch is in use."""
+    """Free the memory that torch no longer needs, if torch is in use."""
     gc.collect()
     torch = sys.modules.get("torch")
     if torch is not None:
@@ -156,7 +158,9 @@ def clear_torch_cache() -> None:
 
 
 def pad_and_concat(max_length: int, tensors: Sequence[Any], padding_side: str = "right") -> Any:
-    """Tensors of tokens, ``(n,)`` or ``(1, n)``, as rows of one, padded with zeros to ``max_length`` on one side."""
+    """One tensor of shape ``(rows, max_length)`` from tensors of tokens, each ``(n,)`` or ``(1, n)``, padded with zeros
+    on one side.
+    """
     import torch
 
     if padding_side not in ("right", "left"):
@@ -170,8 +174,8 @@ def pad_and_concat(max_length: int, tensors: Sequence[Any], padding_side: str = 
 
 
 class MultiTokenEOSCriteria:
-    """Looks for a text at the end of what was generated; true once every row has shown it. Two tokens more than the
-    text takes are read, since it may be generated in other tokens than it is encoded in.
+    """A stopping criterion: true once every row has generated a text. It looks at two tokens more than the text has,
+    because the text may be generated in other tokens than it is encoded in.
     """
 
     def __init__(self, sequence: str, tokenizer: Any, initial_decoder_input_length: int, batch_size: int) -> None:
@@ -193,7 +197,7 @@ class MultiTokenEOSCriteria:
 def stop_sequences_criteria(
     tokenizer: Any, stop_sequences: Sequence[str], initial_decoder_input_length: int, batch_size: int
 ) -> Any:
-    """Stopping criteria for ``generate`` of Transformers, one for each text: every row has shown it."""
+    """Stopping criteria for ``generate`` of Transformers: one for each text, met once every row has generated it."""
     from transformers import StoppingCriteriaList
 
     return StoppingCriteriaList(

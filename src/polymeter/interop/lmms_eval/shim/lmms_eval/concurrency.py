@@ -1,7 +1,7 @@
-"""``lmms_eval.models.model_utils.concurrency_control``: how a wrapper of an endpoint adapts its own pace.
+"""``lmms_eval.models.model_utils.concurrency_control``: how a wrapper of an endpoint adapts its own concurrency.
 
-A wrapper that is run here gets no more requests at a time than the run gives it, so this decides within a batch. An
-endpoint that is asked through ``openai:`` is paced by the engine.
+A wrapper gets one batch of requests at a time, so this works within a batch. For an endpoint behind ``openai:`` the
+engine adapts the concurrency.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _RATE_LIMIT_SIGNS = (
     "rpm",
     "tpm",
 )
-_SLOW, _FAST = 1.1, 0.85  # shares of the wanted latency above which to cut, and below which to grow
+_SLOW, _FAST = 1.1, 0.85  # fractions of the target latency: reduce above the first, grow below the second
 _LEAST_RATE_LIMITED = 0.02
 
 
 @dataclass(frozen=True)
 class AdaptiveConcurrencyConfig:
-    """Limits of the pace: requests at a time, wanted 95th percentile of latencies in seconds, steps as shares."""
+    """Limits of the concurrency, the target for the 95th percentile of latencies in seconds, and steps as fractions."""
 
     min_concurrency: int
     max_concurrency: int
@@ -49,7 +49,7 @@ class AdaptiveConcurrencyConfig:
         decrease_factor: float,
         failure_threshold: float,
     ) -> AdaptiveConcurrencyConfig:
-        """The same with each value brought into its range."""
+        """A configuration with each value moved into its range."""
         least = max(1, int(min_concurrency))
         return cls(
             min_concurrency=least,
@@ -63,7 +63,7 @@ class AdaptiveConcurrencyConfig:
 
 @dataclass(frozen=True)
 class AdaptiveConcurrencyDecision:
-    """The next pace, and what it was decided by."""
+    """The next concurrency, and the numbers behind the decision."""
 
     current_concurrency: int
     next_concurrency: int
@@ -82,8 +82,8 @@ def decide_next_concurrency(
     latencies: Sequence[float],
     config: AdaptiveConcurrencyConfig,
 ) -> AdaptiveConcurrencyDecision:
-    """The pace after some requests: a cut when too many failed or took too long, a step up when all went well, else
-    the same.
+    """The concurrency after some requests: lower if too many failed or took too long, higher if all went well, else
+    unchanged.
     """
     if total_requests <= 0:
         return AdaptiveConcurrencyDecision(current_concurrency, current_concurrency, 0.0, 0.0, 0.0, False)
@@ -106,28 +106,28 @@ def decide_next_concurrency(
 
 
 def compute_p95(values: Sequence[float]) -> float:
-    """The value below which 95 % lie: no interpolation, rounded down; 0 for no values."""
+    """The 95th percentile, without interpolation and rounded down; 0 for no values."""
     return sorted(values)[int(0.95 * (len(values) - 1))] if values else 0.0
 
 
 def parse_bool(value: Any) -> bool:
-    """A switch as arguments carry it: a boolean, ``1``, ``true``, ``yes``, ``on``."""
+    """The boolean of an argument: true for ``True``, ``1``, ``true``, ``yes`` and ``on``."""
     return value if isinstance(value, bool) else str(value).strip().lower() in _YES
 
 
 def is_rate_limit_error(error_msg: str) -> bool:
-    """Whether an error reads as if the endpoint wants to be asked more slowly."""
+    """Whether an error message looks like a rate limit."""
     return any(sign in error_msg.lower() for sign in _RATE_LIMIT_SIGNS)
 
 
 def make_prefix_hash(text: str, prefix_chars: int = 256) -> str:
-    """A key by which requests that begin alike can be put next to each other."""
+    """A key for placing requests with equal beginnings next to each other."""
     prefix = (text or "")[: max(1, int(prefix_chars))]
     return hashlib.sha1(prefix.encode("utf-8", errors="ignore"), usedforsecurity=False).hexdigest()
 
 
 def extract_text_prefix_from_chat_messages(messages: Sequence[Any], max_chars: int = 256) -> str:
-    """The first characters of the text of OpenAI messages."""
+    """The first characters of the text in OpenAI messages."""
     return "".join(_texts(messages))[: max(1, int(max_chars))]
 
 

@@ -1,7 +1,7 @@
 """``lmms_eval.evaluator``: a script's evaluation, run by Polymeter.
 
-There is a run folder as for every evaluation (under ``./runs``, or where ``use_cache`` says), so what a script began
-can be resumed, and its page looked at. What comes back has lmms-eval's shape.
+The evaluation has a run folder (under ``./runs``, or where ``use_cache`` says), so it can be resumed and has an HTML
+report. The return value has lmms-eval's shape.
 """
 
 from __future__ import annotations
@@ -72,27 +72,27 @@ def simple_evaluate(
 
     Args:
         model: A name (one of Polymeter's models, or a registered wrapper), or a wrapper.
-        model_args: ``key=value,…`` for a model that is named, as text or as a mapping.
+        model_args: Arguments of a named model, as ``key=value,…`` or as a mapping.
         tasks: Names, globs, groups, tags, YAML files, or folders.
-        task_manager: Says in which folders to look.
-        limit: Samples of each task; below 1 a share, -1 for all.
-        log_samples: Give back the samples too.
-        cli_args: Of these, ``output_path`` says where lmms-eval's files go.
+        task_manager: Names the folders of tasks.
+        limit: Samples of each task; a number below 1 is a fraction, -1 means all.
+        log_samples: Whether to return the samples too.
+        cli_args: Its ``output_path`` is the folder for lmms-eval's files.
 
-    The other arguments are the options of the command line. One that means nothing here is logged; one that would
-    change what is measured is refused.
+    The other arguments are the options of the command line. One without effect is logged; one that would change the
+    results is refused.
 
     Returns:
         ``results``, ``groups``, ``configs``, ``n-samples``, …, and ``samples`` by task.
 
     Raises:
-        PlanError: It cannot run as asked for.
-        DataError: A dataset cannot be opened.
-        ModelError: The run stopped before its end.
+        PlanError: if it cannot run with these options.
+        DataError: if a dataset cannot be opened.
+        ModelError: if the run stopped before its end.
     """
     from polymeter.interop.lmms_eval.evaluation import LmmsEvalCommand
 
-    told = {
+    noted_or_refused = {
         "launcher_args": launcher_args,
         "max_batch_size": max_batch_size,
         "cache_requests": "true" if cache_requests or rewrite_requests_cache or delete_requests_cache else None,
@@ -102,7 +102,7 @@ def simple_evaluate(
         "fewshot_as_multiturn": fewshot_as_multiturn,
         "max_tokens": max_tokens,
     }
-    for note in EVAL.notes_on(told):
+    for note in EVAL.notes_on(noted_or_refused):
         eval_logger.info(note)
     seeds = (random_seed, numpy_random_seed, torch_random_seed, fewshot_random_seed)
     options: dict[str, Any] = {
@@ -126,7 +126,7 @@ def simple_evaluate(
         ",".join(_names(tasks)),
         _argument_string(model_args),
         include_path=getattr(task_manager, "include_path", None),
-        arguments={**told, **options},
+        arguments={**noted_or_refused, **options},
         **options,
     )
     return _evaluated(
@@ -149,7 +149,7 @@ def evaluate(
     **options: Any,
 ) -> dict[str, Any]:
     """Evaluate a wrapper on the tasks that ``get_task_dict`` found; ``options`` as of ``simple_evaluate``."""
-    known = {name: value for name, value in options.items() if name not in ("eval_server_launcher", "response_cache")}
+    ours = {name: value for name, value in options.items() if name not in ("eval_server_launcher", "response_cache")}
     return simple_evaluate(
         lm,
         tasks=[str(entry.file) if entry.is_user else name for name, entry in task_dict.items()],
@@ -158,7 +158,7 @@ def evaluate(
         log_samples=log_samples,
         system_instruction=system_instruction,
         cli_args=cli_args,
-        **known,
+        **ours,
     )
 
 
@@ -190,7 +190,7 @@ def _evaluated(
         raise ModelError(
             f"The run is {result.run.status}: there are no results.",
             where=str(folder),
-            hint=f"Go on with: polymeter resume {folder}",
+            hint=f"Resume it with: polymeter resume {folder}",
         )
     if tracker is not None:
         tracker.general_config_tracker.log_experiment_args(
@@ -202,10 +202,10 @@ def _evaluated(
 
 
 def _names(tasks: Any) -> list[str]:
-    """Tasks by name.
+    """The names of tasks.
 
     Raises:
-        PlanError: There is none, or something that is no name.
+        PlanError: if there is none, or one is not a string.
     """
     names = [tasks] if isinstance(tasks, str) else list(tasks or ())
     if not names:
@@ -220,9 +220,9 @@ def _names(tasks: Any) -> list[str]:
     return names
 
 
-def _batch_size(told: int | str | None, model: str | lmms) -> str | None:
-    """What was said, else what a wrapper that is made already says of itself."""
-    size = told if told is not None else getattr(model, "batch_size", None)
+def _batch_size(option: int | str | None, model: str | lmms) -> str | None:
+    """The given batch size, else that of a wrapper that is made already."""
+    size = option if option is not None else getattr(model, "batch_size", None)
     return None if size is None else str(size)
 
 

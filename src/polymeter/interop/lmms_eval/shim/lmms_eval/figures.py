@@ -1,7 +1,7 @@
-"""How fast wrappers say that they were, and the tokens that they count themselves.
+"""The speeds and token counts that wrappers report themselves.
 
-Speeds are logged and summed up for ``simple_evaluate``; tokens are kept for wrappers that stop at a budget, and for
-scripts that read them. The figures of a run rest on neither.
+Speeds are logged and summarised for ``simple_evaluate``; token counts are kept for wrappers that stop at a budget and
+for scripts that read them. A run's own numbers use neither.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def log_metrics(
     e2e_latency: float | None = None,
     total_tokens: float | None = None,
 ) -> None:
-    """Report seconds, generated tokens and tokens per second. ``e2e_latency`` and ``total_tokens`` are what versions
-    before 0.6 call the first two.
+    """Report seconds, generated tokens and tokens per second. ``e2e_latency`` and ``total_tokens`` are the names of the
+    first two in versions before 0.6.
     """
     seconds = total_elapsed_time if total_elapsed_time is not None else e2e_latency or 0.0
     tokens = total_gen_tokens if total_gen_tokens is not None else total_tokens or 0
@@ -54,7 +54,7 @@ def reset_logged_metrics() -> None:
 
 
 def summarize_logged_metrics() -> dict[str, Any]:
-    """All reports in one: sums of tokens and seconds, the speed that follows from them, means of all other numbers;
+    """A summary of all reports: the sums of tokens and seconds, the resulting speed, and means of all other numbers;
     empty without reports.
     """
     if not _reports:
@@ -90,7 +90,7 @@ def calculate_token_throughput(token_count: float, duration: float) -> float:
 
 
 class GenMetrics:
-    """Times what is done inside it: ``stop_timer()`` after generating, then ``log_metric(answers)``."""
+    """A context that times generation: call ``stop_timer()`` after it, then ``log_metric(answers)``."""
 
     def __init__(self, tokenize_fn: Callable[[Any], float] = space_tokenizer) -> None:
         self.tokenize_fn = tokenize_fn
@@ -138,7 +138,7 @@ _COUNTS = ("input_tokens", "output_tokens", "reasoning_tokens")
 
 
 class _Ledger:
-    """The calls so far. Wrappers report from several threads."""
+    """The calls so far, with a lock, because wrappers report from several threads."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -157,8 +157,8 @@ class _Ledger:
             self.calls.append({**call, "task_name": call["task_name"] or self.task})
             self.n_tokens += sum(call[name] for name in _COUNTS)
             is_over = self.budget is not None and self.n_tokens >= self.budget
-            is_news, self.is_spent = is_over and not self.is_spent, self.is_spent or is_over
-        if is_news:
+            is_first, self.is_spent = is_over and not self.is_spent, self.is_spent or is_over
+        if is_first:
             eval_logger.warning(f"The budget of {self.budget} tokens is spent: {self.n_tokens} were used.")
 
 
@@ -186,7 +186,7 @@ def log_usage(
 
 
 def set_budget(max_tokens: int | None = None) -> None:
-    """Most tokens of all calls together; ``None`` for no limit."""
+    """Set the maximum number of tokens of all calls together; ``None`` for no limit."""
     _ledger.budget = max_tokens
 
 
@@ -196,7 +196,7 @@ def is_budget_exceeded() -> bool:
 
 
 def set_task_context(task_name: str | None) -> None:
-    """The task of calls that do not name theirs."""
+    """Set the task of calls that do not name one."""
     _ledger.task = task_name
 
 

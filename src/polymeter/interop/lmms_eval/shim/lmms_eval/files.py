@@ -17,8 +17,8 @@ def load_default_template_yaml(task_file: str | Path) -> Any:
 
 
 def generate_submission_file(file_name: str, args: Any, subpath: str = "submissions") -> str:
-    """The absolute path of a file to be submitted, in a folder that exists: below the run's ``artifacts``, or below the
-    working directory when there is no run.
+    """The absolute path of a submission file. Its folder is made below the run's ``artifacts``, or below the working
+    directory if there is no run.
     """
     output = getattr(args, "output_path", None)
     folder = (Path(output) / subpath if output else Path(subpath)).absolute()
@@ -40,17 +40,17 @@ def resolve_media_reference(
     env_vars: Sequence[str] = (),
     extra_subdirs: Sequence[str] = (),
 ) -> Any:
-    """The path of an existing file that a reference means; the reference itself if none is found, or it is a URL.
+    """The path of the existing file that a reference means; the reference itself if there is none, or it is a URL.
 
-    A reference is a path, with or without an ending. It is looked for as it is, then below each folder that
-    ``env_vars`` name, ``LMMS_EVAL_MEDIA_ROOT``, ``HF_HOME``, and the task's ``cache_dir`` there, whole first and then
-    by its name alone.
+    A reference is a path, with or without a suffix. It is tried unchanged, then below each folder that ``env_vars``
+    name, ``LMMS_EVAL_MEDIA_ROOT``, ``HF_HOME``, and the task's ``cache_dir`` there: first the whole path, then its last
+    part alone.
 
     Args:
-        reference: What the row says.
-        media_type: ``video`` or ``audio``: which endings and folders are tried.
+        reference: The row's value.
+        media_type: ``video`` or ``audio``: decides which suffixes and folders are tried.
         cache_dir: The task's folder below ``HF_HOME``.
-        env_vars: Environment variables that hold folders.
+        env_vars: Environment variables that name folders.
         extra_subdirs: Folders to try below each of these.
     """
     if not isinstance(reference, str) or not reference.strip():
@@ -64,8 +64,8 @@ def resolve_media_reference(
     kind = "audio" if media_type == "audio" else "video"
     for root in _roots(cache_dir, env_vars, kind):
         for subdir in ("", *extra_subdirs):
-            for asked in dict.fromkeys((name, Path(name).name)):
-                for candidate in _spelled(root / subdir / asked, kind):
+            for relative in dict.fromkeys((name, Path(name).name)):
+                for candidate in _spelled(root / subdir / relative, kind):
                     if candidate.exists():
                         return str(candidate)
     return reference
@@ -85,7 +85,7 @@ def _roots(cache_dir: str | None, env_vars: Sequence[str], kind: str) -> Iterato
 
 
 def _spelled(path: Path, kind: str) -> Iterator[Path]:
-    """A path as it may be spelled: the ending in either case, or any known one if it has none."""
+    """The possible spellings of a path: its suffix in either case, or any known suffix if it has none."""
     if path.suffix:
         yield from (path, path.with_suffix(path.suffix.lower()), path.with_suffix(path.suffix.upper()))
         return

@@ -1,7 +1,7 @@
-"""What is done to an answer before it is scored: ``lmms_eval.filters`` as classes, and reasoning set apart.
+"""``lmms_eval.filters`` as classes, and helpers that remove reasoning from an answer.
 
-A ``filter_list`` in YAML is read by ``formats.task_yaml``; nothing that is put into ``FILTER_REGISTRY`` reaches it.
-Filters are made known to YAML by ``register_filter``.
+``formats.task_yaml`` reads a ``filter_list`` in YAML; entries of ``FILTER_REGISTRY`` do not reach it.
+``register_filter`` makes a filter available to YAML.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class SimpleMultiChoiceRegexFilter(ExtendedRegexFilter):
 
     def _read(self, text: str, doc: Mapping[str, Any]) -> str:
         options = [option.strip() for _, option in _OPTION.findall(doc["question"])]
-        letters = {option: chr(ord("A") + place) for place, option in enumerate(options)}
+        letters = {option: chr(ord("A") + position) for position, option in enumerate(options)}
         plain = re.sub(r"[^\w\s]", "", text).strip()
-        found = re.search("|".join(map(re.escape, options)), plain)
-        return letters.get(found.group(), plain) if found else plain
+        match = re.search("|".join(map(re.escape, options)), plain)
+        return letters.get(match.group(), plain) if match else plain
 
 
 class StripThinkingFilter(Filter):
@@ -70,25 +70,25 @@ FILTER_REGISTRY: dict[str, type[Filter]] = {
 
 
 def get_filter(filter_name: Any) -> Any:
-    """The class of that name; what is no known name comes back as it is."""
+    """The filter class of a name; anything else is returned unchanged."""
     return FILTER_REGISTRY.get(filter_name, filter_name) if isinstance(filter_name, str) else filter_name
 
 
 def build_filter_ensemble(
     filter_name: str, components: Iterable[tuple[Any, Mapping[str, Any] | None]]
 ) -> FilterEnsemble:
-    """Filters, each given as its name or class and its arguments, under one name."""
+    """Several filters under one name; each is given by its name or class, and its arguments."""
     makers = [partial(get_filter(function), **(kwargs or {})) for function, kwargs in components]
     return FilterEnsemble(filter_name, makers)
 
 
 def strip_reasoning_tags(text: str, tag_pairs: Sequence[Sequence[str]]) -> str:
-    """The text without what stands between each pair of tags."""
+    """The text without the parts between each pair of tags."""
     return strip_reasoning(text, tuple((opening, closing) for opening, closing in tag_pairs))
 
 
 def parse_reasoning_tags_config(cli_value: Any = None, task_value: Any = None) -> list[list[str]] | None:
-    """The pairs of tags that hold: the task's, else the command line's; ``None`` for none."""
+    """The pairs of tags that apply: the task's, else the command line's; ``None`` for none."""
     value = task_value if task_value is not None else cli_value
     pairs = parse_tags(value, "reasoning_tags") if value is not None else ()
     return [list(pair) for pair in pairs] or None
@@ -102,9 +102,9 @@ _ANSWERS = (
 
 
 def parse_reasoning_model_answer(model_answer: str) -> str:
-    """What stands between the first ``<answer>`` tags, else in the first ``\\boxed{}`` (up to its first closing brace),
-    else all of it; without thoughts.
+    """The text in the first ``<answer>`` tags, else in the first ``\\boxed{}`` (up to its first closing brace), else
+    the whole text; without thoughts.
     """
     text = _THOUGHTS.sub("", model_answer).strip()
-    found = next((match for pattern in _ANSWERS if (match := pattern.search(text))), None)
-    return found[1] if found else text
+    answer = next((match for pattern in _ANSWERS if (match := pattern.search(text))), None)
+    return answer[1] if answer else text

@@ -9,7 +9,7 @@ from typing import Any
 
 
 class _Items(dict[str, Any]):
-    """A dictionary in name: its items are its fields."""
+    """A dictionary whose items are the fields of the dataclass, as lmms-eval's configurations are."""
 
     def __getitem__(self, item: str) -> Any:
         return getattr(self, item)
@@ -20,7 +20,7 @@ class _Items(dict[str, Any]):
 
 @dataclass
 class AggMetricConfig(_Items):
-    """How a group makes one number of its tasks' numbers."""
+    """How a group aggregates its tasks' numbers into one."""
 
     metric: str | None = None
     aggregation: str | Callable[..., Any] | None = "mean"
@@ -102,21 +102,21 @@ class ConfigurableGroup:
 def get_subtask_list(
     task_dict: Mapping[Any, Any], task_root: str | None = None, depth: int = 0
 ) -> dict[str, list[str]]:
-    """For each group of a tree the names of its direct members; a task on top stands with no members."""
-    found: dict[str, list[str]] = {}
+    """The names of the direct members of each group in a tree; a top-level task is listed with no members."""
+    members: dict[str, list[str]] = {}
     for key, value in task_dict.items():
         name = _name(key)
         if isinstance(value, Mapping):
-            found[name] = [_name(child if isinstance(below, Mapping) else below) for child, below in value.items()]
-            below = {child: inner for child, inner in value.items() if isinstance(inner, Mapping)}
-            found.update(get_subtask_list(below, name, depth + 1))
+            members[name] = [_name(child if isinstance(inner, Mapping) else inner) for child, inner in value.items()]
+            subgroups = {child: inner for child, inner in value.items() if isinstance(inner, Mapping)}
+            members.update(get_subtask_list(subgroups, name, depth + 1))
         elif task_root is None:
-            found[_name(value)] = []
-    return found
+            members[_name(value)] = []
+    return members
 
 
 def get_sample_size(task: Any, limit: float | None) -> int | None:
-    """How many samples a limit means: a number of them, or below 1 a share, rounded up."""
+    """The number of samples that a limit means: the limit itself, or a fraction if it is below 1, rounded up."""
     if limit is None:
         return None
     return math.ceil(len(task.eval_docs) * limit) if limit < 1 else int(limit)

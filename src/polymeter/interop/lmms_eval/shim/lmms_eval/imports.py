@@ -1,4 +1,4 @@
-"""``lmms_eval.imports``: packages that a file can do without until it needs them."""
+"""``lmms_eval.imports``: optional packages of task and model files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class MissingOptionalDependencyError(ImportError):
 
 
 def is_package_available(package_name: str) -> bool:
-    """Whether a package is installed; it is not imported (of ``a.b``, ``a`` is)."""
+    """Whether a package is installed. It is not imported, but for ``a.b`` its package ``a`` is."""
     try:
         return importlib.util.find_spec(package_name) is not None
     except ModuleNotFoundError:
@@ -33,7 +33,7 @@ def is_package_available(package_name: str) -> bool:
 
 
 def optional_import(module_name: str, attribute: str | None = None, fallback: Any = None) -> tuple[Any, bool]:
-    """A module, or something in it, and ``True``; if it cannot be had, the fallback and ``False``."""
+    """A module, or an attribute of it, and ``True``; if it is missing, the fallback and ``False``."""
     try:
         module = importlib.import_module(module_name)
         return (module if attribute is None else getattr(module, attribute)), True
@@ -42,17 +42,17 @@ def optional_import(module_name: str, attribute: str | None = None, fallback: An
 
 
 def require_package(package: str, extras: str | None = None, feature: str | None = None) -> None:
-    """Do nothing if a package is installed.
+    """Check that a package is installed.
 
     Raises:
-        MissingOptionalDependencyError: It is not.
+        MissingOptionalDependencyError: if it is not.
     """
     if not is_package_available(package):
         raise MissingOptionalDependencyError(package, extras, feature)
 
 
 def make_lazy_getattr(lazy_imports: Mapping[str, tuple[str, str]]) -> Callable[[str], Any]:
-    """A module's ``__getattr__`` that imports when asked: name → (module, attribute)."""
+    """A module's ``__getattr__`` that imports at first access: name → (module, attribute)."""
 
     def __getattr__(name: str) -> Any:
         if name not in lazy_imports:

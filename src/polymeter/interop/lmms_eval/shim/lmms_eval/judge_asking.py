@@ -1,7 +1,7 @@
-"""From a question in OpenAI's form to a request in the role *judge*. The one place where the shim asks a judge.
+"""Questions in OpenAI's form as requests in the role *judge*. The shim calls a judge nowhere else.
 
-``lmms_eval.azure_openai_compat``, which tasks import and lmms-eval does not have, is a client as the ``openai`` package
-makes them, as far as a judge needs one.
+``lmms_eval.azure_openai_compat``, which tasks import although lmms-eval does not have it, gives a client with the part
+of the ``openai`` package's interface that a judge needs.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ def ask_judge(
     """The judge's answer, or a response that is an error.
 
     Args:
-        messages: ``{role, content}``, the content a text or a list of ``text`` and ``image_url`` items.
-        images: Further images for the last message of the user: paths, encoded bytes, base64 or Pillow images.
-        max_tokens: Most tokens of the answer.
+        messages: ``{role, content}``; the content is a text or a list of ``text`` and ``image_url`` items.
+        images: Further images for the user's last message: paths, encoded bytes, base64 or Pillow images.
+        max_tokens: Maximum number of tokens of the answer.
         temperature: 0 is greedy.
         top_p: Nucleus sampling.
         extra: Further settings.
 
     Raises:
-        PlanError: The run has no judge.
-        ScoreError: An item of a message is of no known kind.
+        PlanError: if the run has no judge.
+        ScoreError: if an item of a message has an unknown type.
     """
     turns = [core.Message(message["role"], tuple(_parts(message.get("content")))) for message in messages]
     if images:
-        place = max((number for number, turn in enumerate(turns) if turn.role == "user"), default=None)
-        if place is None:
+        last = max((number for number, turn in enumerate(turns) if turn.role == "user"), default=None)
+        if last is None:
             raise ScoreError("Images for a judge need a message of the user.")
-        turns[place] = core.Message("user", (*turns[place].parts, *map(_image, images)))
-    ask = core.Generate(max_tokens, temperature, top_p, extra=dict(extra or {}))
-    return current_role_client()(ROLE, core.Request(tuple(turns), ask))
+        turns[last] = core.Message("user", (*turns[last].parts, *map(_image, images)))
+    parameters = core.Generate(max_tokens, temperature, top_p, extra=dict(extra or {}))
+    return current_role_client()(ROLE, core.Request(tuple(turns), parameters))
 
 
 def _parts(content: Any) -> Iterator[Part]:
@@ -93,7 +93,7 @@ def _is_file(text: str) -> bool:
 
 
 def _unpacked(data: bytes) -> bytes:
-    """Bytes out of base64, if they are in it."""
+    """The bytes, decoded if they are base64."""
     if sniff_mime(data):
         return data
     try:
@@ -103,12 +103,12 @@ def _unpacked(data: bytes) -> bytes:
 
 
 def has_endpoint_support() -> bool:
-    """Yes: the run's judge is asked. Only asking shows whether the run has one."""
+    """Always true: questions go to the run's judge. Whether the run has one shows at the first question."""
     return True
 
 
 def build_client(base_url: str | None = None, model: str | None = None) -> tuple[JudgeClient, str]:
-    """A client, and the name to put into ``model=``. Neither the address nor the name chooses who answers: ``--judge``
+    """A client, and the name for ``model=``. Neither the address nor the name decides which model answers: ``--judge``
     does.
     """
     return JudgeClient(), model or os.environ.get("OPENAI_JUDGE_MODEL") or ROLE
@@ -116,7 +116,7 @@ def build_client(base_url: str | None = None, model: str | None = None) -> tuple
 
 @dataclass(frozen=True)
 class ChatMessage:
-    """What the judge said."""
+    """The judge's message."""
 
     content: str
     role: str = "assistant"
@@ -155,8 +155,8 @@ class _Completions:
         """The judge's answer.
 
         Raises:
-            ModelError: The judge could not answer.
-            PlanError: The run has no judge.
+            ModelError: if the judge could not answer.
+            PlanError: if the run has no judge.
         """
         answer = ask_judge(
             messages,
@@ -176,7 +176,7 @@ class _Chat:
 
 
 class JudgeClient:
-    """``client.chat.completions.create(model=…, messages=…)``, asking the run's judge."""
+    """A client whose ``chat.completions.create(model=…, messages=…)`` calls the run's judge."""
 
     def __init__(self) -> None:
         self.chat = _Chat()

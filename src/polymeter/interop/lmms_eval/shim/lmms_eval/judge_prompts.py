@@ -1,6 +1,6 @@
-"""``lmms_eval.llm_judge.utils``: builds judges' prompts, in Polymeter's own words, and reads their answers, strictly.
+"""``lmms_eval.llm_judge.utils``: builds judges' prompts, in Polymeter's own wording, and reads their answers strictly.
 
-Tasks that bring their own prompt are not concerned.
+The wording does not affect tasks that bring their own prompt.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
 class JudgePromptBuilder:
-    """Prompts for the questions that a judge is usually asked. A custom prompt is filled in by ``str.format``."""
+    """Prompts for common questions to a judge. A custom prompt is filled in by ``str.format``."""
 
     @staticmethod
     def build_binary_prompt(
@@ -107,8 +107,8 @@ class JudgePromptBuilder:
         custom_prompt: str | None = None,
         **kwargs: Any,
     ) -> str:
-        """Is it right? A custom prompt may use ``{question}``, ``{answer}``, ``{prediction}`` or ``{pred}``, and
-        ``kwargs``.
+        """The prompt that asks whether an answer is right. A custom prompt may use ``{question}``, ``{answer}``,
+        ``{prediction}`` or ``{pred}``, and ``kwargs``.
         """
         if custom_prompt:
             return custom_prompt.format(
@@ -130,7 +130,7 @@ class JudgePromptBuilder:
         evaluation_instruction: str | None = None,
         **kwargs: Any,
     ) -> str:
-        """Which of two is better? A custom prompt may use the arguments' names in braces."""
+        """The prompt that asks for ratings of two answers. A custom prompt may use the arguments' names in braces."""
         if custom_prompt:
             return custom_prompt.format(
                 question=question, response1=response1, response2=response2, context=context or "", **kwargs
@@ -150,7 +150,7 @@ class JudgePromptBuilder:
     def build_correctness_prompt(
         question: str, answer: str, prediction: str, output_format: str = "yes/no", **kwargs: Any
     ) -> str:
-        """Does a solution arrive at the answer?"""
+        """The prompt that asks whether a solution arrives at the answer."""
         positive, negative = ("Yes", "No") if output_format == "yes/no" else ("1", "0")
         return CORRECTNESS_JUDGE_PROMPT.format(
             question=question, answer=answer, prediction=prediction, positive=positive, negative=negative
@@ -158,20 +158,20 @@ class JudgePromptBuilder:
 
     @staticmethod
     def build_rubric_prompt(question: str, prediction: str, rubric: Mapping[str, Any]) -> str:
-        """How well does it meet each item?"""
+        """The prompt that asks for a score for each item of a rubric."""
         items = "\n".join(f"- {name}: {meaning}" for name, meaning in rubric.items())
         return RUBRIC_JUDGE_PROMPT.format(question=question, prediction=prediction, rubric=items)
 
 
 class ResponseParser:
-    """Reads verdicts. One that is not clearly there raises ``UnscoredError``."""
+    """Reads verdicts. A verdict that is not clear raises ``UnscoredError``."""
 
     @staticmethod
     def parse_binary_response(response: str, output_format: str = "0/1") -> int | bool:
-        """1 or 0, or with an output format of words true or false.
+        """1 or 0; true or false for an output format of words.
 
-        A line that is nothing but the verdict counts first; without one, the text must name one verdict and not the
-        other. ``10`` is no verdict.
+        A line that contains only the verdict counts first; without one, the text must contain one verdict and not the
+        other. ``10`` is not a verdict.
         """
         if output_format in _ZERO_ONE:
             return read_bit(response)
@@ -180,10 +180,10 @@ class ResponseParser:
     @staticmethod
     def parse_score_response(response: str, score_range: tuple[float, float] | None = None) -> float:
         """The first number, moved into the range if one is given."""
-        found = _NUMBER.search(response)
-        if found is None:
+        number = _NUMBER.search(response)
+        if number is None:
             raise unreadable(response, "a number")
-        score = float(found.group())
+        score = float(number.group())
         return score if score_range is None else max(score_range[0], min(score, score_range[1]))
 
     @staticmethod
@@ -200,9 +200,9 @@ class ResponseParser:
         """The JSON object in the text, from its first brace to its last."""
         start, end = response.find("{"), response.rfind("}")
         try:
-            found = json.loads(response[start : end + 1]) if 0 <= start < end else None
+            verdict = json.loads(response[start : end + 1]) if 0 <= start < end else None
         except json.JSONDecodeError:
-            found = None
-        if not isinstance(found, dict):
+            verdict = None
+        if not isinstance(verdict, dict):
             raise unreadable(response, "a JSON object")
-        return found
+        return verdict

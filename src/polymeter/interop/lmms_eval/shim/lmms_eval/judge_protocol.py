@@ -1,4 +1,4 @@
-"""``lmms_eval.llm_judge.protocol``: settings, questions and answers of judges, and what an answer amounts to."""
+"""``lmms_eval.llm_judge.protocol``: settings, questions, answers and verdicts of judges."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ DEFAULT_RETRY_DELAY = 10
 class ServerConfig:
     """A judge's settings.
 
-    ``temperature``, ``max_tokens``, ``top_p``, ``system_prompt`` and ``response_format`` go into each question. Which
-    model answers is the run's choice (``--judge``), and so are time limits, retries and how many questions are open at
-    a time.
+    ``temperature``, ``max_tokens``, ``top_p``, ``system_prompt`` and ``response_format`` apply to each question. The
+    run decides which model answers (``--judge``), and owns time limits, retries and concurrency.
     """
 
     model_name: str = "gpt-4"
@@ -40,9 +39,9 @@ class ServerConfig:
 
 @dataclass
 class Request:
-    """A question: messages, images that go with the last of the user's, and settings that win over the server's.
+    """A question: messages, images for the user's last message, and settings that override the server's.
 
-    The other fields say what the question is about; they are not sent.
+    The other fields describe the question; they are not sent.
     """
 
     messages: list[dict[str, Any]]
@@ -61,7 +60,7 @@ class Request:
 
 @dataclass
 class Response:
-    """A judge's answer. Without ``success`` there is none, and ``error_message`` says why."""
+    """A judge's answer. If ``success`` is false there is none, and ``error_message`` says why."""
 
     content: str
     model_used: str
@@ -75,9 +74,8 @@ class Response:
 class Verdict(dict[str, Any]):
     """``{result | scores, raw_response, model, prompt, success}``.
 
-    A verdict that could not be read is there, and using it is an error: a task with a prompt of its own may read
-    ``raw_response`` itself, and a task that takes the verdict must not take a failure for a no: the sample has no score
-    then, also where the task catches the error.
+    Using a verdict that could not be read is an error, so that a task does not take a failure for a no: the sample then
+    has no score, even if the task catches the error. A task with its own prompt may read ``raw_response`` itself.
     """
 
     _key = ""
@@ -88,22 +86,22 @@ class Verdict(dict[str, Any]):
         """The verdict in a response.
 
         Args:
-            key: Under which name it stands.
+            key: The verdict's key.
             response: The judge's answer.
-            read: Reads the verdict out of the text; may raise ``UnscoredError``.
-            prompt: What was asked.
+            read: Reads the verdict from the text; may raise ``UnscoredError``.
+            prompt: The prompt.
         """
-        made = cls(raw_response=response.content, model=response.model_used, prompt=prompt, success=response.success)
+        verdict = cls(raw_response=response.content, model=response.model_used, prompt=prompt, success=response.success)
         value: Any = None
         if response.success:
             try:
                 value = read(response.content)
             except UnscoredError as error:
-                made._key, made._why = key, error
+                verdict._key, verdict._why = key, error
         else:
-            made["error_message"] = response.error_message
-        made[key] = value
-        return made
+            verdict["error_message"] = response.error_message
+        verdict[key] = value
+        return verdict
 
     def __getitem__(self, key: str) -> Any:
         self._check(key)

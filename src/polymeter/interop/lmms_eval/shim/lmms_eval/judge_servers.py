@@ -1,10 +1,10 @@
-"""``lmms_eval.llm_judge``: judges, asked through the run.
+"""``lmms_eval.llm_judge``: judges that answer through the run.
 
 Whatever type of server a task names, its questions go to the model in the role *judge*: scheduled, journaled, cached
-and retried like any request. A server can be made anywhere, without keys; only asking needs a judge.
+and retried like any request. A server can be made anywhere, without keys; only a question needs a judge.
 
-Where lmms-eval reads a verdict generously (any ``1`` in the text is a yes, anything else a no), a verdict that cannot
-be read here is an error of the judge: using it leaves the sample without a score.
+lmms-eval reads verdicts loosely (any ``1`` in the text is a yes, anything else a no). Here an unreadable verdict is an
+error of the judge: using it leaves the sample without a score.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class ServerInterface:
         self.config = config or ServerConfig()
 
     def is_available(self) -> bool:
-        """Whether questions may be asked: only asking shows whether the run has a judge."""
+        """Always true: whether the run has a judge shows at the first question."""
         return True
 
     def prepare_messages(self, request: Request) -> list[dict[str, Any]]:
-        """The question's messages, with the system prompt of the settings in front unless they bring one."""
+        """The question's messages, after the system prompt of the settings unless they have one."""
         messages = copy.copy(request.messages)
         prompt = (request.config or self.config).system_prompt
         if prompt and not any(message.get("role") == "system" for message in messages):
@@ -47,10 +47,10 @@ class ServerInterface:
         return messages
 
     def evaluate(self, request: Request) -> Response:
-        """The judge's answer. A judge that could not answer gives ``success=False``.
+        """The judge's answer, with ``success=False`` if the judge could not answer.
 
         Raises:
-            PlanError: The run has no judge.
+            PlanError: if the run has no judge.
         """
         config = request.config or self.config
         answer = ask_judge(
@@ -128,7 +128,7 @@ class AsyncServerInterface(ServerInterface):
     """A judge that can be awaited as well."""
 
     async def evaluate_async(self, request: Request) -> Response:
-        """As ``evaluate``; the question waits in a thread of its own."""
+        """As ``evaluate``; the question waits in its own thread."""
         return await asyncio.to_thread(self.evaluate, request)
 
     async def evaluate_batch(self, requests: Sequence[Request]) -> list[Response]:
@@ -159,7 +159,7 @@ class AsyncServerInterface(ServerInterface):
         """``evaluate_binary`` for several predictions, asked together.
 
         Raises:
-            ValueError: The lists differ in length.
+            ValueError: if the lists differ in length.
         """
         return await self._together(
             [
@@ -182,7 +182,7 @@ class AsyncServerInterface(ServerInterface):
         """``evaluate_comparative`` for several pairs, asked together.
 
         Raises:
-            ValueError: The lists differ in length.
+            ValueError: if the lists differ in length.
         """
         count = len(questions)
         rows = zip(
@@ -198,9 +198,9 @@ class AsyncServerInterface(ServerInterface):
     async def _together(self, waiting: Sequence[Awaitable[Any]]) -> list[Any]:
         gate = asyncio.Semaphore(max(1, self.config.max_concurrent))
 
-        async def one(asked: Awaitable[Any]) -> Any:
+        async def one(question: Awaitable[Any]) -> Any:
             async with gate:
-                return await asked
+                return await question
 
         return list(await asyncio.gather(*map(one, waiting)))
 
@@ -230,7 +230,7 @@ class LocalProvider(OpenAIProvider):
 
 
 class DummyProvider(ServerInterface):
-    """Says ``dummy`` to everything and asks nobody."""
+    """Answers ``dummy`` to everything, without a judge."""
 
     def evaluate(self, request: Request) -> Response:
         return Response("dummy", "dummy")
@@ -254,23 +254,23 @@ class ProviderFactory:
         """A judge of a type; without one, of the type that ``API_TYPE`` names.
 
         Raises:
-            ValueError: There is no such type.
+            ValueError: if there is no such type.
         """
         name = (api_type or os.environ.get("API_TYPE", "openai")).lower()
-        made = cls._provider_classes.get(name)
-        if made is None:
+        provider = cls._provider_classes.get(name)
+        if provider is None:
             known = ", ".join(cls._provider_classes)
             raise ValueError(
                 f"There is no type of judge {name!r}. {did_you_mean(name, cls._provider_classes) or f'Known: {known}.'}"
             )
-        return made(config)
+        return provider(config)
 
     @classmethod
     def register_provider(cls, api_type: str, judge_class: type[ServerInterface]) -> None:
-        """Make a judge of a task's own known.
+        """Register a task's own judge.
 
         Raises:
-            TypeError: It is no subclass of ``ServerInterface``.
+            TypeError: if it is not a subclass of ``ServerInterface``.
         """
         if not issubclass(judge_class, ServerInterface):
             raise TypeError(f"{judge_class!r} must be a subclass of ServerInterface")

@@ -1,4 +1,4 @@
-"""``lmms_eval.loggers``: what a run was asked to do, and files of its results. They are sent nowhere."""
+"""``lmms_eval.loggers``: an evaluation's settings, and files of its results. Nothing is uploaded."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAMES = ("peft", "delta", "pretrained", "model", "model_version", "model_name",
 
 
 class GeneralConfigTracker:
-    """What a run was asked to do. The clock starts when it is made."""
+    """An evaluation's settings. The clock starts when the object is made."""
 
     def __init__(self) -> None:
         self.model_source: str | None = None
@@ -39,8 +39,8 @@ class GeneralConfigTracker:
     def _get_model_name(model_args: str) -> str:
         """The model's name in an argument string: the value of the first of the known names that occurs."""
         for name in _NAMES:
-            _, found, after = model_args.partition(f"{name}=")
-            if found:
+            _, separator, after = model_args.partition(f"{name}=")
+            if separator:
                 return after.partition(f"{name}=")[0].partition(",")[0]
         return ""
 
@@ -52,7 +52,7 @@ class GeneralConfigTracker:
         chat_template: str | None = None,
         fewshot_as_multiturn: bool | None = None,
     ) -> None:
-        """Note what the run was asked to do."""
+        """Record the settings."""
         self.model_source = model_source
         self.model_name = self._get_model_name(model_args)
         self.model_name_sanitized = sanitize_model_name(self.model_name)
@@ -69,11 +69,11 @@ class GeneralConfigTracker:
 
 
 class EvaluationTracker:
-    """Writes what ``simple_evaluate`` gives back to files, as the command line does.
+    """Writes what ``simple_evaluate`` returns to files, as the command line does.
 
     Args:
-        output_path: The folder; below it, one for each model. Without it nothing is written.
-        **further: Names of places on the Hub: nothing is sent there.
+        output_path: The folder; it gets a subfolder for each model. Without it nothing is written.
+        **further: Names of repositories on the Hub: nothing is uploaded.
     """
 
     def __init__(self, output_path: str | None = None, **further: Any) -> None:
@@ -108,13 +108,13 @@ class WandbLogger:
     """Sends results to Weights & Biases.
 
     Raises:
-        PlanError: Always.
+        PlanError: always.
     """
 
     def __init__(self, **kwargs: Any) -> None:
         raise PlanError(
             f"{type(self).__name__} is not there: results are written to files and sent nowhere.",
-            hint="Send what simple_evaluate gives back yourself.",
+            hint="Upload what simple_evaluate returns yourself.",
         )
 
 

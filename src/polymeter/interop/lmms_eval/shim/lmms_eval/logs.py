@@ -1,4 +1,4 @@
-"""``eval_logger``: Loguru's logger where Loguru is installed, else something that is called in the same way."""
+"""``eval_logger``: Loguru's logger if Loguru is installed, else a logger with the same interface."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SUCCESS = 25
 
 
 class StandardLogger:
-    """Loguru's calls over the standard library: braces in a message are filled from the arguments."""
+    """Loguru's interface over the standard library: braces in a message are filled from the arguments."""
 
     def trace(self, message: Any, *args: Any, **kwargs: Any) -> None:
         self._write(logging.DEBUG, message, args, kwargs)
@@ -49,11 +49,11 @@ class StandardLogger:
         return self
 
     def add(self, *args: Any, **kwargs: Any) -> int:
-        """A guest's sink: not taken, since the log is the user's."""
+        """Ignore a guest's sink: the log is the user's."""
         return 0
 
     def remove(self, handler_id: int | None = None) -> None:
-        """As ``add``."""
+        """Do nothing; see ``add``."""
 
     def _write(self, level: int, message: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **options: Any) -> None:
         text = str(message)

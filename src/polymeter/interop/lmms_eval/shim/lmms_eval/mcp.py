@@ -1,4 +1,4 @@
-"""``lmms_eval.mcp``: tools behind the Model Context Protocol. Wrappers may import it; no tool is run."""
+"""``lmms_eval.mcp``: tools behind the Model Context Protocol. Wrappers can import it, but no tool is run."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ class MCPClient:
     """A client of a tool server.
 
     Raises:
-        PlanError: Always: a model that acts on its own while it is measured cannot be resumed or replayed.
+        PlanError: always: a run of a model that acts on its own cannot be resumed or replayed.
     """
 
     def __init__(self, server_path: str, timeout: Any = None) -> None:
         raise PlanError(
             f"Tools of an MCP server ({server_path!r}) are not run for a wrapper.",
             where="mcp_server_path",
-            hint="Leave the argument out, or give your own wrapper a client of its own.",
+            hint="Leave the argument out, or give your wrapper its own client.",
         )

@@ -1,9 +1,8 @@
-"""Media as wrappers take them: sounds at another rate, frames of videos, images as bytes and as data URLs.
+"""Media in the forms that wrappers use: resampled audio, video frames, images as bytes and as data URLs.
 
-Frames are decoded by ``polymeter.data.video``, with PyAV, whatever decoder a function is named after: the same numbers
-of frames, upright where the container says how the camera was held. Only the frames that are wanted are decoded, of
-WebM and Matroska too. An image of the dataset that is in the wanted format already, and that nobody has touched, goes
-out as it came in.
+``polymeter.data.video`` decodes frames with PyAV, whatever decoder a function is named after: the same numbers of
+frames, upright if the container has the camera's rotation. Only the needed frames are decoded, also of WebM and
+Matroska. The bytes of an unchanged image of the dataset that is in the right format already are used unchanged.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ def downsample_audio(audio_array: NDArray[Any], original_sr: int, target_sr: int
     """
     import numpy as np
 
-    found = np.asarray(audio_array, dtype=np.float32)
-    part = {"array": found, "sampling_rate": original_sr}
-    return samples(part, rate=target_sr, mono=found.ndim == 1)[0]
+    original = np.asarray(audio_array, dtype=np.float32)
+    part = {"array": original, "sampling_rate": original_sr}
+    return samples(part, rate=target_sr, mono=original.ndim == 1)[0]
 
 
 def split_audio(audio_arrays: NDArray[Any], chunk_lim: int) -> list[NDArray[Any]]:
@@ -54,21 +53,20 @@ def read_video(
     force_include_last_frame: bool = False,
     backend: str | None = None,
 ) -> NDArray[np.uint8]:
-    """Frames of shape ``(frames, height, width, 3)``: ``num_frm`` of them, but no more than the video has, nor than
-    ``fps`` a second would be; at least one.
+    """Frames of shape ``(frames, height, width, 3)``: ``num_frm`` of them, but no more than the video has or ``fps``
+    allows, and at least one.
 
     Args:
         video_path: The file; of several, the first.
-        num_frm: Most frames.
-        fps: Most frames per second of the video.
-        format: ``rgb24``.
-        force_include_last_frame: Nothing to be done: the last frame is among several anyway. Of a single one it makes
-            the last.
-        backend: Which decoder the author has tuned for. PyAV is used.
+        num_frm: Maximum number of frames.
+        fps: Maximum number of frames per second of the video.
+        format: Must be ``rgb24``.
+        force_include_last_frame: Whether a single frame is the last one; several frames always include it.
+        backend: The decoder that the author has tuned for. PyAV is used anyway.
 
     Raises:
-        DataError: The video is missing or broken.
-        ValueError: Another format, or an unknown backend.
+        DataError: if the video is missing or broken.
+        ValueError: if the format is another one, or the backend is unknown.
     """
     if format != "rgb24":
         raise ValueError(f"Frames come as rgb24, not as {format!r}.")
@@ -76,12 +74,12 @@ def read_video(
         raise ValueError(f"There is no decoder {backend!r}. Known: {', '.join(_BACKENDS)}.")
 
     def pick(times: Sequence[Fraction], end: Fraction) -> list[int]:
-        wanted = min(num_frm, len(times))
+        n_frames = min(num_frm, len(times))
         if fps is not None:
-            wanted = min(wanted, int(float(end) * fps))
-        if wanted <= 1:
+            n_frames = min(n_frames, int(float(end) * fps))
+        if n_frames <= 1:
             return [len(times) - 1 if force_include_last_frame else 0]
-        return _evenly(len(times), wanted)
+        return _evenly(len(times), n_frames)
 
     return _as_array(picked_frames(_path(video_path), pick))
 
@@ -96,41 +94,41 @@ def read_video_pyav_pil(
     resize_strategy: str = "resize",
     **options: Any,
 ) -> list[PILImage]:
-    """The frames that ``read_video`` gives, as images, brought to a size (``resize``) or at most to it, keeping their
-    shape (``thumbnail``).
+    """The frames of ``read_video`` as images, resized to a size (``resize``) or shrunk to fit into it with their aspect
+    ratio (``thumbnail``).
     """
     from PIL import Image as pil
 
     if resize_strategy not in ("resize", "thumbnail"):
         raise ValueError(f"There is no resize strategy {resize_strategy!r}. Known: resize, thumbnail.")
-    pictures = [pil.fromarray(frame) for frame in read_video(video_path, **options)]
+    images = [pil.fromarray(frame) for frame in read_video(video_path, **options)]
     if not max_image_size:
-        return pictures
+        return images
     size = (max_image_size, max_image_size) if isinstance(max_image_size, int) else max_image_size
     if resize_strategy == "resize":
-        return [picture.resize(size) for picture in pictures]
-    for picture in pictures:
-        picture.thumbnail(size)
-    return pictures
+        return [image.resize(size) for image in images]
+    for image in images:
+        image.thumbnail(size)
+    return images
 
 
 def read_video_pyav_base64(video_path: str | Sequence[str], *, img_format: str = "PNG", **options: Any) -> list[str]:
-    """The frames that ``read_video_pyav_pil`` gives, each an encoded image in base64."""
+    """The frames of ``read_video_pyav_pil``, each an encoded image in base64."""
     encoded = []
-    for picture in read_video_pyav_pil(video_path, **options):
+    for image in read_video_pyav_pil(video_path, **options):
         buffer = io.BytesIO()
-        picture.save(buffer, format=img_format)
+        image.save(buffer, format=img_format)
         encoded.append(base64.b64encode(buffer.getvalue()).decode())
     return encoded
 
 
 def load_video_decord(video_path: str | Sequence[str], max_frames_num: int) -> NDArray[np.uint8]:
-    """Exactly ``max_frames_num`` frames of shape ``(frames, height, width, 3)``; of a video with fewer, some twice."""
+    """Exactly ``max_frames_num`` frames, shape ``(frames, height, width, 3)``; some repeat if the video has fewer."""
     return _as_array(picked_frames(_path(video_path), lambda times, end: _evenly(len(times), max_frames_num)))
 
 
 def _evenly(n_frames: int, n: int) -> list[int]:
-    """``n`` numbers at even distances from the first frame to the last, rounded down as NumPy does."""
+    """``n`` frame numbers, evenly spaced from the first to the last and rounded down as NumPy does."""
     import numpy as np
 
     return [int(number) for number in np.linspace(0, n_frames - 1, n, dtype=int)]
@@ -143,10 +141,11 @@ def _path(video_path: str | Sequence[str]) -> str:
     return path
 
 
-def _as_array(pictures: Sequence[PILImage]) -> NDArray[np.uint8]:
+def _as_array(images: Sequence[PILImage]) -> NDArray[np.uint8]:
+    """Images of one size as an array of shape ``(images, height, width, 3)``."""
     import numpy as np
 
-    return np.stack([np.asarray(picture.convert("RGB"), dtype=np.uint8) for picture in pictures])
+    return np.stack([np.asarray(image.convert("RGB"), dtype=np.uint8) for image in images])
 
 
 ImageInput = Any
@@ -164,10 +163,10 @@ def encode_image_to_bytes(
     quality: int | None = None,
     copy_if_pil: bool = False,
 ) -> bytes:
-    """An image, or the image at a path, encoded. The image itself is never changed, copied or not."""
-    wanted = _format(image_format)
-    kept = _kept_bytes(image, wanted, convert_rgb) if quality is None else None
-    return kept if kept is not None else _encoded(_opened(image, convert_rgb), wanted, quality)
+    """An image, or the image at a path, encoded. The image itself is never changed, whatever ``copy_if_pil`` says."""
+    pil_format = _format(image_format)
+    original = _original_bytes(image, pil_format, convert_rgb) if quality is None else None
+    return original if original is not None else _encoded(_opened(image, convert_rgb), pil_format, quality)
 
 
 def encode_image_to_base64(
@@ -180,22 +179,22 @@ def encode_image_to_base64(
     cache: EncodeCache | None = None,
     use_path_cache: bool = True,
 ) -> str:
-    """The encoded image in base64. Files that were encoded lately are remembered, as long as they do not change;
-    ``cache`` is the caller's own memory, for images as well, which must live as long as it does.
+    """The encoded image in base64. Recently encoded files are cached as long as they do not change. ``cache`` is the
+    caller's own cache, also for image objects, which must live as long as it does.
     """
-    wanted = _format(image_format)
+    pil_format = _format(image_format)
     if isinstance(image, str):
         stat = Path(image).stat()
         key: tuple[object, ...] = (str(Path(image).resolve()), stat.st_mtime_ns, stat.st_size)
     else:
         key = (id(image),)
-    key = (*key, wanted, convert_rgb, quality)
+    key = (*key, pil_format, convert_rgb, quality)
     if cache is not None and key in cache:
         return cache[key]
     if isinstance(image, str) and use_path_cache:
-        text = _file_in_base64(image, wanted, convert_rgb, quality, key)
+        text = _file_in_base64(image, pil_format, convert_rgb, quality, key)
     else:
-        data = encode_image_to_bytes(image, image_format=wanted, convert_rgb=convert_rgb, quality=quality)
+        data = encode_image_to_bytes(image, image_format=pil_format, convert_rgb=convert_rgb, quality=quality)
         text = base64.b64encode(data).decode()
     if cache is not None:
         cache[key] = text
@@ -227,16 +226,16 @@ def encode_image_to_base64_with_size_limit(
     """
     from PIL import Image as pil
 
-    wanted = _format(image_format)
-    kept = _kept_bytes(image, wanted, convert_rgb) if quality is None else None
-    if kept is not None and len(kept) <= max_size_bytes:
-        return base64.b64encode(kept).decode()
-    picture = _opened(image, convert_rgb)
-    data = _encoded(picture, wanted, quality)
-    while len(data) > max_size_bytes and min(picture.size) > min_side:
-        size = (int(picture.width * resize_factor), int(picture.height * resize_factor))
-        picture = picture.resize(size, pil.Resampling.LANCZOS if resample is None else resample)
-        data = _encoded(picture, wanted, quality)
+    pil_format = _format(image_format)
+    original = _original_bytes(image, pil_format, convert_rgb) if quality is None else None
+    if original is not None and len(original) <= max_size_bytes:
+        return base64.b64encode(original).decode()
+    scaled = _opened(image, convert_rgb)
+    data = _encoded(scaled, pil_format, quality)
+    while len(data) > max_size_bytes and min(scaled.size) > min_side:
+        size = (int(scaled.width * resize_factor), int(scaled.height * resize_factor))
+        scaled = scaled.resize(size, pil.Resampling.LANCZOS if resample is None else resample)
+        data = _encoded(scaled, pil_format, quality)
     return base64.b64encode(data).decode()
 
 
@@ -244,7 +243,7 @@ def encode_image_to_base64_with_size_limit(
 def _file_in_base64(
     path: str, image_format: str, convert_rgb: bool, quality: int | None, version: tuple[object, ...]
 ) -> str:
-    """``version`` tells a file from the one that was there before it."""
+    """A file's image in base64. ``version`` is part of the cache key, so that a changed file is encoded again."""
     return base64.b64encode(_encoded(_opened(path, convert_rgb), image_format, quality)).decode()
 
 
@@ -252,8 +251,8 @@ def _format(name: str) -> str:
     return "JPEG" if name.upper() == "JPG" else name.upper()
 
 
-def _kept_bytes(image: ImageInput, image_format: str, convert_rgb: bool) -> bytes | None:
-    """The bytes that an image of the dataset was read from, if they are what is wanted."""
+def _original_bytes(image: ImageInput, image_format: str, convert_rgb: bool) -> bytes | None:
+    """The bytes that an unchanged image of the dataset was read from, if they have the right format and mode."""
     if isinstance(image, str) or image.format != image_format or (convert_rgb and image.mode != "RGB"):
         return None
     data = getattr(forget_bytes_if_touched(image), "polymeter_bytes", None)
@@ -263,18 +262,18 @@ def _kept_bytes(image: ImageInput, image_format: str, convert_rgb: bool) -> byte
 def _opened(image: ImageInput, convert_rgb: bool) -> PILImage:
     from PIL import Image as pil
 
-    picture: PILImage
+    opened: PILImage
     if isinstance(image, str):
         with pil.open(image) as file:
             file.load()
-            picture = file
+            opened = file
     else:
-        picture = image
-    return picture.convert("RGB") if convert_rgb and picture.mode != "RGB" else picture
+        opened = image
+    return opened.convert("RGB") if convert_rgb and opened.mode != "RGB" else opened
 
 
-def _encoded(picture: PILImage, image_format: str, quality: int | None) -> bytes:
+def _encoded(image: PILImage, image_format: str, quality: int | None) -> bytes:
     buffer = io.BytesIO()
     options = {} if quality is None or image_format not in _HAS_QUALITY else {"quality": quality}
-    picture.save(buffer, format=image_format, **options)
+    image.save(buffer, format=image_format, **options)
     return buffer.getvalue()

@@ -10,7 +10,7 @@ from polymeter.core.registries import AGGREGATIONS
 
 
 def levenshtein_distance(s1: Sequence[Any], s2: Sequence[Any]) -> int:
-    """Fewest insertions, deletions and substitutions that turn one sequence into the other."""
+    """The smallest number of insertions, deletions and substitutions that turns one sequence into the other."""
     from rapidfuzz.distance import Levenshtein
 
     return int(Levenshtein.distance(s1, s2))
@@ -24,7 +24,7 @@ def anls(references: Sequence[str], predictions: Sequence[str], thresh_hold: flo
 
 
 def exact_match_fn(**kwargs: Any) -> dict[str, float]:
-    """Share of predictions that equal their reference; see ``polymeter.metrics.text.exact_match``."""
+    """The fraction of predictions that equal their reference; see ``polymeter.metrics.text.exact_match``."""
     from polymeter.metrics import text
 
     return {"exact_match": text.exact_match(**kwargs)}
@@ -35,7 +35,7 @@ def mean(arr: Sequence[float]) -> Any:
 
 
 def median(arr: Sequence[float]) -> Any:
-    """The middle of the sorted values. (lmms-eval takes the middle of the values as they come.)"""
+    """The middle of the sorted values. (lmms-eval takes the middle of the unsorted values.)"""
     return _aggregated("median", arr)
 
 
@@ -103,7 +103,7 @@ def mean_stderr(arr: Sequence[float]) -> float:
 def metric_max_over_ground_truths(
     metric_fn: Callable[[Any, Any], Any], prediction: Any, ground_truths: Iterable[Any]
 ) -> Any:
-    """The best value of a metric over several ground truths."""
+    """The highest value of a metric over several references."""
     return max(metric_fn(prediction, truth) for truth in ground_truths)
 
 

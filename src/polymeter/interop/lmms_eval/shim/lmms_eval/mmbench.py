@@ -1,7 +1,7 @@
 """``lmms_eval.tasks.mmbench.mmbench_evals``: MMBench's circular evaluation (Liu et al. 2023).
 
-A question counts as right when it is answered rightly in every rotation of its options. An answer that names no option
-is matched to one by the run's judge, in Polymeter's own words; a judge that cannot be asked is an error, not a guess.
+A question counts as right if the answers to all rotations of its options are right. The run's judge matches an answer
+that names no option, with Polymeter's own prompt; a judge that cannot answer is an error, not a guess.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class MMBench_Evaluator:
     """Evaluates predictions for MMBench.
 
     Args:
-        sys_prompt: The line in front of the options.
-        API_KEY: Not used: ``--judge`` says who answers.
+        sys_prompt: The line before the options.
+        API_KEY: Not used: ``--judge`` decides which model answers.
         API_URL: Not used.
         model_version: Not used.
     """
@@ -68,23 +68,23 @@ class MMBench_Evaluator:
     def create_options_prompt(
         self, row_data: Mapping[str, Any], option_candidate: Iterable[str]
     ) -> tuple[str, dict[str, Any]]:
-        """The options of a row as lines below ``sys_prompt``, and by their letters."""
+        """The options of a row as lines below ``sys_prompt``, and as a mapping from their letters."""
         options = {name: row_data[name] for name in sorted({*row_data} & {*option_candidate}) if row_data[name]}
         lines = [f"{name}. {text}" for name, text in options.items() if not _is_missing(text) and text != "nan"]
         return "\n".join([self.sys_prompt, *lines]), options
 
     def build_choices(self, item: Mapping[str, Any]) -> dict[str, Any]:
-        """A row's options by their letters."""
+        """A row's options: letter → text."""
         return {name: item[name] for name in _OPTIONS if not _is_missing(item[name])}
 
     def extract_options(self, item: Mapping[str, Any]) -> list[Any]:
         """A row's options up to the first that is missing."""
-        found = []
+        options = []
         for name in _OPTIONS:
             if name not in item or _is_missing(item[name]):
                 break
-            found.append(item[name])
-        return found
+            options.append(item[name])
+        return options
 
     def build_option_str(self, option_list: Sequence[Any]) -> str:
         """Options as lines."""
@@ -92,7 +92,7 @@ class MMBench_Evaluator:
         return "There are several options: \n" + "".join(lines)
 
     def build_prompt(self, question: str, options: str, prediction: str) -> str:
-        """What the judge is asked."""
+        """The judge's prompt."""
         return _PROMPT.format(question=question, options=options, prediction=prediction)
 
     def can_infer_option(self, answer: str, num_choice: int = 5) -> str | bool:
@@ -107,31 +107,31 @@ class MMBench_Evaluator:
         if len(bare) == 1 and not ("A" in words and len(words) > 3):
             return bare[0]
         for before, behind in _FORMS:
-            found = [letter for letter in letters if f"{before}{letter}{behind}" in words]
-            if len(found) == 1:
-                return found[0]
+            marked = [letter for letter in letters if f"{before}{letter}{behind}" in words]
+            if len(marked) == 1:
+                return marked[0]
         return False
 
     def can_infer_text(self, answer: str, choices: Mapping[str, Any]) -> str | bool:
         """The only option whose text occurs in an answer; false if there is none or more than one."""
         folded = answer.lower()
-        found = [letter for letter, text in choices.items() if str(text).lower() in folded]
-        return found[0] if len(found) == 1 else False
+        named = [letter for letter, text in choices.items() if str(text).lower() in folded]
+        return named[0] if len(named) == 1 else False
 
     def can_infer(self, answer: str, choices: Mapping[str, Any]) -> str | bool:
         """The option that an answer names by its letter, else by its text."""
         return self.can_infer_option(answer) or self.can_infer_text(answer, choices)
 
     def prefetch_answer(self, item: Mapping[str, Any]) -> str | bool:
-        """The option that a row's prediction names, without asking anybody."""
+        """The option that a row's prediction names, without a judge."""
         return self.can_infer(item["prediction"], self.build_choices(item))
 
     def get_chat_response(self, prompt: str, temperature: float = 0, max_tokens: int = 256, **_: Any) -> str:
         """The judge's answer.
 
         Raises:
-            PlanError: The run has no judge.
-            UnscoredError: The judge could not answer.
+            PlanError: if the run has no judge.
+            UnscoredError: if the judge could not answer.
         """
         messages = [{"role": "user", "content": prompt}]
         answer = ask_judge(messages, max_tokens=max_tokens, temperature=float(temperature))
@@ -140,10 +140,10 @@ class MMBench_Evaluator:
         return answer.text.strip()
 
     def extract_answer_from_item(self, item: Mapping[str, Any]) -> tuple[str, str]:
-        """The option that a row's prediction means, and the text that says so.
+        """The option that a row's prediction means, and the text that names it.
 
-        The judge is asked up to three times; if it names no option either, one is drawn, as the protocol has it, by a
-        generator of this evaluation's own.
+        The judge has three attempts; if it names no option either, one is drawn at random, as the protocol says, with
+        this evaluation's own generator.
         """
         choices = self.build_choices(item)
         named = self.can_infer(item["prediction"], choices)
@@ -161,12 +161,12 @@ class MMBench_Evaluator:
         return drawn, "Failed to predict, thus randomly generate one. "
 
     def eval_sub_data(self, sub_data: Any, answer_map: Mapping[Any, str], static_only: bool = False) -> int:
-        """1 if all rotations of a question are answered rightly.
+        """1 if the answers to all rotations of a question are right, else 0.
 
-        What can be read is read before the judge is asked; with ``static_only`` nobody is asked, and the rest is
-        searched for a letter.
+        Answers that name an option are read before the judge is called. With ``static_only`` the judge is not called,
+        and the other answers are searched for a letter.
         """
-        rows = [sub_data.iloc[place] for place in range(len(sub_data))]
+        rows = [sub_data.iloc[position] for position in range(len(sub_data))]
         read = [(row, answer_map[row["index"]], self.prefetch_answer(row)) for row in rows]
         if any(named and named != wanted for _, wanted, named in read):
             return 0
@@ -178,7 +178,7 @@ class MMBench_Evaluator:
         return extract_mcq_answer(item["prediction"], choices=sorted(self.build_choices(item)))
 
     def calculate_hit_rates(self, data: Any) -> tuple[float, dict[str, float], dict[str, float]]:
-        """The share of right questions: of all, by category, and by category of the second level."""
+        """The fraction of right questions: overall, by category, and by second-level category."""
         by = {
             name: data.groupby(name)["hit"].mean().to_dict() if name in data.columns else {}
             for name in ("category", "l2-category")
@@ -188,15 +188,15 @@ class MMBench_Evaluator:
     def eval_result(
         self, results: Sequence[Mapping[str, Any]], eval_method: str = "openai"
     ) -> tuple[float, dict[str, float], dict[str, float]]:
-        """The shares of ``calculate_hit_rates`` for rows of ``index``, ``question``, ``answer``, ``prediction``,
-        ``category``, options ``A`` to ``D``, and perhaps ``l2-category``.
+        """The fractions of ``calculate_hit_rates`` for rows with ``index``, ``question``, ``answer``, ``prediction``,
+        ``category``, options ``A`` to ``D``, and optionally ``l2-category``.
         """
         import pandas
 
         if eval_method not in ("openai", "static"):
             raise ScoreError(
                 f"There is no eval_method {eval_method!r}.",
-                hint="Use 'openai', which asks the run's judge, or 'static', which asks nobody.",
+                hint="Use 'openai', which calls the run's judge, or 'static', which calls none.",
             )
         self._random = random.Random(_SEED)
         data = pandas.DataFrame(list(results)).sort_values(by="index")
@@ -211,5 +211,5 @@ class MMBench_Evaluator:
 
 
 def _is_missing(value: Any) -> bool:
-    """Whether a cell is empty: none, or not a number."""
+    """Whether a cell is empty: ``None`` or NaN."""
     return value is None or (isinstance(value, float) and math.isnan(value))

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from polymeter.core.registry import missing_package
 
-_QWEN_MERGED = 2  # frames that Qwen3-VL sees as one, and between whose times the time that it is told lies
+_QWEN_MERGED = 2  # Qwen3-VL merges two frames into one, and gets the time halfway between them
 
 
 class ChatTextContent(BaseModel):
@@ -31,7 +31,7 @@ class ChatImageContent(BaseModel):
 
 
 class ChatVideoContent(BaseModel):
-    """A video: a path; from ``start_time`` to ``end_time`` (seconds) if these are given."""
+    """A video: a path; optionally only from ``start_time`` to ``end_time`` (seconds)."""
 
     type: Literal["video"] = "video"
     url: Any
@@ -40,7 +40,7 @@ class ChatVideoContent(BaseModel):
 
 
 class ChatAudioContent(BaseModel):
-    """A sound: a path, or samples with their rate."""
+    """Audio: a path, or samples with their rate."""
 
     type: Literal["audio"] = "audio"
     url: Any
@@ -62,18 +62,18 @@ class ChatMessages(BaseModel):
     messages: list[ChatMessage]
 
     def extract_media(self) -> tuple[list[Any], list[Any], list[Any]]:
-        """Images, videos and sounds, each in order."""
-        found: dict[str, list[Any]] = {"image": [], "video": [], "audio": []}
+        """Images, videos and audio, each in order."""
+        media: dict[str, list[Any]] = {"image": [], "video": [], "audio": []}
         for message in self.messages:
             for item in message.content:
                 if not isinstance(item, ChatTextContent):
-                    found[item.type].append(item.url)
-        return found["image"], found["video"], found["audio"]
+                    media[item.type].append(item.url)
+        return media["image"], media["video"], media["audio"]
 
     def to_hf_messages(
         self, video_kwargs: Mapping[str, Any] | None = None, image_kwargs: Mapping[str, Any] | None = None
     ) -> list[dict[str, Any]]:
-        """As processors of Transformers take them; the arguments stand in each video's or image's item."""
+        """Messages for processors of Transformers; the arguments are part of each video's or image's item."""
         videos, images = dict(video_kwargs or {}), dict(image_kwargs or {})
 
         def item(content: ChatContent) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class ChatMessages(BaseModel):
     def to_openai_messages(
         self, video_kwargs: Mapping[str, Any] | None = None, pass_video_url: bool = False
     ) -> list[dict[str, Any]]:
-        """As endpoints take them: images as data URLs, videos as their frames, or by their URL if that is asked for."""
+        """Messages for endpoints: images as data URLs, videos as frames, or as URLs with ``pass_video_url``."""
         videos = dict(video_kwargs or {})
 
         def items(content: ChatContent) -> list[dict[str, Any]]:
@@ -99,12 +99,12 @@ class ChatMessages(BaseModel):
             if pass_video_url:
                 return [{"type": "video_url", "video_url": {"url": content.url}}]
             frames = _fetch_video(_video(content, videos))
-            return [self._image_item(_picture(frame)) for frame in frames]
+            return [self._image_item(_frame_image(frame)) for frame in frames]
 
         return self._turns(items)
 
     def to_qwen3_vl_openai_messages(self, video_kwargs: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-        """As ``to_openai_messages``, with the time in front of each frame, as Qwen3-VL was trained."""
+        """As ``to_openai_messages``, with the time before each frame, as in Qwen3-VL's training."""
         videos = dict(video_kwargs or {})
 
         def items(content: ChatContent) -> list[dict[str, Any]]:
@@ -113,27 +113,27 @@ class ChatMessages(BaseModel):
             (frames, metadata), _ = _fetch_video(
                 _video(content, videos), return_video_metadata=True, return_video_sample_fps=True
             )
-            made: list[dict[str, Any]] = []
+            timed: list[dict[str, Any]] = []
             for frame, second in zip(frames, _times(metadata), strict=False):
-                made.append({"type": "text", "text": f"<{second:.1f} seconds>"})
-                made.append(self._image_item(_picture(frame)))
-            return made
+                timed.append({"type": "text", "text": f"<{second:.1f} seconds>"})
+                timed.append(self._image_item(_frame_image(frame)))
+            return timed
 
         return self._turns(items)
 
     def encode_image(self, image: Any) -> str:
-        """A Pillow image or the image at a path in base64: PNG, or what ``LMMS_IMAGE_ENCODE_FORMAT`` says."""
+        """A Pillow image or the image at a path in base64: PNG, or the format of ``LMMS_IMAGE_ENCODE_FORMAT``."""
         from PIL import Image
 
-        picture = Image.open(image).convert("RGB") if isinstance(image, (str, os.PathLike)) else image
+        opened = Image.open(image).convert("RGB") if isinstance(image, (str, os.PathLike)) else image
         encoding = _image_format()
         buffer = io.BytesIO()
-        (picture.convert("RGB") if encoding == "JPEG" else picture).save(buffer, format=encoding)
+        (opened.convert("RGB") if encoding == "JPEG" else opened).save(buffer, format=encoding)
         return base64.b64encode(buffer.getvalue()).decode()
 
     def _turns(self, items: Any) -> list[dict[str, Any]]:
         return [
-            {"role": turn.role, "content": [made for content in turn.content for made in items(content)]}
+            {"role": turn.role, "content": [item for content in turn.content for item in items(content)]}
             for turn in self.messages
         ]
 
@@ -172,8 +172,8 @@ def _fetch_video(item: dict[str, Any], **options: Any) -> Any:
     return package.fetch_video(item, **options)
 
 
-def _picture(frame: Any) -> Any:
-    """A frame, a tensor of channels, rows and columns, as a Pillow image."""
+def _frame_image(frame: Any) -> Any:
+    """A frame, a tensor of shape ``(channels, height, width)``, as a Pillow image."""
     import numpy
     from PIL import Image
 
@@ -181,8 +181,8 @@ def _picture(frame: Any) -> Any:
 
 
 def _times(metadata: Mapping[str, Any]) -> list[float]:
-    """The second that each pair of frames shows: the middle of the two; the last frame is doubled to make a pair."""
-    places = [int(place) for place in metadata["frames_indices"]]
-    places += places[-1:] * (-len(places) % _QWEN_MERGED)
-    pairs = zip(places[::_QWEN_MERGED], places[_QWEN_MERGED - 1 :: _QWEN_MERGED], strict=True)
+    """The time of each pair of frames in seconds: halfway between the two. A last odd frame is paired with itself."""
+    frames = [int(index) for index in metadata["frames_indices"]]
+    frames += frames[-1:] * (-len(frames) % _QWEN_MERGED)
+    pairs = zip(frames[::_QWEN_MERGED], frames[_QWEN_MERGED - 1 :: _QWEN_MERGED], strict=True)
     return [(first + last) / 2 / float(metadata["fps"]) for first, last in pairs]

@@ -1,6 +1,6 @@
-"""``lmms_eval.tasks._task_utils.reasoning_utils``: tasks that ask for reasoning and score its conclusion.
+"""``lmms_eval.tasks._task_utils.reasoning_utils``: tasks that want reasoning and score its conclusion.
 
-Equality of mathematics is decided by the ``math-verify`` package, which is needed only where texts differ.
+The ``math-verify`` package decides mathematical equality; it is needed only if texts differ.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ def make_reasoning_doc_to_messages(
     doc_to_text_fn: Callable[..., str],
     system_prompt: str | None = None,
 ) -> Callable[..., list[dict[str, Any]]]:
-    """A ``doc_to_messages``: a system prompt that asks for reasoning, then the images and the question."""
+    """Make a ``doc_to_messages``: a system prompt that asks for reasoning, then the images and the question."""
     prompt = system_prompt or DEFAULT_REASONING_SYSTEM_PROMPT
 
     def doc_to_messages(doc: Mapping[str, Any], lmms_eval_specific_kwargs: Any = None) -> list[dict[str, Any]]:
         question = doc_to_text_fn(doc, lmms_eval_specific_kwargs).strip()
-        shown = [{"type": "image", "url": visual} for visual in doc_to_visual_fn(doc)]
+        images = [{"type": "image", "url": visual} for visual in doc_to_visual_fn(doc)]
         return [
             {"role": "system", "content": [{"type": "text", "text": prompt}]},
-            {"role": "user", "content": [*shown, {"type": "text", "text": question}]},
+            {"role": "user", "content": [*images, {"type": "text", "text": question}]},
         ]
 
     return doc_to_messages
@@ -57,7 +57,7 @@ def make_reasoning_process_results(
     metrics_prefix: str = "",
     extra_info_fn: Callable[[Any], Mapping[str, Any]] | None = None,
 ) -> Callable[..., dict[str, float]]:
-    """A ``process_results``: ``acc_score`` and ``format_score``, means over the answers."""
+    """Make a ``process_results``: ``acc_score`` and ``format_score``, means over the answers."""
 
     def process_results(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
         about = {"question": doc_to_text_fn(doc, None), **(extra_info_fn(doc) if extra_info_fn else {})}
@@ -74,13 +74,13 @@ def make_reasoning_process_results(
 def compute_score(
     data_source: str, solution_str: str, ground_truth: str, extra_info: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The score of an answer with reasoning: nine tenths for being right, one for its form.
+    """The score of an answer with reasoning: nine tenths for being right, one tenth for its format.
 
     Args:
         data_source: Name of the dataset; all are scored alike.
         solution_str: The whole answer.
-        ground_truth: What is right.
-        extra_info: May hold the ``question``, for a judge.
+        ground_truth: The reference.
+        extra_info: May contain the ``question``, for a judge.
 
     Returns:
         ``score``, ``acc_score``, ``format_reward_score``, ``predict_str`` and ``ground_truth``.
@@ -104,24 +104,24 @@ def acc_reward(
     format_reward_score: float = 0.0,
     solution_str: str | None = None,
 ) -> float:
-    """1 if a conclusion is right, else 0: as text, else as mathematics, else, with ``USE_LLM_JUDGE=True``, to the
-    judge.
+    """1 if a conclusion is right, else 0. It is compared as text, then as mathematics, then, with
+    ``USE_LLM_JUDGE=True``, by the judge.
 
-    A short answer without any form goes to the judge as a whole if its conclusion did not convince.
+    If the judge rejects the conclusion of a short answer without the expected format, it gets the whole answer.
     """
-    found, wanted = simple_parse(predict_str), simple_parse(ground_truth)
-    accuracy = relax_exact_match(found, wanted) or _is_same_mathematics(found, wanted)
+    conclusion, reference = simple_parse(predict_str), simple_parse(ground_truth)
+    accuracy = relax_exact_match(conclusion, reference) or _is_same_mathematics(conclusion, reference)
     if accuracy or os.environ.get("USE_LLM_JUDGE") != "True":
         return accuracy
-    accuracy = llm_as_judge_sync(found, ground_truth, extra_info)
+    accuracy = llm_as_judge_sync(conclusion, ground_truth, extra_info)
     if accuracy or format_reward_score or solution_str is None or len(solution_str) >= _SHORT_ENOUGH_TO_JUDGE:
         return accuracy
     return llm_as_judge_sync(solution_str, ground_truth, extra_info)
 
 
 def format_reward(predict_str: str) -> float:
-    """1 for thoughts and answer in their tags, or an answer in a box; 0.8 for a long text that shows mathematics and
-    ends in a number; else 0.
+    """1 for reasoning and answer in their tags, or an answer in a box; 0.8 for a long text with mathematics that ends
+    in a number; else 0.
     """
     if _THOUGHT.fullmatch(predict_str) or extract_boxed_answer(predict_str):
         return 1.0
@@ -134,8 +134,8 @@ def format_reward(predict_str: str) -> float:
 
 
 def extract_anwser_tag(predict_str: str) -> str:
-    """The conclusion: what stands in the first ``<answer>`` tags, else in the last box, else the number that ends the
-    last line which ends in one. (The name is spelled as tasks import it.)
+    """The conclusion: the text in the first ``<answer>`` tags, else in the last box, else the number at the end of the
+    last line that ends in one. (The name is spelled as tasks import it.)
     """
     tagged = re.search(r"<answer>(.*?)</answer>", predict_str, re.DOTALL)
     if tagged:
@@ -148,27 +148,27 @@ def extract_anwser_tag(predict_str: str) -> str:
 
 
 def extract_boxed_answer(predict_str: str) -> str:
-    r"""What stands in the last closed ``\boxed{}``, whatever braces it holds."""
+    r"""The text in the last closed ``\boxed{}``, which may contain braces."""
     start = predict_str.rfind(_BOX)
     while start >= 0:
         depth, begin = 1, start + len(_BOX)
-        for place in range(begin, len(predict_str)):
-            depth += {"{": 1, "}": -1}.get(predict_str[place], 0)
+        for end in range(begin, len(predict_str)):
+            depth += {"{": 1, "}": -1}.get(predict_str[end], 0)
             if depth == 0:
-                return predict_str[begin:place]
+                return predict_str[begin:end]
         start = predict_str.rfind(_BOX, 0, start)
     return ""
 
 
 def simple_parse(predict_str: str) -> str:
-    """A text without one final full stop and the blanks around it."""
+    """A text without one final full stop and surrounding white space."""
     return predict_str.removesuffix(".").strip()
 
 
 def relax_exact_match(predict_str: str, ground_truth: str, relax_portion: float = 0.9) -> float:
-    """1 if two texts are the same choice, or one holds the other and is hardly longer, else 0.
+    """1 if two texts are the same choice, or one contains the other and is hardly longer, else 0.
 
-    A truth that mentions a capital A to H counts as a choice, as in lmms-eval.
+    A reference that contains a capital A to H counts as a choice, as in lmms-eval.
     """
     letter = parse_mcq(ground_truth)
     if letter:
@@ -178,27 +178,25 @@ def relax_exact_match(predict_str: str, ground_truth: str, relax_portion: float 
 
 
 def llm_as_judge_sync(predict_str: str, ground_truth: str, extra_info: Mapping[str, Any] | None) -> int:
-    """The run's judge: 1 or 0.
+    """The verdict of the run's judge: 1 or 0.
 
     Raises:
-        PlanError: The run has no judge.
-        UnscoredError: The judge could not be asked, or its verdict cannot be read.
+        PlanError: if the run has no judge.
+        UnscoredError: if the judge could not answer, or its verdict cannot be read.
     """
     question = str((extra_info or {}).get("question", "(not given)"))
     judge = ServerInterface(ServerConfig(temperature=0.0, max_tokens=5))
-    found = judge.evaluate_binary(question, ground_truth, predict_str)
-    if not found["success"]:
-        raise UnscoredError(f"The judge could not be asked: {found['error_message']}")
-    return int(found["result"])
+    verdict = judge.evaluate_binary(question, ground_truth, predict_str)
+    if not verdict["success"]:
+        raise UnscoredError(f"The judge could not be asked: {verdict['error_message']}")
+    return int(verdict["result"])
 
 
-def _is_same_mathematics(found: str, wanted: str) -> float:
-    """Whether two texts mean the same mathematics. Without time limits: those of math-verify work on the main thread
-    only.
-    """
+def _is_same_mathematics(prediction: str, reference: str) -> float:
+    """Whether two texts mean the same mathematics. No time limit: math-verify's works only on the main thread."""
     try:
         package = importlib.import_module("math_verify")
     except ModuleNotFoundError as error:
         raise missing_package("math-verify", "comparing answers as mathematics") from error
-    gold, answer = (package.parse(text, parsing_timeout=None) for text in (wanted, found))
-    return float(package.verify(gold, answer, timeout_seconds=None))
+    expected, answer = (package.parse(text, parsing_timeout=None) for text in (reference, prediction))
+    return float(package.verify(expected, answer, timeout_seconds=None))

@@ -1,4 +1,4 @@
-"""``lmms_eval.api.registry``: what tasks and models register goes where Polymeter looks."""
+"""``lmms_eval.api.registry``: what tasks and models register goes into Polymeter's registries."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def get_model(model_name: str) -> Any:
 
 
 def get_metric(name: str, hf_evaluate_metric: bool = False) -> Callable[..., Any] | None:
-    """The function that scores one sample; ``None`` for a metric whose values the task makes itself."""
+    """The function that scores one sample; ``None`` for a metric whose values the task computes itself."""
     return METRICS.get(name).score
 
 
 def get_aggregation(name: str) -> Callable[..., Any]:
-    """The function that makes one number of all values."""
+    """The function that aggregates all values into one number."""
     return AGGREGATIONS.get(name).aggregate
 
 

@@ -1,6 +1,7 @@
-"""``lmms_eval.api.samplers``: for code that writes its few-shot examples itself.
+"""``lmms_eval.api.samplers``: for code that draws its few-shot examples itself.
 
-Tasks in YAML get theirs from ``formats.task_yaml.prompt``, which draws by sample and not by the order of asking.
+``formats.task_yaml.prompt`` draws those of YAML tasks, seeded for each sample, so that the order of requests does not
+matter.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class ContextSampler:
         return [self.docs[number] for number in numbers]
 
     def get_context(self, doc: Any, num_fewshot: int) -> str:
-        """``num_fewshot`` examples, none of them the row itself, each with the delimiter behind it."""
+        """``num_fewshot`` examples without the row itself, each followed by the delimiter."""
         is_same_split = self.config.fewshot_split == self.config.test_split
         drawn = self.sample(num_fewshot + is_same_split)
         chosen = [row for row in drawn if row != doc][:num_fewshot]

@@ -1,7 +1,4 @@
-"""``lmms_eval.tasks``: which tasks there are.
-
-Tasks themselves come from include paths and from Polymeter's library.
-"""
+"""``lmms_eval.tasks``: the tasks in include paths and in Polymeter's library."""
 
 from __future__ import annotations
 
@@ -19,13 +16,13 @@ __all__ = ["TaskManager", "get_task_dict"]
 
 
 class TaskManager:
-    """The catalog of tasks, groups and tags. Looking at it runs no task's code.
+    """The catalog of tasks, groups and tags. Reading it runs no task's code.
 
     Args:
-        verbosity: Without effect.
-        include_path: Folders of tasks, beside those that come with Polymeter.
-        include_defaults: Whether those that come with Polymeter count.
-        model_name: Without effect: tasks choose their prompts when they are evaluated.
+        verbosity: Not used.
+        include_path: Folders of tasks, in addition to those that come with Polymeter.
+        include_defaults: Whether to include the tasks that come with Polymeter.
+        model_name: Not used: tasks choose their prompts when they are evaluated.
     """
 
     def __init__(
@@ -68,20 +65,20 @@ class TaskManager:
         }
 
     def match_tasks(self, task_list: str | Iterable[str]) -> list[str]:
-        """The names that fit one of the patterns."""
+        """The names that match one of the patterns."""
         return pattern_match(task_list, self.all_tasks)
 
     def list_all_tasks(self, list_groups: bool = True, list_tags: bool = True, list_subtasks: bool = True) -> str:
         """A listing in Markdown."""
-        wanted = (
+        sections = (
             ("Group", self.all_groups, list_groups),
             ("Tag", self.all_tags, list_tags),
             ("Task", self.all_subtasks, list_subtasks),
         )
         tables = [
-            "\n".join([f"|{head}|Config Location|", "|---|---|", *(f"|{name}|{self._place(name)}|" for name in names)])
-            for head, names, is_wanted in wanted
-            if is_wanted
+            "\n".join([f"|{head}|Config Location|", "|---|---|", *(f"|{name}|{self._file(name)}|" for name in names)])
+            for head, names, is_listed in sections
+            if is_listed
         ]
         return "\n\n".join(["", *tables, ""])
 
@@ -93,33 +90,33 @@ class TaskManager:
         """The entry of that name, or the tasks behind a tag.
 
         Raises:
-            PlanError: There is nothing of that name; the nearest are named.
+            PlanError: if there is nothing of that name; the message suggests the nearest names.
         """
         if name not in self.catalog.entries and name in self.catalog.tags():
             return [self.catalog.get(member) for member in self.catalog.tags()[name]]
         return [self.catalog.get(name)]
 
-    def _place(self, name: str) -> str:
+    def _file(self, name: str) -> str:
         return str(self._entries[name].file) if name in self._entries else "---"
 
 
 def get_task_dict(
     task_name_list: str | Sequence[Any], task_manager: TaskManager | None = None, task_type: str = "simple"
 ) -> dict[str, Entry]:
-    """What the catalog knows of some tasks, by name: something to look at, and to give to ``evaluator.evaluate``. Tasks
-    are opened, and their data read, when they are evaluated.
+    """The catalog's entries of some tasks, by name, for inspection and for ``evaluator.evaluate``. Tasks are opened,
+    and their data read, when they are evaluated.
 
     Raises:
-        PlanError: There is no such task, or one is given by something else than its name.
+        PlanError: if there is no such task, or one is not given by its name.
     """
     names = [task_name_list] if isinstance(task_name_list, str) else task_name_list
     manager = task_manager or TaskManager()
-    found: dict[str, Entry] = {}
+    entries: dict[str, Entry] = {}
     for name in names:
         if not isinstance(name, str):
             raise PlanError(
                 f"A task is given as a {type(name).__name__}, not by its name.",
                 hint="Write it as a YAML file in a folder, and name the folder with TaskManager(include_path=…).",
             )
-        found.update((entry.name, entry) for entry in manager.find(name))
-    return found
+        entries.update((entry.name, entry) for entry in manager.find(name))
+    return entries

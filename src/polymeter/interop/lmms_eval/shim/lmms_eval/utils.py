@@ -1,4 +1,4 @@
-"""``lmms_eval.utils``: logging, batching, names of files, argument strings."""
+"""``lmms_eval.utils``: logging, batching, file names, argument strings."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ _UNSAFE = re.compile(r'["<>:/|\\?*\[\]]+')
 
 
 def resolve_cache_dir(cache_dir: str, base_dir: str | None = None) -> str:
-    """A path with ``~`` and environment variables filled in; a relative one below ``base_dir``, if that is given."""
+    """A path with ``~`` and environment variables expanded; a relative one is below ``base_dir``, if given."""
     path = os.path.expanduser(os.path.expandvars(cache_dir))
     return os.path.join(base_dir, path) if base_dir is not None and not os.path.isabs(path) else path
 
 
 def sanitize_model_name(model_name: str, full_path: bool = False) -> str:
-    """A model's name as a folder's name: its last two parts, or all of it, with awkward characters as ``__``."""
+    """A model's name as a folder's name: its last two parts, or all of it, with ``__`` for unsafe characters."""
     kept = model_name if full_path else "/".join(model_name.split("/")[-2:])
     return _UNSAFE.sub("__", kept)
 
@@ -79,7 +79,7 @@ def sanitize_task_name(task_name: str) -> str:
 
 
 def sanitize_list(sub: Any) -> Any:
-    """Nested lists and tuples with everything in them as text."""
+    """Nested lists and tuples with every item as text."""
     if isinstance(sub, (list, tuple)):
         return type(sub)(sanitize_list(item) for item in sub)
     return str(sub)
@@ -112,7 +112,7 @@ def handle_non_serializable(o: Any) -> Any:
 
 
 def is_multimodal_content(value: Any) -> bool:
-    """Whether a value is media, which has no place in a log: bytes, arrays, tensors, pictures, columns of these."""
+    """Whether a value is media, which does not belong into a log: bytes, arrays, tensors, images, columns of these."""
     if isinstance(value, (bytes, bytearray)):
         return True
     if isinstance(value, dict):
@@ -130,7 +130,7 @@ def get_file_datetime(filename: str) -> str:
 
 
 def get_datetime_str(timezone: str = "Asia/Singapore") -> str:
-    """The time now, as names of files carry it: ``20250131_235959``."""
+    """The current time, as file names have it: ``20250131_235959``."""
     from datetime import datetime
     from zoneinfo import ZoneInfo
 
@@ -147,7 +147,7 @@ def create_iterator(
     """The items of one rank out of ``world_size``, from ``offset`` on, among the first ``limit``.
 
     Raises:
-        ValueError: The offset or the limit is negative, or the limit is a share.
+        ValueError: if the offset or the limit is negative, or the limit is not a whole number.
     """
     first = int(offset or 0)
     if first < 0 or (limit is not None and (limit < 0 or limit != int(limit))):
@@ -157,10 +157,10 @@ def create_iterator(
 
 
 def pattern_match(patterns: str | Iterable[str], source_list: Iterable[str]) -> list[str]:
-    """The names that fit one of the patterns (``*`` and ``?``), sorted."""
+    """The names that match one of the patterns (``*`` and ``?``), sorted."""
     names = list(source_list)
-    found = (fnmatch.filter(names, pattern) for pattern in ([patterns] if isinstance(patterns, str) else patterns))
-    return sorted(set(chain.from_iterable(found)))
+    matches = (fnmatch.filter(names, pattern) for pattern in ([patterns] if isinstance(patterns, str) else patterns))
+    return sorted(set(chain.from_iterable(matches)))
 
 
 def regex_replace(string: str, pattern: str, repl: str, count: int = 0) -> str:

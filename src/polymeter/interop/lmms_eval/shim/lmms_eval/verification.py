@@ -1,4 +1,4 @@
-"""``lmms_eval.verifiers`` together: a verifier that asks the run's judge, cascades, pipelines from plain data."""
+"""``lmms_eval.verifiers``: a verifier that calls the run's judge, cascades of verifiers, pipelines from plain data."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ from polymeter.judge.verdict import read_correctness
 class OpenAIVerifier(Verifier):
     """Asks the judge whether an answer is right.
 
-    A judge that could not be asked gives a result with ``judge_failed`` in its notes; the sample has no score then,
-    whatever the task makes of it. A verdict that cannot be read raises ``UnscoredError``.
+    If the judge could not answer, the result has ``judge_failed`` in its metadata and the sample has no score, whatever
+    the task makes of it. A verdict that cannot be read raises ``UnscoredError``.
 
     Args:
-        model: Noted, not used: ``--judge`` says who answers.
+        model: Recorded but not used: ``--judge`` decides which model answers.
         api_type: The type of server.
         judge_type: ``binary`` (right or wrong) or ``comparative`` (against a reference answer).
         custom_prompt: A prompt with ``{question}``, ``{prediction}``, ``{ground_truth}``, or a function of these.
         response_format: How the answer to a custom prompt is read: ``binary`` or ``score``.
-        response_parser: Reads it in place of that.
-        score_range: The range of the judge's scores, which are brought to 0 to 1.
-        max_retries: The run's choice.
-        retry_delay: The run's choice.
-        temperature: For the question.
-        max_tokens: For the question.
+        response_parser: Reads it instead.
+        score_range: The range of the judge's scores, which are scaled to 0 to 1.
+        max_retries: Not used: the run decides.
+        retry_delay: Not used: the run decides.
+        temperature: The judge's temperature.
+        max_tokens: Maximum number of tokens of the judge's answer.
     """
 
     def __init__(  # noqa: PLR0917  (its authors' signature)
@@ -80,13 +80,13 @@ class OpenAIVerifier(Verifier):
             return self._custom(question, prediction, ground_truth, **kwargs)
         if self.judge_type == "comparative":
             return self._comparative(question, prediction, kwargs.get("reference_response", ground_truth), kwargs)
-        found = self._server.evaluate_binary(
+        verdict = self._server.evaluate_binary(
             question, ground_truth, prediction, output_format=kwargs.get("output_format", "0/1")
         )
-        if not found["success"]:
-            return _failed(found["error_message"])
-        is_correct = bool(found["result"])
-        return VerifyResult(float(is_correct), is_correct, found["raw_response"], {"model": found["model"]})
+        if not verdict["success"]:
+            return _failed(verdict["error_message"])
+        is_correct = bool(verdict["result"])
+        return VerifyResult(float(is_correct), is_correct, verdict["raw_response"], {"model": verdict["model"]})
 
     def _custom(self, question: str, prediction: str, ground_truth: str, **kwargs: Any) -> VerifyResult:
         if callable(self.custom_prompt):
@@ -106,12 +106,12 @@ class OpenAIVerifier(Verifier):
             raise
 
     def _comparative(self, question: str, prediction: str, reference: str, kwargs: dict[str, Any]) -> VerifyResult:
-        found = self._server.evaluate_comparative(question, prediction, reference, images=kwargs.get("images"))
-        if not found["success"]:
-            return _failed(found["error_message"])
-        own, other = found["scores"]
-        notes = {"score_1": own, "score_2": other, "model": found["model"]}
-        return VerifyResult(self._share(own), own > other, found["raw_response"], notes)
+        verdict = self._server.evaluate_comparative(question, prediction, reference, images=kwargs.get("images"))
+        if not verdict["success"]:
+            return _failed(verdict["error_message"])
+        own, other = verdict["scores"]
+        metadata = {"score_1": own, "score_2": other, "model": verdict["model"]}
+        return VerifyResult(self._scaled(own), own > other, verdict["raw_response"], metadata)
 
     def _read(self, text: str) -> VerifyResult:
         if self.response_parser is not None:
@@ -119,11 +119,11 @@ class OpenAIVerifier(Verifier):
         if self.response_format == "binary":
             is_correct = read_correctness(text)
             return VerifyResult(float(is_correct), is_correct, text)
-        score = self._share(ResponseParser.parse_score_response(text))
+        score = self._scaled(ResponseParser.parse_score_response(text))
         return VerifyResult(score, score >= 0.5, text)
 
-    def _share(self, score: float) -> float:
-        """A score as a share of its range."""
+    def _scaled(self, score: float) -> float:
+        """A score, scaled from its range to 0 to 1."""
         low, high = self.score_range
         if high <= low:
             return float(score >= high)
@@ -135,11 +135,11 @@ def _failed(message: str | None) -> VerifyResult:
 
 
 class CompositeVerifier(Verifier):
-    """Asks verifiers in turn until one is sure, which it is unless its notes say ``confident: False``; the last one
-    decides.
+    """Calls verifiers in turn until one is confident, which it is unless its metadata has ``confident: False``; the
+    last one decides.
 
     Args:
-        verifiers: The cheap ones first.
+        verifiers: The verifiers, cheap ones first.
     """
 
     def __init__(self, verifiers: Sequence[Verifier]) -> None:
@@ -156,11 +156,11 @@ class CompositeVerifier(Verifier):
 
 
 class VerificationPipeline:
-    """Extractors, one after the other, then a verifier.
+    """Extractors, one after another, then a verifier.
 
     Args:
-        extractors: What each answer goes through first.
-        verifier: Who decides.
+        extractors: Applied to each answer first.
+        verifier: Decides whether the extracted answer is right.
     """
 
     def __init__(self, extractors: Sequence[Extractor] | None = None, verifier: Verifier | None = None) -> None:
@@ -170,7 +170,7 @@ class VerificationPipeline:
         self.verifier = verifier
 
     def __call__(self, question: str, prediction: str, ground_truth: str, **kwargs: Any) -> VerifyResult:
-        """The verdict; its notes hold the answer before and after extraction."""
+        """The verdict; its metadata has the answer before and after extraction."""
         cleaned = prediction
         for extractor in self.extractors:
             cleaned = extractor(cleaned, **kwargs)
@@ -179,7 +179,7 @@ class VerificationPipeline:
         return result
 
     def verify(self, question: str, prediction: str, ground_truth: str, **kwargs: Any) -> VerifyResult:
-        """The same."""
+        """As ``__call__``."""
         return self(question, prediction, ground_truth, **kwargs)
 
 
@@ -204,21 +204,21 @@ def build_verification_pipeline(config: Mapping[str, Any]) -> VerificationPipeli
     """A pipeline from plain data: ``{extractors: [{type, …}], verifier: {type, …}}``.
 
     Raises:
-        KeyError: An unknown type.
+        KeyError: if a type is unknown.
     """
-    extractors = [_made(item, EXTRACTOR_REGISTRY) for item in config.get("extractors", ())]
+    extractors = [_make(item, EXTRACTOR_REGISTRY) for item in config.get("extractors", ())]
     return VerificationPipeline(extractors, _verifier(config.get("verifier", {})))
 
 
 def _verifier(config: Mapping[str, Any]) -> Verifier:
     if config.get("type") == "composite":
         return CompositeVerifier([_verifier(item) for item in config.get("verifiers", ())])
-    made: Verifier = _made(config, VERIFIER_REGISTRY)
-    return made
+    verifier: Verifier = _make(config, VERIFIER_REGISTRY)
+    return verifier
 
 
-def _made(config: Mapping[str, Any], known: Mapping[str, Any]) -> Any:
+def _make(config: Mapping[str, Any], registry: Mapping[str, Any]) -> Any:
     kind = str(config.get("type"))
-    if kind not in known:
-        raise KeyError(f"There is no type {kind!r}; known: {', '.join(sorted(known))}")
-    return known[kind](**{name: value for name, value in config.items() if name != "type"})
+    if kind not in registry:
+        raise KeyError(f"There is no type {kind!r}; known: {', '.join(sorted(registry))}")
+    return registry[kind](**{name: value for name, value in config.items() if name != "type"})

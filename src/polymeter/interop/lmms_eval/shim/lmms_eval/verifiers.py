@@ -1,6 +1,7 @@
-"""``lmms_eval.verifiers``: extractors clean an answer, verifiers that ask nobody say whether it is right.
+"""``lmms_eval.verifiers``: extractors clean an answer, verifiers without a judge decide whether it is right.
 
-Verifiers that compare texts are unsure of a mismatch; those that parse are unsure only of what they cannot parse.
+Verifiers that compare texts are not confident about a mismatch; those that parse are not confident only about what they
+cannot parse.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from polymeter.metrics.option_letters import extract_mcq_answer
 
 @dataclass
 class VerifyResult:
-    """Whether an answer is right: a score from 0 to 1, what the judge said, and notes."""
+    """Whether an answer is right: a score from 0 to 1, the judge's text, and metadata."""
 
     score: float
     is_correct: bool
@@ -27,7 +28,7 @@ class VerifyResult:
 
 
 class Verifier(ABC):
-    """Says whether a prediction is right."""
+    """Decides whether a prediction is right."""
 
     @abstractmethod
     def verify(self, question: str, prediction: str, ground_truth: str, **kwargs: Any) -> VerifyResult: ...
@@ -37,7 +38,7 @@ class Verifier(ABC):
 
 
 class Extractor(ABC):
-    """Makes of a raw answer what is to be verified."""
+    """Extracts from a raw answer the part to verify."""
 
     @abstractmethod
     def extract(self, text: str, **kwargs: Any) -> str: ...
@@ -54,7 +55,7 @@ class StripReasoningExtractor(Extractor):
     """The answer without its reasoning.
 
     Args:
-        tag_pairs: What reasoning stands between.
+        tag_pairs: The tags around reasoning.
     """
 
     def __init__(self, tag_pairs: Sequence[Sequence[str]] | None = None) -> None:
@@ -71,9 +72,9 @@ class RegexExtractor(Extractor):
 
     Args:
         pattern: The pattern.
-        group: Which group.
-        fallback: What an answer without a match becomes.
-        flags: Of ``re``.
+        group: The group's number.
+        fallback: The result for an answer without a match.
+        flags: Flags of ``re``.
     """
 
     def __init__(self, pattern: str, group: int = 1, fallback: str = "", flags: int = 0) -> None:
@@ -82,8 +83,8 @@ class RegexExtractor(Extractor):
         self.fallback = fallback
 
     def extract(self, text: str, **kwargs: Any) -> str:
-        found = self.regex.search(text)
-        return (found.group(self.group) or "").strip() if found else self.fallback
+        match = self.regex.search(text)
+        return (match.group(self.group) or "").strip() if match else self.fallback
 
 
 class MCQExtractor(Extractor):
@@ -101,10 +102,10 @@ class MCQExtractor(Extractor):
 
 
 class NumberExtractor(Extractor):
-    r"""What stands in ``\boxed{}``, else the last number.
+    r"""The text in ``\boxed{}``, else the last number.
 
     Args:
-        fallback: What an answer without a number becomes.
+        fallback: The result for an answer without a number.
     """
 
     def __init__(self, fallback: str = "") -> None:
@@ -119,7 +120,7 @@ class NumberExtractor(Extractor):
 
 
 class StripExtractor(Extractor):
-    """The answer without special tokens and surrounding blanks."""
+    """The answer without special tokens and surrounding white space."""
 
     def extract(self, text: str, **kwargs: Any) -> str:
         for token in _SPECIAL_TOKENS:
@@ -128,14 +129,15 @@ class StripExtractor(Extractor):
 
 
 class ExactMatchVerifier(Verifier):
-    """Equality, by default without case and surrounding blanks."""
+    """Equality, by default ignoring case and surrounding white space."""
 
     def __init__(self, ignore_case: bool = True, strip: bool = True) -> None:
         self.ignore_case, self.strip = ignore_case, strip
 
     def verify(self, question: str, prediction: str, ground_truth: str, **kwargs: Any) -> VerifyResult:
-        found, wanted = self._normalize(prediction), self._normalize(ground_truth)
-        return _result(found == wanted, f"exact_match: {found!r} vs {wanted!r}", confident=found == wanted)
+        answer, reference = self._normalize(prediction), self._normalize(ground_truth)
+        is_equal = answer == reference
+        return _result(is_equal, f"exact_match: {answer!r} vs {reference!r}", confident=is_equal)
 
     def _normalize(self, text: str) -> str:
         text = text.strip() if self.strip else text
@@ -143,22 +145,23 @@ class ExactMatchVerifier(Verifier):
 
 
 class ContainsVerifier(Verifier):
-    """Whether the truth occurs in the prediction."""
+    """Whether the prediction contains the reference."""
 
     def __init__(self, ignore_case: bool = True) -> None:
         self.ignore_case = ignore_case
 
     def verify(self, question: str, prediction: str, ground_truth: str, **kwargs: Any) -> VerifyResult:
-        found, wanted = (prediction.lower(), ground_truth.lower()) if self.ignore_case else (prediction, ground_truth)
-        return _result(wanted in found, f"contains: {wanted!r}", confident=wanted in found)
+        texts = (prediction, ground_truth)
+        answer, reference = [text.lower() for text in texts] if self.ignore_case else texts
+        return _result(reference in answer, f"contains: {reference!r}", confident=reference in answer)
 
 
 class MCQMatchVerifier(Verifier):
     """Equality of letters, however they are bracketed."""
 
     def verify(self, question: str, prediction: str, ground_truth: str, **kwargs: Any) -> VerifyResult:
-        found, wanted = (text.strip().upper().strip("(). ") for text in (prediction, ground_truth))
-        return _result(found == wanted, f"mcq_match: {found!r} vs {wanted!r}")
+        answer, reference = (text.strip().upper().strip("(). ") for text in (prediction, ground_truth))
+        return _result(answer == reference, f"mcq_match: {answer!r} vs {reference!r}")
 
 
 class NumericToleranceVerifier(Verifier):
@@ -168,11 +171,11 @@ class NumericToleranceVerifier(Verifier):
         self.rel_tol, self.abs_tol = rel_tol, abs_tol
 
     def verify(self, question: str, prediction: str, ground_truth: str, **kwargs: Any) -> VerifyResult:
-        found, wanted = _number(prediction), _number(ground_truth)
-        if found is None or wanted is None:
+        answer, reference = _number(prediction), _number(ground_truth)
+        if answer is None or reference is None:
             return _result(False, f"numeric: cannot parse {prediction!r} or {ground_truth!r}", confident=False)
-        is_close = math.isclose(found, wanted, rel_tol=self.rel_tol, abs_tol=self.abs_tol)
-        return _result(is_close, f"numeric: {found} vs {wanted}")
+        is_close = math.isclose(answer, reference, rel_tol=self.rel_tol, abs_tol=self.abs_tol)
+        return _result(is_close, f"numeric: {answer} vs {reference}")
 
 
 def _number(text: str) -> float | None:

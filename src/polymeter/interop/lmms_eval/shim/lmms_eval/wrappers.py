@@ -1,7 +1,7 @@
-"""What wrappers share: the loop of chat wrappers, places among processes, progress, prompts of the first Qwen-VL.
+"""Helpers of wrappers: the loop of chat wrappers, ranks of processes, progress, prompts of the first Qwen-VL.
 
-Every request of a batch is answered with its own conversation, and what fails is the run's business: an error is no
-answer. A run shows its progress itself, and a second bar would write over it, so a wrapper's own only counts.
+Every request of a batch is answered with its own conversation, and an error is left to the run: it is not an answer. A
+run shows its own progress, which a second bar would overwrite, so a wrapper's progress only counts.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class ChatMixin:
     """Gives a wrapper ``generate_until``; its author writes ``_infer_one``.
 
     Attributes:
-        video_kwargs: What the wrapper may spend on a video, for ``ChatMessages.to_hf_messages``.
-        image_kwargs: What it may spend on an image.
+        video_kwargs: Limits for a video, for ``ChatMessages.to_hf_messages``.
+        image_kwargs: Limits for an image.
     """
 
     is_simple = False
@@ -65,7 +65,7 @@ class ChatMixin:
 
 @dataclass(frozen=True)
 class ParallelPlan:
-    """Place among the processes of a launcher; ``tp_size`` of them hold one model together."""
+    """A process's rank among those of a launcher; ``tp_size`` processes share one model."""
 
     global_rank: int
     local_rank: int
@@ -74,13 +74,13 @@ class ParallelPlan:
 
     @classmethod
     def from_env(cls, tp_size: int = 1) -> ParallelPlan:
-        """As ``torchrun`` and its like say in the environment; alone if they say nothing."""
+        """The plan from the environment variables that ``torchrun`` sets; a single process if they are unset."""
         rank, local, size = (int(os.environ.get(name, "0")) for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE"))
         return cls(rank, local, max(1, size), int(tp_size))
 
     @property
     def dp_size(self) -> int:
-        """How many models there are."""
+        """The number of models."""
         return max(1, self.world_size // max(1, self.tp_size))
 
     def device_str(self) -> str:
@@ -91,24 +91,24 @@ class ParallelPlan:
 
 
 def resolve_local_rank_device(device: str, plan: ParallelPlan | None = None) -> str:
-    """The device that was asked for; of several processes on CUDA, each gets its own."""
-    place = plan or ParallelPlan.from_env()
-    if place.world_size <= 1 or not str(device).startswith("cuda"):
+    """The given device; each of several processes on CUDA gets its own."""
+    plan = plan or ParallelPlan.from_env()
+    if plan.world_size <= 1 or not str(device).startswith("cuda"):
         return str(device)
     import torch
 
     n_devices = torch.cuda.device_count()
-    return f"cuda:{place.local_rank % n_devices}" if n_devices else str(device)
+    return f"cuda:{plan.local_rank % n_devices}" if n_devices else str(device)
 
 
 class SlurmProgress:
-    """Counts what is done, called as tqdm is: ``update``, ``set_postfix``, ``set_description``, ``close``.
+    """Counts progress, with tqdm's interface: ``update``, ``set_postfix``, ``set_description``, ``close``.
 
     Args:
-        total: How much there is to do.
-        desc: What it is.
-        disable: Log nothing.
-        log_interval: Seconds between two lines.
+        total: The number of steps.
+        desc: The description.
+        disable: Whether to log nothing.
+        log_interval: Seconds between two log lines.
     """
 
     def __init__(
@@ -128,10 +128,10 @@ class SlurmProgress:
         self.desc = desc or ""
 
     def set_postfix(self, *args: Any, **kwargs: Any) -> None:
-        """A note behind the bar: not shown."""
+        """Do nothing: a note beside the bar is not shown."""
 
     def close(self) -> None:
-        """Nothing to be done."""
+        """Do nothing."""
 
     def __enter__(self) -> SlurmProgress:
         return self
@@ -143,7 +143,7 @@ class SlurmProgress:
 def make_progress(
     total: int, desc: str = "Progress", disable: bool = False, log_interval: float = 30.0
 ) -> SlurmProgress:
-    """Something that counts."""
+    """A counter with tqdm's interface."""
     return SlurmProgress(total=total, desc=desc, disable=disable, log_interval=log_interval)
 
 
@@ -158,18 +158,18 @@ def make_context(
     max_window_size: int = 6144,
     chat_format: str = "chatml",
 ) -> tuple[str, list[int]]:
-    """A conversation as text and as tokens, up to where the assistant begins to speak.
+    """A conversation as text and as tokens, up to the beginning of the assistant's turn.
 
     Args:
         tokenizer: Qwen's own, which has ``im_start_id``, ``im_end_id`` and ``IMAGE_ST``.
-        query: What the user says now; what comes with ``raw`` is this alone.
-        history: Earlier turns: what the user said, what the assistant answered.
+        query: The user's turn; with ``raw`` it is the whole conversation.
+        history: Earlier turns: pairs of the user's and the assistant's text.
         system: The system prompt.
-        max_window_size: Most tokens of system prompt and earlier turns; the oldest turns are left out.
+        max_window_size: Maximum number of tokens of system prompt and earlier turns; the oldest turns are dropped.
         chat_format: ``chatml`` or ``raw``.
 
     Raises:
-        PlanError: Another format.
+        PlanError: if the format is another one.
     """
     if chat_format == "raw":
         return query, list(tokenizer.encode(query))
@@ -188,9 +188,9 @@ def make_context(
 
     text, tokens = turn("system", system)
     earlier: list[tuple[str, list[int]]] = []
-    for asked, answered in reversed(history or ()):
-        said = [turn("user", asked), turn("assistant", answered)] if answered is not None else [turn("user", asked)]
-        piece = "".join(f"\n{part}" for part, _ in said), [token for _, part in said for token in (*line, *part)]
+    for question_text, answer in reversed(history or ()):
+        turns = [turn("user", question_text), *([turn("assistant", answer)] if answer is not None else [])]
+        piece = "".join(f"\n{part}" for part, _ in turns), [token for _, part in turns for token in (*line, *part)]
         if len(tokens) + len(piece[1]) + sum(len(part) for _, part in earlier) >= max_window_size:
             break
         earlier.insert(0, piece)

@@ -1,4 +1,4 @@
-"""What ULMEvalKit's own modules do, where it is more than a name of ours."""
+"""The modules of ULMEvalKit's shim that have behaviour."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 
 class LateNames:
-    """Names of a foreign package that are looked up each time they are asked for: users' files may define more.
+    """Names of a package that are looked up at each access, because users' files may define more.
 
     Args:
-        package: The foreign package, for messages.
-        find: What stands under a name; ``None`` when nothing does.
-        public: The names that are there from the start, which a star import binds.
+        package: The package's name, for messages.
+        find: Returns the object of a name; ``None`` if there is none.
+        public: The names that exist from the start, which a star import binds.
     """
 
     def __init__(self, package: str, find: Callable[[str], object | None], public: Sequence[str] = ()) -> None:

@@ -1,5 +1,5 @@
-"""``ulmeval.dataset`` and ``vlmeval.dataset``: datasets by name. Their classes are those that somebody has defined in
-this process, and those that the user's folders and data files hold.
+"""``ulmeval.dataset`` and ``vlmeval.dataset``: datasets by name. Their classes are those that are defined in this
+process, and those in the user's folders and data files.
 """
 
 from __future__ import annotations
@@ -24,35 +24,35 @@ _FORMATS = ("dataset_class", "table")
 IMAGE_DATASET: list[type] = []
 TEXT_DATASET: list[type] = []
 DATASET_CLASSES: list[type] = []
-"""Classes that a file has put into these lists are found before all others."""
+"""Classes that a file has put into these lists come before all others."""
 
 
 def build_dataset(dataset_name: str, **kwargs: Any) -> Any:
-    """The dataset of a name; ``None``, with a warning, when there is none.
+    """The dataset of a name; ``None``, with a warning, if there is none.
 
     Args:
         dataset_name: Its name.
-        **kwargs: Handed to its class.
+        **kwargs: Passed to its class.
     """
-    found = _class_of(dataset_name)
-    if found is None:
+    cls = _class_of(dataset_name)
+    if cls is None:
         warnings.warn(f"There is no dataset {dataset_name!r}; name its file with --include-path.", stacklevel=2)
         return None
-    return found(dataset=dataset_name, **kwargs)
+    return cls(dataset=dataset_name, **kwargs)
 
 
 def DATASET_TYPE(dataset: str, *, default: str = "MCQ") -> str:
-    """The type of a dataset: what its class says, else ``VQA`` for an open-ended one, else a default."""
-    found = getattr(_of(dataset), "TYPE", None)
-    if found is not None:
-        return str(found)
+    """The type of a dataset: its class's ``TYPE``, else ``VQA`` for an open-ended one, else the default."""
+    own_type = getattr(_of(dataset), "TYPE", None)
+    if own_type is not None:
+        return str(own_type)
     return "VQA" if "openended" in dataset.lower() else default
 
 
 def DATASET_MODALITY(dataset: str | None, *, default: str = "IMAGE") -> str:
-    """What a dataset's prompts are made of: ``TEXT`` or ``IMAGE``."""
-    found = getattr(_of(dataset), "MODALITY", None) if dataset is not None else None
-    return default if found is None else str(found)
+    """The modality of a dataset's prompts: ``TEXT`` or ``IMAGE``."""
+    modality = getattr(_of(dataset), "MODALITY", None) if dataset is not None else None
+    return default if modality is None else str(modality)
 
 
 def infer_dataset_basename(dataset_name: str) -> str:
@@ -61,23 +61,23 @@ def infer_dataset_basename(dataset_name: str) -> str:
 
 
 def img_root_map(dataset: str) -> str:
-    """Name of the folder that holds a dataset's images: its own."""
+    """The name of the folder for a dataset's images: the dataset's own name."""
     return dataset
 
 
 def supported_datasets() -> list[str]:
     """The names of all datasets that can be built."""
-    names = [name for found in _classes() for name in _names(found)]
+    names = [name for cls in _classes() for name in _names(cls)]
     return list(dict.fromkeys([*names, *_entries()]))
 
 
 def class_named(class_name: str) -> type | None:
-    """The dataset class of a name, which configuration files use: one that is defined, else one of the user's folders,
-    whose file is run. ``None`` when there is none.
+    """The dataset class of a name: one that is defined, else one in the user's folders, whose file is run; ``None`` if
+    there is none.
     """
-    defined = [found for found in _classes() if found.__name__ == class_name]
-    found: type | None = _best(defined, lambda: _listed_where(lambda spec: spec.config.get("class") == class_name))
-    return found
+    defined = [cls for cls in _classes() if cls.__name__ == class_name]
+    best: type | None = _best(defined, lambda: _listed_where(lambda spec: spec.config.get("class") == class_name))
+    return best
 
 
 def _of(name: str) -> Any:
@@ -87,31 +87,31 @@ def _of(name: str) -> Any:
 
 
 def _class_of(name: str) -> Any:
-    return _best([found for found in _classes() if name in _names(found)], lambda: _listed(name))
+    return _best([cls for cls in _classes() if name in _names(cls)], lambda: _listed(name))
 
 
 def _best(defined: list[type], listed: Callable[[], Any]) -> Any:
-    """Of classes that somebody has defined those in the lists or of the script itself come first, then the one of the
-    user's folders, then those of other files that this process has loaded.
+    """Of defined classes, the first in the lists or of the script itself; else the class in the user's folders; else
+    the first of the other files that this process has loaded.
     """
-    told = {*DATASET_CLASSES, *IMAGE_DATASET, *TEXT_DATASET}
-    own = next((found for found in defined if found in told or not found.__module__.startswith(PREFIX)), None)
+    in_lists = {*DATASET_CLASSES, *IMAGE_DATASET, *TEXT_DATASET}
+    own = next((cls for cls in defined if cls in in_lists or not cls.__module__.startswith(PREFIX)), None)
     return own or listed() or next(iter(defined), None)
 
 
 def _classes() -> Iterator[type]:
-    """Those in the lists, then those that have been defined, the latest first."""
+    """The classes in the lists, then those that have been defined, latest first."""
     yield from [*DATASET_CLASSES, *IMAGE_DATASET, *TEXT_DATASET]
-    waiting: list[type] = [TextBaseDataset, ImageBaseDataset]
-    while waiting:
-        below: list[type] = type.__subclasses__(waiting.pop())
-        yield from (item for item in reversed(below) if not item.__module__.startswith("polymeter."))
-        waiting.extend(below)
+    bases: list[type] = [TextBaseDataset, ImageBaseDataset]
+    while bases:
+        subclasses: list[type] = type.__subclasses__(bases.pop())
+        yield from (cls for cls in reversed(subclasses) if not cls.__module__.startswith("polymeter."))
+        bases.extend(subclasses)
 
 
-def _names(found: Any) -> list[str]:
-    tell = getattr(found, "supported_datasets", None)
-    return list(tell()) if callable(tell) else list(getattr(found, "DATASET_URL", ()))
+def _names(cls: Any) -> list[str]:
+    supported = getattr(cls, "supported_datasets", None)
+    return list(supported()) if callable(supported) else list(getattr(cls, "DATASET_URL", ()))
 
 
 def _entries() -> list[str]:
@@ -119,7 +119,7 @@ def _entries() -> list[str]:
 
 
 def _listed(name: str) -> Any:
-    """The class behind a benchmark of the user's folders. Runs its file."""
+    """The class of a benchmark in the user's folders. Runs its file."""
     return _listed_where(lambda spec: True, name)
 
 
@@ -137,21 +137,23 @@ def _listed_where(fits: Callable[[TaskSpec], bool], name: str | None = None) -> 
 
 
 def _catalog() -> Catalog:
-    """Of the folders that the user's settings name; read once, as wrappers ask for a type with every message."""
+    """The catalog of the folders in the user's settings. It is cached, because wrappers ask for a dataset's type with
+    every message.
+    """
     from polymeter.api.settings import read_settings
 
-    return _catalog_of(tuple(place.absolute() for place in read_settings().include_paths), find_data_root())
+    return _catalog_of(tuple(path.absolute() for path in read_settings().include_paths), find_data_root())
 
 
 @lru_cache(maxsize=4)
-def _catalog_of(places: tuple[Path, ...], tables: Path | None) -> Catalog:
+def _catalog_of(include_paths: tuple[Path, ...], data_root: Path | None) -> Catalog:
     from polymeter.api import build_catalog
 
     return build_catalog()
 
 
 def _named(name: str) -> object | None:
-    # Asked for anew each time: files of the user's may have come.
+    # Computed at each access: the user's files may have been added.
     return supported_datasets() if name == "SUPPORTED_DATASETS" else class_named(name)
 
 

@@ -1,6 +1,6 @@
 """``ulmeval.inference``: predictions for a dataset, made in this process and written to one file.
 
-``polymeter run`` and ``polymeter ulmeval`` do more: they resume, keep what each sample ended with, and measure.
+``polymeter run`` and ``polymeter ulmeval`` do more: they resume, record each sample's outcome, and score.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ def infer_data_job(  # noqa: PLR0917  (the signature that scripts are written ag
 ) -> Any:
     """Write ``{model_name}_{dataset}.pkl``: the dataset's table with a column ``prediction``, a list for each row.
 
-    Rows that this file holds already, the same in every column and with as many predictions, are not asked again. When
-    any is, what an evaluation has written beside the file goes: authors take such files for results of these
-    predictions.
+    Rows that this file already has, equal in every column and with the same number of predictions, are not answered
+    again. If any row is, the files that an evaluation has written beside the file are deleted, because authors take
+    them for results of these predictions.
 
     Args:
         model: A wrapper, or its name in ``supported_ULM``.
-        work_dir: The folder of the file; made when it is not there.
+        work_dir: The folder of the file; made if it is missing.
         model_name: The first part of the file's name.
         dataset: The dataset.
         verbose: Not used.
-        api_nproc: Not used: rows are done in their order.
-        ignore_failed: Not used: a failure ends this, so no file holds one.
+        api_nproc: Not used: rows are answered in order.
+        ignore_failed: Not used: a failure ends the call, so no file contains one.
         use_vllm: Not used.
-        num_generations: How many for each row; -1: as the dataset says, else one.
+        num_generations: Predictions for each row; -1: the dataset's number, else one.
 
     Returns:
         The wrapper.
@@ -86,16 +86,17 @@ def _earlier(path: Path, data: pd.DataFrame, count: int) -> dict[str, list[Any]]
     table = load(str(path))
     if set(table.columns) != {*data.columns, "prediction"}:
         return {}
-    then = dict(_told(table, list(data.columns)))
-    now = dict(_told(data, list(data.columns)))
-    found = {str(index): made for index, made in zip(table["index"], table["prediction"], strict=True)}
+    then = dict(_cells(table, list(data.columns)))
+    now = dict(_cells(data, list(data.columns)))
+    stored = {str(index): answers for index, answers in zip(table["index"], table["prediction"], strict=True)}
     return {
-        index: made
-        for index, made in found.items()
-        if index in now and then[index] == now[index] and isinstance(made, list) and len(made) == count
+        index: answers
+        for index, answers in stored.items()
+        if index in now and then[index] == now[index] and isinstance(answers, list) and len(answers) == count
     }
 
 
-def _told(table: pd.DataFrame, columns: list[str]) -> Iterator[tuple[str, str]]:
+def _cells(table: pd.DataFrame, columns: list[str]) -> Iterator[tuple[str, str]]:
+    """The index of each row, with the text of all its cells."""
     for row in table[columns].to_dict("records"):
         yield str(row["index"]), repr([str(row[column]) for column in columns])

@@ -1,4 +1,4 @@
-"""``ulmeval.dataset.utils.judge_util``: judges by name. Whatever its name, a judge that is asked in words is the run's
+"""``ulmeval.dataset.utils.judge_util``: judges by name. Whatever its name, a judge that answers in text is the run's
 (``--judge``).
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from polymeter.guests.imports import PREFIX
 from polymeter.guests.shims import switch_on_shims
-from polymeter.interop.ulmeval.kit_files import KITS
+from polymeter.interop.ulmeval.guest_files import PACKAGES
 from polymeter.interop.ulmeval.shim.ulmeval.api.gpt import OpenAIWrapper
 
 __all__ = ["DEBUG_MESSAGE", "INTERNAL", "build_judge"]
@@ -27,8 +27,8 @@ _LOCAL: Mapping[str, tuple[str, str, str]] = {
     "openclip-vit-l-14": ("OpenCLIPModel", "openclip", "ViT-L-14"),
     "mplug": ("MPLUGModel", "mplug", "damo/mplug_visual-question-answering_coco_large_en"),
 }
-"""Judges that look at images, by name: the class, which is refused unless a benchmark brings it, the file beside the
-benchmark that may hold it, and its weights.
+"""Judges that are image models, by name: the class, which is refused unless a benchmark brings it, the file beside the
+benchmark that may define it, and its weights.
 """
 
 
@@ -36,12 +36,11 @@ def build_judge(**kwargs: Any) -> Any:
     """A judge.
 
     Args:
-        **kwargs: ``model``: its name, which the run's choice of a judge replaces; the others as ``OpenAIWrapper`` takes
-            them.
+        **kwargs: ``model``: its name, which the run's judge replaces; the others as for ``OpenAIWrapper``.
 
     Raises:
-        PlanError: It is one of the local models that judge pictures, which do not come with Polymeter, and no file of
-            the benchmark's own has it.
+        PlanError: if it is one of the local models that judge images, which do not come with Polymeter, and no file of
+            the benchmark defines it.
     """
     name = kwargs.pop("model", None)
     kwargs.pop("nproc", None)
@@ -55,16 +54,16 @@ def build_judge(**kwargs: Any) -> Any:
 
 
 def _beside(caller: Mapping[str, Any], file: str, absent: type) -> type:
-    """The class of a judge that came with the benchmark that asks for it: its file in ``utils`` beside the benchmark.
-    Where there is none, the class that says what is missing.
+    """The class of a judge in the benchmark's own files (in ``utils`` beside it); if there is none, the class that says
+    what is missing.
     """
     scope = caller.get("__builtins__")
     importer = scope.get("__import__") if isinstance(scope, dict) else None
     if importer is None or not str(caller.get("__name__", "")).startswith(PREFIX):
         return absent
-    for kit in KITS:
-        module = importer(f"{kit}.dataset.utils.{file}", caller, None, (absent.__name__,), 0)
-        found = getattr(module, absent.__name__, absent)
-        if found is not absent:
-            return found
+    for package in PACKAGES:
+        module = importer(f"{package}.dataset.utils.{file}", caller, None, (absent.__name__,), 0)
+        cls = getattr(module, absent.__name__, absent)
+        if cls is not absent:
+            return cls
     return absent

@@ -1,4 +1,4 @@
-"""``ulmeval.utils.mp_util``: many calls of one function, several at a time."""
+"""``ulmeval.utils.mp_util``: concurrent calls of one function."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ def track_progress_rich(
     keys: Sequence[Any] | None = None,
     **kwargs: Any,
 ) -> list[Any]:
-    """What a function gives for each of several inputs, in their order.
+    """The results of a function for each of several inputs, in their order.
 
-    The calls run in threads that see the run's judge as the caller does. The first exception ends it; calls that have
-    not begun then never begin.
+    The calls run in threads that see the run's judge as the caller does. The first exception ends the whole call; calls
+    that have not begun then never begin.
 
     Args:
         func: The function.
-        tasks: Its inputs: a tuple or list holds its arguments, a mapping its arguments by name, anything else is its
-            only argument.
-        nproc: How many calls run at a time.
-        save: A ``.pkl`` file with a mapping of what is there so far, rewritten as calls end. What it holds already
-            stays in it; those inputs are called again all the same.
-        keys: What each input is called in ``save``.
+        tasks: Its inputs: a tuple or list of arguments, a mapping of keyword arguments, or anything else as the only
+            argument.
+        nproc: The number of concurrent calls.
+        save: A ``.pkl`` file with a mapping of the results so far, rewritten as calls end. Its earlier entries stay in
+            it, but their inputs are called again.
+        keys: The key of each input in ``save``.
         **kwargs: Not used (``chunksize``, ``description``, …).
 
     Raises:
-        TypeError: ``func`` cannot be called, or ``tasks`` is no collection.
-        ValueError: ``nproc`` is not positive, there is not one key for each input, or the folder of ``save`` is
+        TypeError: if ``func`` is not callable, or ``tasks`` is not a collection.
+        ValueError: if ``nproc`` is not positive, there is not one key for each input, or the folder of ``save`` is
             missing.
     """
     if not callable(func):
@@ -54,29 +54,29 @@ def track_progress_rich(
         raise ValueError(f"nproc must be positive, not {nproc}.")
     if keys is not None and len(keys) != len(inputs):
         raise ValueError(f"There are {len(keys)} keys for {len(inputs)} tasks.")
-    kept = None if save is None else _Kept(Path(save))
     call = in_this_mode(_call)
+    saved = None if save is None else _SavedResults(Path(save))
     pool = ThreadPoolExecutor(nproc, thread_name_prefix="polymeter-guest")
     try:
-        places: dict[Future[Any], int] = {
-            pool.submit(copy_context().run, call, func, given): place for place, given in enumerate(inputs)
+        positions: dict[Future[Any], int] = {
+            pool.submit(copy_context().run, call, func, one): position for position, one in enumerate(inputs)
         }
-        for done in as_completed(places):
-            found = done.result()
-            if kept is not None and keys is not None:
-                kept.put(keys[places[done]], found)
-        return [future.result() for future in places]
+        for done in as_completed(positions):
+            result = done.result()
+            if saved is not None and keys is not None:
+                saved.put(keys[positions[done]], result)
+        return [future.result() for future in positions]
     finally:
         pool.shutdown(cancel_futures=True)
-        if kept is not None:
-            kept.write()
+        if saved is not None:
+            saved.write()
 
 
-class _Kept:
-    """A mapping in a file.
+class _SavedResults:
+    """A mapping that is saved in a file.
 
     Args:
-        path: The file; made when it is not there.
+        path: The file; made if it is missing.
     """
 
     def __init__(self, path: Path) -> None:
@@ -97,7 +97,7 @@ class _Kept:
         self._written = time.monotonic()
 
 
-def _call(func: Callable[..., Any], given: Any) -> Any:
-    if isinstance(given, dict):
-        return func(**given)
-    return func(*given) if isinstance(given, (tuple, list)) else func(given)
+def _call(func: Callable[..., Any], arguments: Any) -> Any:
+    if isinstance(arguments, dict):
+        return func(**arguments)
+    return func(*arguments) if isinstance(arguments, (tuple, list)) else func(arguments)

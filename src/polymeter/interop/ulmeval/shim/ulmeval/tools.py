@@ -12,7 +12,7 @@ __all__ = ["LOCALIZE"]
 
 
 def LOCALIZE(fname: str, new_fname: str | None = None) -> str:
-    """Write a table whose images are files, with their paths in place of their base64; the path of the new table.
+    """Write a table's images to files, and a table with their paths in place of base64. Returns the new table's path.
 
     Args:
         fname: The TSV file.

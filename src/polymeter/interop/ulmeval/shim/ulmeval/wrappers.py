@@ -1,5 +1,5 @@
 """``ulmeval.ulm``, ``ulmeval.api`` and ``vlmeval.vlm``: classes of model wrappers by name, those of users' files and
-ULMEvalKit's own, each over the backend that runs its model.
+ULMEvalKit's own, each run by one of Polymeter's backends.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ def model_class(name: str) -> type[NativeModel]:
 
 
 def defined_class(base: type, name: str) -> type | None:
-    """The subclass of a base class that somebody has defined under a name, the latest where there are several."""
-    waiting = [base]
-    while waiting:
-        below: list[type] = type.__subclasses__(waiting.pop())
-        for found in reversed(below):
-            if found.__name__ == name and not found.__module__.startswith("polymeter."):
-                return found
-        waiting.extend(below)
+    """The subclass of a base class with that name, outside Polymeter; of several, the latest."""
+    bases = [base]
+    while bases:
+        subclasses: list[type] = type.__subclasses__(bases.pop())
+        for cls in reversed(subclasses):
+            if cls.__name__ == name and not cls.__module__.startswith("polymeter."):
+                return cls
+        bases.extend(subclasses)
     return None
 
 

@@ -1,1 +1,1 @@
-"""What VLMEvalKit's modules do that ULMEvalKit does not have."""
+"""The modules of VLMEvalKit's shim that have behaviour and that ULMEvalKit lacks."""

@@ -1,5 +1,5 @@
-"""``vlmeval.dataset.utils.multiple_choice``: which option an answer names, and accuracies. An option is
-never chosen by chance, and a verdict that the judge did not give is no wrong answer: its row has no ``hit`` (NaN).
+"""``vlmeval.dataset.utils.multiple_choice``: which option an answer names, and accuracies. An option is never chosen at
+random, and a missing verdict of the judge is not a wrong answer: its row has no ``hit`` (NaN).
 """
 
 from __future__ import annotations
@@ -84,12 +84,12 @@ def build_choices(item: Mapping[str, Any]) -> dict[str, str]:
 
 
 def prefetch_answer(item: Mapping[str, Any]) -> Any:
-    """The option that the prediction of a row names by rules alone; ``False`` where they find none."""
+    """The option that a row's prediction names by rules alone; ``False`` if it names none."""
     return can_infer(str(item["prediction"]), build_choices(item))
 
 
 def extract_answer_from_item(model: Any, item: Mapping[str, Any], dataset_name: str | None = None) -> dict[str, str]:
-    """The option that the prediction of a row names, and how it was read.
+    """The option that a row's prediction names, and how it was read.
 
     Args:
         model: A judge for what the rules leave open; ``None`` for rules alone.
@@ -97,10 +97,10 @@ def extract_answer_from_item(model: Any, item: Mapping[str, Any], dataset_name: 
         dataset_name: Not used.
 
     Returns:
-        ``opt``: a letter, ``Z`` for none; ``log``: who read it.
+        ``opt``: a letter, ``Z`` for none; ``log``: how it was read.
 
     Raises:
-        UnscoredError: The judge gave no verdict.
+        UnscoredError: if the judge gave no verdict.
     """
     is_judged = model is not None
     reading = read_choice(str(item["prediction"]), build_choices(item), column(item, "question"), is_judged=is_judged)
@@ -115,30 +115,30 @@ def mcq_vanilla_eval(
     result_file: str,
     dataset_name: str | None = None,
 ) -> pd.DataFrame:
-    """Predictions with what became of them, each row by itself.
+    """Predictions with their scores, each row by itself.
 
     Args:
         model: A judge for what the rules leave open; ``None`` for rules alone.
         data: The predictions.
         meta: The rows with their answers.
-        nproc: How many rows are read at a time.
-        result_file: A ``.pkl`` file that keeps what was found.
+        nproc: The number of rows read concurrently.
+        result_file: A ``.pkl`` file for the results.
         dataset_name: Not used.
 
     Returns:
-        ``data`` with ``hit`` (1, 0, or NaN where the judge gave no verdict) and ``log``.
+        ``data`` with ``hit`` (1, 0, or NaN if the judge gave no verdict) and ``log``.
 
     Raises:
-        DataError: A prediction belongs to no row of ``meta``, or a row's answer is none of its options.
+        DataError: if a prediction belongs to no row of ``meta``, or a row's answer is not one of its options.
     """
     rows = {str(row["index"]): row for row in meta.to_dict("records")}
     items = [{**rows.get(str(item["index"]), {}), **item} for item in data.to_dict("records")]
-    lost = [str(item["index"]) for item in items if str(item["index"]) not in rows]
-    if lost:
-        raise DataError(f"Predictions belong to no row of the benchmark: {', '.join(lost[:5])}.")
-    found = track_progress_rich(_checked, [(model, item) for item in items], nproc=nproc)
-    dump({item["index"]: values for item, values in zip(items, found, strict=True)}, result_file)
-    return data.assign(**{name: [values[name] for values in found] for name in (HIT, "log")})
+    unknown = [str(item["index"]) for item in items if str(item["index"]) not in rows]
+    if unknown:
+        raise DataError(f"Predictions belong to no row of the benchmark: {', '.join(unknown[:5])}.")
+    scored = track_progress_rich(_checked, [(model, item) for item in items], nproc=nproc)
+    dump({item["index"]: values for item, values in zip(items, scored, strict=True)}, result_file)
+    return data.assign(**{name: [values[name] for values in scored] for name in (HIT, "log")})
 
 
 def mcq_circular_eval(
@@ -149,24 +149,24 @@ def mcq_circular_eval(
     result_file: str,
     dataset_name: str | None = None,
 ) -> pd.DataFrame:
-    """The same for a table with rotated copies of its questions: a row for each question, right where all its rotations
-    are; without a ``hit`` where one of them has none. See ``mcq_vanilla_eval``.
+    """As ``mcq_vanilla_eval``, for a table with rotated copies of its questions: one row for each question, right if
+    all its rotations are, and without a ``hit`` if one of them has none.
     """
     whole = mcq_vanilla_eval(model, data, meta, nproc, result_file, dataset_name)
     groups = [group for group, _ in circular.groups_of(whole)]
     hits = [(group, hit) for group, hit in zip(groups, whole[HIT], strict=True) if not math.isnan(hit)]
     verdicts = circular.all_right(hits, Counter(groups))
     originals = [is_original for _, is_original in circular.groups_of(whole)]
-    kept = [verdicts.get(group, math.nan) for group, is_one in zip(groups, originals, strict=True) if is_one]
-    return whole[originals].assign(**{HIT: kept})
+    question_hits = [verdicts.get(group, math.nan) for group, is_one in zip(groups, originals, strict=True) if is_one]
+    return whole[originals].assign(**{HIT: question_hits})
 
 
 def report_acc_MMT(df: pd.DataFrame) -> pd.DataFrame:
     """MMT-Bench's table: a row for each split and one, ``ALL``, for all of them.
 
     Args:
-        df: One row per question with ``hit``, and where there are such ``split``, ``category`` (a task) and
-            ``l2-category`` (an ability).
+        df: One row per question with ``hit``, and optionally ``split``, ``category`` (a task) and ``l2-category`` (an
+            ability).
 
     Returns:
         Columns ``split``, ``Overall`` (mean over questions), each task (mean over its questions), each ability (mean
@@ -184,8 +184,8 @@ def report_acc_MMT(df: pd.DataFrame) -> pd.DataFrame:
         table[task] = [_mean_of(part, task) for part in parts]
     for ability in distinct(df["l2-category"]) if "l2-category" in df.columns else ():
         tasks = distinct(df["category"][df["l2-category"].map(text_of) == ability])
-        found = [pd.Series([_mean_of(part, task) for task in tasks]) for part in parts]
-        table[_SHORT.get(ability, ability)] = [means.mean() for means in found]
+        task_means = [pd.Series([_mean_of(part, task) for task in tasks]) for part in parts]
+        table[_SHORT.get(ability, ability)] = [means.mean() for means in task_means]
     return pd.DataFrame(table)
 
 
@@ -201,8 +201,8 @@ def report_acc_MMSci(df: pd.DataFrame) -> pd.DataFrame:
 
     def by(column: str, prefix: str = "") -> pd.DataFrame:
         means = chosen.groupby([column, "setting"])[HIT].mean().unstack(fill_value=0)
-        found = means.assign(Avg=means.mean(axis=1)).reset_index().rename(columns={column: "subject"})
-        return found.assign(subject=prefix + found["subject"].astype(str))
+        rows = means.assign(Avg=means.mean(axis=1)).reset_index().rename(columns={column: "subject"})
+        return rows.assign(subject=prefix + rows["subject"].astype(str))
 
     whole = chosen.groupby("setting")[HIT].mean().to_frame().T
     overall = whole.assign(Avg=whole.mean(axis=1), subject="Overall")
@@ -211,7 +211,7 @@ def report_acc_MMSci(df: pd.DataFrame) -> pd.DataFrame:
 
 
 def report_acc_MMVP(df: pd.DataFrame) -> pd.DataFrame:
-    """MMVP's two accuracies: of pairs, right where both questions are (indices 1 and 2, 3 and 4, …), and of questions.
+    """MMVP's two accuracies: of pairs, right if both questions are (indices 1 and 2, 3 and 4, …), and of questions.
 
     Args:
         df: One row per question with ``index`` and ``hit``.
@@ -236,10 +236,10 @@ def MMMU_preproc(data: pd.DataFrame) -> pd.DataFrame:
 
 def _checked(model: Any, item: Mapping[str, Any]) -> dict[str, Any]:
     try:
-        found = extract_answer_from_item(model, item)
+        answer = extract_answer_from_item(model, item)
     except UnscoredError as error:
         return {HIT: math.nan, "log": str(error)}
-    return {HIT: float(found["opt"] == right_letter(item)), "log": found["log"]}
+    return {HIT: float(answer["opt"] == right_letter(item)), "log": answer["log"]}
 
 
 def _mean_of(part: pd.DataFrame, task: str) -> float:

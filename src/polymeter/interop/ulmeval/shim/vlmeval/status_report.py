@@ -1,4 +1,4 @@
-"""``vlmeval.smp.status_report``: telling numbers. What became of a run stands in its run folder."""
+"""``vlmeval.smp.status_report``: recognising numbers. A run's outcome is in its run folder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["is_number", "to_number"]
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a finite number, or the text of one; a truth value is none."""
+    """Whether a value is a finite number or the text of one; a boolean is not."""
     try:
         return not isinstance(value, bool) and math.isfinite(float(value))
     except (TypeError, ValueError):

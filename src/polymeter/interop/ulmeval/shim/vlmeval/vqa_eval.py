@@ -1,4 +1,4 @@
-"""``vlmeval.dataset.utils.vqa_eval``: open answers held against the right ones."""
+"""``vlmeval.dataset.utils.vqa_eval``: open answers compared with their references."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _ANNOTATORS_NEEDED = 3
 
 
 def levenshtein_distance(s1: Sequence[Any], s2: Sequence[Any]) -> int:
-    """Fewest insertions, deletions and substitutions that turn one sequence into the other."""
+    """The smallest number of insertions, deletions and substitutions that turns one sequence into the other."""
     from rapidfuzz.distance import Levenshtein
 
     return int(Levenshtein.distance(s1, s2))
 
 
 def anls_compute(groundtruth: str, prediction: str) -> float:
-    """The edit distance of two texts over the length of the longer: 0 where they are equal but for case and blanks."""
-    gold, answer = (" ".join(text.lower().split()) for text in (groundtruth, prediction))
-    longest = max(len(gold), len(answer))
-    return levenshtein_distance(gold, answer) / longest if longest else 0.0
+    """The edit distance of two texts over the length of the longer, ignoring case and extra white space."""
+    reference, answer = (" ".join(text.lower().split()) for text in (groundtruth, prediction))
+    longest = max(len(reference), len(answer))
+    return levenshtein_distance(reference, answer) / longest if longest else 0.0
 
 
 def process_answer(answer: str) -> str:
@@ -42,7 +42,7 @@ def process_answer(answer: str) -> str:
 
 
 def relaxed_correctness(target: Any, prediction: Any, max_relative_change: float = 0.05) -> bool:
-    """Whether an answer is near enough to a number, or equals a text but for case (Masry et al. 2022, section 5.1)."""
+    """Whether an answer is close to a number, or equals a text ignoring case (Masry et al. 2022, section 5.1)."""
     return bool(relaxed_match([str(target)], [str(prediction)], max_relative_change))
 
 
@@ -50,32 +50,40 @@ def process_line(line: Mapping[str, Any], method: str = "vqa_score") -> dict[str
     """How the ``prediction`` of a row matches each of its answers.
 
     Args:
-        line: The row; ``answer`` holds one, or a printed list of them.
-        method: ``vqa_score``, ``anls`` (a distance), ``relaxed_accuracy``, ``accuracy``, or anything else for equality
-            as the VQA challenge compares.
+        line: The row; ``answer`` is one answer, or the text of a list of them.
+        method: ``vqa_score``, ``anls`` (a distance), ``relaxed_accuracy``, ``accuracy``, or anything else for the VQA
+            challenge's equality.
 
     Returns:
         ``gt``, ``pred`` and ``match``, one for each answer.
     """
-    golds = toliststr(line["answer"]) if istype(line["answer"], list) else [str(line["answer"])]
+    references = toliststr(line["answer"]) if istype(line["answer"], list) else [str(line["answer"])]
     answer = str(line["prediction"])
     if method == "anls":
-        return {"gt": golds, "pred": answer, "match": [anls_compute(gold, answer) for gold in golds]}
+        return {
+            "gt": references,
+            "pred": answer,
+            "match": [anls_compute(reference, answer) for reference in references],
+        }
     answer = answer.strip()
     if method == "relaxed_accuracy":
-        return {"gt": golds, "pred": answer, "match": [relaxed_correctness(gold, answer) for gold in golds]}
-    if method == "accuracy":
-        match = [float(gold.strip().lower() == answer.lower()) for gold in golds]
-        return {"gt": golds, "pred": answer, "match": match}
-    golds, answer = [process_answer(gold) for gold in golds], process_answer(answer)
-    if method == "vqa_score":
-        count = golds.count(answer)
         return {
-            "gt": golds,
+            "gt": references,
             "pred": answer,
-            "match": [min(1, (count - (gold == answer)) / _ANNOTATORS_NEEDED) for gold in golds],
+            "match": [relaxed_correctness(reference, answer) for reference in references],
         }
-    return {"gt": golds, "pred": answer, "match": [gold == answer for gold in golds]}
+    if method == "accuracy":
+        match = [float(reference.strip().lower() == answer.lower()) for reference in references]
+        return {"gt": references, "pred": answer, "match": match}
+    references, answer = [process_answer(reference) for reference in references], process_answer(answer)
+    if method == "vqa_score":
+        count = references.count(answer)
+        return {
+            "gt": references,
+            "pred": answer,
+            "match": [min(1, (count - (reference == answer)) / _ANNOTATORS_NEEDED) for reference in references],
+        }
+    return {"gt": references, "pred": answer, "match": [reference == answer for reference in references]}
 
 
 def hit_calculate(result: Iterable[Mapping[str, Any]], dataset_name: str, anls_threshold: float = 0.5) -> list[float]:

@@ -1,1 +1,1 @@
-"""Judges that benchmarks ask through a wrapper of OpenAI's API."""
+"""Judges that benchmarks call through a wrapper of OpenAI's API."""

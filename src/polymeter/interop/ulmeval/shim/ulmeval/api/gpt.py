@@ -1,7 +1,7 @@
 """``ulmeval.api.gpt``: the wrapper of OpenAI's API, which benchmarks use as their judge.
 
-Which model answers is the run's choice (``--judge``), so its questions are scheduled, journaled, cached and retried
-like any other. It sees images at full size, also one that is pasted into a text as a data URL.
+The run decides which model answers (``--judge``), so its questions are scheduled, journaled, cached and retried like
+any request. It sees images at full size, also images pasted into a text as data URLs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from polymeter.core.sources import from_data_url
 from polymeter.formats.table.items import as_items, as_messages
 from polymeter.guests.loggers import guest_logger
 from polymeter.interop.ulmeval.models.base import BaseAPI
-from polymeter.interop.ulmeval.shim.ulmeval.api._direct import DirectAsker
+from polymeter.interop.ulmeval.shim.ulmeval.api._direct import DirectRoleClient
 from polymeter.judge import ROLE
 
 __all__ = ["APIBASES", "GPT4V", "OpenAIWrapper"]
@@ -48,19 +48,19 @@ class OpenAIWrapper(BaseAPI):
     """The run's judge.
 
     Args:
-        model: A name that chooses nothing in a run. In a script (``polymeter python``) it is the model that is asked.
-        retry: Not used: the run asks again where that can help.
-        key: Not used, not kept.
+        model: Not used in a run; in a script (``polymeter python``) the name of the model.
+        retry: Not used: the run repeats transient failures.
+        key: Not used and not stored.
         verbose: Not used.
-        system_prompt: Text put before every question.
+        system_prompt: Text before every question.
         temperature: 0 is greedy.
         timeout: Not used.
         api_base: Not used in a run; in a script the address of the endpoint.
-        max_tokens: Most tokens of an answer.
-        img_size: Longest side of an image that the judge sees, in pixels; without it, or with -1, it sees all of it.
-        img_detail: Not used: a judge sees images as they are.
+        max_tokens: Maximum number of tokens of an answer.
+        img_size: Longest side of the images that the judge sees, in pixels; -1: full size.
+        img_detail: Not used.
         use_azure: Not used.
-        **kwargs: Further settings of its answers; what is no setting of an answer is left out.
+        **kwargs: Further generation settings; others are ignored.
     """
 
     def __init__(  # noqa: PLR0917  (the signature that benchmarks are written against)
@@ -89,40 +89,41 @@ class OpenAIWrapper(BaseAPI):
         self.timeout = timeout
 
     def generate(self, message: Any, dataset: str | None = None, num_generations: int = 1, **kwargs: Any) -> Any:
-        """What the judge says. A judge that could not answer gives ``fail_msg``, and the sample that is being scored
-        then has no score, whatever is made of that text.
+        """The judge's answer. If the judge could not answer, it is ``fail_msg``, and the sample being scored has no
+        score, whatever the benchmark makes of that text.
 
         Args:
-            message: A text, an item, a list of texts, or a list of items; an item may have a ``role``, and one of the
-                role ``system`` needs no ``type``.
+            message: A text, an item, a list of texts, or a list of items. An item may have a ``role``; one with a role
+                needs no ``type``.
             dataset: Not used.
             num_generations: Not used: a judge answers once.
             **kwargs: ``temperature``, ``max_tokens``, and further settings.
 
         Raises:
-            PlanError: The run has no judge.
-            DataError: The message has another form, or an image of it cannot be had.
+            PlanError: if the run has no judge.
+            DataError: if the message has another form, or an image of it cannot be read.
         """
         code, answer, _ = self.generate_inner(message, **{**self.default_kwargs, **kwargs})
         return answer if code == 0 else self.fail_msg
 
     def generate_inner(self, inputs: Any, **kwargs: Any) -> tuple[int, Any, Any]:
-        """0, what the judge says and its response; or 1, ``fail_msg`` and why. See ``generate``."""
-        request, asker = Request(self._messages(inputs), self._settings(kwargs)), current_role_client()
-        if isinstance(asker, DirectAsker):
-            response = asker.ask(str(self.model), self.api_base, request)
+        """``(0, answer, response)``, or ``(1, fail_msg, reason)``. See ``generate``."""
+        request, client = Request(self._messages(inputs), self._settings(kwargs)), current_role_client()
+        if isinstance(client, DirectRoleClient):
+            response = client.respond(str(self.model), self.api_base, request)
         else:
-            response = asker(ROLE, request)
+            response = client(ROLE, request)
         answer = (response.outputs[0].text or "").strip() if response.outputs else ""
         if response.error is None and answer:
             return 0, answer, response
-        if response.error is not None:  # which the run has noted, and forgets if the same question is answered later
+        # The run has recorded the error, and drops it if the same question is answered later.
+        if response.error is not None:
             return 1, self.fail_msg, response.error.message
         refuse_verdict("The judge said nothing.")
         return 1, self.fail_msg, "it said nothing"
 
     def vqa(self, image: Any, question: str) -> str:
-        """A word about an image, in lower case: what benchmarks ask mPLUG for, where a judge takes its place.
+        """One word about an image, in lower case: a judge in place of mPLUG, which benchmarks use for such questions.
 
         Args:
             image: A PIL image, or the path of one.
@@ -135,19 +136,19 @@ class OpenAIWrapper(BaseAPI):
         return str(answer).strip().rstrip(".").lower() if code == 0 else str(answer)
 
     def chat(self, messages: Sequence[Any], **kwargs: Any) -> Any:
-        """What the judge says at the end of a conversation: turns with ``role`` and ``content``."""
+        """The judge's answer to a conversation: turns with ``role`` and ``content``."""
         items = [{**item, "role": turn["role"]} for turn in messages for item in as_items(turn["content"])]
         return self.generate(items, **kwargs)
 
     def working(self) -> bool:
-        """Whether it may be asked: only asking shows whether the run has a judge."""
+        """Always true: whether the run has a judge shows at the first question."""
         return True
 
     def _messages(self, message: Any) -> tuple[Message, ...]:
         if isinstance(message, Message):
             return (message,)
-        given = message if isinstance(message, list) else [message]
-        plain = [{"type": "text", **item} if isinstance(item, dict) and "role" in item else item for item in given]
+        parts = message if isinstance(message, list) else [message]
+        plain = [{"type": "text", **item} if isinstance(item, dict) and "role" in item else item for item in parts]
         items = as_items(plain if isinstance(message, list) else plain[0])
         first = [item for item in items if item.get("role") == "system"]
         if self.system_prompt and not any(item["value"] == self.system_prompt for item in first):
@@ -155,8 +156,8 @@ class OpenAIWrapper(BaseAPI):
         if first:
             text = "\n".join(item["value"] for item in first)
             first = [{"type": "text", "value": text, "role": "system"}]
-        made = as_messages([*first, *(item for item in items if item.get("role") != "system")])
-        return tuple(replace(turn, parts=tuple(self._seen(turn.parts))) for turn in made)
+        turns = as_messages([*first, *(item for item in items if item.get("role") != "system")])
+        return tuple(replace(turn, parts=tuple(self._seen(turn.parts))) for turn in turns)
 
     def _seen(self, parts: Sequence[Part]) -> Iterator[Part]:
         for part in parts:
@@ -166,15 +167,15 @@ class OpenAIWrapper(BaseAPI):
                 yield self._at_size(part) if isinstance(part, Image) and self.img_size > 0 else part
 
     def _at_size(self, image: Image) -> Image:
-        picture = image.open()
-        if max(picture.size) <= self.img_size:
+        opened = image.open()
+        if max(opened.size) <= self.img_size:
             return image
-        smaller = picture.copy()
+        smaller = opened.copy()
         smaller.thumbnail((self.img_size, self.img_size))
         return Image(smaller)
 
-    def _settings(self, told: Mapping[str, Any]) -> Generate:
-        settings = {"temperature": self.temperature, "max_tokens": self.max_tokens, **told}
+    def _settings(self, options: Mapping[str, Any]) -> Generate:
+        settings = {"temperature": self.temperature, "max_tokens": self.max_tokens, **options}
         settings.setdefault("max_new_tokens", settings["max_tokens"])
         extra = {name: value for name, value in settings.items() if name in _SETTINGS}
         unused = sorted(set(settings) - {*extra, *_USED})
@@ -188,12 +189,12 @@ class GPT4V(OpenAIWrapper):
 
 
 def _unpasted(text: str) -> Iterator[Part]:
-    """A text, with the images that were pasted into it as data URLs shown as images in their places."""
-    place = 0
-    for found in _PASTED.finditer(text):
-        if text[place : found.start()].strip():
-            yield Text(text[place : found.start()])
-        yield Image(from_data_url(re.sub(r"\s", "", found[0])))
-        place = found.end()
-    if place == 0 or text[place:].strip():
-        yield Text(text[place:])
+    """The parts of a text with the images that are pasted into it as data URLs."""
+    start = 0
+    for match in _PASTED.finditer(text):
+        if text[start : match.start()].strip():
+            yield Text(text[start : match.start()])
+        yield Image(from_data_url(re.sub(r"\s", "", match[0])))
+        start = match.end()
+    if start == 0 or text[start:].strip():
+        yield Text(text[start:])

@@ -1,4 +1,4 @@
-"""``ulmeval.smp``: files, images, small helpers, and the modules that its star import gives."""
+"""``ulmeval.smp``: files, images, small helpers, and the modules that its star import binds."""
 
 from polymeter.interop.ulmeval.shim.ulmeval.smp import file, misc, modules, ulm
 from polymeter.interop.ulmeval.shim.ulmeval.smp.file import *  # noqa: F403

@@ -1,6 +1,6 @@
 """``ulmeval.smp.file``: reading and writing tables, the folder of data, paths.
 
-Pickles are read only as data, downloads are verified and bounded, and nothing is handed to a shell.
+Pickles are read only as data, downloads are verified and bounded, and nothing is passed to a shell.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ _FORMATS = {
 
 
 class NumpyEncoder(json.JSONEncoder):
-    """Writes NumPy's numbers and arrays as JSON's."""
+    """Writes NumPy's numbers and arrays as JSON."""
 
     def default(self, o: Any) -> Any:
-        """What stands for a value that JSON does not know."""
+        """The JSON form of a value that JSON does not know."""
         import numpy as np
 
         if isinstance(o, np.ndarray):
@@ -79,17 +79,15 @@ class NumpyEncoder(json.JSONEncoder):
 
 
 def load(f: str | os.PathLike[str], fmt: str | None = None) -> Any:
-    """What a file holds; see ``polymeter.data.formats.load``. One at an address is fetched once, into the folder of
-    data.
-    """
+    """The content of a file; see ``polymeter.data.formats.load``. A URL is fetched once, into the data folder."""
     return formats.load(os.fspath(f), fmt, folder=Path(LMUDataRoot()) / "files")
 
 
 def download_file(url: str, filename: str | None = None) -> str:
-    """Fetch a file; the path it is put at.
+    """Fetch a file and return its path.
 
     Raises:
-        DataError: It cannot be had.
+        DataError: if it cannot be fetched.
     """
     target = filename or url.rsplit("/", 1)[-1]
     download(url, Path(target), md5=None, is_offline=is_offline_here())
@@ -97,21 +95,21 @@ def download_file(url: str, filename: str | None = None) -> str:
 
 
 def md5(s: str) -> str:
-    """The MD5 of a file, or of the text itself where there is no such file."""
+    """The MD5 of a file, or of the text itself if there is no such file."""
     return md5_of(Path(s)) if os.path.exists(s) else hashlib.md5(s.encode(), usedforsecurity=False).hexdigest()
 
 
 def file_size(f: str, unit: str = "GB") -> float:
-    """Size of a file in ``GB``, ``MB`` or ``KB`` of powers of 1,024."""
+    """The size of a file in ``GB``, ``MB`` or ``KB``, as powers of 1,024."""
     return os.stat(f).st_size / _UNITS[unit]
 
 
 def parse_file(s: str) -> tuple[str | None, str]:
-    """What a text of a message is: its MIME type and the path of its file, ``('url', text)`` for an address of no known
-    type, or ``(None, text)`` for plain text, which the name of a folder is too.
+    """The MIME type and file of a message's text: ``('url', text)`` for a URL of unknown type, ``(None, text)`` for
+    plain text, also if it is the name of a folder.
 
     Raises:
-        DataError: An address of an image cannot be fetched.
+        DataError: if the URL of an image cannot be fetched.
     """
     if _is_file(s):
         return _mime(s) or "unknown", s
@@ -132,25 +130,25 @@ def parse_file(s: str) -> tuple[str | None, str]:
 
 
 def ls(dirname: str = ".", match: str | Sequence[str] = (), mode: str = "all", level: int | str = 1) -> list[str]:
-    """What lies in a folder.
+    """The content of a folder.
 
     Args:
         dirname: The folder.
-        match: Texts that names must have in them, or must not where they begin with ``!``.
+        match: Texts that paths must contain, or must not contain if they begin with ``!``.
         mode: ``all``, ``dir`` or ``file``.
-        level: How deep; ``"2+"`` for the files of all levels up to 2.
+        level: The depth; ``"2+"`` for the files of all levels up to 2.
     """
     if isinstance(level, str):
         depths = range(1, int(level.removesuffix("+")) + 1)
-        return [found for depth in depths for found in ls(dirname, match, "file", depth)]
+        return [path for depth in depths for path in ls(dirname, match, "file", depth)]
     names = os.listdir(dirname)
-    found = names if dirname == "." else [os.path.join(dirname, name) for name in names]
+    paths = names if dirname == "." else [os.path.join(dirname, name) for name in names]
     if level > 1:
-        return [inner for place in found if os.path.isdir(place) for inner in ls(place, match, mode, level - 1)]
+        return [inner for path in paths if os.path.isdir(path) for inner in ls(path, match, mode, level - 1)]
     for text in filter(None, [match] if isinstance(match, str) else match):
-        wanted = not text.startswith("!")
-        found = [place for place in found if (text.removeprefix("!") in place) == wanted]
-    return [place for place in found if mode == "all" or os.path.isdir(place) == (mode == "dir")]
+        must_contain = not text.startswith("!")
+        paths = [path for path in paths if (text.removeprefix("!") in path) == must_contain]
+    return [path for path in paths if mode == "all" or os.path.isdir(path) == (mode == "dir")]
 
 
 def mrlines(fname: str, sp: str = "\n") -> list[str]:
@@ -167,7 +165,7 @@ def mwlines(lines: Iterable[str], fname: str) -> None:
 
 
 def last_modified(pth: str) -> str:
-    """When a file was last written, as ``yymmddHHMMSS``."""
+    """The time of a file's last change, as ``yymmddHHMMSS``."""
     return time.strftime("%y%m%d%H%M%S", time.localtime(os.path.getmtime(pth)))
 
 
@@ -180,12 +178,12 @@ def parquet_to_tsv(file_path: str) -> None:
 
 
 def get_file_extension(file_path: str) -> str:
-    """What follows the last dot."""
+    """The part after the last dot."""
     return str(file_path).rsplit(".", 1)[-1]
 
 
 def get_pred_file_format() -> str:
-    """The format of prediction files: ``pkl``, which keeps images and long texts as they are."""
+    """The format of prediction files: ``pkl``, which keeps images and long texts unchanged."""
     return "pkl"
 
 
@@ -195,7 +193,7 @@ def get_pred_file_path(work_dir: str, model_name: str, dataset_name: str, use_en
 
 
 def get_eval_file_format() -> str:
-    """The format of tables of scores: ``csv``, or what ``EVAL_FORMAT`` says."""
+    """The format of score tables: ``csv``, or the value of ``EVAL_FORMAT``."""
     return os.environ.get("EVAL_FORMAT", "csv")
 
 
@@ -204,49 +202,49 @@ def get_intermediate_file_path(eval_file: str, suffix: str, target_format: str |
 
     Args:
         eval_file: The predictions.
-        suffix: What its name adds.
-        target_format: Its ending; default: by the suffix.
+        suffix: The text appended to the name.
+        target_format: Its file format; default: by the suffix.
     """
     if target_format is None:
-        known = [kind for endings, kind in _FORMATS.items() if suffix.endswith(endings)]
+        by_suffix = [kind for endings, kind in _FORMATS.items() if suffix.endswith(endings)]
         is_score = suffix.endswith(("_acc", "_fine", "_metrics", "_score"))
-        target_format = known[0] if known else get_eval_file_format() if is_score else get_pred_file_format()
+        target_format = by_suffix[0] if by_suffix else get_eval_file_format() if is_score else get_pred_file_format()
     return f"{eval_file.removesuffix('.' + get_file_extension(eval_file))}{suffix}.{target_format}"
 
 
 def fetch_aux_files(eval_file: str) -> list[str]:
     """The files of the same model and dataset beside a prediction file."""
-    place = Path(eval_file)
+    path = Path(eval_file)
     return sorted(
-        str(found) for found in place.parent.iterdir() if found.name.startswith((f"{place.stem}.", f"{place.stem}_"))
+        str(file) for file in path.parent.iterdir() if file.name.startswith((f"{path.stem}.", f"{path.stem}_"))
     )
 
 
 def files_of(eval_file: Path, dataset_name: str) -> list[Path]:
-    """A prediction file and what evaluations have written beside it, without the files of other datasets whose names go
-    on where this one's ends (``X_VAL`` beside ``X``).
+    """A prediction file and the files that evaluations have written beside it, without those of other datasets whose
+    names begin with this one's (``X_VAL`` beside ``X``).
     """
     from polymeter.interop.ulmeval.shim.ulmeval.datasets import supported_datasets
 
     model = eval_file.stem.removesuffix(dataset_name)
     others = tuple(f"{model}{name}" for name in supported_datasets() if name.startswith(f"{dataset_name}_"))
-    found = [Path(file) for file in fetch_aux_files(str(eval_file))] if eval_file.parent.is_dir() else []
-    return [file for file in found if not (others and file.name.startswith(others))]
+    files = [Path(file) for file in fetch_aux_files(str(eval_file))] if eval_file.parent.is_dir() else []
+    return [file for file in files if not (others and file.name.startswith(others))]
 
 
 def prepare_reuse_files(
     pred_root_meta: str, eval_id: str, model_name: str, dataset_name: str, reuse: bool, reuse_aux: bool | int | str
 ) -> None:
-    """Make ready the folder of an evaluation, for scripts: with ``reuse`` it gets the predictions of the newest earlier
-    one; without it, predictions that it holds are put aside, into ``earlier`` below it.
+    """Prepare the folder of a script's evaluation: with ``reuse`` it gets the predictions of the latest earlier one;
+    without it, its own predictions are moved into its subfolder ``earlier``.
 
     Args:
         pred_root_meta: The model's folder, with a folder for each evaluation.
         eval_id: Name of this evaluation's folder.
         model_name: Name of the model.
         dataset_name: Name of the dataset.
-        reuse: Whether earlier predictions are wanted.
-        reuse_aux: Whether what evaluations have written beside them is wanted as well.
+        reuse: Whether to copy earlier predictions.
+        reuse_aux: Whether to copy the files that evaluations have written beside them too.
     """
     here = Path(pred_root_meta, eval_id)
     own = here / f"{model_name}_{dataset_name}.pkl"
@@ -255,13 +253,13 @@ def prepare_reuse_files(
             target = here / "earlier" / file.name
             target.parent.mkdir(exist_ok=True)
             file.replace(target)
-    folders = sorted((place for place in here.parent.iterdir() if place.is_dir() and place != here), reverse=True)
-    there = next((place / own.name for place in folders if (place / own.name).is_file()), None)
-    if not reuse or there is None or own.is_file():
+    folders = sorted((path for path in here.parent.iterdir() if path.is_dir() and path != here), reverse=True)
+    latest = next((folder / own.name for folder in folders if (folder / own.name).is_file()), None)
+    if not reuse or latest is None or own.is_file():
         return
     here.mkdir(parents=True, exist_ok=True)
-    for found in files_of(there, dataset_name) if reuse_aux and reuse_aux != "none" else [there]:
-        shutil.copy2(found, here)
+    for file in files_of(latest, dataset_name) if reuse_aux and reuse_aux != "none" else [latest]:
+        shutil.copy2(file, here)
 
 
 def HFCacheRoot() -> str:
@@ -272,7 +270,7 @@ def HFCacheRoot() -> str:
 
 
 def MMBenchOfficialServer(dataset_name: str) -> bool:
-    """Whether the local file of a benchmark holds the answers."""
+    """Whether the local file of a benchmark contains the answers."""
     import pandas as pd
 
     names = {dataset_name, dataset_name.replace("_TEST_EN", "").replace("_TEST", "")}
@@ -288,24 +286,25 @@ def localize_df(data: pd.DataFrame, dname: str, nproc: int = 32) -> pd.DataFrame
     """A table with the paths of its images in place of their base64.
 
     Args:
-        data: The table; it is left as it is.
-        dname: Name of the dataset, whose folder of images they go to.
-        nproc: Not used: this is done in the order of the rows.
+        data: The table; it is not changed.
+        dname: Name of the dataset, into whose image folder they are written.
+        nproc: Not used: rows are done in order.
 
     Raises:
-        DataError: A cell holds no image.
+        DataError: if a cell is not an image.
     """
     count = len(data)
-    told = list(data["image_path"]) if "image_path" in data else [None] * count
+    own_paths = list(data["image_path"]) if "image_path" in data else [None] * count
     images = read_images(list(data["index"]), list(data["image"]))
     root = image_root(dname)
-    found = [
-        write_images(index, cell, path, root) for index, cell, path in zip(data["index"], images, told, strict=True)
+    written = [
+        write_images(index, cell, path, root)
+        for index, cell, path in zip(data["index"], images, own_paths, strict=True)
     ]
-    rest = data.drop(columns=["image"])
+    localised = data.drop(columns=["image"])
     if "image_path" not in data:
-        rest["image_path"] = [paths[0] if len(paths) == 1 else str(paths) for paths in found]
-    return rest
+        localised["image_path"] = [paths[0] if len(paths) == 1 else str(paths) for paths in written]
+    return localised
 
 
 def _is_file(text: str) -> bool:

@@ -68,12 +68,12 @@ def istype(s: Any, type: type) -> bool:
 
 
 def listinstr(lst: list[str], s: str) -> bool:
-    """Whether any of some texts is part of another."""
+    """Whether any text of a list is part of another text."""
     return any(item in s for item in lst)
 
 
 def splitlen(s: str, sym: str = "/") -> int:
-    """How many pieces a separator makes of a text."""
+    """The number of pieces of a text that is split at a separator."""
     return len(s.split(sym))
 
 
@@ -103,14 +103,14 @@ def timestr(granularity: str = "second") -> str:
 
 
 def githash(fallback: str = "unknown", digits: int | None = 8) -> str:
-    """Stands for the commit of the evaluating code: Polymeter's version, which its runs record as well."""
+    """Polymeter's version, in place of the commit of the evaluating code; runs record it too."""
     from polymeter import __version__
 
     return __version__[:digits] or fallback
 
 
 def dict_merge(dct: dict[Any, Any], merge_dct: Mapping[Any, Any]) -> None:
-    """Merge a mapping into another, also the mappings inside."""
+    """Merge a mapping into another, including nested mappings."""
     for key, value in merge_dct.items():
         if isinstance(dct.get(key), dict) and isinstance(value, dict):
             dict_merge(dct[key], value)
@@ -119,17 +119,17 @@ def dict_merge(dct: dict[Any, Any], merge_dct: Mapping[Any, Any]) -> None:
 
 
 def extract_json_objects(text: str, decoder: JSONDecoder | None = None) -> Iterator[Any]:
-    """The JSON objects that stand in a text, in their order."""
+    """The JSON objects in a text, in order."""
     decode = (decoder or JSONDecoder()).raw_decode
-    place = text.find("{")
-    while place != -1:
+    start = text.find("{")
+    while start != -1:
         try:
-            found, length = decode(text[place:])
+            value, length = decode(text[start:])
         except ValueError:
-            place = text.find("{", place + 1)
+            start = text.find("{", start + 1)
             continue
-        yield found
-        place = text.find("{", place + length)
+        yield value
+        start = text.find("{", start + length)
 
 
 def process_punctuation(inText: str) -> str:
@@ -143,42 +143,42 @@ def process_punctuation(inText: str) -> str:
 
 
 def get_rank_and_world_size() -> tuple[int, int]:
-    """Always the first of one: Polymeter evaluates in one process, whatever has launched it."""
+    """Always rank 0 of 1: Polymeter evaluates in one process, whatever has launched it."""
     return 0, 1
 
 
 def get_cuda_visible_devices() -> list[int] | None:
-    """The numbers of the devices that ``CUDA_VISIBLE_DEVICES`` names; ``None`` when it does not say."""
+    """The numbers of the devices in ``CUDA_VISIBLE_DEVICES``; ``None`` if it is not set."""
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
     return None if named is None else [int(device) for device in named.split(",") if device.strip().isdigit()]
 
 
 def get_gpu_memory() -> list[int]:
-    """Free memory of each GPU, in MiB; empty where there is none."""
+    """Free memory of each GPU, in MiB; empty if there is none."""
     command = ["nvidia-smi", "--query-gpu=memory.free", "--format=csv,noheader,nounits"]
     try:
-        told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
         return []
-    return [int(line) for line in told.split() if line.isdigit()]
+    return [int(line) for line in output.split() if line.isdigit()]
 
 
 def load_env() -> None:
-    """Nothing: keys come from the environment of the run, and no file next to the code is read."""
+    """Do nothing: keys come from the environment, and no file beside the code is read."""
 
 
 def modelscope_flag_set() -> bool:
-    """Whether data and weights shall come from ModelScope."""
+    """Whether data and weights come from ModelScope."""
     return os.environ.get("VLMEVALKIT_USE_MODELSCOPE") in ("1", "True")
 
 
 def get_cache_path(repo_id: str, branch: str | None = "main", repo_type: str = "datasets") -> str | None:
-    """The newest snapshot of a repository in the local cache of the Hugging Face hub; ``None`` when there is none."""
+    """The newest snapshot of a repository in the local cache of the Hugging Face hub; ``None`` if there is none."""
     from huggingface_hub.constants import HF_HUB_CACHE
 
     snapshots = Path(HF_HUB_CACHE) / f"{repo_type}--{repo_id.replace('/', '--')}" / "snapshots"
-    found = sorted(snapshots.glob("*"), key=lambda place: place.stat().st_mtime) if snapshots.is_dir() else []
-    return str(found[-1]) if found else None
+    newest_last = sorted(snapshots.glob("*"), key=lambda path: path.stat().st_mtime) if snapshots.is_dir() else []
+    return str(newest_last[-1]) if newest_last else None
 
 
 def proxy_set(s: str) -> None:
@@ -188,16 +188,16 @@ def proxy_set(s: str) -> None:
 
 
 def run_command(cmd: str | list[str]) -> str:
-    """What a program prints. A text is split into words; no shell reads it."""
+    """The output of a program. A text is split into words; no shell is used."""
     words = shlex.split(cmd) if isinstance(cmd, str) else cmd
     return subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
 
 def pip_install_robust(package: str) -> bool:
-    """Whether a package is there.
+    """Whether a package is installed.
 
     Raises:
-        PlanError: It is not: evaluating never installs anything.
+        PlanError: if it is not: an evaluation never installs anything.
     """
     from importlib.util import find_spec
 
@@ -220,15 +220,16 @@ def youtube_dl(idx: str) -> None:
     """Not provided.
 
     Raises:
-        PlanError: Always.
+        PlanError: always.
     """
-    raise PlanError("Videos are not downloaded while evaluating.", where="youtube_dl", hint=f"Download {idx} before.")
+    hint = f"Download {idx} beforehand."
+    raise PlanError("Videos are not downloaded while evaluating.", where="youtube_dl", hint=hint)
 
 
 def get_logger(
     name: str, log_file: str | None = None, log_level: int = logging.INFO, file_mode: str = "w"
 ) -> logging.Logger:
-    """The logger of a name. A file that is named is not written, and keys do not get into it."""
+    """The logger of a name. It writes no file, and hides keys."""
     return guest_logger(name)
 
 
@@ -244,5 +245,5 @@ def r2h(rgb: tuple[int, int, int]) -> str:
 
 
 def colored(s: str, color: Any) -> str:
-    """The text: what a log is given has no colours in it."""
+    """The text itself: logs have no colours."""
     return s

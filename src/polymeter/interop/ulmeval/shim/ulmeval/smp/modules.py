@@ -1,5 +1,5 @@
-"""The modules, and names of modules, that ``from ulmeval.smp import *`` gives besides its own: files use them without
-importing them. What is not part of Python is imported when it is used.
+"""The modules, and names from modules, that ``from ulmeval.smp import *`` binds besides its own: files use them without
+importing them. Modules outside the standard library are imported at first use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``ulmeval.smp.ulm``: images in and out of base64, and small helpers around pictures."""
+"""``ulmeval.smp.ulm``: images to and from base64, and small helpers for images."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ __all__ = [
 
 
 def rescale_img(img: Image.Image, tgt: tuple[int, int]) -> Image.Image:
-    """An image with a width or a height; the other, given as -1, follows.
+    """An image scaled to a width or a height; the other one, given as -1, keeps the aspect ratio.
 
     Raises:
-        ValueError: Neither is -1, or both are.
+        ValueError: if neither is -1, or both are.
     """
     width, height = tgt
     if (width == -1) == (height == -1):
@@ -54,7 +54,7 @@ def rescale_img(img: Image.Image, tgt: tuple[int, int]) -> Image.Image:
 
 
 def resize_image_by_factor(img: Image.Image, factor: float = 1) -> Image.Image:
-    """An image whose sides are multiplied."""
+    """An image with both sides multiplied by a factor."""
     return img.resize((int(img.width * factor), int(img.height * factor)))
 
 
@@ -65,9 +65,9 @@ def concat_images_ulmeval(
 
     Args:
         images: Paths.
-        target_size: The height (``h``) or width (``v``) that each is brought to; -1 leaves them.
+        target_size: The height (``h``) or width (``v``) that each is scaled to; -1: unchanged.
         mode: ``h`` or ``v``.
-        return_image: Return the image; otherwise the path of a file that it is put into, without loss.
+        return_image: Whether to return the image rather than the path of a PNG file with it.
     """
     opened = [_opened(path) for path in images]
     is_row = mode == "h"
@@ -76,10 +76,10 @@ def concat_images_ulmeval(
     widths, heights = [image.width for image in opened], [image.height for image in opened]
     size = (sum(widths), max(heights)) if is_row else (max(widths), sum(heights))
     sheet = Image.new("RGB", size)
-    place = 0
+    offset = 0
     for image in opened:
-        sheet.paste(image, (place, 0) if is_row else (0, place))
-        place += image.width if is_row else image.height
+        sheet.paste(image, (offset, 0) if is_row else (0, offset))
+        offset += image.width if is_row else image.height
     if return_image:
         return sheet
     name = digest("\n".join([*images, mode, str(target_size)]).encode())[:32]
@@ -96,7 +96,7 @@ def mmqa_display(question: Mapping[str, Any], target_size: int = -1) -> None:
     """Show a row in a notebook: its images, then its other cells.
 
     Raises:
-        PlanError: IPython, which shows them, is not installed.
+        PlanError: if IPython, which shows them, is not installed.
     """
     import pandas as pd
 
@@ -125,7 +125,7 @@ def build_option_str(option_dict: Mapping[str, Any]) -> str:
 
 
 def isimg(s: str) -> bool:
-    """Whether a text is the path of something that is there, or an address."""
+    """Whether a text is an existing path, or a URL."""
     return os.path.exists(s) or s.startswith("http")
 
 
@@ -139,7 +139,7 @@ def read_ok(img_path: str | Path) -> bool:
 
 
 def gpt_key_set() -> bool:
-    """Whether a judge can be asked: which one, and with which key, is the run's business (``--judge``)."""
+    """Always true: the run owns the judge and its key (``--judge``)."""
     return True
 
 
@@ -150,5 +150,5 @@ def apiok(wrapper: Any) -> bool:
 
 def _opened(path: str) -> Image.Image:
     with Image.open(path) as image:
-        picture: Image.Image = image.convert("RGB")
-    return picture
+        converted: Image.Image = image.convert("RGB")
+    return converted

@@ -1,5 +1,5 @@
-"""Loading files that were written for ULMEvalKit or VLMEvalKit: each is imported as if it stood in that package's own
-folder of dataset classes, of model wrappers, or of endpoints.
+"""Loading files written for ULMEvalKit or VLMEvalKit: each is imported as if it were in that package's own folder of
+dataset classes, of model wrappers, or of endpoints.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _SUPPLIED = {
     "abc": ("abstractmethod",),
 }
 _ALL_OF = "ulmeval.smp"
-KITS = tuple(SYSTEM.checkouts)
-"""The two packages, by which of them is looked into first."""
+PACKAGES = tuple(SYSTEM.checkouts)
+"""The two packages, in the order in which they are searched."""
 _TREES = tuple(tree.rstrip(".") for tree in SYSTEM.trees)
 
 
@@ -43,27 +43,27 @@ def load_wrappers(path: str) -> ModuleType:
     Raises:
         PlanError: if it fails to load, or needs a package that is not installed.
     """
-    return load_kit_file(Path(path))
+    return load_guest_file(Path(path))
 
 
-def load_kit_file(file: Path, supplied: Mapping[str, Any] | None = None) -> ModuleType:
-    """The module of a file with dataset classes or model wrappers, wherever it lies.
+def load_guest_file(file: Path, supplied: Mapping[str, Any] | None = None) -> ModuleType:
+    """The module of a file with dataset classes or model wrappers, in any folder.
 
-    Its relative imports find its own neighbours first, then what the package has that it was written for.
+    Its relative imports find its own neighbours first, then the modules of the package that it was written for.
 
     Args:
         file: The file.
         supplied: Names that it may use without importing them; default: ``supplied_names``.
 
     Raises:
-        PlanError: It fails to load, or needs a package that is not installed.
+        PlanError: if it fails to load, or needs a package that is not installed.
     """
     names = supplied_names if supplied is None else lambda: supplied
-    return load_authors_file(file, names, _places(file.resolve()))
+    return load_authors_file(file, names, _packages(file.resolve()))
 
 
-def is_kit_file(file: Path) -> bool:
-    """Whether a file was written for one of these packages, told by the words in it."""
+def is_guest_file(file: Path) -> bool:
+    """Whether a file was written for one of these packages, judged by the names in it."""
     return SYSTEM.scripts.recognise(file.read_bytes())
 
 
@@ -78,12 +78,12 @@ def supplied_names() -> dict[str, Any]:
     return names
 
 
-def _places(file: Path) -> tuple[str, ...]:
-    """The packages that a file's folder may stand for, the likeliest first: told by the folders that it lies in, then
-    by what it names.
+def _packages(file: Path) -> tuple[str, ...]:
+    """The packages that a file's folder may stand for, the likeliest first: judged by the folders that contain it, then
+    by the names in it.
     """
     folder, source = file.parent, file.read_bytes()
-    kits = sorted(KITS, key=lambda kit: (kit not in folder.parts, kit.encode() not in source, kit))
-    trees = sorted(_TREES, key=lambda tree: kits.index(tree.partition(".")[0]))
+    roots = sorted(PACKAGES, key=lambda root: (root not in folder.parts, root.encode() not in source, root))
+    trees = sorted(_TREES, key=lambda tree: roots.index(tree.partition(".")[0]))
     trees.sort(key=lambda tree: tree.rpartition(".")[2] != folder.name)
     return (*trees, *(f"{tree}.{folder.name}" for tree in trees))
