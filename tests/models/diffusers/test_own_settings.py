@@ -18,27 +18,13 @@ from PIL import Image as pil
 
 from polymeter.core.errors import PlanError
 from polymeter.core.request import GenerateImage
-from polymeter.interop.ulmeval.models.zoo import ENTRIES, native_backend
 from polymeter.models.diffusers import DiffusersModel
 from polymeter.models.diffusers.draw import Artist
 from polymeter.models.diffusers.index import Role
 from polymeter.models.diffusers.rows import Row
 from tests.helpers.mixed_requests import request
 
-pytestmark = pytest.mark.needs_system("ulmeval")
-
 USUAL = {"num_inference_steps": 2, "size": "48x32"}
-CLASSES = {
-    "FLUX.1-schnell": "FluxPipeline",
-    "FLUX.1-dev": "FluxPipeline",
-    "FLUX.1-Kontext-dev": "FluxKontextPipeline",
-    "Qwen-Image": "QwenImagePipeline",
-    "SANA1.5-1.6B": "SanaPipeline",
-    "SANA1.5-4.8B": "SanaPipeline",
-    "HiDream-Full": "HiDreamImagePipeline",
-    "HiDream-Dev": "HiDreamImagePipeline",
-    "HiDream-Fast": "HiDreamImagePipeline",
-}
 
 
 def drawn(model: DiffusersModel, ask: GenerateImage) -> Any:
@@ -75,17 +61,6 @@ def test_what_a_model_is_given_is_not_told_as_a_setting_of_the_task(pipeline_fol
     model = DiffusersModel(str(pipeline_folder("flux")), generation={"negative_prompt": "blue", "true_cfg_scale": 1})
     assert model.ignores(GenerateImage()) == {}
     assert list(model.ignores(GenerateImage(extra={"negative_prompt": "red"}))) == ["negative_prompt"]
-
-
-@pytest.mark.parametrize("name", sorted(CLASSES))
-def test_models_of_the_list_draw_in_runs_as_they_do_there(tmp_path: Path, name: str) -> None:
-    index = {"_class_name": CLASSES[name], "_diffusers_version": "0.42.1"}
-    (tmp_path / "model_index.json").write_text(json.dumps(index))
-    model = native_backend(name, {}, str(tmp_path))
-    assert isinstance(model, DiffusersModel)
-    assert model.identity["generation"] == json.loads(json.dumps(ENTRIES[name].settings))
-    assert set(model.identity["parts"]) == ({"text_encoder_4", "tokenizer_4"} if "HiDream" in name else set())
-    assert CLASSES.keys() | {"OmniGen2"} == {key for key, entry in ENTRIES.items() if entry.backend == "diffusers"}
 
 
 def test_a_part_that_the_folder_lacks_is_read_from_elsewhere(

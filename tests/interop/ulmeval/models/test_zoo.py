@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -18,10 +19,24 @@ from polymeter.core.request import GenerateImage, Message, Request
 from polymeter.interop.ulmeval.models import UlmModel, ulm_model
 from polymeter.interop.ulmeval.models.base import BaseModel
 from polymeter.interop.ulmeval.models.native import sort_arguments
-from polymeter.interop.ulmeval.models.zoo import CLASSES, ENTRIES, Zoo, listed_names, supported_ULM
+from polymeter.interop.ulmeval.models.zoo import CLASSES, ENTRIES, Zoo, listed_names, native_backend, supported_ULM
+from polymeter.models.diffusers import DiffusersModel
 from polymeter.models.hf import HfModel
 from tests.helpers.janus import JANUS_SIZE, make_unified
 from tests.helpers.openai_stub import OpenAIStub, failure, images, png
+
+PIPELINES = {
+    "FLUX.1-schnell": "FluxPipeline",
+    "FLUX.1-dev": "FluxPipeline",
+    "FLUX.1-Kontext-dev": "FluxKontextPipeline",
+    "Qwen-Image": "QwenImagePipeline",
+    "SANA1.5-1.6B": "SanaPipeline",
+    "SANA1.5-4.8B": "SanaPipeline",
+    "HiDream-Full": "HiDreamImagePipeline",
+    "HiDream-Dev": "HiDreamImagePipeline",
+    "HiDream-Fast": "HiDreamImagePipeline",
+}
+"""The pipeline of each model that diffusers runs."""
 
 NAMES = {
     "gpt-image-1", "GeminiFlashPreviewImageGeneration2-0", "Imagen3", "Imagen4", "Imagen4-Ultra",
@@ -176,3 +191,14 @@ def test_what_an_endpoint_refuses_is_an_error() -> None:
         model = supported_ULM["gpt-image-1"](base_url=stub.base_url)
         with pytest.raises(ModelError, match="no such style"):
             model.generate("a red square")
+
+
+@pytest.mark.parametrize("name", sorted(PIPELINES))
+def test_models_of_the_list_draw_in_runs_as_they_do_there(tmp_path: Path, name: str) -> None:
+    index = {"_class_name": PIPELINES[name], "_diffusers_version": "0.42.1"}
+    (tmp_path / "model_index.json").write_text(json.dumps(index))
+    model = native_backend(name, {}, str(tmp_path))
+    assert isinstance(model, DiffusersModel)
+    assert model.identity["generation"] == json.loads(json.dumps(ENTRIES[name].settings))
+    assert set(model.identity["parts"]) == ({"text_encoder_4", "tokenizer_4"} if "HiDream" in name else set())
+    assert PIPELINES.keys() | {"OmniGen2"} == {key for key, entry in ENTRIES.items() if entry.backend == "diffusers"}
