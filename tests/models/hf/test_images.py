@@ -228,9 +228,14 @@ def test_batch_size_changes_no_image_of_a_run(tmp_path: Path) -> None:
         output = tmp_path / f"run{size}"
         polymeter.evaluate(model, [str(task)], output=output, batch_size=size, generation={"n": 2})
         rows = [json.loads(line) for line in (output / "samples" / "prompts.jsonl").read_text().splitlines()]
-        found.append([row["exchanges"][0]["response"]["outputs"] for row in rows])
-    names = [[output["images"] for output in outputs] for outputs in found[0]]
-    assert names == [[output["images"] for output in outputs] for outputs in found[1]]
+        found.append(
+            [
+                [output["images"] for exchange in row["exchanges"] for output in exchange["response"]["outputs"]]
+                for row in rows
+            ]
+        )
+    names = found[0]
+    assert names == found[1]
     assert len({name for sample in names for images in sample for name in images}) == 2 * len(PROMPTS)
 
 

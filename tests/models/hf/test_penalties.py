@@ -52,7 +52,7 @@ def ending(tmp_path_factory: pytest.TempPathFactory) -> HfModel:
 @pytest.mark.parametrize("extra", PENALTIES, ids=str)
 def test_padding_is_not_penalised(ending: HfModel, extra: dict[str, Any]) -> None:
     ask = Generate(12, 0.0, extra=extra)
-    requests = [replace(one, ask=ask) for one in mixed_requests(ending.traits.modalities)]
+    requests = [replace(one, parameters=ask) for one in mixed_requests(ending.traits.modalities)]
     together = [response.outputs for response in ending.respond(requests)]
     assert together == [ending.respond([one])[0].outputs for one in requests]
 
@@ -122,7 +122,7 @@ def test_encoder_reads_rows_from_their_left_edge(tmp_path: Path) -> None:
     made.load()
     for extra in ({}, {"encoder_repetition_penalty": 2.0}):
         ask = Generate(8, 0.0, extra=extra)
-        requests = [replace(one, ask=ask) for one in mixed_requests(made.traits.modalities)]
+        requests = [replace(one, parameters=ask) for one in mixed_requests(made.traits.modalities)]
         together = [response.outputs for response in made.respond(requests)]
         assert together == [made.respond([one])[0].outputs for one in requests]
         assert len({outputs[0].text for outputs in together}) > 1
