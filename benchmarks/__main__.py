@@ -30,6 +30,7 @@ def main() -> None:
         startup(folder)
         index(folder)
         text(folder, 20_000)
+        hooks(folder, 20_000)
         images(folder, 2_000)
         endpoints(folder)
         local_models()
@@ -67,6 +68,16 @@ def text(folder: Path, n_docs: int) -> None:
     )
     resumed = best_of(3, "resume", str(run), "--quiet", cwd=folder)
     show("resume of that finished run", f"{resumed.wall_s:.2f} s", "at most 2 s")
+
+
+def hooks(folder: Path, n_docs: int) -> None:
+    """The same questions with Python hooks for prompt and score."""
+    home = make_apart(data.hooks_task, folder / f"hooks{n_docs}", n_docs)
+    run = folder / "run-hooks"
+    words = ("run", "--model", "mock", "--tasks", str(home / "bench_hooks.yaml"), "--output", str(run), "--quiet")
+    polymeter(*words, cwd=folder)
+    fastest = best_of(3, *words, cwd=folder, fresh=run)
+    show(f"{n_docs:,} text documents with Python hooks", f"{fastest.wall_s:.2f} s ({fastest.cpu_s:.2f} s CPU)", "–")
 
 
 def images(folder: Path, n_docs: int) -> None:

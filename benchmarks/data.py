@@ -21,6 +21,32 @@ generation_kwargs:
 metric_list:
   - metric: exact_match
 """
+HOOKS_TASK = """\
+task: bench_hooks
+dataset_path: json
+dataset_kwargs:
+  data_files:
+    test: {data}
+test_split: test
+output_type: generate_until
+doc_to_text: !function utils.text
+doc_to_target: answer
+process_results: !function utils.score
+generation_kwargs:
+  max_new_tokens: 16
+metric_list:
+  - metric: right
+    aggregation: mean
+    higher_is_better: true
+"""
+HOOKS = """\
+def text(doc):
+    return doc["question"]
+
+
+def score(doc, results):
+    return {"right": float(results[0].strip() == doc["answer"])}
+"""
 IMAGE_TASK = """\
 task: bench_images
 dataset_path: parquet
@@ -57,6 +83,14 @@ def text_task(folder: Path, n_docs: int) -> Path:
         for number in range(n_docs):
             file.write(json.dumps({"question": f"What is {number} plus {number}?", "answer": str(2 * number)}) + "\n")
     (folder / "bench_text.yaml").write_text(TEXT_TASK.format(data="text.jsonl"))
+    return folder
+
+
+def hooks_task(folder: Path, n_docs: int) -> Path:
+    """The same questions, asked and scored by Python hooks as nearly every published task does it."""
+    text_task(folder, n_docs)
+    (folder / "utils.py").write_text(HOOKS)
+    (folder / "bench_hooks.yaml").write_text(HOOKS_TASK.format(data="text.jsonl"))
     return folder
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from polymeter.cli.foreign import Subcommands
-from polymeter.cli.foreign_flags import Flag, FlagTable, as_paths
+from polymeter.cli.foreign_flags import Flag, FlagTable, as_paths, count_or_share
 from polymeter.cli.state import State
 from polymeter.core.errors import PlanError
 
@@ -104,3 +104,16 @@ def test_commands_are_found_by_their_names(capsys: pytest.CaptureFixture[str]) -
     assert "'list'" in raised.value.hint
     assert Subcommands("polymeter tool", commands, help="Usage").run(State(), ["-h"]) == 0
     assert "Usage" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("number", "value"), [(1.0, 1), (100, 100), (0.1, 0.1)])
+def test_a_count_is_whole_and_a_share_is_below_1(number: float, value: float) -> None:
+    read = count_or_share(number, "--limit")
+    assert (read, type(read)) == (value, type(value))
+
+
+@pytest.mark.parametrize("number", [0.0, -1.0, 1.5, float("inf"), float("nan")])
+def test_neither_a_count_nor_a_share(number: float) -> None:
+    with pytest.raises(PlanError, match="is neither a number of samples nor a share") as raised:
+        count_or_share(number, "--limit")
+    assert raised.value.where == "--limit"

@@ -121,7 +121,7 @@ def test_agreement_of_two_judges_and_of_labels(
     assert main(["agree", "first", "second", "--column", "label"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert f"{TASK} judged none second column label 7 0.714" in said
-    assert "facts, judged: 1 sample left out because first or second has no score." in said
+    assert "facts, judged: 1 sample left out, as first or second has no score." in said
 
 
 def test_agreement_as_json(place: Path, second: Path, capsys: pytest.CaptureFixture[str], monkeypatch) -> None:

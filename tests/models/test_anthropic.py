@@ -359,9 +359,9 @@ def test_the_key_is_shown_nowhere(stub: ProviderStub) -> None:
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        ({"thinking": 100}, "thinking is 1024 tokens or more"),
+        ({"thinking": 100}, "thinking must be 1024 tokens or more"),
         ({"thinking": "much"}, "not 'much'"),
-        ({"video": "whole"}, "video is 'frames' or nothing"),
+        ({"video": "whole"}, "video must be 'frames' or empty"),
         ({"extra_body": "a=1"}, "extra_body must be a mapping"),
     ],
 )

@@ -347,7 +347,7 @@ def test_the_key_is_shown_nowhere(stub: ProviderStub) -> None:
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        ({"video": "url"}, "video is 'whole' or 'frames'"),
+        ({"video": "url"}, "video must be 'whole' or 'frames'"),
         ({"project": "p"}, "vertexai=true"),
         ({"extra_body": "a=1"}, "extra_body must be a mapping"),
     ],

@@ -201,8 +201,8 @@ def _notes(runs: list[_Scores], compared: list[Compared]) -> tuple[str, ...]:
     for one in compared:
         if one.agreement.n_left_out:
             notes.append(
-                f"{one.task}, {one.metric}: {count(one.agreement.n_left_out, 'sample')} left out because {one.first} "
-                f"or {one.second} has no score."
+                f"{one.task}, {one.metric}: {count(one.agreement.n_left_out, 'sample')} left out, as {one.first} or "
+                f"{one.second} has no score."
             )
     return tuple(notes)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -228,6 +229,30 @@ class _Parser(argparse.ArgumentParser):
 def as_paths(texts: Iterable[str], spelling: str) -> tuple[Path, ...]:
     """The values of a flag as paths, for ``Flag.convert``."""
     return tuple(map(Path, texts))
+
+
+def count_or_share(number: float, spelling: str) -> float:
+    """The value of a flag as a number of samples or a share of them, for ``Flag.convert`` and for our own commands.
+
+    Args:
+        number: A whole number of at least 1, or a number between 0 and 1.
+        spelling: The flag, for messages.
+
+    Returns:
+        The number of samples, as an integer, or the share.
+
+    Raises:
+        PlanError: if it is neither.
+    """
+    if 0 < number < 1:
+        return number
+    if not math.isfinite(number) or number < 1 or number != int(number):
+        raise PlanError(
+            f"{number:g} is neither a number of samples nor a share.",
+            where=spelling,
+            hint="Write 100, or 0.1 for a tenth.",
+        )
+    return int(number)
 
 
 def json_object(text: str, option: str) -> dict[str, Any]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from polymeter.cli.foreign_flags import count_or_share
 from polymeter.cli.pairs import parse_dialect_options, parse_model_args, parse_pairs, parse_places, split_list
 from polymeter.cli.roles import JudgeArgs, judge_roles
 from polymeter.cli.state import Debug, state_of
@@ -188,7 +188,7 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
     if not names:
         raise PlanError("No task is named.", where="--tasks", hint="'polymeter tasks' lists them.")
     settings = {
-        "limit": _count(limit, "--limit"),
+        "limit": None if limit is None else count_or_share(limit, "--limit"),
         "seed": seed,
         "generation": parse_pairs(gen_kwargs or (), "--gen-kwargs"),
         "num_fewshot": num_fewshot,
@@ -207,7 +207,7 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
         "decode_workers": decode_workers,
         "timeout_s": timeout,
         "max_retries": max_retries,
-        "max_errors": _count(max_errors, "--max-errors"),
+        "max_errors": None if max_errors is None else count_or_share(max_errors, "--max-errors"),
         "media": media.value if media else None,
         "journal_dir": journal_dir,
         "cache_dir": cache_dir,
@@ -256,16 +256,3 @@ def number_or_auto(text: str | None, option: str) -> int | str | None:
     if not text.isdecimal() or int(text) < 1:
         raise PlanError(f"{text!r} is not a positive whole number.", where=option, hint="Write a number, or auto.")
     return int(text)
-
-
-def _count(value: float | None, option: str) -> float | None:
-    """A count or a share: a whole number of at least 1, or a number between 0 and 1."""
-    if value is None or 0 < value < 1:
-        return value
-    if not math.isfinite(value) or value < 1 or value != int(value):
-        raise PlanError(
-            f"{value:g} is neither a number of samples nor a share.",
-            where=option,
-            hint="Write 100, or 0.1 for a tenth.",
-        )
-    return int(value)

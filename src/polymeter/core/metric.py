@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from polymeter.core.parts import Modality
@@ -39,7 +39,8 @@ class Metric:
         higher_is_better: Whether a higher value is better.
         score: ``(references=…, predictions=…, **kwargs) → number or {name: number}`` of one sample; ``None`` for a
             metric whose per-sample value comes from elsewhere (the task, or log-probabilities).
-        output_types: The kinds of output it makes sense for.
+        values: The output types it applies to, each with a phrase that says what the value of one sample is, unless
+            the task defines it differently. The phrase may be empty, as for a function that a user registers.
         version: Changes whenever its numbers may.
         reference: The modality of its references, for targets that hold several; ``None``: any.
         of_sets: ``(images, references, **kwargs) → number`` over all images and all their references, each an iterable
@@ -52,8 +53,14 @@ class Metric:
     aggregation: str = "mean"
     higher_is_better: bool = True
     score: Callable[..., Any] | None = None
-    output_types: tuple[str, ...] = ("generate_until",)
+    # Left out of the hash, because a mapping has none; equality still compares it.
+    values: Mapping[str, str] = field(default_factory=lambda: {"generate_until": ""}, hash=False)
     version: str = "1"
     reference: Modality | None = None
     of_sets: Callable[..., float] | None = None
     check: Callable[..., None] | None = None
+
+    @property
+    def output_types(self) -> tuple[str, ...]:
+        """The output types it applies to, in the order of ``values``."""
+        return tuple(self.values)

@@ -258,7 +258,7 @@ def register_metric(
 
     def add(function: F) -> F:
         types = (output_type,) if isinstance(output_type, str) else tuple(output_type)
-        record = Metric(metric, aggregation, higher_is_better, function, types, version)
+        record = Metric(metric, aggregation, higher_is_better, function, dict.fromkeys(types, ""), version)
         METRICS.register(metric, record, place=place_of(function))
         return function
 

@@ -4,6 +4,6 @@ A metric computes the value of one sample; an aggregation turns many values into
 estimates its uncertainty.
 """
 
-from polymeter.metrics.defaults import DEFAULT_METRICS, VALUES, check_kwargs, check_pair, default_metrics, output_family
+from polymeter.metrics.defaults import DEFAULT_METRICS, check_kwargs, check_pair, default_metrics, output_family
 
-__all__ = ["DEFAULT_METRICS", "VALUES", "check_kwargs", "check_pair", "default_metrics", "output_family"]
+__all__ = ["DEFAULT_METRICS", "check_kwargs", "check_pair", "default_metrics", "output_family"]

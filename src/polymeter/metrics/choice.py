@@ -1,7 +1,7 @@
 """Metrics of choices and classes: accuracy and its relatives, F1, Matthews correlation, Brier score.
 
 For multiple choice and log-likelihoods the task computes the value of a sample from log-probabilities
-(``defaults.VALUES`` says what it is), and it passes through; for generation it is computed here.
+(``Metric.values`` says what it is), and it passes through; for generation it is computed here.
 """
 
 from __future__ import annotations
@@ -116,12 +116,43 @@ MCC_AGGREGATION = Aggregation("matthews_corrcoef", matthews_correlation, resampl
 BRIER_AGGREGATION = Aggregation("brier_score", Additive(brier_terms, ratio))
 ACC_ALL_AGGREGATION = Aggregation("acc_all", Additive(question_terms, ratio))
 
-ACC = Metric("acc", score=accuracy, output_types=("generate_until", "loglikelihood", "multiple_choice"))
-ACC_NORM = Metric("acc_norm", output_types=("multiple_choice",))
-ACC_MUTUAL_INFO = Metric("acc_mutual_info", output_types=("multiple_choice",))
-ACC_ALL = Metric("acc_all", "acc_all", output_types=("loglikelihood", "multiple_choice"))
-BRIER_SCORE = Metric("brier_score", "brier_score", higher_is_better=False, output_types=("multiple_choice",))
-F1 = Metric("f1", "f1", output_types=("multiple_choice",))
+_INDICES = "reference index and predicted index"
+
+ACC = Metric(
+    "acc",
+    score=accuracy,
+    values={
+        "generate_until": "1 if the prediction equals a reference",
+        "loglikelihood": "1 if the target is the greedy continuation",
+        "multiple_choice": "1 if the choice with the highest log-likelihood is right",
+    },
+)
+ACC_NORM = Metric(
+    "acc_norm",
+    values={"multiple_choice": "1 if the choice with the highest log-likelihood per character is right"},
+)
+ACC_MUTUAL_INFO = Metric(
+    "acc_mutual_info",
+    values={"multiple_choice": "1 if the choice whose log-likelihood the context raises most is right"},
+)
+ACC_ALL = Metric(
+    "acc_all",
+    "acc_all",
+    values={
+        "loglikelihood": "whether the target is the greedy continuation, and the doc",
+        "multiple_choice": "predicted index and the doc",
+    },
+)
+BRIER_SCORE = Metric(
+    "brier_score",
+    "brier_score",
+    higher_is_better=False,
+    values={"multiple_choice": "reference index and the softmax over the choices' log-likelihoods"},
+)
+F1 = Metric("f1", "f1", values={"multiple_choice": _INDICES})
 MCC = Metric(
-    "mcc", "matthews_corrcoef", score=reference_and_prediction, output_types=("generate_until", "multiple_choice")
+    "mcc",
+    "matthews_corrcoef",
+    score=reference_and_prediction,
+    values={"generate_until": "reference and prediction", "multiple_choice": _INDICES},
 )

@@ -1,4 +1,4 @@
-"""Which metrics go with which output type: what is computed by default, from which values, and what is impossible."""
+"""Which metrics go with which output type: what is computed by default, and what is impossible."""
 
 from __future__ import annotations
 
@@ -28,51 +28,6 @@ _FAMILIES: Mapping[str, str] = MappingProxyType(
 )
 
 _COMPARED = frozenset({"references", "predictions", "images"})
-_PAIR = "reference and prediction"
-_CHOICE_PAIR = "reference index and predicted index"
-
-VALUES: Mapping[tuple[str, str], str] = MappingProxyType(
-    {
-        ("acc", "generate_until"): "1 if the prediction equals a reference",
-        ("exact_match", "generate_until"): "1 if the prediction equals a reference, ignored parts removed",
-        ("anls", "generate_until"): "similarity to the nearest reference, 0 below the threshold",
-        ("cer", "generate_until"): "character edits over characters of the reference",
-        ("wer", "generate_until"): "word edits over words of the reference",
-        ("bleu", "generate_until"): _PAIR,
-        ("chrf", "generate_until"): _PAIR,
-        ("ter", "generate_until"): _PAIR,
-        ("mcc", "generate_until"): _PAIR,
-        ("bypass", "generate_until"): "the prediction",
-        ("acc", "loglikelihood"): "1 if the target is the greedy continuation",
-        ("acc_all", "loglikelihood"): "whether the target is the greedy continuation, and the doc",
-        ("perplexity", "loglikelihood"): "log-likelihood of the target",
-        ("word_perplexity", "loglikelihood"): "log-likelihood of the target and its number of words",
-        ("byte_perplexity", "loglikelihood"): "log-likelihood of the target and its number of UTF-8 bytes",
-        ("bits_per_byte", "loglikelihood"): "log-likelihood of the target and its number of UTF-8 bytes",
-        ("bypass", "loglikelihood"): "log-likelihood of the target and whether it is greedy",
-        ("acc", "multiple_choice"): "1 if the choice with the highest log-likelihood is right",
-        ("acc_norm", "multiple_choice"): "1 if the choice with the highest log-likelihood per character is right",
-        (
-            "acc_mutual_info",
-            "multiple_choice",
-        ): "1 if the choice whose log-likelihood the context raises most is right",
-        ("acc_all", "multiple_choice"): "predicted index and the doc",
-        ("exact_match", "multiple_choice"): "1 if the right choice is the greedy continuation",
-        ("f1", "multiple_choice"): _CHOICE_PAIR,
-        ("mcc", "multiple_choice"): _CHOICE_PAIR,
-        ("brier_score", "multiple_choice"): "reference index and the softmax over the choices' log-likelihoods",
-        ("bypass", "multiple_choice"): "log-likelihood of each choice and whether it is greedy",
-        ("psnr", "generate_image"): "peak signal-to-noise ratio to the nearest reference, in dB, at most 100",
-        ("ssim", "generate_image"): "structural similarity to the nearest reference",
-        ("lpips", "generate_image"): "perceptual distance to the nearest reference",
-        ("clip_score", "generate_image"): "cosine similarity to the nearest text",
-        ("frechet_distance", "generate_image"): "none: a distance between all images and all references",
-        ("bypass", "generate_image"): "number of images",
-    }
-)
-"""The value of one sample by metric and output type, unless the task defines it differently. A pair that is missing is
-impossible.
-"""
 
 
 def output_family(output_type: str) -> str:

@@ -248,7 +248,7 @@ def _check(extractor: str = "", allow_few: bool = False) -> None:
 FRECHET_DISTANCE = Metric(
     "frechet_distance",
     higher_is_better=False,
-    output_types=("generate_image",),
+    values={"generate_image": "none: a distance between all images and all references"},
     reference="image",
     of_sets=_between_sets,
     check=_check,

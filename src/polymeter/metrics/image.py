@@ -226,16 +226,32 @@ def _check_clip(weights: str = "") -> None:
     check_network(weights or SCORERS["CLIPScore"].weights, "metric 'clip_score'", "weights")
 
 
-_IMAGES = ("generate_image",)
-
-PSNR = Metric("psnr", score=_psnr_of, output_types=_IMAGES, reference="image", check=_check_skimage)
-SSIM = Metric("ssim", score=_ssim_of, output_types=_IMAGES, reference="image", check=_check_skimage)
+PSNR = Metric(
+    "psnr",
+    score=_psnr_of,
+    values={"generate_image": "peak signal-to-noise ratio to the nearest reference, in dB, at most 100"},
+    reference="image",
+    check=_check_skimage,
+)
+SSIM = Metric(
+    "ssim",
+    score=_ssim_of,
+    values={"generate_image": "structural similarity to the nearest reference"},
+    reference="image",
+    check=_check_skimage,
+)
 LPIPS = Metric(
     "lpips",
     higher_is_better=False,
     score=_lpips_of,
-    output_types=_IMAGES,
+    values={"generate_image": "perceptual distance to the nearest reference"},
     reference="image",
     check=_check_lpips,
 )
-CLIP_SCORE = Metric("clip_score", score=_clip_score_of, output_types=_IMAGES, reference="text", check=_check_clip)
+CLIP_SCORE = Metric(
+    "clip_score",
+    score=_clip_score_of,
+    values={"generate_image": "cosine similarity to the nearest text"},
+    reference="text",
+    check=_check_clip,
+)

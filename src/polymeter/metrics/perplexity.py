@@ -61,11 +61,15 @@ PERPLEXITY_AGGREGATION = Aggregation("perplexity", Additive(single_terms, perple
 WEIGHTED_PERPLEXITY_AGGREGATION = Aggregation("weighted_perplexity", Additive(weighted_terms, perplexity))
 BITS_PER_BYTE_AGGREGATION = Aggregation("bits_per_byte", Additive(weighted_terms, bits))
 
-PERPLEXITY = Metric("perplexity", "perplexity", higher_is_better=False, output_types=("loglikelihood",))
+PERPLEXITY = Metric(
+    "perplexity", "perplexity", higher_is_better=False, values={"loglikelihood": "log-likelihood of the target"}
+)
 WORD_PERPLEXITY = Metric(
-    "word_perplexity", "weighted_perplexity", higher_is_better=False, output_types=("loglikelihood",)
+    "word_perplexity",
+    "weighted_perplexity",
+    higher_is_better=False,
+    values={"loglikelihood": "log-likelihood of the target and its number of words"},
 )
-BYTE_PERPLEXITY = Metric(
-    "byte_perplexity", "weighted_perplexity", higher_is_better=False, output_types=("loglikelihood",)
-)
-BITS_PER_BYTE = Metric("bits_per_byte", "bits_per_byte", higher_is_better=False, output_types=("loglikelihood",))
+_PER_BYTE = {"loglikelihood": "log-likelihood of the target and its number of UTF-8 bytes"}
+BYTE_PERPLEXITY = Metric("byte_perplexity", "weighted_perplexity", higher_is_better=False, values=_PER_BYTE)
+BITS_PER_BYTE = Metric("bits_per_byte", "bits_per_byte", higher_is_better=False, values=_PER_BYTE)

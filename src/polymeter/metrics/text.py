@@ -133,13 +133,39 @@ def _text(value: Any) -> str:
 
 BYPASS_AGGREGATION = Aggregation("bypass", bypassed, uncertainty="none")
 
-EXACT_MATCH = Metric("exact_match", score=exact_match, output_types=("generate_until", "multiple_choice"))
-ANLS = Metric("anls", score=anls)
-CER = Metric("cer", higher_is_better=False, score=character_error_rate)
-WER = Metric("wer", higher_is_better=False, score=word_error_rate)
+EXACT_MATCH = Metric(
+    "exact_match",
+    score=exact_match,
+    values={
+        "generate_until": "1 if the prediction equals a reference, ignored parts removed",
+        "multiple_choice": "1 if the right choice is the greedy continuation",
+    },
+)
+ANLS = Metric(
+    "anls",
+    score=anls,
+    values={"generate_until": "similarity to the nearest reference, 0 below the threshold"},
+)
+CER = Metric(
+    "cer",
+    higher_is_better=False,
+    score=character_error_rate,
+    values={"generate_until": "character edits over characters of the reference"},
+)
+WER = Metric(
+    "wer",
+    higher_is_better=False,
+    score=word_error_rate,
+    values={"generate_until": "word edits over words of the reference"},
+)
 BYPASS = Metric(
     "bypass",
     "bypass",
     score=answer_itself,
-    output_types=("generate_until", "loglikelihood", "multiple_choice", "generate_image"),
+    values={
+        "generate_until": "the prediction",
+        "loglikelihood": "log-likelihood of the target and whether it is greedy",
+        "multiple_choice": "log-likelihood of each choice and whether it is greedy",
+        "generate_image": "number of images",
+    },
 )

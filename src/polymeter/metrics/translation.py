@@ -95,6 +95,7 @@ BLEU_AGGREGATION = Aggregation("bleu", _corpus_score(_bleu), resamples=200)
 CHRF_AGGREGATION = Aggregation("chrf", _corpus_score(_chrf), resamples=200)
 TER_AGGREGATION = Aggregation("ter", _corpus_score(_ter), resamples=200)
 
-BLEU = Metric("bleu", "bleu", score=references_and_prediction)
-CHRF = Metric("chrf", "chrf", score=references_and_prediction)
-TER = Metric("ter", "ter", higher_is_better=False, score=references_and_prediction)
+_PAIR = {"generate_until": "reference and prediction"}
+BLEU = Metric("bleu", "bleu", score=references_and_prediction, values=_PAIR)
+CHRF = Metric("chrf", "chrf", score=references_and_prediction, values=_PAIR)
+TER = Metric("ter", "ter", higher_is_better=False, score=references_and_prediction, values=_PAIR)

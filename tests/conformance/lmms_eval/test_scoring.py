@@ -6,9 +6,9 @@ import pytest
 
 from polymeter.core.errors import PlanError
 from polymeter.core.task import ReduceContext, Rollout, SampleStatus, ScoredRow
-from polymeter.metrics import VALUES
 from tests.conformance.kit import evaluate, likelihoods, model
 from tests.formats.task_yaml.kit import logprobs, opened, results, rows_of, score
+from tests.helpers.metrics import VALUES
 
 ROWS = [{"q": "q0", "a": "Paris", "k": 0}, {"q": "q1", "a": "7", "k": 1}]
 CHOICE = "output_type: multiple_choice\ndoc_to_choice: [aa, b, cccc, d]\n"

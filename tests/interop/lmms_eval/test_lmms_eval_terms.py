@@ -7,7 +7,10 @@ import re
 import pytest
 
 from polymeter.core.errors import PlanError
+from polymeter.core.identity import fingerprint
+from polymeter.core.options import RunOptions, mark_of
 from polymeter.interop.lmms_eval import evaluation as terms
+from tests.helpers.options import OTHER_VALUES
 
 
 @pytest.mark.parametrize(
@@ -109,3 +112,24 @@ def test_a_folder_among_the_tasks_stands_for_its_tasks(tmp_path):
         terms.patterns_and_paths(str(tmp_path / "empty"), None)
     with pytest.raises(PlanError, match="No task is named"):
         terms.patterns_and_paths(" , ", None)
+
+
+def test_the_run_folders_name_depends_on_identity_options_and_the_folders_of_tasks():
+    named = terms._options_in_name(OTHER_VALUES)
+    identity = {name for name in OTHER_VALUES if mark_of(RunOptions, name) == "identity"}
+    assert set(named) == {*identity, "include_paths"}
+    assert named["include_paths"] == ["/tasks"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        ({}, "e19e45d0"),
+        ({"batch_size": "4"}, "e19e45d0"),
+        ({"num_fewshot": 2, "limit": 3.0, "repeats": 2}, "3b5d68b7"),
+    ],
+)
+def test_the_names_of_run_folders_stay(settings, name):
+    command = terms.LmmsEvalCommand("qwen2_vl", "t,u", **settings)
+    options = {**terms._options(command, terms.DEFAULT_SEEDS), **terms._prompts(command, "hf"), "include_paths": ()}
+    assert fingerprint(["hf", None, "", ["t", "u"], terms._options_in_name(options)])[:8] == name

@@ -71,7 +71,7 @@ def test_minus_one_generation_is_the_benchmarks_number() -> None:
         ("run", ["--use-vllm"], "does not load models into vLLM"),
         ("run", ["--config", "c.json", "--data", "x"], "The file of --config names models and datasets"),
         ("run", ["--reuse-aux", "2"], "--reuse-aux must be 0 or 1, not 2"),
-        ("run", ["--limit", "1.5"], "neither a number of samples nor a fraction"),
+        ("run", ["--limit", "1.5"], "neither a number of samples nor a share"),
         ("run", ["--judge-args", "[]"], "is not a JSON object"),
         ("run", ["--judge-args", "{"], "Expecting property name"),
         ("run", ["--result-file", "x"], "no option '--result-file'"),

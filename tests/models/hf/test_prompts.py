@@ -13,7 +13,7 @@ from polymeter.core.errors import ModelError, PlanError
 from polymeter.core.parts import Image, Video
 from polymeter.core.request import Generate
 from polymeter.models.hf import HfModel
-from polymeter.models.hf.media import Clip, picture_of
+from polymeter.models.hf.media import Clip, image_of
 from tests.helpers.mixed_requests import picture, request, sound, texts
 
 STRINGS_ONLY = (
@@ -202,8 +202,8 @@ def test_transparency_is_shown_on_white() -> None:
     from PIL import Image as Pictures
 
     clear = Pictures.new("RGBA", (2, 2), (255, 0, 0, 0))
-    assert picture_of(Image(clear)).getpixel((0, 0)) == (255, 255, 255)
-    assert picture_of(Image(Pictures.new("L", (2, 2), 7))).getpixel((0, 0)) == (7, 7, 7)
+    assert image_of(Image(clear)).getpixel((0, 0)) == (255, 255, 255)
+    assert image_of(Image(Pictures.new("L", (2, 2), 7))).getpixel((0, 0)) == (7, 7, 7)
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_transparency_is_shown_on_white() -> None:
 def test_grey_of_any_depth_is_grey(mode: str, level: Any, shown: int) -> None:
     from PIL import Image as Pictures
 
-    assert picture_of(Image(Pictures.new(mode, (2, 2), level))).getpixel((0, 0)) == (shown,) * 3
+    assert image_of(Image(Pictures.new(mode, (2, 2), level))).getpixel((0, 0)) == (shown,) * 3
 
 
 def test_pixels_without_a_way_to_rgb_fail_alone(model: Callable[..., Any]) -> None:

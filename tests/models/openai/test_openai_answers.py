@@ -184,8 +184,8 @@ def test_where_the_address_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:
     ("args", "message"),
     [
         ({}, "api.openai.com needs a key, and the environment variable OPENAI_API_KEY is not set. Set OPENAI_API_KEY"),
-        ({"base_url": "localhost:8000/v1"}, "is none. [base_url] Write it with its scheme"),
-        ({"base_url": "http://a:b/v1"}, "The base URL 'http://a:b/v1' is none"),
+        ({"base_url": "localhost:8000/v1"}, "is not valid. [base_url] Write it with its scheme"),
+        ({"base_url": "http://a:b/v1"}, "The base URL 'http://a:b/v1' is not valid"),
         ({"azure_endpoint": "https://x.openai.azure.com"}, "environment variable AZURE_OPENAI_API_KEY is not set"),
         ({"azure_endpoint": "https://x", "base_url": "https://y"}, "Both base_url and azure_endpoint are given."),
         ({"azure_endpoint": "http://localhost"}, "needs a key"),

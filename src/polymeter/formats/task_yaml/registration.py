@@ -101,7 +101,7 @@ def register_metric(**args: Any) -> Callable[[F], F]:
             str(args.get("aggregation") or "mean"),
             bool(args.get("higher_is_better", True)),
             function,
-            (types,) if isinstance(types, str) else tuple(types),
+            dict.fromkeys((types,) if isinstance(types, str) else types, ""),
             version=USERS,
         )
         METRIC_DEFINITIONS.add(metric.name, metric, function)

@@ -19,6 +19,7 @@ from polymeter.api.tasks import build_catalog
 from polymeter.core.errors import PlanError
 from polymeter.core.identity import fingerprint
 from polymeter.core.model import Model
+from polymeter.core.options import RunOptions, mark_of
 from polymeter.core.progress import Progress
 from polymeter.core.secrets import hide_secrets, without_secrets
 from polymeter.interop.lmms_eval import results as files
@@ -113,7 +114,7 @@ def evaluate_lmms_eval(
     )
     options = {**_options(command, seeds), **_prompts(command, name), "include_paths": include_paths}
     identity = fingerprint(
-        [name, command.model_path, hide_secrets(command.model_args), sorted(patterns), _plain(options)]
+        [name, command.model_path, hide_secrets(command.model_args), sorted(patterns), _options_in_name(options)]
     )[:8]
     folder = _folder(command)
     run = evaluate(
@@ -229,10 +230,15 @@ def _is_resumable(run: RunFolder) -> bool:
     return manifest["status"] != "complete" or bool(manifest.get("n_failed"))
 
 
-def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that are identity, with absolute paths."""
-    plain = {name: value for name, value in options.items() if name not in ("include_paths", "batch_size")}
-    return {**plain, "include_paths": [str(path.resolve()) for path in options["include_paths"]]}
+def _options_in_name(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options whose values the run folder's name depends on: those that ``RunOptions`` marks as identity. The same
+    command with another runtime option, such as another batch size, continues the run.
+
+    ``include_paths`` is a runtime option but is part of the name, as absolute paths: here nothing else tells tasks of
+    the same name in different folders apart.
+    """
+    named = {name: value for name, value in options.items() if mark_of(RunOptions, name) == "identity"}
+    return {**named, "include_paths": [str(path.resolve()) for path in options["include_paths"]]}
 
 
 def _seed_note(seeds: Seeds) -> str:

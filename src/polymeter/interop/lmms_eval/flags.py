@@ -20,10 +20,11 @@ def _flag(
     *more: str,
     fate: Fate = "done",
     choices: tuple[str, ...] = (),
+    is_ours: bool = False,
 ) -> Flag:
     """A flag in lmms-eval's own spelling: most have underscores, a few have hyphens."""
     key = name.lstrip("-").replace("-", "_")
-    return Flag(key, kind, text, fate, default, (name, *more), choices, is_ours=key == "model_path")
+    return Flag(key, kind, text, fate, default, (name, *more), choices, is_ours=is_ours)
 
 
 def _noted(name: str, kind: Kind, default: Any, why: str, *more: str, choices: tuple[str, ...] = ()) -> Flag:
@@ -47,7 +48,14 @@ EVAL = FlagTable(
             "a YAML file with these options: a mapping, or a list of mappings that run one after another",
         ),
         _flag("--model", "text", "hf", "the model: one of Polymeter's, or the name of an lmms class"),
-        _flag("--model_path", "text", None, "the file or package that defines the lmms class", "--model-path"),
+        _flag(
+            "--model_path",
+            "text",
+            None,
+            "the file or package that defines the lmms class",
+            "--model-path",
+            is_ours=True,
+        ),
         _flag(
             "--tasks",
             "text",

@@ -4,13 +4,12 @@ name files and folders.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from os import environ
 from pathlib import Path
 from typing import Any
 
-from polymeter.cli.foreign_flags import Flag, FlagTable, as_paths
+from polymeter.cli.foreign_flags import Flag, FlagTable, as_paths, count_or_share
 from polymeter.cli.pairs import parse_places
 from polymeter.core.errors import PlanError
 from polymeter.interop.ulmeval.config import WORK_DIR, Named, UlmevalConfig, read_config, work_folder
@@ -27,16 +26,6 @@ def _zero_or_one(number: int, spelling: str) -> bool:
     if number not in (0, 1):
         raise PlanError(f"{spelling} must be 0 or 1, not {number}.", where=spelling)
     return bool(number)
-
-
-def _limit(limit: float, spelling: str) -> float:
-    if not math.isfinite(limit) or limit <= 0 or (limit >= 1 and limit != int(limit)):
-        raise PlanError(
-            f"{limit:g} is neither a number of samples nor a fraction.",
-            where=spelling,
-            hint="Write 100, or 0.1 for a tenth.",
-        )
-    return int(limit) if limit >= 1 else limit
 
 
 def _number_of_images(number: int, spelling: str) -> int | None:
@@ -126,7 +115,11 @@ _OURS = (
         is_ours=True,
     ),
     Flag(
-        "limit", "float", "maximum number of samples of each dataset; below 1, a fraction", convert=_limit, is_ours=True
+        "limit",
+        "float",
+        "maximum number of samples of each dataset; below 1, a share",
+        convert=count_or_share,
+        is_ours=True,
     ),
     Flag(
         "journal_dir",
