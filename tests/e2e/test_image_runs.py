@@ -143,6 +143,7 @@ def whole(benchmark: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run"
 
 
+@pytest.mark.needs_system("ulmeval")
 @pytest.mark.parametrize(
     ("instant", "occurrence"),
     [
@@ -190,6 +191,7 @@ def test_an_adapters_run_is_killed_and_resumed(tmp_path: Path, instant: str, occ
     assert answered(run) == answered(whole)
 
 
+@pytest.mark.needs_system("ulmeval")
 def test_every_image_stands_with_its_prompt_seed_and_settings(whole: Path) -> None:
     samples = list(read_samples(RunFolder(whole), "drawn"))
     assert len(samples) == N_ROWS
@@ -208,6 +210,7 @@ def test_every_image_stands_with_its_prompt_seed_and_settings(whole: Path) -> No
     assert "data:image" in (whole / "report.html").read_text()
 
 
+@pytest.mark.needs_system("ulmeval")
 def test_an_image_that_was_deleted_is_drawn_again_where_it_is_needed(benchmark: Path, tmp_path: Path) -> None:
     run, log = tmp_path / "run", tmp_path / "log"
     assert run_child(benchmark, run, log) == 0
@@ -226,6 +229,7 @@ def test_an_image_that_was_deleted_is_drawn_again_where_it_is_needed(benchmark: 
     assert all(len(sample["exchanges"]) == 2 for sample in samples)
 
 
+@pytest.mark.needs_system("ulmeval")
 def test_scores_see_the_stored_image_and_no_pixels_are_held(benchmark: Path, tmp_path: Path) -> None:
     seen = []
 
@@ -249,6 +253,7 @@ def test_scores_see_the_stored_image_and_no_pixels_are_held(benchmark: Path, tmp
     assert len(list((tmp_path / "run" / "media").rglob("*.png"))) == 1, "equal pixels are kept once"
 
 
+@pytest.mark.needs_system("ulmeval")
 @pytest.mark.parametrize(
     ("outputs", "words"),
     [
