@@ -46,7 +46,7 @@ def test_settings_of_the_model_count_where_a_request_names_none(loaded: Callable
     ("generation", "told"),
     [
         ({"num_inferense_steps": 3}, "Did you mean 'num_inference_steps'"),
-        ({"n": 4}, r"no setting of a model\. .*Ask the benchmarks for them: --gen-kwargs n=4"),
+        ({"n": 4}, r"not a setting of a model\. .*Set it for the benchmarks: --gen-kwargs n=4"),
         ({"size": "big"}, "The size of an image is width and height, not 'big'"),
     ],
 )
