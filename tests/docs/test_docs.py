@@ -41,6 +41,16 @@ _FENCE = re.compile(
 )
 _MINUTE_S = 60
 
+# Guides, and sections of guides, that run files written for a system.
+_NEEDS_SYSTEM = {
+    "adapters.md": "evalscope",
+    "image-generation.md: A dataset class": "ulmeval",
+    "image-generation.md: A model wrapper": "ulmeval",
+    "image-generation.md: ULMEvalKit's own command line": "ulmeval",
+    "tasks.md: Submission files": "lmms_eval",
+    "models.md: A wrapper written for lmms-eval: `lmms`": "lmms_eval",
+}
+
 
 @dataclass(frozen=True)
 class Block:
@@ -66,7 +76,11 @@ def blocks(guide: str) -> list[Block]:
 def steps() -> Iterator[object]:
     for guide in GUIDES:
         for section in dict.fromkeys(block.section for block in blocks(guide) if block.language == "console"):
-            yield pytest.param(guide, section, id=f"{guide}: {section}")
+            named = f"{guide}: {section}"
+            system = _NEEDS_SYSTEM.get(named, _NEEDS_SYSTEM.get(guide))
+            yield pytest.param(
+                guide, section, id=named, marks=[pytest.mark.needs_system(system)] if system is not None else []
+            )
 
 
 @pytest.mark.parametrize(("guide", "section"), list(steps()))

@@ -229,7 +229,7 @@ def test_a_model_that_brings_its_own_prompts_is_not_needed_to_score_again(folder
         ({"output": "run"}, "scored again into a folder of its own"),
         ({"output": "other"}, "The output folder holds another run"),
         ({"output": "run-rescored"}, "another scoring of this run"),
-        ({"limit": 3}, "Option 'limit' can change what the model answers"),
+        ({"limit": 3}, "Option 'limit' can change the model's answers"),
         ({"limits": 3}, "There is no option 'limits'"),
     ],
 )
