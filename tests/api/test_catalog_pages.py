@@ -175,6 +175,7 @@ def test_a_sample_is_shown_of_what_is_named_only(page):
     assert "No sample is shown" in page("capitals", "cap*", has_samples=False)
 
 
+@pytest.mark.needs_system("evalscope")
 def test_an_adapter_is_described_without_running_it(page, home):
     (home / "quiz_adapter.py").write_text(ADAPTER)
     text = page("quiz")
@@ -190,6 +191,7 @@ def test_an_adapter_is_described_without_running_it(page, home):
     assert "````text\nQ: {query}\n```\nA:\n````" in text
 
 
+@pytest.mark.needs_system("evalscope")
 def test_chinese_pages_hold_the_same_words_of_the_benchmark(page, home):
     (home / "quiz_adapter.py").write_text(ADAPTER)
     text = page("quiz", language="zh")
@@ -198,6 +200,7 @@ def test_chinese_pages_hold_the_same_words_of_the_benchmark(page, home):
     assert "````text\nQ: {query}" in text
 
 
+@pytest.mark.needs_system("evalscope")
 def test_an_adapter_whose_data_is_here_shows_a_sample(page, home):
     (home / "spelling_adapter.py").write_text(GOOD_ADAPTER)
     (home / "words").mkdir()
@@ -205,6 +208,7 @@ def test_an_adapter_whose_data_is_here_shows_a_sample(page, home):
     assert "```text\nSpell cat.\n```" in page("spelling", "spelling", data={"org/spelling": str(home / "words")})
 
 
+@pytest.mark.needs_system("evalscope")
 def test_data_that_is_not_here_is_no_fault(tmp_path, home):
     (home / "spelling_adapter.py").write_text(GOOD_ADAPTER)
     (home / "hub.yaml").write_text(
@@ -220,6 +224,7 @@ def test_data_that_is_not_here_is_no_fault(tmp_path, home):
     assert "--data org/spelling=FOLDER" in spelling
 
 
+@pytest.mark.needs_system("evalscope")
 def test_a_missing_package_is_no_fault(tmp_path, home):
     (home / "spelling_adapter.py").write_text("import no_such_package_at_all\n" + GOOD_ADAPTER)
     written = write_pages(["spelling"], include_paths=[home], output=tmp_path / "out")
@@ -229,6 +234,7 @@ def test_a_missing_package_is_no_fault(tmp_path, home):
     assert "no_such_package_at_all" in text.partition("## One sample")[2]
 
 
+@pytest.mark.needs_system("evalscope")
 def test_broken_benchmarks_are_listed_and_harm_no_other(tmp_path, home):
     (home / "quiz_adapter.py").write_text(ADAPTER)
     (home / "torn_adapter.py").write_text("@Benchmark.register(\n")

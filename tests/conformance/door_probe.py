@@ -19,6 +19,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+from polymeter.cli import python
 from polymeter.guests.door import current_mode
 
 TESTS = Path(__file__).parents[1]
@@ -42,7 +43,7 @@ BY_HAND = {
 _POLYMETER = str(Path(sys.modules["polymeter"].__file__ or "").parent) + "/"
 _GUEST_MODULES = ("_polymeter_guest_", "_polymeter_import_")
 _RUNNERS = tuple(f"{_POLYMETER}{room}/" for room in ("api", "cli", "engine"))
-_SCRIPT = (f"{_POLYMETER}cli/python.py", "_play")
+_SCRIPT = python._execute.__code__
 _POOLS = tuple(str(Path(threading.__file__).with_name(name)) for name in ("threading.py", "concurrent"))
 _DEEPEST_STACK = 12
 
@@ -140,7 +141,7 @@ class DoorProbe:
         while caller is not None:
             file = caller.f_code.co_filename
             if file.startswith(_RUNNERS):
-                return (file, caller.f_code.co_name) == _SCRIPT
+                return caller.f_code is _SCRIPT
             if file.startswith(f"{TESTS}/") and "/guests/" not in file:
                 return self._by_hand(str(Path(file).relative_to(TESTS)))
             caller = caller.f_back

@@ -166,6 +166,7 @@ def test_a_yaml_task_on_a_wrapper(tmp_path: Path, name: str, prompt: str) -> Non
     assert parts[1] == {"text": prompt}
 
 
+@pytest.mark.needs_system("evalscope")
 def test_an_adapter_that_wants_pictures_on_a_wrapper(tmp_path: Path) -> None:
     words = ("--include-path", KINDS)
     assert polymeter_run(tmp_path / "run", "ulm:Painter", "painted", *words, path=MODELS / "painter.py") == 0
