@@ -439,7 +439,8 @@ def test_a_completed_sample_whose_prompt_has_changed_is_asked_again(tmp_path: Pa
 
     model = MockBatch(compute, identity={"backend": "m"})
     for version in ("v1", "v1", "v2", "v2"):
-        run_tasks([task(version)], model, tmp_path / "run")
+        outcome = run_tasks([task(version)], model, tmp_path / "run")
+        assert outcome.results["tasks"]["list"]["statuses"] == {"ok": 3}
     questions = [doc["question"] for doc in docs(3)]
     assert asked == [f"{question} {version}" for version in ("v1", "v2") for question in questions]
 
