@@ -58,6 +58,7 @@ def test_an_endpoint_answers_in_text(tmp_path: Path, data: dict[str, str]) -> No
     assert (run.folder.artifacts / "reports/stub/mmlu_pro.json").is_file()
 
 
+@pytest.mark.needs_system("lmms_eval")
 @pytest.mark.parametrize("name", ["generation", "multiple_choice_logits"])
 def test_a_wrapper_of_lmms_eval_sees_the_record_as_its_row(tmp_path: Path, data: dict[str, str], name: str) -> None:
     file = tmp_path / "knows.py"

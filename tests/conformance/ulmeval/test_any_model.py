@@ -108,6 +108,7 @@ def test_a_wrapper_answers(tmp_path: Path) -> None:
     assert asked_of("reader") >= {"AnyAsked"}
 
 
+@pytest.mark.needs_system("lmms_eval")
 def test_a_wrapper_of_lmms_eval_answers(tmp_path: Path) -> None:
     assert run(tmp_path, "lmms", "AnyAsked", path=MODELS / "seer.py") == {"accuracy": 100.0, "rows": 6}
 

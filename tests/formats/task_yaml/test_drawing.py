@@ -176,6 +176,7 @@ def test_a_function_may_give_images_paths_and_nothing(tmp_path):
     assert scored(task, 0, drawn(image(101))).values[("psnr", "none")] == 100.0
 
 
+@pytest.mark.needs_system("lmms_eval")
 def test_a_metric_of_the_tasks_own_gets_images(tmp_path):
     code = """
         from lmms_eval.api.registry import register_metric

@@ -139,7 +139,7 @@ def test_shapes_draws_what_a_yaml_asks_for(task, tmp_path):
     assert done.result("field", "right").n == 2
 
 
-@pytest.mark.parametrize("model", ["ocr", "lmms"])
+@pytest.mark.parametrize("model", ["ocr", pytest.param("lmms", marks=pytest.mark.needs_system("lmms_eval"))])
 def test_a_model_that_cannot_draw_is_refused_before_anything_is_asked(task, tmp_path, model):
     wrapper = """
         from lmms_eval.api.model import lmms

@@ -74,6 +74,7 @@ def test_the_disk_cache_notices_changes_of_the_file_and_of_its_includes(tmp_path
     assert not catalog(folder, cache_dir=cache).entries
 
 
+@pytest.mark.needs_system("lmms_eval")
 def test_packages_are_third_party_top_level_imports_of_the_functions_modules(tmp_path):
     code = '''
     """import docs"""

@@ -98,6 +98,7 @@ def test_a_sample_is_scored_by_the_judge(tmp_path: Path) -> None:
     assert run.result("Toy", "score").interval is not None
 
 
+@pytest.mark.needs_system("lmms_eval")
 def test_a_wrapper_for_lmms_eval_finds_prompt_and_pictures(tmp_path: Path) -> None:
     columns = {
         "index": [0, 1],
