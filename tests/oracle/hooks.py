@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import re
+import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -54,10 +55,13 @@ def resolve(candidates: tuple[str, ...]) -> tuple[Any, str, Any]:
 
 
 def install(note: Note) -> None:
-    """Tell ``note(kind, text)`` of every call from now on. Has to come before other modules import what is wrapped."""
+    """Tell ``note(kind, text)`` of every call from now on, also in modules that have imported the function already."""
     _watch_instances(resolve(INSTANCE)[2], note)
-    module, name, call = resolve(CALL_HOOK)
-    setattr(module, name, _watched(call, note))
+    _, name, call = resolve(CALL_HOOK)
+    watched = _watched(call, note)
+    for module in list(sys.modules.values()):
+        if vars(module).get(name) is call:
+            setattr(module, name, watched)
 
 
 def _watch_instances(cls: type, note: Note) -> None:

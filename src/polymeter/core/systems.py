@@ -15,12 +15,15 @@ import pkgutil
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from polymeter.core.catalog import Problem
 from polymeter.core.errors import PlanError, PolymeterError, boundary
-from polymeter.core.registry import Target
+from polymeter.core.registry import Target, entry_points
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 _BUILT_IN = "polymeter.interop"
 _GROUP = "polymeter.interop"
