@@ -142,10 +142,15 @@ class DoorProbe:
             file = caller.f_code.co_filename
             if file.startswith(_RUNNERS):
                 return caller.f_code is _SCRIPT
-            if file.startswith(f"{TESTS}/") and "/guests/" not in file:
+            if file.startswith(f"{TESTS}/") and not _is_passed_over(file):
                 return self._by_hand(str(Path(file).relative_to(TESTS)))
             caller = caller.f_back
         return False
+
+
+def _is_passed_over(file: str) -> bool:
+    """Whether a file of the tests is no caller: a guest, or the oracle, which stands between wrappers and callers."""
+    return "/guests/" in file or file.startswith(f"{TESTS}/oracle/")
 
 
 def _is_started_by_us(frame: FrameType | None) -> bool:

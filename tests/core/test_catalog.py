@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polymeter.core.catalog import Catalog, Entry, Problem
+from polymeter.core.catalog import Catalog, Claims, Entry, Problem
 from polymeter.core.errors import PlanError
 
 
@@ -92,3 +92,12 @@ def test_what_a_name_stands_for_does_not_depend_on_the_order_of_finding(found: l
     decisive = mine or ours
     expected = frozenset(decisive) if len(decisive) > 1 else next(iter(decisive), None)
     assert outcome(catalog) == expected
+
+
+def test_claims_of_catalogs_are_joined() -> None:
+    one, other = Catalog(), Catalog()
+    one.claims.names.add("a")
+    other.claims.names.add("b")
+    other.claims.unread.append(Path("broken.py"))
+    one.update(other)
+    assert one.claims == Claims({"a", "b"}, [Path("broken.py")])

@@ -127,7 +127,7 @@ class Recorder:
 
     def _plain(self, text: str) -> str:
         """A text without what differs from run to run, from machine to machine, and from place to place in the tree."""
-        for place, name in ((self._base, "{TMP}"), (ROOT, "{REPO}"), (Path(sys.prefix), "{PYTHON}")):
+        for place, name in ((self._base, "{TMP}"), (Path(sys.prefix), "{PYTHON}"), (ROOT, "{REPO}")):
             text = text.replace(str(place), name)
         for pattern, new in _VARYING:
             text = pattern.sub(new, text)
@@ -135,7 +135,7 @@ class Recorder:
 
 
 _STAMP = re.compile(r"\d{8}[-_]\d{6}(-\d+)?|T\d{8}_G\w+")
-_SHORT_DIGEST = re.compile(r"_[0-9a-f]{8}\b")
+_SHORT_DIGEST = re.compile(r"_[0-9a-f]{8}(?![0-9a-z])")
 _TEMPORARY = re.escape(tempfile.gettempdir())
 _VARYING = tuple(
     (re.compile(pattern), new)
@@ -147,6 +147,7 @@ _VARYING = tuple(
         (r"\{REPO\}/tests/[\w/]*?(\w+\.\w+)(:\d+)?", r"{TEST}/\1"),
         (r"(127\.0\.0\.1|localhost):\d+", r"\1:{PORT}"),
         (r"0x[0-9a-f]{6,}", "{ADDRESS}"),
+        (r"run_[0-9a-f]{8}_[0-9a-f]{8}", "run_{DIGESTS}"),
         (_STAMP.pattern, "{STAMP}"),
         (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(\+\d\d:\d\d|Z)?", "{TIME}"),
     )

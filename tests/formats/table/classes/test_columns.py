@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from polymeter.core.errors import DataError
 from polymeter.formats.table import classes as native
+from polymeter.guests.own_classes import is_own_class
 from tests.formats.table.classes.kit import served
 
 
@@ -64,3 +66,13 @@ def test_words_for_nothing_are_words(root: Path) -> None:
     dataset = served(root, [row])
     assert dataset.build_prompt(0)[-1]["value"].count("A. None\nB. NA\n") == 1
     assert dataset.evaluate_sample(dataset.data.iloc[0], "None")["acc"] == 1
+
+
+@pytest.mark.parametrize("name", ["built_in", "images.datasets", "multiple_choice.datasets", "questions.datasets"])
+def test_every_class_of_ours_is_marked(name: str) -> None:
+    module = import_module(f"{native.__name__}.{name}")
+    classes = [
+        value for value in vars(module).values() if isinstance(value, type) and value.__module__ == module.__name__
+    ]
+    assert classes
+    assert all(map(is_own_class, classes))

@@ -12,6 +12,7 @@ from PIL import Image
 
 from polymeter.core.errors import DataError, ModelError
 from polymeter.interop.ulmeval.models.base import BaseAPI, BaseModel
+from polymeter.interop.ulmeval.models.hooks import is_written
 
 RED = Image.new("RGB", (2, 2), "red")
 
@@ -219,3 +220,10 @@ def test_a_chat_leaves_out_what_does_not_fit() -> None:
         Talker().chat([{"role": "user"}])
     with pytest.raises(ModelError, match="has no chat_inner"):
         Single().chat(turns)
+
+
+def test_what_the_bases_define_is_not_the_authors() -> None:
+    assert is_written(Single, "generate_inner")
+    assert not is_written(Single, "generate")
+    assert not is_written(Single, "use_custom_prompt")
+    assert not is_written(BaseAPI, "generate")

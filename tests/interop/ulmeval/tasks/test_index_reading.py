@@ -9,6 +9,7 @@ from polymeter.api.running import resume
 from polymeter.api.trying import tasks_in
 from polymeter.core.catalog import Catalog, Root
 from polymeter.core.errors import PlanError
+from polymeter.core.registries import stored_format, stored_formats
 from polymeter.engine.plan import build_catalog
 from polymeter.formats.table.index import index_data
 from polymeter.interop.ulmeval.tasks import FORMAT
@@ -271,3 +272,14 @@ def test_a_linked_table_is_called_by_the_links_name(tmp_path: Path, monkeypatch:
     assert sorted(run.results["tasks"]) == ["dataset", "mineset"]
     assert tasks_in(place) == ["mineset"]
     assert resume(tmp_path / "run").status == "complete"
+
+
+def test_both_formats_are_one_in_files_and_settings_and_claims_hold_between_them(tmp_path: Path) -> None:
+    for name in ("Owned", "Free"):
+        write_table(tmp_path / f"{name}.tsv", {"index": [1], "prompt": ["a cat"]})
+    (tmp_path / "m.py").write_text("class M(TextBaseDataset):\n    DATASET_URL = {'Owned': ''}\n")
+    catalog = build_catalog([tmp_path], None)
+    formats = [catalog.get(name).format for name in ("Owned", "Free")]
+    assert formats == ["dataset_class", "table"]
+    assert [stored_format(name) for name in formats] == ["tsv", "tsv"]
+    assert stored_formats().count("tsv") == 1
