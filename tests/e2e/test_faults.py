@@ -129,8 +129,8 @@ def test_every_fault_at_once_loses_nothing_and_changes_nothing(server: FaultServ
 @pytest.mark.parametrize("fault", FAULTS)
 def test_each_fault_passes(server: FaultServer, task: Path, tmp_path: Path, fault: str) -> None:
     weather = Weather(Latency("uniform", 0.001), {fault: 0.3}, answers=ANSWERS, seed=3)
-    timeout_s = 0.1 if fault == "hang" else 30.0
-    result = ask(server, task, tmp_path / "run", weather, limit=100, max_retries=12, timeout_s=timeout_s, concurrency=16)
+    timeout = 0.1 if fault == "hang" else 30.0
+    result = ask(server, task, tmp_path / "run", weather, limit=100, max_retries=12, timeout_s=timeout, concurrency=16)
     assert result.results["tasks"]["sums"]["statuses"] == {"ok": 100}
     assert result.value("sums", "exact_match") == sum(map(right, range(100))) / 100
     assert server.stats.faults[fault] > 10
