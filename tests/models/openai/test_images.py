@@ -452,3 +452,26 @@ def test_azure_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     stem = "https://me.openai.azure.com/openai/deployments/draw/images"
     assert address.generations_url == f"{stem}/generations?api-version=2025-04-01-preview"
     assert address.edits_url == f"{stem}/edits?api-version=2025-04-01-preview"
+
+
+@pytest.mark.parametrize("data", ["@@@@", base64.b64encode(b"no image").decode(), RED[:20].hex()])
+def test_what_is_no_image_is_drawn_again_and_not_decoded_again(data: str) -> None:
+    with OpenAIStub([images({"b64_json": data}), images(BLUE)]) as stub:
+        model, request = OpenAIModel("dall-e-2", base_url=stub.base_url), drawing("a cat")
+
+        async def run() -> Response:
+            prepared = model.prepare(request)
+            with pytest.raises(ModelError, match="image cannot be read") as caught:
+                await model.respond_prepared(request, prepared)
+            assert caught.value.kind == "transient"
+            answer = await model.respond_prepared(request, prepared)
+            await model.aclose()
+            return answer
+
+        assert colours(asyncio.run(run())) == [(0, 0, 255)]
+        assert len(stub.received) == 2
+
+
+def test_base64_may_be_written_in_lines() -> None:
+    with OpenAIStub([images({"b64_json": base64.encodebytes(RED).decode()})]) as stub:
+        assert colours(respond(OpenAIModel("dall-e-2", base_url=stub.base_url), drawing("a cat"))[0]) == [(255, 0, 0)]

@@ -193,7 +193,7 @@ def _read(body: str) -> _Report:
     report = _Report()
     try:
         value = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):  # RecursionError: nested without end
         return report
     if isinstance(value, list) and value:  # Google's compatible endpoint wraps its error in a list
         value = value[0]

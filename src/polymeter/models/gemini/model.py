@@ -18,7 +18,15 @@ from typing import Any
 from polymeter.core.errors import DataError, PlanError
 from polymeter.core.model import ModelTraits
 from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Output, Parameters, Request
-from polymeter.models.endpoint.hosted import HostedModel, body_of, key_from, need_package, turns_of, unknown_settings
+from polymeter.models.endpoint.hosted import (
+    HostedModel,
+    Prepared,
+    body_of,
+    key_from,
+    need_package,
+    turns_of,
+    unknown_settings,
+)
 from polymeter.models.endpoint.media import MediaEncoder
 from polymeter.models.gemini.images import (
     IMAGE_SETTINGS,
@@ -109,7 +117,8 @@ class GeminiModel(HostedModel):
         if (project or location) and not vertexai:
             raise PlanError("project and location belong to Vertex AI.", where=label, hint="Add vertexai=true.")
         key_names = () if vertexai else (api_key_env,) if api_key_env else _KEY_NAMES
-        super().__init__(label, _TITLE, key_from(key_names, _TITLE)[1] if key_names else "", key_names)
+        key = key_from(key_names, _TITLE)[1] if key_names else ""
+        super().__init__(label, _TITLE, key, key_names, body_of(extra_body, label))
         self._name, self._kind = name, kind_of(name)
         if self._kind == "imagen" and not vertexai:
             raise PlanError("Imagen is served by Vertex AI only.", where=label, hint="Add vertexai=true and project=….")
@@ -119,7 +128,6 @@ class GeminiModel(HostedModel):
         self._room = room if reasoning_room is None else reasoning_room
         self._safety = [{"category": harm, "threshold": safety} for harm in _HARMS] if safety else []
         self._most_bytes = max_request_mb * _MIB
-        self._extra_body = body_of(extra_body, label)
         encoder = MediaEncoder(max_side_px=max_image_side, image_types=_IMAGE_TYPES, num_frames=num_frames, fps=fps)
         sends_frames = video == "frames"
         self._writer = PartWriter(encoder, sends_frames=sends_frames, fps=fps)
@@ -244,11 +252,11 @@ class GeminiModel(HostedModel):
         with self._attributed():
             await client[0].aio.models.get(model=self._name)
 
-    async def _reply(self, client: Any, body: Any) -> Output:
+    async def _reply(self, client: Any, prepared: Prepared) -> Output:
         if self._kind != "imagen":
-            return await super()._reply(client, body)
+            return await super()._reply(client, prepared)
         with self._attributed():
-            answer = await ask_imagen(client[0].aio.models, self._name, body)
+            answer = await ask_imagen(client[0].aio.models, self._name, prepared.body)
         return await read_imagen(answer, where=self._label)
 
     def _open(self) -> Any:
@@ -308,8 +316,8 @@ class GeminiModel(HostedModel):
                 if model.name
             ]
 
-    def _read(self, answer: Mapping[str, Any]) -> Output:
-        return read_output(answer, where=self._label)
+    def _read(self, answer: Mapping[str, Any], *, offers_tools: bool) -> Output:
+        return read_output(answer, where=self._label, offers_tools=offers_tools)
 
 
 def _thinking(wanted: int | str | None) -> tuple[dict[str, Any], int]:

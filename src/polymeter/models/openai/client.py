@@ -135,7 +135,7 @@ class Client:
             )
         try:
             value = json.loads(answer.body)
-        except ValueError:
+        except (ValueError, RecursionError):  # RecursionError: nested without end
             kind = answer.headers.get("Content-Type", "nothing that it names")
             if answer.body.lstrip()[:1] == b"<":
                 what = f"The endpoint answered with a page ({kind}) and not with JSON."

@@ -129,7 +129,7 @@ class Likelihood:
             "continue_final_message": True,
         }
         payload = await self._client.chat(_appended(context.messages, message), settings)
-        tokens = prompt_tokens(payload, choices_of(payload, where=self._where)[0])
+        tokens = prompt_tokens(payload, choices_of(payload, where=self._where)[0], where=self._where)
         scored = spelled(tokens, own)
         if scored is not None:
             return scored
@@ -158,7 +158,7 @@ class Likelihood:
         payload = await self._client.completion(dumps(context + continuation), settings)
         usage = usage_of(payload)
         n_new = usage.output_tokens if usage and usage.output_tokens is not None else 1
-        tokens, offsets = echoed_tokens(choices_of(payload, where=self._where)[0], n_new)
+        tokens, offsets = echoed_tokens(choices_of(payload, where=self._where)[0], n_new, where=self._where)
         joined = "".join(token.text for token in tokens)
         if joined.endswith(context + continuation) or not offsets:
             scored = spelled(tokens, continuation)
@@ -175,7 +175,7 @@ class Likelihood:
             messages = _appended(messages, dumps({"role": "assistant", "content": context.prefill}))
             settings.update(add_generation_prompt=False, continue_final_message=True)
         payload = await self._client.chat(messages, settings)
-        scored = first_tokens(choices_of(payload, where=self._where)[0], parameters.continuations)
+        scored = first_tokens(choices_of(payload, where=self._where)[0], parameters.continuations, where=self._where)
         note = "log-probabilities: first token"
         if scored.unseen:
             note += f"; not among the likeliest: choice {', '.join(map(str, scored.unseen))}"

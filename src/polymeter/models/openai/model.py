@@ -29,6 +29,7 @@ from polymeter.core.request import (
 )
 from polymeter.models.endpoint.errors import EndpointError, response_or_error
 from polymeter.models.endpoint.media import MediaEncoder
+from polymeter.models.endpoint.shapes import offers_tools
 from polymeter.models.openai.address import find_address
 from polymeter.models.openai.answers import read_outputs
 from polymeter.models.openai.client import Client
@@ -298,7 +299,11 @@ class OpenAIModel(AsyncModel):
 
     async def _ask(self, settings: Mapping[str, Any], prepared: Prepared) -> list[Output]:
         send = self._client.completion if self._settings.api == "completions" else self._client.chat
-        return read_outputs(await send(prepared.content, settings), where=self._client.address.where)
+        return read_outputs(
+            await send(prepared.content, settings),
+            where=self._client.address.where,
+            offers_tools=offers_tools(settings, self._settings.extra_body),
+        )
 
 
 def _api(wanted: str, name: str, images_via: str) -> Api:
