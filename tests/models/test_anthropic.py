@@ -262,7 +262,9 @@ def test_a_model_that_ended_its_turn_without_a_word_has_answered(stub: ProviderS
     assert output(stub, claude_says(content=thinking, stop_reason="max_tokens")).text == ""
 
 
-@pytest.mark.parametrize("usage", [None, [], "many", {"input_tokens": "12", "output_tokens": [3]}, {"input_tokens": -1}])
+@pytest.mark.parametrize(
+    "usage", [None, [], "many", {"input_tokens": "12", "output_tokens": [3]}, {"input_tokens": -1}]
+)
 def test_counts_of_another_form_are_no_counts(stub: ProviderStub, usage: Any) -> None:
     assert output(stub, claude_says(usage=usage)) == Output("four", finish_reason="stop", usage=Usage())
 

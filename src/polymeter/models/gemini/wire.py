@@ -63,8 +63,8 @@ class PartWriter:
 
 
 def read_output(answer: Mapping[str, Any], *, where: str, offers_tools: bool = False) -> Output:
-    """The output in an answer: text, images, reasoning. It may be empty if the model ended its turn or came to its token
-    limit, as one does whose tokens all went into thinking.
+    """The output in an answer: text, images, reasoning. It may be empty if the model ended its turn or reached its
+    token limit, as one does whose tokens all went into thinking.
 
     Raises:
         ModelError: if the answer was blocked, there is none, or it has another form than the API's.
