@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 from collections.abc import Mapping
@@ -204,6 +205,16 @@ def test_a_judge_that_answers_malformed_leaves_the_sample_unscored(tmp_path: Pat
     assert ended.task["n_scored"] == 0, ended.said
     assert {row["status"] for row in ended.rows.values()} == {"unscored"}
     assert ended.code == 1
+
+
+def test_a_body_is_read_up_to_a_limit_after_decompression(tmp_path: Path) -> None:
+    bomb = gzip.compress(json.dumps(chat("x" * (65 << 20))).encode(), 1)
+    said = {"large": Reply(bomb, headers={"Content-Encoding": "gzip"}), "right": chat("right")}
+    tasks = task_folder(tmp_path / "tasks", list(said))
+    with OpenAIStub(lambda received: said.get(asked(received), chat())) as stub:
+        ended = run("openai:m", tasks, tmp_path / "run", "--base-url", stub.base_url, *QUICK)
+    errors_of(ended, {"large": bomb})
+    assert "larger than 64 MB" in ended.rows["large"]["error"]["message"]
 
 
 def _text(parts: Any) -> str:

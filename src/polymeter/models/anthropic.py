@@ -30,6 +30,8 @@ from polymeter.models.endpoint.hosted import (
     turns_of,
     unknown_settings,
 )
+from polymeter.models.endpoint.http import MAX_ANSWER_MB, checked_size
+from polymeter.models.endpoint.limits import limited_client
 from polymeter.models.endpoint.media import Encoded, MediaEncoder
 from polymeter.models.endpoint.shapes import count, incomplete, kind_of, malformed, only_calls
 
@@ -80,6 +82,7 @@ class AnthropicModel(HostedModel):
         betas: Beta features, separated by commas.
         api_version: Version of the API.
         extra_body: Further fields of the request's body.
+        max_answer_mb: Maximum size of an answer in MiB, after decompression; a larger one is an error.
 
     Raises:
         PlanError: if a key or package is missing, or an argument is wrong.
@@ -102,6 +105,7 @@ class AnthropicModel(HostedModel):
         betas: str = "",
         api_version: str = "2023-06-01",
         extra_body: Mapping[str, Any] | None = None,
+        max_answer_mb: float = MAX_ANSWER_MB,
     ) -> None:
         need_package("anthropic", "anthropic", "anthropic")
         label = f"anthropic:{name}"
@@ -118,6 +122,7 @@ class AnthropicModel(HostedModel):
         self._effort = effort
         self._samples = sampling
         self._headers = {"anthropic-version": api_version} | ({"anthropic-beta": betas} if betas else {})
+        self._max_answer_mb = checked_size(max_answer_mb)
         self._encoder = MediaEncoder(max_side_px=max_image_side, num_frames=num_frames, fps=fps)
         self._identity: Mapping[str, Any] = {
             "backend": "anthropic",
@@ -254,6 +259,7 @@ class AnthropicModel(HostedModel):
             max_retries=0,
             timeout=anthropic.Timeout(None, connect=_CONNECT_S),
             default_headers=self._headers,
+            http_client=limited_client(anthropic.DefaultAsyncHttpxClient, self._max_answer_mb, where=self._label),
         )
 
     async def _shut(self, client: Any) -> None:
@@ -279,6 +285,8 @@ class AnthropicModel(HostedModel):
             raise self._error(response.status_code, dict(response.headers), response.text) from None
         except anthropic.APIConnectionError as error:
             cause = error.__cause__ or error
+            if isinstance(cause, ModelError):
+                raise cause from None
             is_there = type(cause).__name__ not in ("ConnectError", "ConnectTimeout")
             raise self._silence(cause, has_connected=is_there) from None
 

@@ -13,7 +13,6 @@ import pytest
 from polymeter.core.errors import DataError, ModelError, PlanError
 from polymeter.core.parts import Audio, Image, Part, Text
 from polymeter.core.request import GenerateImage, Message, Request, Response, Usage
-from polymeter.models.endpoint import http
 from polymeter.models.openai import OpenAIModel
 from polymeter.models.openai.image_settings import makes_images
 from tests.helpers.openai_stub import OpenAIStub, Received, Reply, chat, failure, images, png
@@ -285,7 +284,7 @@ def test_an_image_that_cannot_be_fetched_is_fetched_again_and_not_made_again() -
     assert colours(response) == [(255, 0, 0)]
 
 
-def test_a_file_that_is_gone_or_too_large_or_nowhere_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_gone_or_too_large_or_nowhere_is_an_error() -> None:
     def gone(received: Received) -> Any:
         return Reply("no", 404) if ".png" in received.path else images({"url": "made.png?sig=opens"})
 
@@ -296,8 +295,7 @@ def test_a_file_that_is_gone_or_too_large_or_nowhere_is_an_error(monkeypatch: py
     assert "/v1/made.png cannot be fetched: HTTP 404" in str(error), "and nothing of the signature"
     assert error.kind == "permanent"
     assert "no web address" in str(refused(lambda _: images({"url": "ftp://there/a.png"}), drawing("x")))
-    monkeypatch.setattr(http, "MAX_FETCHED", 1000)
-    assert "larger than" in str(refused(large, drawing("x")))
+    assert "larger than 0.002 MB" in str(refused(large, drawing("x"), max_answer_mb=0.002))
 
 
 # --- what is no image -------------------------------------------------------------------------------------------------

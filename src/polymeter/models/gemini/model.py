@@ -27,6 +27,8 @@ from polymeter.models.endpoint.hosted import (
     turns_of,
     unknown_settings,
 )
+from polymeter.models.endpoint.http import MAX_ANSWER_MB, checked_size
+from polymeter.models.endpoint.limits import limited_response
 from polymeter.models.endpoint.media import MediaEncoder
 from polymeter.models.gemini.images import (
     IMAGE_SETTINGS,
@@ -86,6 +88,7 @@ class GeminiModel(HostedModel):
         project: Project of Google Cloud.
         location: Location of Google Cloud.
         extra_body: Further fields of the request's body.
+        max_answer_mb: Maximum size of an answer in MiB, after decompression; a larger one is an error.
 
     Raises:
         PlanError: if a key or package is missing, or an argument is wrong.
@@ -109,6 +112,7 @@ class GeminiModel(HostedModel):
         project: str = "",
         location: str = "",
         extra_body: Mapping[str, Any] | None = None,
+        max_answer_mb: float = MAX_ANSWER_MB,
     ) -> None:
         need_package("google.genai", "google-genai", "gemini")
         label = f"gemini:{name}"
@@ -128,6 +132,7 @@ class GeminiModel(HostedModel):
         self._room = room if reasoning_room is None else reasoning_room
         self._safety = [{"category": harm, "threshold": safety} for harm in _HARMS] if safety else []
         self._most_bytes = max_request_mb * _MIB
+        self._max_answer_mb = checked_size(max_answer_mb)
         encoder = MediaEncoder(max_side_px=max_image_side, image_types=_IMAGE_TYPES, num_frames=num_frames, fps=fps)
         sends_frames = video == "frames"
         self._writer = PartWriter(encoder, sends_frames=sends_frames, fps=fps)
@@ -265,20 +270,20 @@ class GeminiModel(HostedModel):
 
         # One attempt: by default the SDK waits some seconds and retries.
         options: dict[str, Any] = {**self._address, "retry_options": {"attempts": 1}}
-        if self._cloud:
-            return genai.Client(vertexai=True, **self._cloud, http_options=options), None
-        # aiohttp warns about the way in which the SDK makes its own session.
-        session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), trust_env=True)
-        return genai.Client(
-            vertexai=False, api_key=self._key, http_options=options | {"aiohttp_client": session}
-        ), session
+        # The SDK's own sessions read answers of any size, and aiohttp warns about the way in which it makes them.
+        session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0),
+            trust_env=True,
+            response_class=limited_response(self._max_answer_mb, where=self._label),
+        )
+        access = {"vertexai": True, **self._cloud} if self._cloud else {"vertexai": False, "api_key": self._key}
+        return genai.Client(**access, http_options=options | {"aiohttp_client": session}), session
 
     async def _shut(self, client: Any) -> None:
         api, session = client
         await api.aio.aclose()
         api.close()
-        if session is not None:
-            await session.close()
+        await session.close()
 
     async def _send(self, client: Any, body: Mapping[str, Any]) -> str:
         config = {

@@ -28,6 +28,7 @@ from polymeter.core.request import (
     Response,
 )
 from polymeter.models.endpoint.errors import EndpointError, response_or_error
+from polymeter.models.endpoint.http import MAX_ANSWER_MB, checked_size
 from polymeter.models.endpoint.media import MediaEncoder
 from polymeter.models.endpoint.shapes import offers_tools
 from polymeter.models.openai.address import find_address
@@ -93,6 +94,7 @@ class OpenAIModel(AsyncModel):
         join_repeats: Request the repeats of a prompt together with ``n``, so that the prompt is paid once. They then
             have no individual seeds, and repeating a run does not repeat its answers. Default: a request and a seed for
             each answer; a provider's prefix cache saves most of the cost of the repeated prompt.
+        max_answer_mb: Maximum size of an answer in MiB, after decompression; a larger one is an error.
 
     Raises:
         PlanError: if an argument is not one of its choices, an address is malformed, or a key that is certainly needed
@@ -122,6 +124,7 @@ class OpenAIModel(AsyncModel):
         logprobs: str = "auto",
         images_via: str = "images",
         join_repeats: bool = False,
+        max_answer_mb: float = MAX_ANSWER_MB,
     ) -> None:
         _one_of("api", api, ("auto", *get_args(Api)))
         _one_of("images_via", images_via, ("images", "chat"))
@@ -157,7 +160,7 @@ class OpenAIModel(AsyncModel):
         self._join_repeats = bool(join_repeats)
         self.traits = _traits(self._settings, logprobs)
         length_key = _LENGTH_KEYS[address.is_hosted] if max_tokens_key == "auto" else max_tokens_key
-        self._client = Client(address, self._settings, Quirks(length_key))
+        self._client = Client(address, self._settings, Quirks(length_key), checked_size(max_answer_mb))
         way = next((known for known in get_args(Way) if known == logprobs), None)
         self._likelihood = Likelihood(self._client, self._settings.api, way)
         media = MediaEncoder(max_side_px=max_image_side, num_frames=num_frames, fps=fps)
