@@ -106,6 +106,9 @@ class RunOptions(Options):
         ge=0,
     )
     timeout_s: float = runtime(600.0, "Time limit of one request to an endpoint, in seconds.", gt=0)
+    max_wait_s: float = runtime(
+        60.0, "Longest wait before another attempt at an endpoint, in seconds, whatever the endpoint asks for.", gt=0
+    )
     max_errors: float | None = runtime(None, "Stop after this many failed samples; below 1, this share of them.", gt=0)
     media: MediaPolicy = runtime("previews", "Whether previews of inputs are stored in the run folder.")
     journal_dir: Path | None = runtime(

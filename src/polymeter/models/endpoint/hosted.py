@@ -118,6 +118,20 @@ class HostedModel(AsyncModel):
         finally:
             await self._shut(client)
 
+    @property
+    def place(self) -> str:
+        """The provider's name and the model's."""
+        return self._label
+
+    async def probe(self) -> bool:
+        """Ask for one token.
+
+        Raises:
+            ModelError: if there is no answer.
+        """
+        self._parsed(await self._hello(self._client_here()))
+        return True
+
     async def aclose(self) -> None:
         """Close the client if this is its event loop."""
         client, self._client = self._client, None
@@ -185,10 +199,14 @@ class HostedModel(AsyncModel):
         return UnreachedError(f"The request failed on its way: {text}.", where=self._label, has_connected=has_connected)
 
     async def _answer(self, prepared: Prepared) -> Output:
+        return await self._reply(self._client_here(), prepared)
+
+    def _client_here(self) -> Any:
+        """The client of this event loop."""
         loop = asyncio.get_running_loop()
         if self._client is None or self._loop is not loop:
             self._client, self._loop = self._open(), loop
-        return await self._reply(self._client, prepared)
+        return self._client
 
     async def _reply(self, client: Any, prepared: Prepared) -> Output:
         text = await self._send(client, prepared.body)
@@ -196,9 +214,9 @@ class HostedModel(AsyncModel):
             return self._read(self._parsed(text), offers_tools=prepared.offers_tools)
         return await asyncio.to_thread(lambda: self._read(self._parsed(text), offers_tools=prepared.offers_tools))
 
-    async def _hello(self, client: Any) -> None:
-        """Ask for one token."""
-        await self._send(client, self._greeting())
+    async def _hello(self, client: Any) -> str:
+        """Ask for one token; gives the text of the answer."""
+        return await self._send(client, self._greeting())
 
     def _parsed(self, text: str) -> Mapping[str, Any]:
         try:

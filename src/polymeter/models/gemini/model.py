@@ -250,12 +250,13 @@ class GeminiModel(HostedModel):
             "generationConfig": {"maxOutputTokens": 1},
         }
 
-    async def _hello(self, client: Any) -> None:
+    async def _hello(self, client: Any) -> str:
         """Ask for one token. A model that makes images is only looked up, because images cost money."""
         if self._kind == "text":
             return await super()._hello(client)
         with self._attributed():
             await client[0].aio.models.get(model=self._name)
+        return "{}"
 
     async def _reply(self, client: Any, prepared: Prepared) -> Output:
         if self._kind != "imagen":

@@ -137,6 +137,7 @@ class Client:
                 status=answer.status,
                 where=where,
                 hint="Give that address with --base-url.",
+                scope="unclear",
             )
         try:
             value = json.loads(answer.body)

@@ -90,12 +90,14 @@ class Likelihood:
 
     async def _search(self, context: Context, parameters: Loglikelihood) -> Output:
         reasons: list[str] = []
+        is_unclear = False
         for way in self._order:
             try:
                 output = await self._use(way, context, parameters)
             except (EndpointError, MissingFieldError) as error:
-                if error.kind != "permanent":
+                if error.kind != "permanent" or error.scope == "endpoint":
                     raise
+                is_unclear = is_unclear or error.scope == "unclear"
                 reasons.append(f"{way}: {error.what}")
             else:
                 self._working[context.text is None] = way
@@ -104,6 +106,7 @@ class Likelihood:
             f"The endpoint tells no log-probabilities. Tried {'; '.join(reasons)}.",
             where=self._where,
             hint="Choose tasks that generate, or a server that has them, such as vLLM.",
+            scope="unclear" if is_unclear else "request",
         )
 
     async def _use(self, way: Way, context: Context, parameters: Loglikelihood) -> Output:

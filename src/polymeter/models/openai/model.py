@@ -38,7 +38,7 @@ from polymeter.models.openai.content import ContentWriter, dumps
 from polymeter.models.openai.image_settings import ignored_settings, makes_images, takes_images
 from polymeter.models.openai.images import Drawing, ImageMaker
 from polymeter.models.openai.likelihood import Context, Likelihood
-from polymeter.models.openai.preflight import check
+from polymeter.models.openai.preflight import ask_little, check
 from polymeter.models.openai.quirks import Quirks, refuses_several
 from polymeter.models.openai.settings import Api, Settings, Way
 
@@ -269,6 +269,20 @@ class OpenAIModel(AsyncModel):
             await check(self._client, self._settings)
         finally:
             await self._client.aclose()
+
+    @property
+    def place(self) -> str:
+        """The model's name and the host."""
+        return self._client.address.where
+
+    async def probe(self) -> bool:
+        """Ask for one token, or for the list of models where that would be an image.
+
+        Raises:
+            ModelError: if there is no answer.
+        """
+        await ask_little(self._client, self._settings)
+        return True
 
     async def aclose(self) -> None:
         """Close connections."""
