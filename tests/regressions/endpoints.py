@@ -62,16 +62,36 @@ def task_folder(folder: Path, questions: list[str], *, choices: bool = False) ->
 
 def polymeter(*arguments: str, folder: Path, **env: str) -> Ended:
     """Run ``python -m polymeter`` to its end; ``folder`` is the run folder."""
-    command = [sys.executable, "-m", "polymeter", *arguments]
-    whole: Mapping[str, str] = {**os.environ, "HF_HUB_OFFLINE": "1", "NO_PROXY": "*", **env}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, env=whole, check=False)
-    return Ended(done.returncode, done.stdout + done.stderr, folder)
+    child = _start(*arguments, **env)
+    try:
+        out, err = child.communicate(timeout=LIMIT_S)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        raise
+    return Ended(child.returncode, out + err, folder)
 
 
 def run(model: str, tasks: Path, output: Path, *more: str, **env: str) -> Ended:
     """Measure a model on the task."""
-    arguments = ["run", "--model", model, "--tasks", "said", "--include-path", str(tasks), "--output", str(output)]
-    return polymeter(*arguments, *more, folder=output, **env)
+    return polymeter(*_measuring(model, tasks, output, *more), folder=output, **env)
+
+
+def started(
+    model: str, tasks: Path, output: Path, *more: str, stderr: int = subprocess.PIPE, **env: str
+) -> subprocess.Popen[str]:
+    """Begin to measure a model on the task."""
+    return _start(*_measuring(model, tasks, output, *more), stderr=stderr, **env)
+
+
+def _measuring(model: str, tasks: Path, output: Path, *more: str) -> list[str]:
+    named = ["--tasks", "said", "--include-path", str(tasks), "--output", str(output)]
+    return ["run", "--model", model, *named, *more]
+
+
+def _start(*arguments: str, stderr: int = subprocess.PIPE, **env: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "polymeter", *arguments]
+    whole: Mapping[str, str] = {**os.environ, "HF_HUB_OFFLINE": "1", "NO_PROXY": "*", **env}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True, env=whole)
 
 
 def resume(ended: Ended, **env: str) -> Ended:

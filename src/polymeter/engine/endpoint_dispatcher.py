@@ -42,8 +42,8 @@ PATIENCE_S = 120.0
 
 LONGEST_WAIT_S = 60.0
 
-_TELLING_S = 1.0
-"""A wait of this length or more is told."""
+_TELLING_S = 0.9
+"""A wait of about a second or more is told."""
 _PROBE_S = 30.0
 _CLEARED_S = 1.0
 """For how long the endpoint's readiness to answer others is believed after a refusal that might concern everyone."""
