@@ -14,7 +14,8 @@ from tests.helpers.provider_stubs import ProviderStub, claude_fails, claude_says
 from tests.regressions.endpoints import LIMIT_S, Ended, resume, run, started, task_folder
 
 N = 60
-SOON = ("--max-wait", "0.05", "--concurrency", "4")
+SLOWLY = ("--concurrency", "4")
+SOON = ("--max-wait", "0.05", *SLOWLY)
 QUESTIONS = [f"question {number}" for number in range(N)]
 DAY = {"@type": "…QuotaFailure", "violations": [{"quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]}
 
@@ -109,7 +110,7 @@ def test_a_refused_key_and_an_exhausted_quota_stop_at_once(tmp_path: Path, reply
         return reply if is_refused and len(stub.received) > 20 else chat("right")
 
     with OpenAIStub(respond) as stub:
-        ended = ask(stub, tmp_path, "--concurrency", "4")
+        ended = ask(stub, tmp_path, *SLOWLY)
         assert len(stub.received) <= 20 + 4 + 4, "what was in flight, and a small request"
         stopped(ended, "it refuses every request", why)
         is_refused = False
@@ -121,12 +122,12 @@ def test_quotas_of_other_providers_stop_at_once(tmp_path: Path) -> None:
     empty = claude_fails(400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API.")
     with ProviderStub(lambda _: empty if len(stub.seen) > 10 else claude_says("right")) as stub:
         at = ("--model-args", f"base_url={stub.url}")
-        stopped(run("anthropic:m", tasks, tmp_path / "a", *at, ANTHROPIC_API_KEY="k"), "credit balance")
+        stopped(run("anthropic:m", tasks, tmp_path / "a", *at, *SLOWLY, ANTHROPIC_API_KEY="k"), "credit balance")
         assert len(stub.seen) < 20
     used_up = gemini_fails(429, "RESOURCE_EXHAUSTED", "You exceeded your current quota.", DAY)
     with ProviderStub(lambda _: used_up if len(stub.seen) > 10 else gemini_says("right")) as stub:
         at = ("--model-args", f"base_url={stub.url}")
-        stopped(run("gemini:m", tasks, tmp_path / "g", *at, GEMINI_API_KEY="k"), "The quota is used up")
+        stopped(run("gemini:m", tasks, tmp_path / "g", *at, *SLOWLY, GEMINI_API_KEY="k"), "The quota is used up")
         assert len(stub.seen) < 20
 
 

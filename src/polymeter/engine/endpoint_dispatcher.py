@@ -27,6 +27,7 @@ from typing import Any
 
 from polymeter.core.errors import ModelError, PolymeterError, boundary
 from polymeter.core.model import AsyncModel
+from polymeter.core.options import LONGEST_WAIT_S
 from polymeter.core.request import Error, Response
 from polymeter.engine.answers import settle
 from polymeter.engine.breaker import Breaker
@@ -39,8 +40,6 @@ from polymeter.guests.door import in_mode
 
 PATIENCE_S = 120.0
 """How long an endpoint may answer nothing but rate limits before these use up tries like any other failure."""
-
-LONGEST_WAIT_S = 60.0
 
 _TELLING_S = 0.9
 """A wait of about a second or more is told."""
