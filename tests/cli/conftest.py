@@ -44,6 +44,7 @@ class FakeResult:
     results: dict[str, Any]
     status: str = "complete"
     exit_code: int = 0
+    reason: str = ""
 
     @property
     def report(self) -> Path:
@@ -58,6 +59,7 @@ class FakeApi:
     calls: list[dict[str, Any]] = field(default_factory=list)
     status: str = "complete"
     exit_code: int = 0
+    reason: str = ""
     has_results: bool = True
     error: BaseException | None = None
     problems: list[Problem] = field(default_factory=list)
@@ -69,7 +71,8 @@ class FakeApi:
         self.folder.mkdir(exist_ok=True)
         (self.folder / "report.html").write_text("page")
         (self.folder / "results.json").write_text(json.dumps(RESULTS))
-        return FakeResult(RunFolder(self.folder), RESULTS if self.has_results else {}, self.status, self.exit_code)
+        results = RESULTS if self.has_results else {}
+        return FakeResult(RunFolder(self.folder), results, self.status, self.exit_code, self.reason)
 
     def evaluate(self, model, tasks, *, progress, **rest):
         self.calls.append({"model": model, "tasks": tasks, **rest})

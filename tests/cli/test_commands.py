@@ -43,6 +43,8 @@ def test_run_tells_the_api_what_it_was_told(api):
             "30",
             "--max-retries",
             "1",
+            "--max-wait",
+            "9",
             "--max-errors",
             "5",
         ),
@@ -76,6 +78,7 @@ def test_run_tells_the_api_what_it_was_told(api):
         "decode_workers": 3,
         "timeout_s": 30.0,
         "max_retries": 1,
+        "max_wait_s": 9.0,
         "max_errors": 5,
         "media": "none",
         "journal_dir": Path("j"),
@@ -121,14 +124,14 @@ def test_failed_samples_make_exit_code_1(api):
 
 @pytest.mark.parametrize(
     ("status", "code", "why"),
-    [("interrupted", 130, "Interrupted"), ("stopped", 1, "Stopped: too many samples failed")],
+    [("interrupted", 130, "Interrupted."), ("stopped", 1, "Stopped: it is gone.")],
 )
 def test_a_run_that_ended_early_says_how_to_go_on(api, capsys, status, code, why):
-    api.status, api.exit_code, api.has_results = status, code, False
+    api.status, api.exit_code, api.has_results, api.reason = status, code, False, "it is gone."
     assert main(["run", "-m", "mock", "-t", "t", "-q"]) == code
     out, err = capsys.readouterr()
     assert out == ""
-    assert err == f"{why}. All answers so far are kept. Continue with:\n  polymeter resume runs\n"
+    assert err == f"{why} All answers so far are kept. Continue with:\n  polymeter resume runs\n"
 
 
 def test_resume_goes_on_with_a_folder(api, capsys):

@@ -112,3 +112,28 @@ def test_quiet_is_silent_and_pipes_get_lines(capsys):
         progress.stage("planning")
     out, err = capsys.readouterr()
     assert (out, err) == ("", "planning\n")
+
+
+def test_waits_are_told_as_lines(progress, lines):
+    progress.begin(10, 0)
+    progress.waiting("60 s for the judge\x1b[2J (j at host)")
+    progress.waiting("")
+    assert len(lines) == 2
+    assert lines[1].startswith("waiting: 60 s for the judge")
+    assert "\x1b" not in lines[1]
+
+
+def test_waits_take_the_place_of_the_bars_text():
+    screen = io.StringIO()
+    bar = BarProgress(Console(file=screen, force_terminal=True, width=160))
+    bar.waiting("before the first sample")
+    bar.begin(10, 0)
+    bar.waiting("60 s for the judge (j at host)")
+    bar.start()
+    bar.stop()
+    assert "waiting: 60 s for the judge (j at host)" in screen.getvalue()
+    screen.truncate(0)
+    bar.waiting("")
+    bar.start()
+    bar.stop()
+    assert "waiting" not in screen.getvalue()

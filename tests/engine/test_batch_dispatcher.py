@@ -65,7 +65,7 @@ def test_closing_breaks_off_what_is_computed_and_frees_the_model() -> None:
         told.append(answered)
         is_loaded.set()
 
-    listener = Listener(done, told.append, told.append)
+    listener = Listener(done, told.append, told.append, told.append, told.append)
     lane = BatchDispatcher(model, 1, prefetcher, listener, max_retries=0, is_cut=True)
     lane.add([asked(Generate())])
     lane.poke(is_quiet=True)
@@ -106,7 +106,9 @@ def test_a_model_that_wants_everything_that_is_ready_draws_a_bounded_number(
             is_over.set()
 
     model = Eager(lambda request: Response((Output("x", images=(picture,)),)))
-    lane = BatchDispatcher(model, told, at_once(), Listener(done, print, print), max_retries=0, is_cut=True)
+    lane = BatchDispatcher(
+        model, told, at_once(), Listener(done, print, print, print, print), max_retries=0, is_cut=True
+    )
     lane.add([asked(ask) for _ in range(150)])
     lane.poke(is_quiet=True)
     assert is_over.wait(30)

@@ -28,6 +28,7 @@ OTHER_VALUES: dict[str, Any] = {
     "score_workers": 6,
     "max_retries": 1,
     "timeout_s": 2.5,
+    "max_wait_s": 7.5,
     "max_errors": 0.5,
     "media": "none",
     "journal_dir": Path("/local"),

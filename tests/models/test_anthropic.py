@@ -232,9 +232,41 @@ def test_reasoning_is_kept_apart(stub: ProviderStub) -> None:
 
 def test_tool_calls(stub: ProviderStub) -> None:
     content = [{"type": "tool_use", "id": "t1", "name": "add", "input": {"a": 2}}]
-    found = output(stub, claude_says(content=content, stop_reason="tool_use"))
+    reply = claude_says(content=content, stop_reason="tool_use")
+    found = output(stub, reply, extra_body={"tools": [{"name": "add"}]})
     assert (found.text, found.finish_reason) == ("", "tool_calls")
     assert found.tool_calls == ({"id": "t1", "name": "add", "arguments": {"a": 2}},)
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "what"),
+    [
+        ({"content": [{"type": "tool_use", "id": "t1"}], "stop_reason": "tool_use"}, "permanent", "tool calls only"),
+        ({"content": [], "stop_reason": None}, "transient", "incomplete: neither a text nor why the model stopped"),
+        ({"content": [None]}, "permanent", "a block of the content is no object"),
+        ({"content": [{"type": "text"}]}, "permanent", "a block of text is null"),
+        ({"content": [{"type": "text", "text": 4}]}, "permanent", "a block of text is a number"),
+        ({"content": [{"type": "poem", "lines": []}]}, "permanent", "no block of the content is text"),
+        ({"content": "four"}, "transient", "The answer has no content."),
+    ],
+)
+def test_a_broken_answer_is_no_answer(stub: ProviderStub, reply: Any, kind: str, what: str) -> None:
+    error = failure(stub, claude_says(**reply))
+    assert error.kind == kind
+    assert what in error.what
+
+
+def test_a_model_that_ended_its_turn_without_a_word_has_answered(stub: ProviderStub) -> None:
+    assert output(stub, claude_says(content=[])).text == ""
+    thinking = [{"type": "thinking", "thinking": "hm", "signature": "s"}]
+    assert output(stub, claude_says(content=thinking, stop_reason="max_tokens")).text == ""
+
+
+@pytest.mark.parametrize(
+    "usage", [None, [], "many", {"input_tokens": "12", "output_tokens": [3]}, {"input_tokens": -1}]
+)
+def test_counts_of_another_form_are_no_counts(stub: ProviderStub, usage: Any) -> None:
+    assert output(stub, claude_says(usage=usage)) == Output("four", finish_reason="stop", usage=Usage())
 
 
 @pytest.mark.parametrize(

@@ -60,9 +60,9 @@ def parts_of(body: Any) -> list[Any]:
     return list(body["contents"][0]["parts"])
 
 
-def output(stub: ProviderStub, reply: Reply) -> Output:
+def output(stub: ProviderStub, reply: Reply, **arguments: Any) -> Output:
     stub.script = lambda _: reply
-    return ask(GeminiModel("gemini-test", stub.url), question("2+2?"))[0].outputs[0]
+    return ask(GeminiModel("gemini-test", stub.url, **arguments), question("2+2?"))[0].outputs[0]
 
 
 def failure(stub: ProviderStub, reply: Reply) -> ModelError:
@@ -249,8 +249,35 @@ def test_thinking_that_took_all_tokens_is_an_answer(stub: ProviderStub) -> None:
     assert (found.text, found.finish_reason) == ("", "length")
 
 
+@pytest.mark.parametrize(
+    ("reply", "kind", "what"),
+    [
+        (candidate({"functionCall": {"name": "add"}}), "permanent", "tool calls only"),
+        (candidate({"text": 4}), "permanent", "the text of a part is a number"),
+        (candidate(None), "permanent", "no list of objects"),
+        (candidate({"executableCode": {"code": "2+2"}}), "permanent", "no part of the content is text"),
+        (candidate(reason="MALFORMED_FUNCTION_CALL"), "permanent", "stopped without an answer: MALFORMED_FUNCTION"),
+        (gemini_says(candidates=[{}]), "transient", "neither a text nor why the model stopped"),
+        (gemini_says(candidates=[None]), "transient", "a candidate is null"),
+        (gemini_says(candidates={}), "transient", "no candidates"),
+        (gemini_says(candidates=[{"content": "four"}]), "permanent", "content is a text"),
+    ],
+)
+def test_a_broken_answer_is_no_answer(stub: ProviderStub, reply: Reply, kind: str, what: str) -> None:
+    error = failure(stub, reply)
+    assert error.kind == kind
+    assert what in error.what
+
+
+@pytest.mark.parametrize("usage", [None, [], "many", {"promptTokenCount": "12", "candidatesTokenCount": 0.5}])
+def test_counts_of_another_form_are_no_counts(stub: ProviderStub, usage: Any) -> None:
+    found = output(stub, gemini_says(usageMetadata=usage))
+    assert (found.text, found.usage) == ("four", Usage())
+
+
 def test_tool_calls(stub: ProviderStub) -> None:
-    found = output(stub, candidate({"functionCall": {"name": "add", "args": {"a": 2}}}))
+    reply = candidate({"functionCall": {"name": "add", "args": {"a": 2}}})
+    found = output(stub, reply, extra_body={"tools": [{"functionDeclarations": []}]})
     assert (found.text, found.finish_reason) == ("", "tool_calls")
     assert found.tool_calls == ({"id": None, "name": "add", "arguments": {"a": 2}},)
 

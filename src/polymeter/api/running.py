@@ -33,15 +33,17 @@ class RunResult:
 
     Attributes:
         folder: The run folder.
-        status: ``complete``, ``stopped`` (too many failures) or ``interrupted``.
+        status: ``complete``, ``stopped`` (too many failures, or an endpoint is gone) or ``interrupted``.
         results: The content of ``results.json``; empty unless complete.
         n_failed: Samples without a score, and aggregations that failed.
+        reason: Why it was stopped.
     """
 
     folder: RunFolder
     status: str
     results: dict[str, Any]
     n_failed: int
+    reason: str = ""
 
     @property
     def exit_code(self) -> int:
@@ -154,7 +156,7 @@ def carried_out(evaluation: Callable[[], RunOutcome]) -> RunResult:
         outcome = evaluation()
         if outcome.status == "complete":
             _write_report(outcome)
-    return RunResult(outcome.folder, outcome.status, outcome.results, outcome.n_failed)
+    return RunResult(outcome.folder, outcome.status, outcome.results, outcome.n_failed, outcome.reason)
 
 
 def _write_report(outcome: RunOutcome) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from polymeter.report.formatting import count
+from polymeter.report.formatting import count, one_line
 
 if TYPE_CHECKING:
     from polymeter.api import RunResult
@@ -52,8 +52,8 @@ def _counts(results: dict[str, Any]) -> str:
 
 
 def _show_how_to_resume(result: RunResult) -> None:
-    reason = "Interrupted" if result.exit_code == _INTERRUPTED else "Stopped: too many samples failed"
-    typer.echo(f"{reason}. All answers so far are kept. Continue with:", err=True)
+    reason = "Interrupted." if result.exit_code == _INTERRUPTED else f"Stopped: {one_line(result.reason)}"
+    typer.echo(f"{reason} All answers so far are kept. Continue with:", err=True)
     typer.echo(f"  polymeter resume {shlex.quote(str(_short(result.folder.path)))}", err=True)
 
 

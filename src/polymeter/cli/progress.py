@@ -65,6 +65,11 @@ class PlainProgress:
         """Write the note."""
         self._write(f"note: {one_line(text)}")
 
+    def waiting(self, text: str) -> None:
+        """Write what the run waits for."""
+        if text:
+            self._write(f"waiting: {one_line(text)}")
+
     def end(self) -> None:
         """Write the final state."""
         self._write(self._state(self._clock()))
@@ -146,6 +151,11 @@ class BarProgress:
     def note(self, text: str) -> None:
         """Print the note above the bar."""
         self._bar.console.print(f"note: {one_line(text)}", markup=False, highlight=False, soft_wrap=True)
+
+    def waiting(self, text: str) -> None:
+        """Show what the run waits for in place of the bar's text."""
+        if self._task is not None:
+            self._bar.update(self._task, description=one_line(f"waiting: {text}") if text else "samples")
 
     def end(self) -> None:
         """Leave the bar full; a stage follows."""

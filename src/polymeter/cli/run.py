@@ -155,6 +155,15 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
         int | None,
         _option("--max-retries", help="The number of retries of a failed request.", panel=_SPEED, metavar="N"),
     ] = None,
+    max_wait: Annotated[
+        float | None,
+        _option(
+            "--max-wait",
+            help="The longest wait before another attempt at an endpoint, whatever it asks for; default 60.",
+            panel=_SPEED,
+            metavar="SECONDS",
+        ),
+    ] = None,
     max_errors: Annotated[
         float | None,
         _option(
@@ -206,6 +215,7 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
         "score_workers": score_workers,
         "decode_workers": decode_workers,
         "timeout_s": timeout,
+        "max_wait_s": max_wait,
         "max_retries": max_retries,
         "max_errors": None if max_errors is None else count_or_share(max_errors, "--max-errors"),
         "media": media.value if media else None,

@@ -23,6 +23,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 ErrorKind = Literal["rate_limit", "transient", "permanent", "refused", "out_of_memory", "data", "score", "guest"]
+ErrorScope = Literal["request", "unclear", "endpoint"]
+"""What an error concerns: this request, the whole endpoint (its account, key or model), or one of the two."""
 
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")
@@ -77,6 +79,7 @@ class ModelError(PolymeterError):
         where: The model or endpoint.
         hint: What to do.
         retry_after_s: The wait that the endpoint asked for, if it did.
+        scope: ``endpoint``: no other request can succeed either, so the run stops; ``unclear``: the run finds out.
     """
 
     def __init__(
@@ -87,10 +90,12 @@ class ModelError(PolymeterError):
         where: str = "",
         hint: str = "",
         retry_after_s: float | None = None,
+        scope: ErrorScope = "request",
     ) -> None:
         super().__init__(what, where=where, hint=hint)
         self.kind: ErrorKind = kind
         self.retry_after_s = retry_after_s
+        self.scope: ErrorScope = scope
 
 
 def did_you_mean(name: str, known: Iterable[str], *, n: int = 3) -> str:

@@ -187,6 +187,20 @@ class AsyncModel(_BaseModel):
         """
         return None
 
+    @property
+    def place(self) -> str:
+        """Where the endpoint is, for messages: its host, usually after the model's name."""
+        return ""
+
+    async def probe(self) -> bool:
+        """Ask for as little as possible, without a retry, to find out in the middle of a run whether the endpoint is
+        there. ``False``: the model has no such request, and one of the run's own is used.
+
+        Raises:
+            ModelError: if it is not there, or answers with an error.
+        """
+        return False
+
     async def aclose(self) -> None:
         """Close connections, on the event loop that used them."""
         return None

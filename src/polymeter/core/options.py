@@ -15,6 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.identity import canonical
 
+LONGEST_WAIT_S = 60.0
+"""The longest wait before another attempt at an endpoint, unless the user asks for another."""
+
 MediaPolicy = Literal["previews", "none"]
 Count = Annotated[int, Field(ge=1)]
 T = TypeVar("T", bound="Options")
@@ -106,6 +109,11 @@ class RunOptions(Options):
         ge=0,
     )
     timeout_s: float = runtime(600.0, "Time limit of one request to an endpoint, in seconds.", gt=0)
+    max_wait_s: float = runtime(
+        LONGEST_WAIT_S,
+        "Longest wait before another attempt at an endpoint, in seconds, whatever the endpoint asks for.",
+        gt=0,
+    )
     max_errors: float | None = runtime(None, "Stop after this many failed samples; below 1, this share of them.", gt=0)
     media: MediaPolicy = runtime("previews", "Whether previews of inputs are stored in the run folder.")
     journal_dir: Path | None = runtime(

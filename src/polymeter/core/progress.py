@@ -26,6 +26,10 @@ class Progress(Protocol):
         """Something that the user should know."""
         ...
 
+    def waiting(self, text: str) -> None:
+        """The run waits: for whom, why and how long. Empty: it goes on."""
+        ...
+
     def end(self) -> None:
         """The samples are done."""
         ...
@@ -44,6 +48,9 @@ class Silence:
         """Ignore."""
 
     def note(self, text: str) -> None:
+        """Ignore."""
+
+    def waiting(self, text: str) -> None:
         """Ignore."""
 
     def end(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from polymeter.core.errors import ErrorKind, PolymeterError
+from polymeter.core.errors import ErrorKind, ErrorScope, PolymeterError
 from polymeter.core.parts import Image, Media, Part, Text
 
 if TYPE_CHECKING:
@@ -216,12 +216,14 @@ class Error:
     message: str
     retryable: bool = False
     retry_after_s: float | None = None
+    scope: ErrorScope = "request"
 
     @classmethod
     def from_exception(cls, error: PolymeterError, kind: ErrorKind = "permanent") -> Error:
         """The error as data. ``kind`` is used if the exception itself has none."""
         own: ErrorKind = getattr(error, "kind", kind)
-        return cls(own, str(error), own in ("rate_limit", "transient"), getattr(error, "retry_after_s", None))
+        waits = getattr(error, "retry_after_s", None)
+        return cls(own, str(error), own in ("rate_limit", "transient"), waits, getattr(error, "scope", "request"))
 
 
 @dataclass(frozen=True, slots=True)

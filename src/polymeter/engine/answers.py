@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -61,6 +62,8 @@ def _check(request: Request, response: Any) -> None:
         if len(outputs[0].logprobs) != len(ask.continuations):
             given = len(outputs[0].logprobs)
             raise ModelError(f"The model gave {given} log-probabilities for {len(ask.continuations)} continuations.")
+        if any(math.isnan(choice.logprob) for choice in outputs[0].logprobs):  # every comparison with it is false
+            raise ModelError("The model gave a log-probability that is not a number (NaN).")
     elif is_single and len(outputs) != 1:
         asked = "1 image(s)" if isinstance(ask, GenerateImage) else "1"
         raise ModelError(f"The model gave {len(outputs)} outputs where {asked} were asked for.")

@@ -30,11 +30,15 @@ class Listener:
         done: Takes answered requests.
         failed: Told that the model cannot be loaded: no request can ever be answered.
         note: Told what the user should know, such as that memory ran out.
+        waiting: Told for whom, why and how long the run waits; an empty text when it goes on.
+        gone: Told why an endpoint can answer nobody any more; the run is to end, and can be resumed.
     """
 
     done: OnDone
     failed: OnFailure
     note: Callable[[str], None]
+    waiting: Callable[[str], None]
+    gone: Callable[[str], None]
 
 
 def calls_of(model: Model, asked: Sequence[PendingRequest]) -> list[Joined]:

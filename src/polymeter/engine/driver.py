@@ -36,6 +36,10 @@ from polymeter.guests.door import Door
 from polymeter.store.journal import AnswerKey, Journal
 
 
+class EndpointGoneError(Exception):
+    """An endpoint that the run needs can answer nobody any more."""
+
+
 class Driver:
     """Plays samples until none is left.
 
@@ -48,6 +52,9 @@ class Driver:
         settings: The window and its limits.
         progress: Told how far the run is.
         events: Where workers and dispatchers report.
+
+    Attributes:
+        is_gone: Whether an endpoint can answer nobody any more, so that nothing can be played.
     """
 
     def __init__(
@@ -77,6 +84,7 @@ class Driver:
         self._count_lock = threading.Lock()
         self._n_active = 0
         self._is_closed = False
+        self.is_gone = False
         self._n_in_play = 0
         self._called: Any = None
         self._n_begun_active = 0
@@ -86,8 +94,8 @@ class Driver:
         self._asking: set[PendingRequest] = set()
 
     def run(self, work_lists: Sequence[WorkList]) -> None:
-        """Play all samples of some tasks. Returns early, with ``outcome.is_stopped``, after Ctrl-C or too many
-        failures.
+        """Play all samples of some tasks. Returns early, with ``outcome.is_stopped``, after Ctrl-C, too many failures,
+        or when an endpoint is gone.
 
         Raises:
             PolymeterError: The journal cannot be written.
@@ -102,17 +110,19 @@ class Driver:
                 self._poke(is_source_dry=upcoming is None or not self._has_room())
                 self._handle_all()
                 if self._is_over_limit():
-                    self.outcome.is_stopped = True
-                    self._progress.note(
-                        f"Stopped: {self.outcome.n_failed} samples failed, more than --max-errors allows."
-                    )
+                    self._stop(f"{self.outcome.n_failed} samples failed, more than --max-errors allows.")
                     return
+        except EndpointGoneError as gone:
+            self._stop(str(gone))
         except KeyboardInterrupt:
             self.outcome.is_stopped = self.outcome.is_interrupted = True
 
     def call(self, function: Callable[[], Any]) -> Any:
         """Run a function on a worker (a reduction, which may ask a judge) while requests are served; gives what it
         gives.
+
+        Raises:
+            EndpointGoneError: a judge that it asks is gone.
         """
         self._called = None
         self._submit(self._guests, "called", lambda: (function(),))
@@ -140,7 +150,8 @@ class Driver:
     def forget_failures(self) -> None:
         """Begin to count anew, after a probe whose samples are run again if they failed."""
         self.outcome.n_failed = 0
-        self.outcome.is_stopped = self.outcome.is_interrupted
+        self.outcome.is_stopped = self.outcome.is_interrupted or self.is_gone
+        self.outcome.reason = self.outcome.reason if self.is_gone else ""
 
     def asker(self, running: RunningSample) -> SampleRoleClient:
         """The RoleClient for a reduction."""
@@ -236,6 +247,17 @@ class Driver:
         elif kind == "asked":
             self._asking.add(value)
             self._send([value])
+        elif kind == "waiting":
+            self._progress.waiting(value)
+        elif kind == "gone":
+            self.is_gone = True
+            raise EndpointGoneError(value)
+
+    def _stop(self, reason: str) -> None:
+        self.outcome.is_stopped = True
+        self.outcome.reason = reason
+        self._progress.waiting("")
+        self._progress.note(f"Stopped: {reason}")
 
     def _progressed(self, progressed: ChunkProgress) -> None:
         self._send(progressed.asked)

@@ -5,6 +5,9 @@ looked at and the model prepares what it will send; then it is *ready*; then it 
 gives its slot to another while its request sleeps, and comes back before new work. What is ready, in flight or asleep
 is bounded, so neither tasks nor prepared bodies pile up, however much waits. Answers leave through a thread of their
 own: they are written down (and generated images encoded) beside the event loop, never on it.
+
+An endpoint that is gone, or answers nobody any more (a rejected key, an exhausted quota), ends the run: what was sent
+there and not answered is dropped, not failed, and asked again when the run is resumed.
 """
 
 from __future__ import annotations
@@ -24,8 +27,10 @@ from typing import Any
 
 from polymeter.core.errors import ModelError, PolymeterError, boundary
 from polymeter.core.model import AsyncModel
+from polymeter.core.options import LONGEST_WAIT_S
 from polymeter.core.request import Error, Response
 from polymeter.engine.answers import settle
+from polymeter.engine.breaker import Breaker
 from polymeter.engine.concurrency import Limiter, Ticket, Verdict, backoff_s
 from polymeter.engine.dispatchers import CLOSE_S, Joined, OnDone, calls_of
 from polymeter.engine.pool import Pool
@@ -36,6 +41,11 @@ from polymeter.guests.door import in_mode
 PATIENCE_S = 120.0
 """How long an endpoint may answer nothing but rate limits before these use up tries like any other failure."""
 
+_TELLING_S = 0.9
+"""A wait of about a second or more is told."""
+_PROBE_S = 30.0
+_CLEARED_S = 1.0
+"""For how long the endpoint's readiness to answer others is believed after a refusal that might concern everyone."""
 _A_FEW = 4
 _LEAST_ASLEEP = 16
 _PREPARED_TOGETHER = 16
@@ -68,12 +78,16 @@ class EndpointDispatcher:
         on_done: Takes answered requests; called on a thread of the dispatcher.
         max_retries: How often a request is asked again after a passing failure. Rate limits do not count as long as
             the endpoint answers others.
-        timeout_s: Deadline of one try, in seconds; also the longest ``Retry-After`` that is honoured.
+        timeout_s: Deadline of one try, in seconds.
+        longest_wait_s: The longest wait before another try, whatever the endpoint asks for.
+        name: Whom it serves, for messages: ``the model``, ``the judge``.
+        on_wait: Told for whom, why and how long the run waits; an empty text when it goes on.
+        on_gone: Told why the endpoint can answer nobody any more. Nothing is sent afterwards.
         sleep: Waits between tries, and
         clock: tells the time in seconds; tests turn both.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (what it is told, whom it tells, and two functions that tests turn)
         self,
         model: AsyncModel,
         concurrency: int | None,
@@ -82,11 +96,24 @@ class EndpointDispatcher:
         *,
         max_retries: int,
         timeout_s: float,
+        longest_wait_s: float = LONGEST_WAIT_S,
+        name: str = "the model",
+        on_wait: Callable[[str], None] = _LOG.info,
+        on_gone: Callable[[str], None] = _LOG.error,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._model = model
-        self._limiter = Limiter(concurrency, clock, longest_pause_s=timeout_s)
+        self._limiter = Limiter(concurrency, clock, longest_pause_s=longest_wait_s)
+        self._breaker = Breaker(longest_wait_s)
+        self._longest_wait_s = longest_wait_s
+        self._name = f"{name} ({model.place})" if model.place else name
+        self._on_wait = on_wait
+        self._on_gone = on_gone
+        self._told_until_s: float | None = None
+        self._verifying: asyncio.Task[Error | None] | None = None
+        self._cleared_s: float | None = None
+        self._has_probe = type(model).probe is not AsyncModel.probe
         self._make = model.prepare if type(model).prepare is not AsyncModel.prepare else None
         self._prefetcher = prefetcher
         self._max_retries = max_retries
@@ -100,8 +127,8 @@ class EndpointDispatcher:
         self._again: deque[_Job] = deque()
         self._n_asleep = self._n_retries = self._n_timeouts = 0
         self._limited_since_s: float | None = None
-        self._is_pausing = self._is_closing = False
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._is_pausing = self._is_closing = self._is_gone = self._is_outlasting = False
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._out = _Out(on_done)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._serve, name="polymeter-endpoint", daemon=True)
@@ -154,7 +181,7 @@ class EndpointDispatcher:
 
     def _go_on(self) -> None:
         """Do whatever can be done now."""
-        if self._is_closing:
+        if self._is_closing or self._is_gone or self._breaker.is_open:
             return
         while self._limiter.has_room and (job := self._next_job()) is not None:
             self._start(self._answer(job, self._limiter.begin()))
@@ -215,6 +242,24 @@ class EndpointDispatcher:
 
     async def _answer(self, job: _Job, ticket: Ticket) -> None:
         """One try, and the sleep after it if there is to be another."""
+        error = await self._attempt(job, ticket)
+        if error is None or not job.asked or self._is_gone:
+            self._go_on()
+            return
+        self._n_retries += 1
+        if not self._breaker.is_open:  # else probes decide when it goes on
+            self._n_asleep += 1
+            self._go_on()
+            try:
+                wait_s = max(error.retry_after_s or 0.0, backoff_s(job.tries, self._random.random()))
+                await self._sleep(min(wait_s, self._longest_wait_s))
+            finally:
+                self._n_asleep -= 1
+        self._again.append(job)
+        self._go_on()
+
+    async def _attempt(self, job: _Job, ticket: Ticket) -> Error | None:
+        """One try: hands on what it ended, and leaves the rest in the job; gives the error that tells how it went."""
         verdict: Verdict = "other"
         error: Error | None = None
         try:
@@ -228,25 +273,146 @@ class EndpointDispatcher:
                 is_work_waiting=bool(self._again or self._ready),
                 retry_after_s=error.retry_after_s if error and error.retryable else None,
             )
-        if error is None:
-            self._limited_since_s = None
-        elif error.kind == "rate_limit" and self._limited_since_s is None:
-            self._limited_since_s = self._clock()
+        self._learn(job, responses, error, verdict)
+        if error is not None and error.scope != "request" and await self._concerns_all(error):
+            self._give_up(f"it refuses every request: {error.message}")
+        if self._is_gone:
+            return error
         ended = [response.error is None or self._is_final(job, response.error) for response in responses]
         self._end(list(compress(job.asked, ended)), list(compress(responses, ended)))
         job.asked = [asked for asked, has_ended in zip(job.asked, ended, strict=True) if not has_ended]
-        if error is None or not job.asked:
-            self._go_on()
-            return
-        self._n_retries += 1
-        self._n_asleep += 1
+        return error
+
+    def _learn(self, job: _Job, responses: Sequence[Response], error: Error | None, verdict: Verdict) -> None:
+        """Learn from a try whether the endpoint is there, and whether it only limits."""
+        if any(response.error is None or response.error.kind == "refused" for response in responses):
+            self._is_there()
+        if error is None:
+            self._limited_since_s = None
+        elif verdict == "rate_limit":
+            self._tell_pause(error)
+            if self._limited_since_s is None:
+                self._limited_since_s = self._clock()
+            limited_s = self._clock() - self._limited_since_s
+            if 0 < self._max_retries < job.tries and limited_s > PATIENCE_S:
+                self._give_up(f"it has answered with nothing but rate limits for {limited_s:,.0f} s: {error.message}")
+        elif verdict == "failed" and self._can_be_probed:
+            opens = self._breaker.failed(self._limiter.limit)
+            if opens and not self._is_outlasting:
+                self._start(self._outlast(error))
+
+    @property
+    def _can_be_probed(self) -> bool:
+        """Whether it can be found out that the endpoint is back: by a request of the model's own, or else by one that
+        has not failed yet. The last requests of a run may all fail for reasons of their own.
+        """
+        return self._has_probe or bool(self._waiting or self._ready or self._n_preparing)
+
+    def _is_there(self) -> None:
+        self._breaker.answered()
+        if self._told_until_s is not None:
+            self._told_until_s = None
+            self._on_wait("")
+
+    async def _outlast(self, error: Error) -> None:
+        """Wait until the endpoint answers again, or give it up."""
+        self._is_outlasting = True
+        started_s, breaker = self._clock(), self._breaker
+        while (wait_s := breaker.next_wait_s()) is not None and self._has_work:
+            if wait_s >= _TELLING_S:
+                self._told_until_s = self._clock() + wait_s
+                self._on_wait(
+                    f"{self._name} gave no answer to {breaker.n_fruitless} tries in a row; the next try is in "
+                    f"{_seconds(wait_s)}. {error.message}"
+                )
+            await self._sleep(wait_s)
+            if not breaker.is_open or self._is_gone or await self._is_back():
+                break
+        else:
+            if self._has_work:
+                n, waited_s = breaker.n_fruitless, self._clock() - started_s
+                self._give_up(f"{n} tries in a row brought nothing in {waited_s:,.0f} s: {error.message}")
+                return
+        self._is_outlasting = False
+        self._is_there()
         self._go_on()
+
+    @property
+    def _has_work(self) -> bool:
+        """Whether anybody waits for an answer."""
+        in_line = self._waiting or self._ready or self._again or self._n_preparing
+        return bool(in_line or self._n_asleep or self._limiter.in_flight)
+
+    async def _is_back(self) -> bool:
+        """One small request, or one of the run's own."""
+        if self._has_probe:
+            error = await self._probe()
+            if error is not None and error.scope != "request":
+                self._give_up(f"it refuses every request: {error.message}")
+            is_back = error is None or not error.retryable or error.kind == "rate_limit"
+            self._breaker.n_fruitless += not is_back
+            return is_back
+        # By turns one that has failed and one that has not: either may fail for a reason of its own.
+        first, then = (self._again, self._ready) if self._breaker.n_probes % 2 else (self._ready, self._again)
+        queue = first or then
+        if not queue:
+            return False
+        job, is_again = queue.popleft(), queue is self._again
+        error = await self._attempt(job, self._limiter.begin())
+        if job.asked and is_again:
+            self._again.appendleft(job)
+        elif job.asked:
+            self._again.append(job)
+        return error is None or not error.retryable or error.kind == "rate_limit"
+
+    async def _probe(self) -> Error | None:
+        """A small request of the model's own; gives its error."""
+
+        async def ask() -> None:
+            with boundary(ModelError, "The model"):
+                await self._model.probe()
+
         try:
-            await self._sleep(max(self._asked_to_wait_s(error), backoff_s(job.tries, self._random.random())))
-        finally:
-            self._n_asleep -= 1
-        self._again.append(job)
-        self._go_on()
+            await asyncio.wait_for(ask(), min(self._timeout_s, _PROBE_S))
+        except asyncio.TimeoutError:
+            return Error("transient", "No answer to a small request.", retryable=True)
+        except PolymeterError as error:
+            return Error.from_exception(error)
+        return None
+
+    async def _concerns_all(self, error: Error) -> bool:
+        """Whether an error concerns every request to this endpoint; where that is unclear, a small request tells."""
+        if error.scope == "endpoint" or not self._has_probe:
+            return True
+        if self._cleared_s is not None and self._clock() - self._cleared_s < _CLEARED_S:
+            return False
+        if self._verifying is None:  # those that come meanwhile wait for the same answer
+            self._verifying = self._loop.create_task(self._probe())
+            self._tasks.add(self._verifying)
+            self._verifying.add_done_callback(self._tasks.discard)
+        found = await asyncio.shield(self._verifying)
+        self._verifying = None
+        if found is not None and found.scope != "request":
+            return True
+        self._cleared_s = self._clock()
+        return False
+
+    def _tell_pause(self, error: Error) -> None:
+        """Tell that the endpoint asked everyone to wait, once for each wait."""
+        until_s = self._clock() + self._limiter.pause_s
+        is_told = self._told_until_s is not None and until_s < self._told_until_s + _TELLING_S
+        if self._limiter.pause_s < _TELLING_S or is_told:
+            return
+        self._told_until_s = until_s
+        asked_s = error.retry_after_s or 0.0
+        most = f"; more than {_seconds(self._longest_wait_s)} is not waited" if asked_s > self._longest_wait_s else ""
+        self._on_wait(f"{_seconds(self._limiter.pause_s)} for {self._name}, which asked for {_seconds(asked_s)}{most}")
+
+    def _give_up(self, reason: str) -> None:
+        """Send nothing more, and end the run."""
+        if not self._is_gone:
+            self._is_gone = True
+            self._on_gone(f"{self._name} cannot be asked any more: {reason}")
 
     def _end(self, asked: Joined, responses: Sequence[Response]) -> None:
         for one, response in zip(asked, responses, strict=True):
@@ -256,14 +422,8 @@ class EndpointDispatcher:
     def _is_final(self, job: _Job, error: Error) -> bool:
         if not error.retryable or self._max_retries == 0:
             return True
-        if job.tries <= self._max_retries:
-            return False
-        if error.kind != "rate_limit" or self._limited_since_s is None:
-            return True
-        return self._clock() - self._limited_since_s > PATIENCE_S
-
-    def _asked_to_wait_s(self, error: Error) -> float:
-        return min(error.retry_after_s or 0.0, self._timeout_s)
+        is_held = self._breaker.is_open or error.kind == "rate_limit"
+        return job.tries > self._max_retries and not is_held
 
     async def _try(self, job: _Job) -> list[Response]:
         job.tries += 1
@@ -355,6 +515,10 @@ class _Out:
             self._done.clear()
             self._is_scheduled = False
         self._on_done(batch)
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:,.0f} s" if seconds >= 1 else f"{seconds:.1g} s"
 
 
 def _has_media(asked: Joined) -> bool:

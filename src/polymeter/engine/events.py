@@ -36,6 +36,14 @@ class Events:
         """Tell that a dispatcher can never answer."""
         self.report("failed", Raised(error))
 
+    def waiting(self, text: str) -> None:
+        """Tell that the run waits for an endpoint, and for how long; an empty text: it goes on."""
+        self.report("waiting", text)
+
+    def gone(self, reason: str) -> None:
+        """Tell that an endpoint can answer nobody any more: the run ends, and can be resumed."""
+        self.report("gone", reason)
+
     def next(self) -> tuple[str, Any]:
         """Wait for what happened next."""
         return self._queue.get()

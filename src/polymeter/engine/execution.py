@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, Literal
@@ -19,7 +19,7 @@ from polymeter.core.task import ReduceContext, Result, Sample
 from polymeter.engine import manifest as manifests
 from polymeter.engine.batch_dispatcher import BatchDispatcher
 from polymeter.engine.dispatchers import Dispatcher, Listener
-from polymeter.engine.driver import Driver
+from polymeter.engine.driver import Driver, EndpointGoneError
 from polymeter.engine.endpoint_dispatcher import EndpointDispatcher
 from polymeter.engine.events import Events
 from polymeter.engine.groups import reduce_group
@@ -50,15 +50,18 @@ class RunOutcome:
 
     Attributes:
         folder: Where everything lies.
-        status: ``complete``; ``stopped`` after too many failures; ``interrupted`` by the user.
+        status: ``complete``; ``stopped`` after too many failures or because an endpoint is gone; ``interrupted`` by the
+            user.
         results: The content of ``results.json``; empty unless complete.
         n_failed: Samples that ended without a score, plus aggregations that failed.
+        reason: Why it was stopped.
     """
 
     folder: RunFolder
     status: Status
     results: dict[str, Any]
     n_failed: int
+    reason: str = ""
 
 
 class Execution:
@@ -116,6 +119,9 @@ class Execution:
         except KeyboardInterrupt:
             self._driver.outcome.is_interrupted = True
             return self._stopped()
+        except EndpointGoneError as gone:
+            self._driver.outcome.reason = str(gone)
+            return self._stopped()
         finally:
             with ExitStack() as last:
                 last.callback(self._writer.close)
@@ -128,7 +134,12 @@ class Execution:
         """
         if isinstance(self._plan.model, StoredAnswers):
             return
-        journal = Journal(self._folder.journal)
+        with closing(Journal(self._folder.journal)) as journal:
+            self._probe_with(journal)
+        self._driver.forget_failures()
+        self._writer.flush()
+
+    def _probe_with(self, journal: Journal) -> None:
         traits = self._plan.model.traits
         for task in self._tasks:
             unknown = unknown_needs(task.task.needs, traits)
@@ -138,6 +149,8 @@ class Execution:
                 continue
             for index in sorted({task.selected.start, task.selected[len(task.selected) // 2]}):
                 self._driver.run([_only(task, index)])
+                if self._driver.is_gone:
+                    return
                 error = self._driver.outcome.model_errors.pop(task.name, None)
                 if error is None:
                     break
@@ -147,9 +160,6 @@ class Execution:
                     f"{' and '.join(unknown)}: {error.message if error else ''}",
                     hint="Choose another model or task.",
                 )
-        journal.close()
-        self._driver.forget_failures()
-        self._writer.flush()
 
     def _roll_out(self) -> None:
         journal = Journal(self._folder.journal)
@@ -173,12 +183,15 @@ class Execution:
         plan, options = self._plan, self._plan.options
         models = manifests.model_fingerprints(plan)
         recorder, events = Recorder(self._writer, self._media, models), Events()
-        listener = Listener(events.answers_through(recorder), events.failed, self._progress.note)
-        own = self._dispatcher(plan.model, listener)
+        listener = Listener(
+            events.answers_through(recorder), events.failed, self._progress.note, events.waiting, events.gone
+        )
+        also = [f"the {role}" for role, model in plan.roles.items() if model is plan.model]
+        own = self._dispatcher(plan.model, listener, " and ".join(["the model", *also]))
         dispatchers = {MODEL_ROLE: own, OWN_PROMPT_ROLE: own}
         for role, model in plan.roles.items():
             is_same = model is plan.model
-            dispatchers[role] = dispatchers[MODEL_ROLE] if is_same else self._dispatcher(model, listener)
+            dispatchers[role] = dispatchers[MODEL_ROLE] if is_same else self._dispatcher(model, listener, f"the {role}")
         settings = Settings(
             options.window or 0, options.media_budget_mb * 2**20, self._max_failed(), options.score_workers or 4
         )
@@ -193,7 +206,7 @@ class Execution:
             events,
         )
 
-    def _dispatcher(self, model: Model, listener: Listener) -> Dispatcher:
+    def _dispatcher(self, model: Model, listener: Listener, name: str) -> Dispatcher:
         options = self._plan.options
         if isinstance(model, AsyncModel):
             with in_mode("model"), boundary(PlanError, "Starting the model"):
@@ -205,6 +218,10 @@ class Execution:
                 listener.done,
                 max_retries=options.max_retries,
                 timeout_s=options.timeout_s,
+                longest_wait_s=options.max_wait_s,
+                name=name,
+                on_wait=listener.waiting,
+                on_gone=listener.gone,
             )
         return BatchDispatcher(
             model,
@@ -355,8 +372,9 @@ class Execution:
         status: Status = "interrupted" if self._driver.outcome.is_interrupted else "stopped"
         self._writer.flush()
         self._progress.end()
-        self._close_manifest(status, self._driver.outcome.n_failed)
-        return RunOutcome(self._folder, status, {}, self._driver.outcome.n_failed)
+        outcome = self._driver.outcome
+        self._close_manifest(status, outcome.n_failed)
+        return RunOutcome(self._folder, status, {}, outcome.n_failed, outcome.reason)
 
     def _close_manifest(self, status: Status, n_failed: int) -> None:
         outcome, manifest = self._driver.outcome, self._manifest
@@ -371,6 +389,7 @@ class Execution:
                 "ended": manifest["ended"],
                 "seconds": round(seconds, 3),
                 "status": status,
+                **({"reason": outcome.reason} if outcome.reason else {}),
                 "model_ms": round(outcome.latency_ms, 1),
                 SESSION_DISPATCHERS: {
                     role: dict(dispatcher.history()) for role, dispatcher in self._driver.dispatchers.items()

@@ -57,10 +57,13 @@ class Settings:
 
 @dataclass(slots=True)
 class Outcome:
-    """How the driving ended. ``model_errors``: by task, the first error of the model that asking again cannot help."""
+    """How the driving ended. ``model_errors``: by task, the first error of the model that asking again cannot help.
+    ``reason``: why it was stopped before all samples were played.
+    """
 
     is_stopped: bool = False
     is_interrupted: bool = False
+    reason: str = ""
     n_failed: int = 0
     n_known: int = 0
     model_errors: dict[str, Error] = field(default_factory=dict)

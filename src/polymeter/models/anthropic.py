@@ -30,7 +30,10 @@ from polymeter.models.endpoint.hosted import (
     turns_of,
     unknown_settings,
 )
+from polymeter.models.endpoint.http import MAX_ANSWER_MB, checked_size
+from polymeter.models.endpoint.limits import limited_client
 from polymeter.models.endpoint.media import Encoded, MediaEncoder
+from polymeter.models.endpoint.shapes import count, incomplete, kind_of, malformed, only_calls
 
 _TITLE = "Anthropic"
 _PATH = "/v1/messages"
@@ -45,6 +48,7 @@ _TAKEN = frozenset(
         "service_tier", "speed", "thinking", "tool_choice", "tools",
     }
 )  # fmt: skip
+_SILENT_BLOCKS = frozenset({"text", "thinking", "redacted_thinking"})
 _FINISHES = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -78,6 +82,7 @@ class AnthropicModel(HostedModel):
         betas: Beta features, separated by commas.
         api_version: Version of the API.
         extra_body: Further fields of the request's body.
+        max_answer_mb: Maximum size of an answer in MiB, after decompression; a larger one is an error.
 
     Raises:
         PlanError: if a key or package is missing, or an argument is wrong.
@@ -100,6 +105,7 @@ class AnthropicModel(HostedModel):
         betas: str = "",
         api_version: str = "2023-06-01",
         extra_body: Mapping[str, Any] | None = None,
+        max_answer_mb: float = MAX_ANSWER_MB,
     ) -> None:
         need_package("anthropic", "anthropic", "anthropic")
         label = f"anthropic:{name}"
@@ -107,7 +113,7 @@ class AnthropicModel(HostedModel):
             raise PlanError(f"video must be 'frames' or empty, not {video!r}.", where=label)
         key_names = tuple(dict.fromkeys((api_key_env, _TOKEN_NAME)))
         self._key_name, key = key_from(key_names, _TITLE)
-        super().__init__(label, _TITLE, key, key_names)
+        super().__init__(label, _TITLE, key, key_names, body_of(extra_body, label))
         self._name = name
         self._base_url = base_url.rstrip("/").removesuffix("/v1")
         self._max_tokens = max_tokens
@@ -116,7 +122,7 @@ class AnthropicModel(HostedModel):
         self._effort = effort
         self._samples = sampling
         self._headers = {"anthropic-version": api_version} | ({"anthropic-beta": betas} if betas else {})
-        self._extra_body = body_of(extra_body, label)
+        self._max_answer_mb = checked_size(max_answer_mb)
         self._encoder = MediaEncoder(max_side_px=max_image_side, num_frames=num_frames, fps=fps)
         self._identity: Mapping[str, Any] = {
             "backend": "anthropic",
@@ -253,6 +259,7 @@ class AnthropicModel(HostedModel):
             max_retries=0,
             timeout=anthropic.Timeout(None, connect=_CONNECT_S),
             default_headers=self._headers,
+            http_client=limited_client(anthropic.DefaultAsyncHttpxClient, self._max_answer_mb, where=self._label),
         )
 
     async def _shut(self, client: Any) -> None:
@@ -278,6 +285,8 @@ class AnthropicModel(HostedModel):
             raise self._error(response.status_code, dict(response.headers), response.text) from None
         except anthropic.APIConnectionError as error:
             cause = error.__cause__ or error
+            if isinstance(cause, ModelError):
+                raise cause from None
             is_there = type(cause).__name__ not in ("ConnectError", "ConnectTimeout")
             raise self._silence(cause, has_connected=is_there) from None
 
@@ -287,29 +296,57 @@ class AnthropicModel(HostedModel):
             error.hint = "If this model takes no sampling settings: --model-args sampling=false."
         return error
 
-    def _read(self, answer: Mapping[str, Any]) -> Output:
+    def _read(self, answer: Mapping[str, Any], *, offers_tools: bool) -> Output:
         if answer.get("type") == "error":
             raise self._error(200, {}, json.dumps(answer))
-        reason = answer.get("stop_reason")
+        told = answer.get("stop_reason")
+        reason = told if isinstance(told, str) and told else None
         if reason == "refusal":
-            details = answer.get("stop_details") or {}
+            details = answer.get("stop_details")
+            details = details if isinstance(details, dict) else {}
             why = details.get("explanation") or details.get("category") or "no reason given"
             raise ModelError(f"The model declined: {why}", kind="refused", where=self._label)
         blocks = answer.get("content")
         if not isinstance(blocks, list):
             raise ModelError("The answer has no content.", kind="transient", where=self._label)
-        thoughts = [block.get("thinking") or "" for block in blocks if block.get("type") == "thinking"]
-        return Output(
-            text="".join(block.get("text") or "" for block in blocks if block.get("type") == "text"),
-            reasoning="\n\n".join(filter(None, thoughts)) or None,
-            tool_calls=tuple(
-                {"id": block.get("id"), "name": block.get("name"), "arguments": block.get("input")}
-                for block in blocks
-                if block.get("type") == "tool_use"
-            ),
-            finish_reason=_FINISHES.get(str(reason), reason),
-            usage=_usage(answer.get("usage") or {}),
+        if not all(isinstance(block, dict) for block in blocks):
+            raise malformed("a block of the content is no object", where=self._label)
+        texts = [self._text(block, "text") for block in blocks if block.get("type") == "text"]
+        thoughts = [self._text(block, "thinking") for block in blocks if block.get("type") == "thinking"]
+        calls = tuple(
+            {"id": block.get("id"), "name": block.get("name"), "arguments": block.get("input")}
+            for block in blocks
+            if block.get("type") == "tool_use"
         )
+        if not any(texts):
+            self._check_silence(blocks, reason, offers_tools=offers_tools)
+        return Output(
+            text="".join(texts),
+            reasoning="\n\n".join(filter(None, thoughts)) or None,
+            tool_calls=calls,
+            finish_reason=None if reason is None else _FINISHES.get(reason, reason),
+            usage=_usage(answer.get("usage")),
+        )
+
+    def _text(self, block: Mapping[str, Any], name: str) -> str:
+        text = block.get(name)
+        if not isinstance(text, str):
+            raise malformed(f"a block of {name} is {kind_of(text)}", where=self._label)
+        return text
+
+    def _check_silence(self, blocks: Sequence[Mapping[str, Any]], reason: str | None, *, offers_tools: bool) -> None:
+        """Whether an answer without text is one: the model ended its turn, and said nothing else either.
+
+        Raises:
+            ModelError: if it is none.
+        """
+        kinds = {block.get("type") for block in blocks}
+        if not offers_tools and (reason == "tool_use" or "tool_use" in kinds):
+            raise only_calls(where=self._label)
+        if reason is None:
+            raise incomplete("neither a text nor why the model stopped", where=self._label)
+        if kinds - _SILENT_BLOCKS and not offers_tools:
+            raise malformed("no block of the content is text", where=self._label)
 
 
 def _thinking(wanted: int | str | None, label: str) -> tuple[dict[str, Any] | None, int]:
@@ -334,9 +371,9 @@ def _image(image: Encoded) -> dict[str, Any]:
     }
 
 
-def _usage(counts: Mapping[str, Any]) -> Usage:
+def _usage(counts: Any) -> Usage:
     """Input tokens include those read from the cache; output tokens include those of reasoning."""
-    fresh, cached = counts.get("input_tokens"), counts.get("cache_read_input_tokens")
-    total = None if fresh is None else fresh + (counts.get("cache_creation_input_tokens") or 0) + (cached or 0)
-    details = counts.get("output_tokens_details") or {}
-    return Usage(total, counts.get("output_tokens"), details.get("thinking_tokens"), cached)
+    fresh, cached = count(counts, "input_tokens"), count(counts, "cache_read_input_tokens")
+    total = None if fresh is None else fresh + (count(counts, "cache_creation_input_tokens") or 0) + (cached or 0)
+    details = counts.get("output_tokens_details") if isinstance(counts, dict) else None
+    return Usage(total, count(counts, "output_tokens"), count(details, "thinking_tokens"), cached)

@@ -132,6 +132,14 @@ def test_keys_are_not_shown() -> None:
         ({"Retry-After": "-1"}, 0.0),
         ({"Retry-After": "9", "Retry-After-Ms": "250"}, 0.25),
         ({"Retry-After": "soon"}, None),
+        ({"Retry-After": "1e10"}, 1e10),
+        ({"Retry-After": "nan"}, None),
+        ({"Retry-After": "inf"}, None),
+        ({"Retry-After": "9" * 400}, None),
+        ({"Retry-After": "Mon, 01 Jan 0001 00:00:00 GMT"}, 0.0),
+        ({"Retry-After": "Mon, 99 Jan 2030 00:00:00 GMT"}, None),
+        ({"Retry-After-Ms": "-inf", "Retry-After": "2"}, 2.0),
+        ({"x-ratelimit-reset-tokens": f"{'9' * 400}s"}, None),
         ({"x-ratelimit-reset-requests": "1m30s", "x-ratelimit-remaining-requests": "0"}, 90.0),
         ({"x-ratelimit-reset-requests": "1m30s", "x-ratelimit-remaining-requests": "5"}, None),
         ({"x-ratelimit-reset-requests": "20ms", "x-ratelimit-reset-tokens": "6s"}, 6.0),
@@ -159,3 +167,26 @@ def test_waiting_is_told_only_where_it_helps() -> None:
     assert found(400, {"message": "x"}, {"Retry-After": "7"}).retry_after_s is None
     delay = {"message": "x", "code": 429, "details": [{"@type": "…RetryInfo", "retryDelay": "39s"}]}
     assert found(429, delay).retry_after_s == 39
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "scope"),
+    [
+        (401, {"message": "x"}, "endpoint"),
+        (402, {"message": "x"}, "endpoint"),
+        (429, {"message": "x", "code": "insufficient_quota"}, "endpoint"),
+        (400, {"message": "Your credit balance is too low to access the API."}, "endpoint"),
+        (400, {"message": "x", "details": [{"reason": "API_KEY_INVALID"}]}, "endpoint"),
+        (429, {"message": "x", "details": [{"violations": [{"quotaId": "GenerateRequestsPerDay"}]}]}, "endpoint"),
+        (200, {"message": "x", "code": 401}, "endpoint"),
+        (403, {"message": "x"}, "unclear"),
+        (404, {"message": "x"}, "unclear"),
+        (403, {"message": "x", "metadata": {"flagged_input": "…"}}, "request"),
+        (429, {"message": "x", "details": [{"violations": [{"quotaId": "GenerateRequestsPerMinute"}]}]}, "request"),
+        (429, {"message": "x"}, "request"),
+        (400, {"message": "x"}, "request"),
+        (500, {"message": "x"}, "request"),
+    ],
+)
+def test_whom_an_error_concerns(status: int, error: dict[str, Any], scope: str) -> None:
+    assert found(status, error).scope == scope

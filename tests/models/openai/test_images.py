@@ -13,7 +13,6 @@ import pytest
 from polymeter.core.errors import DataError, ModelError, PlanError
 from polymeter.core.parts import Audio, Image, Part, Text
 from polymeter.core.request import GenerateImage, Message, Request, Response, Usage
-from polymeter.models.endpoint import http
 from polymeter.models.openai import OpenAIModel
 from polymeter.models.openai.image_settings import makes_images
 from tests.helpers.openai_stub import OpenAIStub, Received, Reply, chat, failure, images, png
@@ -285,7 +284,7 @@ def test_an_image_that_cannot_be_fetched_is_fetched_again_and_not_made_again() -
     assert colours(response) == [(255, 0, 0)]
 
 
-def test_a_file_that_is_gone_or_too_large_or_nowhere_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_gone_or_too_large_or_nowhere_is_an_error() -> None:
     def gone(received: Received) -> Any:
         return Reply("no", 404) if ".png" in received.path else images({"url": "made.png?sig=opens"})
 
@@ -296,8 +295,7 @@ def test_a_file_that_is_gone_or_too_large_or_nowhere_is_an_error(monkeypatch: py
     assert "/v1/made.png cannot be fetched: HTTP 404" in str(error), "and nothing of the signature"
     assert error.kind == "permanent"
     assert "no web address" in str(refused(lambda _: images({"url": "ftp://there/a.png"}), drawing("x")))
-    monkeypatch.setattr(http, "MAX_FETCHED", 1000)
-    assert "larger than" in str(refused(large, drawing("x")))
+    assert "larger than 0.002 MB" in str(refused(large, drawing("x"), max_answer_mb=0.002))
 
 
 # --- what is no image -------------------------------------------------------------------------------------------------
@@ -452,3 +450,26 @@ def test_azure_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     stem = "https://me.openai.azure.com/openai/deployments/draw/images"
     assert address.generations_url == f"{stem}/generations?api-version=2025-04-01-preview"
     assert address.edits_url == f"{stem}/edits?api-version=2025-04-01-preview"
+
+
+@pytest.mark.parametrize("data", ["@@@@", base64.b64encode(b"no image").decode(), RED[:20].hex()])
+def test_what_is_no_image_is_drawn_again_and_not_decoded_again(data: str) -> None:
+    with OpenAIStub([images({"b64_json": data}), images(BLUE)]) as stub:
+        model, request = OpenAIModel("dall-e-2", base_url=stub.base_url), drawing("a cat")
+
+        async def run() -> Response:
+            prepared = model.prepare(request)
+            with pytest.raises(ModelError, match="image cannot be read") as caught:
+                await model.respond_prepared(request, prepared)
+            assert caught.value.kind == "transient"
+            answer = await model.respond_prepared(request, prepared)
+            await model.aclose()
+            return answer
+
+        assert colours(asyncio.run(run())) == [(0, 0, 255)]
+        assert len(stub.received) == 2
+
+
+def test_base64_may_be_written_in_lines() -> None:
+    with OpenAIStub([images({"b64_json": base64.encodebytes(RED).decode()})]) as stub:
+        assert colours(respond(OpenAIModel("dall-e-2", base_url=stub.base_url), drawing("a cat"))[0]) == [(255, 0, 0)]

@@ -30,9 +30,9 @@ def ask(model: OpenAIModel) -> Output:
     return asyncio.run(run())
 
 
-def output_of(reply: Any) -> Output:
+def output_of(reply: Any, **arguments: Any) -> Output:
     with OpenAIStub([reply]) as stub:
-        return ask(OpenAIModel("m", base_url=stub.base_url))
+        return ask(OpenAIModel("m", base_url=stub.base_url, **arguments))
 
 
 def error_of(reply: Any) -> ModelError:
@@ -77,6 +77,32 @@ def choice(**fields: Any) -> dict[str, Any]:
     return {"choices": [{"index": 0, "message": {"content": "half an"}, **fields}]}
 
 
+ONLY_CALLS = "The model answered with tool calls only, and it was offered no tools."
+INCOMPLETE = "The endpoint's answer is incomplete:"
+MALFORMED = "The endpoint's answer is malformed:"
+
+
+@pytest.mark.parametrize("content", ["", None, [], [{"type": "text", "text": ""}]])
+def test_a_model_that_stopped_without_a_word_has_answered(content: Any) -> None:
+    assert output_of(chat(content)).text == ""
+
+
+def test_calls_alone_are_an_answer_of_a_model_that_was_offered_tools() -> None:
+    reply = chat(None, tool_calls=[{"id": "1"}])
+    assert output_of(reply, extra_body={"tools": [{"type": "function"}]}).tool_calls == ({"id": "1"},)
+
+
+@pytest.mark.parametrize("usage", [None, [], "many", {"prompt_tokens": "9", "completion_tokens": -5, "x": {}}])
+def test_counts_of_another_form_are_no_counts(usage: Any) -> None:
+    found = output_of({**chat("four"), "usage": usage})
+    assert (found.text, found.usage or Usage()) == ("four", Usage())
+
+
+def test_what_stands_beside_a_text_does_not_matter() -> None:
+    parts = [{"type": "text", "text": "four"}, {"type": "reference", "reference_ids": [1]}]
+    assert output_of({"choices": [{"index": "0", "finish_reason": 3, "message": {"content": parts}}]}).text == "four"
+
+
 @pytest.mark.parametrize(
     ("reply", "kind", "what"),
     [
@@ -88,6 +114,28 @@ def choice(**fields: Any) -> dict[str, Any]:
         (choice(error={"message": "upstream", "code": 429}), "rate_limit", "HTTP 429: upstream"),
         (choice(finish_reason="content_filter"), "refused", "The endpoint's filter ended the answer."),
         (choice(message={"content": None, "refusal": "I can't."}), "refused", "The model declined: I can't."),
+        (choice(message={"content": None, "tool_calls": [{"id": "1"}]}), "permanent", ONLY_CALLS),
+        (choice(message={"content": ""}, finish_reason="tool_calls"), "permanent", ONLY_CALLS),
+        (choice(message=None), "transient", f"{INCOMPLETE} a choice without a message."),
+        (choice(message={}), "transient", f"{INCOMPLETE} a choice without a message."),
+        (choice(message={"content": None}), "transient", f"{INCOMPLETE} neither a text nor why the model stopped."),
+        (choice(message={"role": "assistant"}), "transient", f"{INCOMPLETE} neither a text nor why the model stopped."),
+        (choice(message="four"), "permanent", f"{MALFORMED} the message is a text."),
+        (choice(message={"content": 4}), "permanent", f"{MALFORMED} the content is a number."),
+        (choice(message={"content": {"text": "4"}}), "permanent", f"{MALFORMED} the content is an object."),
+        (choice(message={"content": [4]}), "permanent", f"{MALFORMED} a part of the content has no text."),
+        (choice(message={"content": [{"text": None}]}), "permanent", f"{MALFORMED} a part of the content has no text."),
+        (
+            choice(message={"content": [{"type": "image_url", "image_url": {}}]}),
+            "permanent",
+            f"{MALFORMED} no part of the content is text.",
+        ),
+        ({"choices": [{}]}, "transient", f"{INCOMPLETE} a choice without a message."),
+        ({"choices": [None]}, "transient", f"{INCOMPLETE} a choice is null."),
+        ({"choices": {"0": {}}}, "transient", "The endpoint's answer has no choices."),
+        ({"choices": [{"delta": {"content": "four"}}]}, "transient", f"{INCOMPLETE} a choice without a message."),
+        (Reply("[" * 100_000), "transient", "The endpoint's answer is broken JSON (100000 bytes of application/json)."),
+        (choice(finish_reason="insufficient_system_resource"), "transient", "The endpoint broke the answer off."),
         (choice(finish_reason="abort"), "transient", "The endpoint broke the answer off."),
         ({"choices": []}, "transient", "The endpoint's answer has no choices."),
         ({}, "transient", "The endpoint's answer has no choices."),

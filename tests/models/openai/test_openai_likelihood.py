@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import re
 from typing import Any
@@ -272,3 +273,67 @@ def test_what_is_known_of_log_likelihood_before_asking() -> None:
     url = "http://localhost:1/v1"
     assert "loglikelihood" not in OpenAIModel("m", base_url=url).traits.requests
     assert OpenAIModel("m", base_url=url, logprobs="none").traits.requests["loglikelihood"] is False
+
+
+# --- answers of another form ------------------------------------------------------------------------------------------
+
+
+def spoiled(key: str, value: Any) -> Any:
+    """Completions that repeat their prompt, with one field of the log-probabilities replaced."""
+
+    def respond(received: Received) -> dict[str, Any]:
+        answer = echo(received)
+        answer["choices"][0]["logprobs"][key] = value
+        return answer
+
+    return respond
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "what"),
+    [
+        ("token_logprobs", [None, -1.0], "tokens, 2 log-probabilities"),
+        ("token_logprobs", [None, *["-1.0"] * 7], "is no log-probability"),
+        ("token_logprobs", [None, *[math.nan] * 7], "is no log-probability"),
+        ("token_logprobs", [None, *[0.5] * 7], "is no log-probability"),
+        ("token_logprobs", [None] * 8, "no log-probability for the first token"),
+        ("tokens", [1] * 8, "the text of a token is no text"),
+        ("text_offset", ["0"] * 8, "an offset of a token is no number"),
+    ],
+)
+def test_an_echo_of_another_form_is_no_answer(key: str, value: Any, what: str) -> None:
+    request = about("Which is it? Say", ask=(" red",))
+    with OpenAIStub(echo) as stub:
+        n = len(echo(stub_request("Which is it? Say red"))["choices"][0]["logprobs"]["tokens"])
+        fitted = value if len(value) < 3 else [value[0], *[value[-1]] * (n - 1)]
+        stub.respond = spoiled(key, fitted)
+        with pytest.raises(ModelError, match=what):
+            score(at(stub, api="completions"), request)
+
+
+def stub_request(prompt: str) -> Received:
+    return Received("/v1/completions", {}, json.dumps({"prompt": prompt}).encode())
+
+
+@pytest.mark.parametrize(
+    ("entry", "what"),
+    [
+        ({"1": {"logprob": math.nan, "rank": 1, "decoded_token": "x"}}, "nan is no log-probability"),
+        ({"1": {"rank": 1, "decoded_token": "x"}}, "None is no log-probability"),
+        ({"1": {"logprob": -1.0, "rank": "1", "decoded_token": "x"}}, "a rank in prompt_logprobs is no number"),
+        ({str(n): {"logprob": -1.0, "rank": n} for n in range(3)}, "does not hold one or two tokens"),
+        ({"1": -1.0}, "does not hold one or two tokens"),
+        ([-1.0], "does not hold one or two tokens"),
+    ],
+)
+def test_prompt_logprobs_of_another_form_are_no_answer(entry: Any, what: str) -> None:
+    reply = {"prompt_logprobs": [None, entry], "choices": [{"message": {"content": "!"}}]}
+    with OpenAIStub([reply]) as stub, pytest.raises(ModelError, match=what):
+        score(at(stub, logprobs="prompt_logprobs"), about("q", ask=("x",)))
+
+
+@pytest.mark.parametrize("top", [[None], [{"token": 1, "logprob": -1.0}], [{"token": "A", "logprob": math.nan}]])
+def test_first_tokens_of_another_form_are_no_answer(top: Any) -> None:
+    reply = {"choices": [{"message": {"content": "A"}, "logprobs": {"content": [{"top_logprobs": top}]}}]}
+    with OpenAIStub([reply]) as stub, pytest.raises(ModelError, match="malformed"):
+        score(at(stub, logprobs="first_token"), about("q", ask=("A", "B")))

@@ -8,13 +8,14 @@ some proxies report failures of the servers behind them with status 200.
 from __future__ import annotations
 
 import json
+import math
 import re
 import time
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from polymeter.core.errors import ErrorKind, ModelError, PolymeterError
+from polymeter.core.errors import ErrorKind, ErrorScope, ModelError, PolymeterError
 from polymeter.core.request import Response
 from polymeter.core.secrets import HIDDEN, hide_secrets
 
@@ -25,6 +26,8 @@ _MILLISECONDS = 1e12
 _EPOCH = 1e9
 
 _UNPAID = ("insufficient_quota", "billing", "insufficient_credit", "payment")
+_UNPAID_WORDS = ("credit balance is too low",)
+_BAD_KEY = ("api_key_invalid", "api_key_expired", "invalid_api_key", "consumer_suspended", "consumer_invalid")
 _FILTERED = ("content_filter", "content_policy", "moderation", "responsibleai", "safety")
 _FILTERED_WORDS = ("content management policy", "content policy", "safety system", "flagged by moderation")
 _TOO_LONG = ("context_length", "string_above_max_length", "request_too_large")
@@ -56,6 +59,7 @@ _HINTS: Mapping[int, str] = {
     403: "Check the key and what it may use.",
     404: "Check the model's name and the base URL.",
 }
+_SCOPES: Mapping[int, ErrorScope] = {403: "unclear", 404: "unclear", 405: "unclear", 410: "unclear"}
 _KEY_LIKE = re.compile(r"\b(?:sk|pk|gsk|hf|xai|AIza)[-_]?[\w*-]{12,}|(?<=Bearer )\S+")
 _TITLE = re.compile(r"(?is)<title>(.*?)</title>")
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|[dhms])")
@@ -72,6 +76,7 @@ class EndpointError(ModelError):
         where: The endpoint.
         hint: What to do.
         retry_after_s: The wait that the endpoint asked for, if it did.
+        scope: See ``ModelError``.
     """
 
     def __init__(
@@ -83,8 +88,9 @@ class EndpointError(ModelError):
         where: str = "",
         hint: str = "",
         retry_after_s: float | None = None,
+        scope: ErrorScope = "request",
     ) -> None:
-        super().__init__(what, kind=kind, where=where, hint=hint, retry_after_s=retry_after_s)
+        super().__init__(what, kind=kind, where=where, hint=hint, retry_after_s=retry_after_s, scope=scope)
         self.status = status
 
 
@@ -97,6 +103,9 @@ def error_of(
     from 400 is permanent. An exhausted quota is permanent whatever its status, a filter's verdict is a refusal, and a
     prompt that is too long is reported as such. With status 200, the code or type in the body's ``error`` decides; an
     error without either is transient.
+
+    A rejected key and an exhausted quota, also one for a day, concern the whole endpoint. A 403 may concern one request
+    (a firewall in front of the server reads prompts too), and so may a 404 (a file that the request names).
 
     Args:
         status: HTTP status.
@@ -111,8 +120,10 @@ def error_of(
     wait_s = report.retry_delay_s if wait_s is None else wait_s
     status = report.status if status < 400 and report.status else status
     words = message.lower()
-    if _has(report.codes, _UNPAID) or status == 402:
-        return EndpointError(f"The quota is used up: {message}", status=402, where=where, hint=_HINTS[402])
+    is_unpaid = _has(report.codes, _UNPAID) or any(word in words for word in _UNPAID_WORDS)
+    if is_unpaid or report.is_day_used_up or status == 402:
+        what = f"The quota is used up: {message}"
+        return EndpointError(what, status=402, where=where, hint=_HINTS[402], scope="endpoint")
     if _has(report.codes, _FILTERED) or any(word in words for word in _FILTERED_WORDS) or report.is_flagged:
         what = f"The endpoint's filter declined: {message}"
         return EndpointError(what, status=status, kind="refused", where=where)
@@ -126,9 +137,14 @@ def error_of(
     kind = kind_of(status)
     can_retry = kind in ("rate_limit", "transient")
     what = f"HTTP {status}: {message}" if status >= 400 else f"The endpoint reports an error: {message}"
-    hint = _HINTS.get(status, "")
     return EndpointError(
-        what, status=status, kind=kind, where=where, hint=hint, retry_after_s=wait_s if can_retry else None
+        what,
+        status=status,
+        kind=kind,
+        where=where,
+        hint=_HINTS.get(status, ""),
+        retry_after_s=wait_s if can_retry else None,
+        scope="endpoint" if status == 401 or _has(report.codes, _BAD_KEY) else _SCOPES.get(status, "request"),
     )
 
 
@@ -150,7 +166,8 @@ def kind_of(status: int) -> ErrorKind:
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
     """How many seconds an endpoint asks to wait: from ``retry-after-ms``, ``Retry-After`` (seconds or a date), or the
-    time until an exhausted limit is reset (``x-ratelimit-reset…``); ``None`` if it does not say.
+    time until an exhausted limit is reset (``x-ratelimit-reset…``); ``None`` if it does not say, or says what is no
+    time. A finite number, at least 0; how much of it is waited is the engine's business.
     """
     lowered = {name.lower(): value.strip() for name, value in headers.items()}
     milliseconds = _number(lowered.get("retry-after-ms", ""))
@@ -177,23 +194,24 @@ class _Report:
         status: The HTTP status that the codes stand for; 0 if they stand for none.
         retry_delay_s: How long to wait.
         is_flagged: Whether a moderation service lists what it objects to.
+        is_day_used_up: Whether a quota for a whole day is used up.
     """
 
-    __slots__ = ("codes", "is_flagged", "message", "retry_delay_s", "status")
+    __slots__ = ("codes", "is_day_used_up", "is_flagged", "message", "retry_delay_s", "status")
 
     def __init__(self) -> None:
         self.message = ""
         self.codes: list[str] = []
         self.status = 0
         self.retry_delay_s: float | None = None
-        self.is_flagged = False
+        self.is_flagged = self.is_day_used_up = False
 
 
 def _read(body: str) -> _Report:
     report = _Report()
     try:
         value = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):  # RecursionError: nested without end
         return report
     if isinstance(value, list) and value:  # Google's compatible endpoint wraps its error in a list
         value = value[0]
@@ -214,8 +232,16 @@ def _read(body: str) -> _Report:
     report.is_flagged = isinstance(metadata, dict) and "flagged_input" in metadata
     details = error.get("details")
     for detail in details if isinstance(details, list) else ():
-        if isinstance(detail, dict) and isinstance(detail.get("retryDelay"), str):
+        if not isinstance(detail, dict):
+            continue
+        if isinstance(detail.get("retryDelay"), str):
             report.retry_delay_s = _span(detail["retryDelay"])
+        if isinstance(detail.get("reason"), str):
+            report.codes.append(detail["reason"].lower())
+        violations = detail.get("violations")
+        for violation in violations if isinstance(violations, list) else ():
+            is_of_day = isinstance(violation, dict) and "perday" in str(violation.get("quotaId")).lower()
+            report.is_day_used_up = report.is_day_used_up or is_of_day
     return report
 
 
@@ -255,15 +281,16 @@ def _hidden(text: str, secrets: Iterable[str]) -> str:
 
 def _number(text: str) -> float | None:
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
         return None
+    return number if math.isfinite(number) else None
 
 
 def _until_date(text: str) -> float | None:
     try:
         return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
 
 
@@ -281,4 +308,5 @@ def _until(text: str) -> float | None:
 
 def _span(text: str) -> float | None:
     pieces = _SPAN.findall(text)
-    return sum(float(count) * _SPAN_UNITS[unit] for count, unit in pieces) if pieces else None
+    seconds = sum(float(count) * _SPAN_UNITS[unit] for count, unit in pieces) if pieces else math.inf
+    return seconds if math.isfinite(seconds) else None

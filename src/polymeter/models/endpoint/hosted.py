@@ -21,6 +21,7 @@ from polymeter.core.request import Generate, GenerateImage, Message, Output, Req
 from polymeter.core.secrets import hide_secrets
 from polymeter.models.endpoint.errors import EndpointError, error_of
 from polymeter.models.endpoint.http import UnreachedError
+from polymeter.models.endpoint.shapes import offers_tools
 
 _MAX_NAMES = 8
 _SHOWN = 120
@@ -51,9 +52,10 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What is sent for a request."""
+    """What is sent for a request, and whether it offers tools to the model, so that the answer may be calls only."""
 
     body: Any
+    offers_tools: bool = False
 
 
 class HostedModel(AsyncModel):
@@ -64,10 +66,14 @@ class HostedModel(AsyncModel):
         title: The provider's name, for messages.
         key: The secret; never shown.
         key_names: The environment variables that hold it.
+        extra_body: Further fields of the body of every request.
     """
 
-    def __init__(self, label: str, title: str, key: str, key_names: Sequence[str]) -> None:
+    def __init__(
+        self, label: str, title: str, key: str, key_names: Sequence[str], extra_body: Mapping[str, Any]
+    ) -> None:
         self._label, self._title = label, title
+        self._extra_body = extra_body
         self._key, self._key_names = key, key_names
         self._client: Any = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -84,7 +90,7 @@ class HostedModel(AsyncModel):
         """
         parameters = request.parameters
         if isinstance(parameters, Generate):
-            return Prepared(self._body(request, parameters))
+            return Prepared(self._body(request, parameters), offers_tools(parameters.extra, self._extra_body))
         if isinstance(parameters, GenerateImage):
             return Prepared(self._image_body(request, parameters))
         raise ModelError(f"{self._title} gives text only, not {parameters.kind}.", where=self._label)
@@ -97,7 +103,7 @@ class HostedModel(AsyncModel):
         """
         if not isinstance(prepared, Prepared):
             return await self.respond(request)
-        return Response((await self._answer(prepared.body),))
+        return Response((await self._answer(prepared),))
 
     async def preflight(self) -> None:
         """Ask for one token, which shows whether the provider is there, accepts the key and knows the model.
@@ -111,6 +117,20 @@ class HostedModel(AsyncModel):
             await self._greet(client)
         finally:
             await self._shut(client)
+
+    @property
+    def place(self) -> str:
+        """The provider's name and the model's."""
+        return self._label
+
+    async def probe(self) -> bool:
+        """Ask for one token.
+
+        Raises:
+            ModelError: if there is no answer.
+        """
+        self._parsed(await self._hello(self._client_here()))
+        return True
 
     async def aclose(self) -> None:
         """Close the client if this is its event loop."""
@@ -152,11 +172,11 @@ class HostedModel(AsyncModel):
         """
 
     @abstractmethod
-    def _read(self, answer: Mapping[str, Any]) -> Output:
+    def _read(self, answer: Mapping[str, Any], *, offers_tools: bool) -> Output:
         """The output in an answer.
 
         Raises:
-            ModelError: if there is none: the answer is a refusal, or empty.
+            ModelError: if there is none: the answer is a refusal, incomplete, or of another form than the API's.
         """
 
     @abstractmethod
@@ -178,26 +198,30 @@ class HostedModel(AsyncModel):
         text = hide_secrets(" ".join(str(what).split())) or type(what).__name__
         return UnreachedError(f"The request failed on its way: {text}.", where=self._label, has_connected=has_connected)
 
-    async def _answer(self, body: Any) -> Output:
+    async def _answer(self, prepared: Prepared) -> Output:
+        return await self._reply(self._client_here(), prepared)
+
+    def _client_here(self) -> Any:
+        """The client of this event loop."""
         loop = asyncio.get_running_loop()
         if self._client is None or self._loop is not loop:
             self._client, self._loop = self._open(), loop
-        return await self._reply(self._client, body)
+        return self._client
 
-    async def _reply(self, client: Any, body: Any) -> Output:
-        text = await self._send(client, body)
+    async def _reply(self, client: Any, prepared: Prepared) -> Output:
+        text = await self._send(client, prepared.body)
         if len(text) < _LARGE:
-            return self._read(self._parsed(text))
-        return await asyncio.to_thread(lambda: self._read(self._parsed(text)))
+            return self._read(self._parsed(text), offers_tools=prepared.offers_tools)
+        return await asyncio.to_thread(lambda: self._read(self._parsed(text), offers_tools=prepared.offers_tools))
 
-    async def _hello(self, client: Any) -> None:
-        """Ask for one token."""
-        await self._send(client, self._greeting())
+    async def _hello(self, client: Any) -> str:
+        """Ask for one token; gives the text of the answer."""
+        return await self._send(client, self._greeting())
 
     def _parsed(self, text: str) -> Mapping[str, Any]:
         try:
             answer = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):  # RecursionError: nested without end
             answer = None
         if not isinstance(answer, dict):
             shown = " ".join(text.split())[:_SHOWN]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from polymeter.core.errors import ModelError
+from polymeter.core.errors import ModelError, PlanError
 from polymeter.core.secrets import hide_secrets
 from polymeter.core.sources import digest
 
@@ -21,13 +21,15 @@ if TYPE_CHECKING:
     from aiohttp import ClientSession, StreamReader
 
 JSON = "application/json"
-MAX_FETCHED = 64 << 20
-"""Maximum bytes of a fetched file; the largest images that models make are a tenth of it."""
+MAX_ANSWER_MB = 64.0
+"""Maximum size of an answer and of a fetched file, in MiB; the largest images that models make are a tenth of it."""
 
 _CONNECT_S = 10.0
 _IDLE_S = 4.0
 _DNS_S = 300
 _LARGE = 1 << 20
+_ERROR_BYTES = 1 << 20
+"""What is read of an answer that reports an error."""
 _SHOWN = 200
 _HERE = ("localhost", "::1")
 
@@ -61,9 +63,13 @@ class Connections:
         base_url: Address of the server; the proxies for it come from the environment.
         headers: Sent with every request.
         where: The endpoint, for messages.
+        max_answer_mb: Maximum size of an answer in MiB, after decompression.
     """
 
-    def __init__(self, base_url: str, headers: Mapping[str, str], *, where: str) -> None:
+    def __init__(
+        self, base_url: str, headers: Mapping[str, str], *, where: str, max_answer_mb: float = MAX_ANSWER_MB
+    ) -> None:
+        self._max_answer_mb = max_answer_mb
         self._proxy = proxy_for(base_url)
         self._origin = _origin(base_url)
         self._headers = dict(headers)
@@ -74,7 +80,7 @@ class Connections:
         """Send a body; ``kind`` is its MIME type.
 
         Raises:
-            ModelError: if no answer came, or only a part of one.
+            ModelError: if no answer came, only a part of one, or one that is too large.
         """
         return await self._send("POST", url, body, kind)
 
@@ -91,8 +97,7 @@ class Connections:
         are followed.
 
         Raises:
-            ModelError: if the server cannot be reached, does not have the file, or sends more than ``MAX_FETCHED``
-                bytes.
+            ModelError: if the server cannot be reached, does not have the file, or sends more than an answer may have.
         """
         import aiohttp
 
@@ -116,7 +121,7 @@ class Connections:
                             else "permanent",
                             where=self._where,
                         )
-                    return await _at_most(response.content, MAX_FETCHED, where=self._where)
+                    return await at_most(response.content, self._max_answer_mb, where=self._where)
         except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError):
             raise ModelError(f"There is no file at {shown!r}, which is no web address.", where=self._where) from None
         except (aiohttp.ClientError, OSError, asyncio.TimeoutError) as error:
@@ -139,7 +144,9 @@ class Connections:
             async with session.request(
                 method, url, data=data, headers=sent, proxy=self._proxy, allow_redirects=False
             ) as response:
-                return Answer(response.status, response.headers, await response.read())
+                is_error = response.status >= 300
+                body = await at_most(response.content, self._max_answer_mb, where=self._where, is_error=is_error)
+                return Answer(response.status, response.headers, body)
         except (aiohttp.ClientError, OSError, asyncio.TimeoutError) as error:
             raise self._error(error) from error
 
@@ -197,15 +204,50 @@ class UnreachedError(ModelError):
         self.has_connected = has_connected
 
 
-async def _at_most(content: StreamReader, most: int, *, where: str) -> bytes:
+async def at_most(content: StreamReader, max_mb: float, *, where: str, is_error: bool = False) -> bytes:
+    """A body as it streams in, decompressed; no more of it is held than is allowed.
+
+    Args:
+        content: The body.
+        max_mb: The limit, in MiB.
+        where: The endpoint, for the message.
+        is_error: Whether the body reports an error, of which the beginning is enough.
+
+    Raises:
+        ModelError: if it is larger.
+    """
+    limit = int(max_mb * (1 << 20))
+    limit = min(limit, _ERROR_BYTES) if is_error else limit
     blocks: list[bytes] = []
     size = 0
-    async for block in content.iter_chunked(1 << 16):
+    async for block in content.iter_any():
         size += len(block)
-        if size > most:
-            raise ModelError(f"The fetched file is larger than {most >> 20} MiB.", where=where)
         blocks.append(block)
-    return b"".join(blocks)
+        if size > limit:
+            if is_error:
+                break
+            raise too_large(max_mb, where=where)
+    return b"".join(blocks)[:limit] if size > limit else b"".join(blocks)
+
+
+def checked_size(max_answer_mb: Any) -> float:
+    """The limit of an answer's size that a user gave.
+
+    Raises:
+        PlanError: if it is not a positive number.
+    """
+    if isinstance(max_answer_mb, bool) or not isinstance(max_answer_mb, (int, float)) or not max_answer_mb > 0:
+        raise PlanError(f"max_answer_mb must be a number above 0, not {max_answer_mb!r}.", where="--model-args")
+    return max_answer_mb
+
+
+def too_large(max_mb: float, *, where: str) -> ModelError:
+    """The error for an answer beyond the limit, which no further attempt makes smaller."""
+    return ModelError(
+        f"The endpoint's answer is larger than {max_mb:g} MB.",
+        where=where,
+        hint=f"If it may be, allow more: max_answer_mb={max_mb * 4:g} among the model's arguments.",
+    )
 
 
 def _origin(url: str) -> tuple[str, str]:

@@ -189,7 +189,8 @@ def decode_received(encoded: bytes | str, *, where: str) -> PILImage:
         ModelError: if they are not an image, which may be transient.
     """
     try:
-        return Image(base64.b64decode(encoded) if isinstance(encoded, str) else encoded).open()
+        data = base64.b64decode("".join(encoded.split()), validate=True) if isinstance(encoded, str) else encoded
+        return Image(data).open()
     except (ValueError, DataError) as error:  # ValueError: the text is not base64, or not even ASCII
         what = f"The endpoint's image cannot be read: {error}"
         raise ModelError(what, kind="transient", where=where) from None

@@ -18,7 +18,17 @@ from typing import Any
 from polymeter.core.errors import DataError, PlanError
 from polymeter.core.model import ModelTraits
 from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Output, Parameters, Request
-from polymeter.models.endpoint.hosted import HostedModel, body_of, key_from, need_package, turns_of, unknown_settings
+from polymeter.models.endpoint.hosted import (
+    HostedModel,
+    Prepared,
+    body_of,
+    key_from,
+    need_package,
+    turns_of,
+    unknown_settings,
+)
+from polymeter.models.endpoint.http import MAX_ANSWER_MB, checked_size
+from polymeter.models.endpoint.limits import limited_response
 from polymeter.models.endpoint.media import MediaEncoder
 from polymeter.models.gemini.images import (
     IMAGE_SETTINGS,
@@ -78,6 +88,7 @@ class GeminiModel(HostedModel):
         project: Project of Google Cloud.
         location: Location of Google Cloud.
         extra_body: Further fields of the request's body.
+        max_answer_mb: Maximum size of an answer in MiB, after decompression; a larger one is an error.
 
     Raises:
         PlanError: if a key or package is missing, or an argument is wrong.
@@ -101,6 +112,7 @@ class GeminiModel(HostedModel):
         project: str = "",
         location: str = "",
         extra_body: Mapping[str, Any] | None = None,
+        max_answer_mb: float = MAX_ANSWER_MB,
     ) -> None:
         need_package("google.genai", "google-genai", "gemini")
         label = f"gemini:{name}"
@@ -109,7 +121,8 @@ class GeminiModel(HostedModel):
         if (project or location) and not vertexai:
             raise PlanError("project and location belong to Vertex AI.", where=label, hint="Add vertexai=true.")
         key_names = () if vertexai else (api_key_env,) if api_key_env else _KEY_NAMES
-        super().__init__(label, _TITLE, key_from(key_names, _TITLE)[1] if key_names else "", key_names)
+        key = key_from(key_names, _TITLE)[1] if key_names else ""
+        super().__init__(label, _TITLE, key, key_names, body_of(extra_body, label))
         self._name, self._kind = name, kind_of(name)
         if self._kind == "imagen" and not vertexai:
             raise PlanError("Imagen is served by Vertex AI only.", where=label, hint="Add vertexai=true and project=….")
@@ -119,7 +132,7 @@ class GeminiModel(HostedModel):
         self._room = room if reasoning_room is None else reasoning_room
         self._safety = [{"category": harm, "threshold": safety} for harm in _HARMS] if safety else []
         self._most_bytes = max_request_mb * _MIB
-        self._extra_body = body_of(extra_body, label)
+        self._max_answer_mb = checked_size(max_answer_mb)
         encoder = MediaEncoder(max_side_px=max_image_side, image_types=_IMAGE_TYPES, num_frames=num_frames, fps=fps)
         sends_frames = video == "frames"
         self._writer = PartWriter(encoder, sends_frames=sends_frames, fps=fps)
@@ -237,18 +250,19 @@ class GeminiModel(HostedModel):
             "generationConfig": {"maxOutputTokens": 1},
         }
 
-    async def _hello(self, client: Any) -> None:
+    async def _hello(self, client: Any) -> str:
         """Ask for one token. A model that makes images is only looked up, because images cost money."""
         if self._kind == "text":
             return await super()._hello(client)
         with self._attributed():
             await client[0].aio.models.get(model=self._name)
+        return "{}"
 
-    async def _reply(self, client: Any, body: Any) -> Output:
+    async def _reply(self, client: Any, prepared: Prepared) -> Output:
         if self._kind != "imagen":
-            return await super()._reply(client, body)
+            return await super()._reply(client, prepared)
         with self._attributed():
-            answer = await ask_imagen(client[0].aio.models, self._name, body)
+            answer = await ask_imagen(client[0].aio.models, self._name, prepared.body)
         return await read_imagen(answer, where=self._label)
 
     def _open(self) -> Any:
@@ -257,20 +271,20 @@ class GeminiModel(HostedModel):
 
         # One attempt: by default the SDK waits some seconds and retries.
         options: dict[str, Any] = {**self._address, "retry_options": {"attempts": 1}}
-        if self._cloud:
-            return genai.Client(vertexai=True, **self._cloud, http_options=options), None
-        # aiohttp warns about the way in which the SDK makes its own session.
-        session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), trust_env=True)
-        return genai.Client(
-            vertexai=False, api_key=self._key, http_options=options | {"aiohttp_client": session}
-        ), session
+        # The SDK's own sessions read answers of any size, and aiohttp warns about the way in which it makes them.
+        session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0),
+            trust_env=True,
+            response_class=limited_response(self._max_answer_mb, where=self._label),
+        )
+        access = {"vertexai": True, **self._cloud} if self._cloud else {"vertexai": False, "api_key": self._key}
+        return genai.Client(**access, http_options=options | {"aiohttp_client": session}), session
 
     async def _shut(self, client: Any) -> None:
         api, session = client
         await api.aio.aclose()
         api.close()
-        if session is not None:
-            await session.close()
+        await session.close()
 
     async def _send(self, client: Any, body: Mapping[str, Any]) -> str:
         config = {
@@ -308,8 +322,8 @@ class GeminiModel(HostedModel):
                 if model.name
             ]
 
-    def _read(self, answer: Mapping[str, Any]) -> Output:
-        return read_output(answer, where=self._label)
+    def _read(self, answer: Mapping[str, Any], *, offers_tools: bool) -> Output:
+        return read_output(answer, where=self._label, offers_tools=offers_tools)
 
 
 def _thinking(wanted: int | str | None) -> tuple[dict[str, Any], int]:

@@ -4,13 +4,14 @@ answer that was blocked or broken off becomes an error.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import ModelError
 from polymeter.core.parts import Audio, Image, Part, Text, Video
 from polymeter.core.request import Output, Usage
 from polymeter.models.endpoint.media import Encoded, MediaEncoder, decode_received
+from polymeter.models.endpoint.shapes import count, incomplete, kind_of, malformed, only_calls
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
@@ -61,42 +62,79 @@ class PartWriter:
         return self._encoder.audio(part) if isinstance(part, Audio) else self._encoder.whole_video(part)
 
 
-def read_output(answer: Mapping[str, Any], *, where: str) -> Output:
-    """The output in an answer: text, images, reasoning.
+def read_output(answer: Mapping[str, Any], *, where: str, offers_tools: bool = False) -> Output:
+    """The output in an answer: text, images, reasoning. It may be empty if the model ended its turn or reached its
+    token limit, as one does whose tokens all went into thinking.
 
     Raises:
-        ModelError: if the answer was blocked, or there is none.
+        ModelError: if the answer was blocked, there is none, or it has another form than the API's.
     """
-    blocked = (answer.get("promptFeedback") or {}).get("blockReason")
+    blocked = _object(answer, "promptFeedback", where).get("blockReason")
     if blocked:
         raise ModelError(f"The prompt was blocked: {blocked}", kind="refused", where=where)
     candidates = answer.get("candidates")
     if not isinstance(candidates, list) or not candidates:
         raise ModelError("The answer has no candidates.", kind="transient", where=where)
     candidate = candidates[0]
-    reason = candidate.get("finishReason")
+    if not isinstance(candidate, dict):
+        raise incomplete(f"a candidate is {kind_of(candidate)}", where=where)
+    told = candidate.get("finishReason")
+    reason = told if isinstance(told, str) and told else None
     why = candidate.get("finishMessage") or reason
     if reason in _REFUSED:
         raise ModelError(f"The answer was blocked: {why}", kind="refused", where=where)
-    parts = (candidate.get("content") or {}).get("parts") or []
-    text = "".join(part.get("text") or "" for part in parts if not part.get("thought"))
+    parts = _parts(candidate, where)
+    text = _joined((part for part in parts if not part.get("thought")), where)
     images = tuple(_images(parts, where))
-    if reason in _BROKEN and not text and not images:
-        raise ModelError(f"The model stopped without an answer: {why}", kind="transient", where=where)
     calls = tuple(
         {"id": call.get("id"), "name": call.get("name"), "arguments": call.get("args") or {}}
         for part in parts
-        if (call := part.get("functionCall"))
+        if isinstance(call := part.get("functionCall"), dict)
     )
-    finish = _FINISHES.get(str(reason), str(reason).lower() if reason else None)
+    if not text and not images:
+        if reason in _BROKEN:
+            raise ModelError(f"The model stopped without an answer: {why}", kind="transient", where=where)
+        if calls and not offers_tools:
+            raise only_calls(where=where)
+        if reason is None:
+            raise incomplete("neither a text nor why the model stopped", where=where)
+        if reason not in _FINISHES and not calls:
+            raise ModelError(f"The model stopped without an answer: {why}", where=where)
+        if not offers_tools and not all("text" in part or part.get("thought") for part in parts):
+            raise malformed("no part of the content is text", where=where)
+    finish = None if reason is None else _FINISHES.get(reason, reason.lower())
     return Output(
         text=None if images and not text else text,
         images=images,
-        reasoning="".join(part.get("text") or "" for part in parts if part.get("thought")) or None,
+        reasoning=_joined((part for part in parts if part.get("thought")), where) or None,
         tool_calls=calls,
         finish_reason="tool_calls" if calls and finish == "stop" else finish,
-        usage=_usage(answer.get("usageMetadata") or {}),
+        usage=_usage(answer.get("usageMetadata")),
     )
+
+
+def _parts(candidate: Mapping[str, Any], where: str) -> list[dict[str, Any]]:
+    parts = _object(candidate, "content", where).get("parts")
+    if parts is None:
+        return []
+    if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
+        raise malformed("the parts of the content are no list of objects", where=where)
+    return parts
+
+
+def _object(value: Mapping[str, Any], name: str, where: str) -> Mapping[str, Any]:
+    inner = value.get(name)
+    if inner is not None and not isinstance(inner, dict):
+        raise malformed(f"{name} is {kind_of(inner)}", where=where)
+    return inner or {}
+
+
+def _joined(parts: Iterable[Mapping[str, Any]], where: str) -> str:
+    texts = [part["text"] for part in parts if part.get("text") is not None]
+    for text in texts:
+        if not isinstance(text, str):
+            raise malformed(f"the text of a part is {kind_of(text)}", where=where)
+    return "".join(texts)
 
 
 def _inline(medium: Encoded) -> dict[str, Any]:
@@ -118,14 +156,14 @@ def _by_address(part: Image | Audio | Video) -> dict[str, Any] | None:
 def _images(parts: Sequence[Mapping[str, Any]], where: str) -> Iterator[PILImage]:
     """The images of an answer, without sketches that were made while thinking."""
     for part in parts:
-        inline = part.get("inlineData")
+        inline = _object(part, "inlineData", where)
         if inline and not part.get("thought") and str(inline.get("mimeType")).startswith("image/"):
             yield decode_received(str(inline.get("data") or ""), where=where)
 
 
-def _usage(counts: Mapping[str, Any]) -> Usage:
+def _usage(counts: Any) -> Usage:
     """Output tokens are those of the answer and of thinking, as other providers count them."""
-    output, thoughts = counts.get("candidatesTokenCount"), counts.get("thoughtsTokenCount")
+    output, thoughts = count(counts, "candidatesTokenCount"), count(counts, "thoughtsTokenCount")
     is_counted = output is not None or thoughts is not None
     total = (output or 0) + (thoughts or 0) if is_counted else None
-    return Usage(counts.get("promptTokenCount"), total, thoughts, counts.get("cachedContentTokenCount"))
+    return Usage(count(counts, "promptTokenCount"), total, thoughts, count(counts, "cachedContentTokenCount"))

@@ -1,4 +1,8 @@
-"""From an endpoint's JSON to outputs. A refusal or a broken answer becomes an error, never an answer."""
+"""From an endpoint's JSON to outputs. A refusal or a broken answer becomes an error, never an answer.
+
+An answer may be empty: the content is an empty text, or the model ended its turn (``finish_reason``) without any, as
+one does whose tokens all went into reasoning. Nothing else is read as an empty answer.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +13,31 @@ from typing import Any
 from polymeter.core.errors import ModelError
 from polymeter.core.request import Output, Usage
 from polymeter.models.endpoint.errors import error_of
+from polymeter.models.endpoint.shapes import count, incomplete, kind_of, malformed, only_calls
 from polymeter.models.openai.content import dumps
 
 _LENGTH_REASONS = ("max_tokens", "max_output_tokens", "max_completion_tokens")
+_CALL_REASONS = ("tool_calls", "function_call")
+_BROKEN_REASONS = ("abort", "cancelled", "error", "insufficient_system_resource", "timeout")
+_REASONING_TYPES = ("thinking", "reasoning")
 
 
-def read_outputs(payload: Mapping[str, Any], *, where: str) -> list[Output]:
+def read_outputs(
+    payload: Mapping[str, Any], *, where: str, offers_tools: bool = False, draws: bool = False
+) -> list[Output]:
     """The outputs of a chat or of a completion, in the order of their index. The first holds the usage of all.
 
+    Args:
+        payload: The JSON.
+        where: The endpoint, for messages.
+        offers_tools: Whether the model may answer with tool calls only.
+        draws: Whether an image was asked for, so that there need not be text.
+
     Raises:
-        ModelError: if there are none, or the model declined.
+        ModelError: if there are none, one is not what the API describes, or the model declined.
     """
-    outputs = [_output(choice, where) for choice in choices_of(payload, where=where)]
+    choices = choices_of(payload, where=where)
+    outputs = [_output(choice, where, offers_tools=offers_tools, draws=draws) for choice in choices]
     return [replace(outputs[0], usage=usage_of(payload)), *outputs[1:]]
 
 
@@ -31,10 +48,12 @@ def choices_of(payload: Mapping[str, Any], *, where: str) -> list[dict[str, Any]
         ModelError: if there are none, which may be transient.
     """
     choices = payload.get("choices")
-    valid = [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
-    if not valid:
+    if not isinstance(choices, list) or not choices:
         raise ModelError("The endpoint's answer has no choices.", kind="transient", where=where)
-    return sorted(valid, key=lambda choice: choice.get("index") or 0)
+    for choice in choices:
+        if not isinstance(choice, dict):
+            raise incomplete(f"a choice is {kind_of(choice)}", where=where)
+    return sorted(choices, key=_index)
 
 
 def usage_of(payload: Mapping[str, Any]) -> Usage | None:
@@ -43,54 +62,81 @@ def usage_of(payload: Mapping[str, Any]) -> Usage | None:
     if not isinstance(counts, dict):
         return None
     return Usage(
-        _count(counts, "prompt_tokens", "input_tokens"),
-        _count(counts, "completion_tokens", "output_tokens"),
-        _count(counts.get("completion_tokens_details"), "reasoning_tokens"),
-        _count(counts.get("prompt_tokens_details"), "cached_tokens"),
+        count(counts, "prompt_tokens", "input_tokens"),
+        count(counts, "completion_tokens", "output_tokens"),
+        count(counts.get("completion_tokens_details"), "reasoning_tokens"),
+        count(counts.get("prompt_tokens_details"), "cached_tokens"),
     )
 
 
-def _output(choice: Mapping[str, Any], where: str) -> Output:
-    reason = choice.get("finish_reason")
+def _index(choice: Mapping[str, Any]) -> int:
+    index = choice.get("index")
+    return index if isinstance(index, int) else 0
+
+
+def _output(choice: Mapping[str, Any], where: str, *, offers_tools: bool, draws: bool) -> Output:
+    told = choice.get("finish_reason")
+    reason = told if isinstance(told, str) and told else None
     if choice.get("error"):
         raise error_of(200, {}, dumps({"error": choice["error"]}).decode(), where=where)
-    message = choice.get("message")
-    if not isinstance(message, dict):
-        message = {"content": choice.get("text")}
+    message = _message(choice, where)
     if message.get("refusal"):
         raise ModelError(f"The model declined: {str(message['refusal'])[:300]}", kind="refused", where=where)
     if reason == "content_filter":
         raise ModelError("The endpoint's filter ended the answer.", kind="refused", where=where)
-    if reason in ("abort", "error"):
+    if reason in _BROKEN_REASONS:
         raise ModelError("The endpoint broke the answer off.", kind="transient", where=where)
-    text, thoughts = _split(message.get("content"))
+    text, thoughts = _split(message.get("content"), where, draws=draws)
     reasoning = message.get("reasoning_content") or message.get("reasoning") or thoughts
     calls = message.get("tool_calls")
+    tool_calls = tuple(call for call in calls if isinstance(call, dict)) if isinstance(calls, list) else ()
+    if not text and not draws:
+        is_call = tool_calls or message.get("function_call") or reason in _CALL_REASONS
+        if is_call and not offers_tools:
+            raise only_calls(where=where)
+        if text is None and reason is None and not is_call:
+            raise incomplete("neither a text nor why the model stopped", where=where)
     return Output(
-        text,
+        text or "",
         reasoning=reasoning if isinstance(reasoning, str) else None,
-        tool_calls=tuple(call for call in calls if isinstance(call, dict)) if isinstance(calls, list) else (),
+        tool_calls=tool_calls,
         finish_reason="length" if reason in _LENGTH_REASONS else reason,
     )
 
 
-def _split(content: Any) -> tuple[str, str | None]:
-    """Text and reasoning of a message's content, which is a text, a list of parts, or nothing."""
+def _message(choice: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    """The message of a chat, or the text of a completion as the content of one."""
+    message = choice.get("message")
+    if isinstance(message, dict) and message:
+        return message
+    if message is None and "text" in choice:
+        return {"content": choice["text"]}
+    if message is None or message == {}:
+        raise incomplete("a choice without a message", where=where)
+    raise malformed(f"the message is {kind_of(message)}", where=where)
+
+
+def _split(content: Any, where: str, *, draws: bool) -> tuple[str | None, str | None]:
+    """Text and reasoning of a message's content, which is a text, a list of parts, or nothing; the text is ``None`` if
+    the content has none. What is neither text nor reasoning (citations, images) may stand beside the text, not in its
+    place.
+    """
+    if content is None or isinstance(content, str):
+        return content, None
     if not isinstance(content, list):
-        return ("" if content is None else str(content)), None
+        raise malformed(f"the content is {kind_of(content)}", where=where)
     texts: list[str] = []
     thoughts: list[str] = []
     for part in content:
+        is_thought = isinstance(part, dict) and part.get("type") in _REASONING_TYPES
         if isinstance(part, str):
             texts.append(part)
-        elif isinstance(part, dict) and part.get("type") in ("thinking", "reasoning"):
-            inner = part.get("thinking") or part.get("text")
-            thoughts.append(_split(inner)[0])
-        elif isinstance(part, dict):
-            texts.append(str(part.get("text") or ""))
-    return "".join(texts), "".join(thoughts) or None
-
-
-def _count(counts: Any, *names: str) -> int | None:
-    values = (counts.get(name) for name in names) if isinstance(counts, dict) else ()
-    return next((value for value in values if isinstance(value, int)), None)
+        elif is_thought:
+            thoughts.append(_split(part.get("thinking") or part.get("text"), where, draws=True)[0] or "")
+        elif isinstance(part, dict) and isinstance(part.get("text"), str):
+            texts.append(part["text"])
+        elif not isinstance(part, dict) or "text" in part:
+            raise malformed("a part of the content has no text", where=where)
+    if content and not texts and not thoughts and not draws:
+        raise malformed("no part of the content is text", where=where)
+    return "".join(texts) if texts else None, "".join(thoughts) or None

@@ -8,7 +8,7 @@ from typing import Any
 
 from polymeter.core.errors import ModelError
 from polymeter.models.endpoint.errors import EndpointError, error_of
-from polymeter.models.endpoint.http import JSON, Answer, Connections, File, form
+from polymeter.models.endpoint.http import JSON, MAX_ANSWER_MB, Answer, Connections, File, form
 from polymeter.models.openai.address import Address
 from polymeter.models.openai.content import dumps
 from polymeter.models.openai.quirks import Quirks, hinted
@@ -32,13 +32,18 @@ class Client:
         address: Where it is.
         settings: The model's name, and what every body holds.
         quirks: What the server turned out not to accept.
+        max_answer_mb: Maximum size of an answer in MiB.
     """
 
-    def __init__(self, address: Address, settings: Settings, quirks: Quirks) -> None:
+    def __init__(
+        self, address: Address, settings: Settings, quirks: Quirks, max_answer_mb: float = MAX_ANSWER_MB
+    ) -> None:
         self.address = address
         self.quirks = quirks
         self._settings = settings
-        self._connections = Connections(address.base_url, address.headers, where=address.where)
+        self._connections = Connections(
+            address.base_url, address.headers, where=address.where, max_answer_mb=max_answer_mb
+        )
 
     async def chat(self, messages: bytes, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Request the next message.
@@ -132,10 +137,11 @@ class Client:
                 status=answer.status,
                 where=where,
                 hint="Give that address with --base-url.",
+                scope="unclear",
             )
         try:
             value = json.loads(answer.body)
-        except ValueError:
+        except (ValueError, RecursionError):  # RecursionError: nested without end
             kind = answer.headers.get("Content-Type", "nothing that it names")
             if answer.body.lstrip()[:1] == b"<":
                 what = f"The endpoint answered with a page ({kind}) and not with JSON."

@@ -182,7 +182,12 @@ class ImageMaker:
                 settings["seed"] = parameters.seed
             drawing.drawn[parameters.repeat] = (await self._ask(settings, drawing))[0]
         drawn = drawing.drawn[parameters.repeat]
-        image = await received_image(drawn.encoded or await self._bytes_at(drawn.url), where=self._where)
+        encoded = drawn.encoded or await self._bytes_at(drawn.url)
+        try:
+            image = await received_image(encoded, where=self._where)
+        except ModelError:  # what is no image stays none: another attempt draws it again
+            del drawing.drawn[parameters.repeat]
+            raise
         # Read only now: the server may have rejected the seed meanwhile.
         is_seeded = self.sends_seeds and not drawn.is_of_several
         unseeded = _UNSEEDED if parameters.seed is not None and not is_seeded else None
@@ -229,7 +234,7 @@ def read_chat(payload: Mapping[str, Any], *, where: str) -> list[Drawn]:
     Raises:
         ModelError: if the model declined, or there is none.
     """
-    said = read_outputs(payload, where=where)[0]
+    said = read_outputs(payload, where=where, draws=True)[0]
     message = choices_of(payload, where=where)[0].get("message")
     parts = _parts(message.get("images"), message.get("content")) if isinstance(message, dict) else []
     urls = [url for part in parts if (url := _url(part))]

@@ -90,12 +90,14 @@ class Likelihood:
 
     async def _search(self, context: Context, parameters: Loglikelihood) -> Output:
         reasons: list[str] = []
+        is_unclear = False
         for way in self._order:
             try:
                 output = await self._use(way, context, parameters)
             except (EndpointError, MissingFieldError) as error:
-                if error.kind != "permanent":
+                if error.kind != "permanent" or error.scope == "endpoint":
                     raise
+                is_unclear = is_unclear or error.scope == "unclear"
                 reasons.append(f"{way}: {error.what}")
             else:
                 self._working[context.text is None] = way
@@ -104,6 +106,7 @@ class Likelihood:
             f"The endpoint tells no log-probabilities. Tried {'; '.join(reasons)}.",
             where=self._where,
             hint="Choose tasks that generate, or a server that has them, such as vLLM.",
+            scope="unclear" if is_unclear else "request",
         )
 
     async def _use(self, way: Way, context: Context, parameters: Loglikelihood) -> Output:
@@ -129,7 +132,7 @@ class Likelihood:
             "continue_final_message": True,
         }
         payload = await self._client.chat(_appended(context.messages, message), settings)
-        tokens = prompt_tokens(payload, choices_of(payload, where=self._where)[0])
+        tokens = prompt_tokens(payload, choices_of(payload, where=self._where)[0], where=self._where)
         scored = spelled(tokens, own)
         if scored is not None:
             return scored
@@ -158,7 +161,7 @@ class Likelihood:
         payload = await self._client.completion(dumps(context + continuation), settings)
         usage = usage_of(payload)
         n_new = usage.output_tokens if usage and usage.output_tokens is not None else 1
-        tokens, offsets = echoed_tokens(choices_of(payload, where=self._where)[0], n_new)
+        tokens, offsets = echoed_tokens(choices_of(payload, where=self._where)[0], n_new, where=self._where)
         joined = "".join(token.text for token in tokens)
         if joined.endswith(context + continuation) or not offsets:
             scored = spelled(tokens, continuation)
@@ -175,7 +178,7 @@ class Likelihood:
             messages = _appended(messages, dumps({"role": "assistant", "content": context.prefill}))
             settings.update(add_generation_prompt=False, continue_final_message=True)
         payload = await self._client.chat(messages, settings)
-        scored = first_tokens(choices_of(payload, where=self._where)[0], parameters.continuations)
+        scored = first_tokens(choices_of(payload, where=self._where)[0], parameters.continuations, where=self._where)
         note = "log-probabilities: first token"
         if scored.unseen:
             note += f"; not among the likeliest: choice {', '.join(map(str, scored.unseen))}"

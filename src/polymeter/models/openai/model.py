@@ -28,7 +28,9 @@ from polymeter.core.request import (
     Response,
 )
 from polymeter.models.endpoint.errors import EndpointError, response_or_error
+from polymeter.models.endpoint.http import MAX_ANSWER_MB, checked_size
 from polymeter.models.endpoint.media import MediaEncoder
+from polymeter.models.endpoint.shapes import offers_tools
 from polymeter.models.openai.address import find_address
 from polymeter.models.openai.answers import read_outputs
 from polymeter.models.openai.client import Client
@@ -36,7 +38,7 @@ from polymeter.models.openai.content import ContentWriter, dumps
 from polymeter.models.openai.image_settings import ignored_settings, makes_images, takes_images
 from polymeter.models.openai.images import Drawing, ImageMaker
 from polymeter.models.openai.likelihood import Context, Likelihood
-from polymeter.models.openai.preflight import check
+from polymeter.models.openai.preflight import ask_little, check
 from polymeter.models.openai.quirks import Quirks, refuses_several
 from polymeter.models.openai.settings import Api, Settings, Way
 
@@ -92,6 +94,7 @@ class OpenAIModel(AsyncModel):
         join_repeats: Request the repeats of a prompt together with ``n``, so that the prompt is paid once. They then
             have no individual seeds, and repeating a run does not repeat its answers. Default: a request and a seed for
             each answer; a provider's prefix cache saves most of the cost of the repeated prompt.
+        max_answer_mb: Maximum size of an answer in MiB, after decompression; a larger one is an error.
 
     Raises:
         PlanError: if an argument is not one of its choices, an address is malformed, or a key that is certainly needed
@@ -121,6 +124,7 @@ class OpenAIModel(AsyncModel):
         logprobs: str = "auto",
         images_via: str = "images",
         join_repeats: bool = False,
+        max_answer_mb: float = MAX_ANSWER_MB,
     ) -> None:
         _one_of("api", api, ("auto", *get_args(Api)))
         _one_of("images_via", images_via, ("images", "chat"))
@@ -156,7 +160,7 @@ class OpenAIModel(AsyncModel):
         self._join_repeats = bool(join_repeats)
         self.traits = _traits(self._settings, logprobs)
         length_key = _LENGTH_KEYS[address.is_hosted] if max_tokens_key == "auto" else max_tokens_key
-        self._client = Client(address, self._settings, Quirks(length_key))
+        self._client = Client(address, self._settings, Quirks(length_key), checked_size(max_answer_mb))
         way = next((known for known in get_args(Way) if known == logprobs), None)
         self._likelihood = Likelihood(self._client, self._settings.api, way)
         media = MediaEncoder(max_side_px=max_image_side, num_frames=num_frames, fps=fps)
@@ -266,6 +270,20 @@ class OpenAIModel(AsyncModel):
         finally:
             await self._client.aclose()
 
+    @property
+    def place(self) -> str:
+        """The model's name and the host."""
+        return self._client.address.where
+
+    async def probe(self) -> bool:
+        """Ask for one token, or for the list of models where that would be an image.
+
+        Raises:
+            ModelError: if there is no answer.
+        """
+        await ask_little(self._client, self._settings)
+        return True
+
     async def aclose(self) -> None:
         """Close connections."""
         await self._client.aclose()
@@ -298,7 +316,11 @@ class OpenAIModel(AsyncModel):
 
     async def _ask(self, settings: Mapping[str, Any], prepared: Prepared) -> list[Output]:
         send = self._client.completion if self._settings.api == "completions" else self._client.chat
-        return read_outputs(await send(prepared.content, settings), where=self._client.address.where)
+        return read_outputs(
+            await send(prepared.content, settings),
+            where=self._client.address.where,
+            offers_tools=offers_tools(settings, self._settings.extra_body),
+        )
 
 
 def _api(wanted: str, name: str, images_via: str) -> Api:

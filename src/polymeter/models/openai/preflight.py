@@ -56,8 +56,21 @@ async def check(client: Client, settings: Settings) -> None:
             raise PlanError(error.what, where=address.base_url, hint=error.hint) from error
 
 
+async def ask_little(client: Client, settings: Settings) -> None:
+    """Ask for one token once; a model that only makes images is looked up in the endpoint's list.
+
+    Raises:
+        ModelError: if there is no answer.
+    """
+    await _ask(client, settings, _least(settings))
+
+
+def _least(settings: Settings) -> dict[str, Any]:
+    return {"max_tokens": 1, **({"temperature": 0} if "temperature" not in settings.omit else {})}
+
+
 async def _ping(client: Client, settings: Settings) -> None:
-    settings_sent = {"max_tokens": 1, **({"temperature": 0} if "temperature" not in settings.omit else {})}
+    settings_sent = _least(settings)
     for pages_left in reversed(range(_N_PAGES)):  # a proxy may show a page for a moment
         try:
             return await _ask(client, settings, settings_sent)

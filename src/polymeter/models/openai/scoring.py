@@ -14,8 +14,12 @@ from typing import Any
 
 from polymeter.core.errors import ModelError
 from polymeter.core.request import ChoiceLogprob
+from polymeter.models.endpoint.shapes import logprob, malformed
 
 _LONGEST_TAIL = 32
+_AT_A_POSITION = 2
+"""Entries of ``prompt_logprobs`` at a position: the prompt's own token and the likeliest. Among more than these, the
+own one cannot be told."""
 _WORD_STARTS = "▁Ġ"
 
 
@@ -42,49 +46,72 @@ class MissingFieldError(ModelError):
     """An endpoint answered, but without the requested log-probabilities."""
 
 
-def prompt_tokens(payload: Mapping[str, Any], choice: Mapping[str, Any]) -> list[Token]:
+def prompt_tokens(payload: Mapping[str, Any], choice: Mapping[str, Any], *, where: str) -> list[Token]:
     """The tokens of vLLM's ``prompt_logprobs``: for each position a mapping from token id to logprob, rank and text. It
     holds the prompt's own token and the likeliest, which may be the same.
 
     Raises:
         MissingFieldError: if there are none.
+        ModelError: if they have another form.
     """
     positions = payload.get("prompt_logprobs") or choice.get("prompt_logprobs")
     if not isinstance(positions, list):
         raise MissingFieldError("its answer has no prompt_logprobs")
-    tokens = []
-    for position in positions:
-        if not position:
-            tokens.append(Token("", None, False))
-            continue
-        own = max(position.values(), key=lambda entry: entry.get("rank") or 0)
-        is_greedy = own["rank"] == 1 if own.get("rank") else len(position) == 1
-        tokens.append(Token(own.get("decoded_token") or "", float(own["logprob"]), is_greedy))
-    return tokens
+    return [_prompt_token(position, where) if position else Token("", None, False) for position in positions]
 
 
-def echoed_tokens(choice: Mapping[str, Any], n_new: int) -> tuple[list[Token], list[int]]:
+def _prompt_token(position: Any, where: str) -> Token:
+    entries = list(position.values()) if isinstance(position, dict) else []
+    if not 0 < len(entries) <= _AT_A_POSITION or not all(isinstance(entry, dict) for entry in entries):
+        raise malformed("a position of prompt_logprobs does not hold one or two tokens", where=where)
+    if not all(isinstance(entry.get("rank"), (int, type(None))) for entry in entries):
+        raise malformed("a rank in prompt_logprobs is no number", where=where)
+    own = max(entries, key=lambda entry: entry.get("rank") or 0)
+    is_greedy = own["rank"] == 1 if own.get("rank") else len(entries) == 1
+    return Token(_text(own.get("decoded_token") or "", where), logprob(own.get("logprob"), where=where), is_greedy)
+
+
+def echoed_tokens(choice: Mapping[str, Any], n_new: int, *, where: str) -> tuple[list[Token], list[int]]:
     """The tokens of a completion with ``echo``, without the ``n_new`` at the end that the model added, and where in the
     prompt each begins (empty if the endpoint does not say).
 
     Raises:
         MissingFieldError: if there are none.
+        ModelError: if they have another form.
     """
-    logprobs_field = choice.get("logprobs") or {}
-    texts, logprobs, top = (
-        logprobs_field.get("tokens"),
-        logprobs_field.get("token_logprobs"),
-        logprobs_field.get("top_logprobs"),
+    said = choice.get("logprobs") or {}
+    texts, logprobs, top, offsets = (
+        said.get(name) if isinstance(said, dict) else None
+        for name in ("tokens", "token_logprobs", "top_logprobs", "text_offset")
     )
     if not isinstance(texts, list) or not isinstance(logprobs, list) or len(texts) <= n_new:
         raise MissingFieldError("its answer has no log-probabilities of the prompt")
+    likeliest = top if isinstance(top, list) and top else [None] * len(texts)
+    if not len(texts) == len(logprobs) == len(likeliest):
+        raise malformed(f"{len(texts)} tokens, {len(logprobs)} log-probabilities", where=where)
+    known = offsets if isinstance(offsets, list) else []
+    if not all(type(offset) is int for offset in known):
+        raise malformed("an offset of a token is no number", where=where)
     n_tokens = len(texts) - n_new
-    likeliest = top if isinstance(top, list) else [None] * len(texts)
     tokens = [
-        Token(text, logprob, logprob is not None and logprob >= max((best or {}).values(), default=math.inf))
-        for text, logprob, best in zip(texts[:n_tokens], logprobs, likeliest, strict=False)
+        _echoed(text, value, best, where)
+        for text, value, best in zip(texts[:n_tokens], logprobs, likeliest, strict=False)
     ]
-    return tokens, list(logprobs_field.get("text_offset") or ())[:n_tokens]
+    return tokens, known[:n_tokens]
+
+
+def _echoed(text: Any, value: Any, best: Any, where: str) -> Token:
+    if value is None:  # the first token of a text, or one that the server does not tell: ``total`` refuses it
+        return Token(_text(text, where), None, False)
+    own = logprob(value, where=where)
+    others = [logprob(other, where=where) for other in best.values()] if isinstance(best, dict) else []
+    return Token(_text(text, where), own, bool(others) and own >= max(others))
+
+
+def _text(value: Any, where: str) -> str:
+    if not isinstance(value, str):
+        raise malformed("the text of a token is no text", where=where)
+    return value
 
 
 def spelled(tokens: Sequence[Token], continuation: str) -> ChoiceLogprob | None:
@@ -123,7 +150,7 @@ def total(tokens: Sequence[Token]) -> ChoiceLogprob:
     return ChoiceLogprob(math.fsum(known), all(token.is_greedy for token in tokens), len(tokens))
 
 
-def first_tokens(choice: Mapping[str, Any], continuations: Sequence[str]) -> FirstTokens:
+def first_tokens(choice: Mapping[str, Any], continuations: Sequence[str], *, where: str) -> FirstTokens:
     """The log-probability that an answer begins as each choice does, from the likeliest first tokens.
 
     A token counts for the choice that it equals, spaces aside, else for the only choice that begins with it; the
@@ -132,13 +159,17 @@ def first_tokens(choice: Mapping[str, Any], continuations: Sequence[str]) -> Fir
 
     Raises:
         MissingFieldError: if the answer has no log-probabilities.
-        ModelError: if no token counts for any choice, or two choices are the same.
+        ModelError: if they have another form, no token counts for any choice, or two choices are the same.
     """
     logprobs = choice.get("logprobs")
     content = logprobs.get("content") if isinstance(logprobs, dict) else None
-    if not content or not content[0].get("top_logprobs"):
+    first = content[0] if isinstance(content, list) and content else None
+    top = first.get("top_logprobs") if isinstance(first, dict) else None
+    if not isinstance(top, list) or not top:
         raise MissingFieldError("its answer has no top_logprobs")
-    listed = [(_plain(entry["token"]), float(entry["logprob"])) for entry in content[0]["top_logprobs"]]
+    if not all(isinstance(entry, dict) for entry in top):
+        raise malformed("an entry of top_logprobs is no object", where=where)
+    listed = [(_plain(_text(entry.get("token"), where)), logprob(entry.get("logprob"), where=where)) for entry in top]
     listed.sort(key=lambda pair: -pair[1])
     wanted = [_plain(continuation) for continuation in continuations]
     if len(set(wanted)) != len(wanted):

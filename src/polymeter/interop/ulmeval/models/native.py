@@ -17,6 +17,7 @@ from typing import Any
 from polymeter.core.errors import ModelError
 from polymeter.core.generation import image_parameters
 from polymeter.core.model import AsyncModel, BatchModel, Model
+from polymeter.core.options import LONGEST_WAIT_S
 from polymeter.core.request import Request, Response
 from polymeter.formats.table.items import Item, as_messages
 from polymeter.interop.ulmeval.models.base import BaseModel
@@ -133,7 +134,7 @@ def endpoint_response(backend: AsyncModel, request: Request) -> Response:
             response = Response.failed(error)
         if response.error is None or not response.error.retryable or number == _ATTEMPTS:
             return response
-        sleep(response.error.retry_after_s or 2.0**number)
+        sleep(min(response.error.retry_after_s or 2.0**number, LONGEST_WAIT_S))
 
 
 async def _respond(backend: AsyncModel, request: Request) -> Response:
