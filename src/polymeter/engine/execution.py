@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, Literal
 
-from polymeter.core.errors import PlanError, PolymeterError, boundary
+from polymeter.core.errors import PlanError, PolymeterError, StorageError, boundary
 from polymeter.core.identity import fingerprint, seed_for
 from polymeter.core.model import AsyncModel, Model
 from polymeter.core.needs import unknown_needs
@@ -116,6 +116,10 @@ class Execution:
         except KeyboardInterrupt:
             self._driver.outcome.is_interrupted = True
             return self._stopped()
+        except StorageError:
+            with suppress(PolymeterError):  # what ended the run is told, not that its end cannot be noted either
+                self._close_manifest("stopped", self._driver.outcome.n_failed)
+            raise
         finally:
             with ExitStack() as last:
                 last.callback(self._writer.close)
@@ -245,6 +249,8 @@ class Execution:
                     self._door,
                     context,
                 )
+            except StorageError:
+                raise
             except PolymeterError as error:
                 results.setdefault(task.name, [])
                 self._failures.append(str(error))
@@ -379,7 +385,8 @@ class Execution:
         ]
         artifacts = sorted(path for path in self._folder.artifacts.rglob("*") if path.is_file())
         manifest["artifacts"] = [str(path.relative_to(self._folder.path)) for path in artifacts]
-        self._folder.write_manifest(manifest)
+        if self._folder.is_begun():  # else it was deleted, and a manifest alone would look like a run
+            self._folder.write_manifest(manifest)
 
 
 def _only(task: RunningTask, index: int) -> WorkList:
