@@ -26,6 +26,7 @@ def json_text(
     *,
     indent: int | None = None,
     is_compact: bool = False,
+    is_ascii: bool = False,
     nan: str | None = NAN,
     default: Callable[[Any], Any] | None = None,
 ) -> str:
@@ -35,6 +36,7 @@ def json_text(
         value: What to write.
         indent: As of ``json.dumps``.
         is_compact: Whether to leave out the spaces after commas and colons.
+        is_ascii: Whether to write escapes for what ASCII cannot hold.
         nan: What is written for a NaN: a string, or ``None`` for ``null``.
         default: Turns a value that JSON cannot hold into one that it can.
     """
@@ -42,7 +44,7 @@ def json_text(
 
     def dumps(item: Any, default: Callable[[Any], Any] | None) -> str:
         return json.dumps(
-            item, indent=indent, separators=separators, ensure_ascii=False, allow_nan=False, default=default
+            item, indent=indent, separators=separators, ensure_ascii=is_ascii, allow_nan=False, default=default
         )
 
     try:

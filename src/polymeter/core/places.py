@@ -27,6 +27,11 @@ _HINTS = {
 }
 
 
+def is_of_place(error: OSError) -> bool:
+    """Whether an error says that a place cannot be read or written, and not that something else went wrong."""
+    return error.errno in _HINTS
+
+
 @contextmanager
 def stored_at(path: Path | str, doing: str) -> Iterator[None]:
     """Read or write files inside this, and an error of the file system becomes one that says what and where.
