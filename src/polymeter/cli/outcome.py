@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from polymeter.api import RunResult
 
 
-
 def show(result: RunResult) -> int:
     """Print the outcome of a run; returns its exit code."""
     if result.results:

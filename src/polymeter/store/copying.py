@@ -10,8 +10,8 @@ from pathlib import Path
 from polymeter.core.files import is_temporary
 from polymeter.core.places import stored_at
 from polymeter.core.stable_names import OWN_PROMPT_ROLE
-from polymeter.store.folder import RunFolder
 from polymeter.store.database import check_readable, connect
+from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal, JournalWriter, check_schema
 
 _TAKE = """
@@ -43,9 +43,7 @@ def take_answers(source: RunFolder, target: RunFolder, *, with_judges: bool = Tr
         names = [*journal.task_ids]
     if source.media.exists():
         with stored_at(target.media, "Copying the run's media"):
-            shutil.copytree(
-                source.media, target.media, copy_function=_link, dirs_exist_ok=True, ignore=_temporaries
-            )
+            shutil.copytree(source.media, target.media, copy_function=_link, dirs_exist_ok=True, ignore=_temporaries)
     JournalWriter(target.journal, names).close()
     with closing(connect(target.journal)) as db:
         db.execute("ATTACH DATABASE ? AS taken", (str(source.journal),))

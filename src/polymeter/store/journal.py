@@ -181,7 +181,7 @@ class JournalWriter:
             raise JournalError(
                 "The journal was deleted or replaced while the run was writing it.",
                 where=str(self._path),
-                hint="What was written to it is lost: start the run again, with --restart if its folder is still there.",
+                hint="Its answers are lost: start the run again, with --restart if its folder is still there.",
             )
 
     def _drain(self) -> tuple[list[tuple[str, Sequence[tuple[Any, ...]]]], list[threading.Event], bool]:
