@@ -112,7 +112,7 @@ def _resumable(error: StorageError, folder: RunFolder) -> StorageError:
         return error
     command = f"polymeter resume {shlex.quote(str(folder.path))}"
     return type(error)(
-        error.what, where=error.where, hint=f"{error.hint} All answers so far are kept. Then continue with: {command}"
+        error.what, where=error.where, hint=f"{error.hint} Then continue with: {command} (all answers so far are kept)"
     )
 
 
