@@ -38,6 +38,8 @@ from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal, JournalWriter
 from polymeter.store.media import MediaStore
 
+FETCHED_IMAGES = "fetched_images"
+"""The folder of the cache that holds images which lie at URLs."""
 REDUCTION = -1
 """Index, in the journal, of what a reduction asks."""
 
@@ -81,7 +83,7 @@ class Execution:
         self._media = MediaStore(folder.media, keeps_previews=options.media == "previews")
         self._writer = JournalWriter(folder.journal, [task.spec.name for task in plan.opened])
         self._door = Door(options.seed)
-        self._prefetcher = Prefetcher(self._media, options.decode_workers, cache_folder(options) / "fetched_images")
+        self._prefetcher = Prefetcher(self._media, options.decode_workers, cache_folder(options) / FETCHED_IMAGES)
         identity = manifests.completion_identity(plan)
         self._tasks = [
             RunningTask(

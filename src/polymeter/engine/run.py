@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError, StorageError
+from polymeter.core.files import sweep
 from polymeter.core.guest_context import weights_from
 from polymeter.core.model import BatchModel, Model, ModelSpec
 from polymeter.core.options import RunOptions
@@ -19,7 +20,7 @@ from polymeter.core.progress import Progress
 from polymeter.core.registries import MODELS
 from polymeter.core.secrets import HIDDEN
 from polymeter.engine import manifest as manifests
-from polymeter.engine.execution import Execution, RunOutcome, Status
+from polymeter.engine.execution import FETCHED_IMAGES, Execution, RunOutcome, Status
 from polymeter.engine.models import check_model, make_model, parse_model
 from polymeter.engine.plan import Plan, build_catalog, cache_folder, compile_tasks, file_endings, named_place, select
 from polymeter.engine.preflight import check_endpoints
@@ -85,7 +86,10 @@ def run_plan(plan: Plan, folder: RunFolder, progress: Progress, *, command: str 
     """
     lock = folder.lock()
     try:
-        folder.sweep()
+        if folder.is_begun():
+            folder.sweep()
+            cache = cache_folder(plan.options)
+            sweep([cache, cache / FETCHED_IMAGES])
         manifest, changed = _begin(plan, folder, command, progress)
         for note in plan.ignored:
             progress.note(note)
