@@ -1,8 +1,33 @@
-"""``python -m polymeter``."""
+"""``python -m polymeter`` and the command ``polymeter``: what a process of ours needs before anything else."""
 
+from __future__ import annotations
+
+import io
 import sys
 
-from polymeter.cli.main import main
+
+def main() -> int:
+    """Run the command line; returns the exit code.
+
+    Signals are handled before the rest is imported, so that a command that ends early ends like any other. What a
+    terminal's encoding cannot hold (half a character in a model's answer, ``✓`` in a plain C locale) is printed as its
+    escape.
+    """
+    from polymeter.cli.signals import INTERRUPTED, Signals
+
+    signals = Signals()
+    signals.install()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        from polymeter.cli.main import main as run
+
+        code = run()
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    return signals.exit_code(code)
+
 
 if __name__ == "__main__":
     sys.exit(main())

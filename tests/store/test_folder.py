@@ -87,7 +87,7 @@ def test_a_folder_without_a_run_and_a_broken_manifest_say_so(tmp_path: Path) -> 
     with pytest.raises(PlanError, match="There is no run folder at"):
         open_folder(tmp_path)
     RunFolder(tmp_path).manifest.write_text('{"schema_version": 1')
-    with pytest.raises(PlanError, match=r"run\.json is not valid JSON"):
+    with pytest.raises(PlanError, match=r"run\.json is damaged: it is not valid JSON"):
         open_folder(tmp_path)
     with pytest.raises(PlanError, match="There is no finished run"):
         RunFolder(tmp_path).read_results()

@@ -102,7 +102,7 @@ def agree(
 
 def _read(path: Path, column: str, metric: str) -> _Scores:
     folder = open_folder(path)
-    manifest = folder.read_manifest()
+    manifest = folder.read_manifest(is_whole=True)
     scores = _Scores(path.resolve().name, str(manifest["identity"]["model"]))
     with closing(Journal(folder.journal)) as journal:
         for task in manifest["tasks"]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from polymeter.cli.state import Debug
+from polymeter.core.json_text import json_text
 
 if TYPE_CHECKING:
     from polymeter.api.agreement import AgreementReport
@@ -36,7 +36,7 @@ def agree(
         raise PlanError("At most two runs can be compared.", hint="Compare them in pairs.")
     report = agree_runs(runs[0], runs[1] if len(runs) > 1 else None, column=column, metric=metric)
     if as_json:
-        typer.echo(json.dumps(report.document(), indent=2, ensure_ascii=False))
+        typer.echo(json_text(report.document(), indent=2))
     else:
         _show(report)
     return 0

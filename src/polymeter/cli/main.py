@@ -1,16 +1,19 @@
 """The entry point: builds the app, runs a command, and turns every outcome into an exit code.
 
-0: all samples scored; 1: the run ended with failed samples; 2: usage or plan error; 130: interrupted. Polymeter's own
-errors are printed as what happened, where, and what to do; tracebacks only with ``--debug``.
+0: all samples scored; 1: the run ended with failed samples; 2: usage or plan error, or a disk that refuses; 130:
+interrupted. Polymeter's own errors are printed as what happened, where, and what to do; tracebacks only with
+``--debug``.
 """
 
 from __future__ import annotations
 
 import atexit
 import gc
+import os
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -18,15 +21,18 @@ import typer
 from polymeter import __version__
 from polymeter.cli import agree, check, docs, models, python, resume, run, score, tasks
 from polymeter.cli.foreign import SETTINGS, as_typer_command
+from polymeter.cli.signals import INTERRUPTED
 from polymeter.cli.state import State, set_debug
 from polymeter.core.errors import PlanError, PolymeterError
+from polymeter.core.places import is_of_place, storage_error
 from polymeter.core.systems import systems
 
 # Older versions of typer depend on click, newer ones bundle it: its classes are reached through typer's in both.
 _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 _CLICK_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
-INTERRUPTED = 130
 USAGE = 2
+PIPE_CLOSED = 141
+"""What a shell reports of a program whose reader went away: 128 + ``SIGPIPE``."""
 
 
 def build_app() -> typer.Typer:
@@ -80,6 +86,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = build_app()(args=words, prog_name="polymeter", standalone_mode=False, obj=state)
     except PolymeterError as error:
         return _report(state, error)
+    except BrokenPipeError:  # as in `polymeter tasks | head`; what is still buffered must not fail once more at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return PIPE_CLOSED
+    except OSError as error:
+        if not is_of_place(error):
+            raise
+        return _report(state, storage_error(error, error.filename or "", "Reading or writing a file"))
     except (KeyboardInterrupt, typer.Abort):
         _say("Interrupted.")
         return INTERRUPTED
@@ -123,7 +136,8 @@ def _report_usage(error: Any) -> int:
 
 
 def _say(text: str) -> None:
-    typer.echo(text, err=True)
+    with suppress(OSError):  # the terminal may be what is gone
+        typer.echo(text, err=True)
 
 
 if __name__ == "__main__":

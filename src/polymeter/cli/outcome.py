@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from polymeter.cli.signals import INTERRUPTED
 from polymeter.report.formatting import count, one_line
 
 if TYPE_CHECKING:
     from polymeter.api import RunResult
-
-_INTERRUPTED = 130
 
 
 def show(result: RunResult) -> int:
@@ -52,9 +53,30 @@ def _counts(results: dict[str, Any]) -> str:
 
 
 def _show_how_to_resume(result: RunResult) -> None:
-    reason = "Interrupted." if result.exit_code == _INTERRUPTED else f"Stopped: {one_line(result.reason)}"
-    typer.echo(f"{reason} All answers so far are kept. Continue with:", err=True)
-    typer.echo(f"  polymeter resume {shlex.quote(str(_short(result.folder.path)))}", err=True)
+    reason = "Interrupted." if result.exit_code == INTERRUPTED else f"Stopped: {one_line(result.reason)}"
+    _say_how_to_resume(reason, result.folder.path)
+
+
+def _say_how_to_resume(reason: str, folder: Path) -> None:
+    with suppress(OSError):  # a signal may have ended the run because the terminal is gone
+        typer.echo(f"{reason} All answers so far are kept. Continue with:", err=True)
+        typer.echo(f"  polymeter resume {shlex.quote(str(_short(folder)))}", err=True)
+
+
+@contextmanager
+def resumable(folder: Path | None) -> Iterator[None]:
+    """Start or continue a run inside this, and an interruption before its first sample says how to continue, too.
+
+    Args:
+        folder: The run folder, if it is known.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        if folder is None or not (folder / "run.json").is_file():
+            raise
+        _say_how_to_resume("Interrupted.", folder)
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def _short(path: Path) -> Path:

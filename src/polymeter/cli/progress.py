@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from polymeter.core.progress import Progress, Silence
@@ -172,6 +172,11 @@ class BarProgress:
         return "  ".join(facts)
 
 
+def _write_line(line: str) -> None:
+    with suppress(OSError):  # whoever reads the progress may be gone; the run goes on
+        print(line, file=sys.stderr, flush=True)
+
+
 @contextmanager
 def make_progress(*, is_quiet: bool) -> Iterator[Progress]:
     """The progress suited to stderr: a bar on a terminal, lines elsewhere. A bar is removed however the block ends."""
@@ -182,7 +187,7 @@ def make_progress(*, is_quiet: bool) -> Iterator[Progress]:
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield PlainProgress(lambda line: print(line, file=sys.stderr, flush=True))
+        yield PlainProgress(_write_line)
         return
     bar = BarProgress(console)
     bar.start()

@@ -16,10 +16,12 @@ def resume(
     debug: Debug = False,
 ) -> int:
     """Continue a run that was interrupted. Completed samples are not run again."""
-    from polymeter.api import resume as resume_run
-    from polymeter.cli.outcome import show
-    from polymeter.cli.progress import make_progress
+    from polymeter.cli.outcome import resumable, show
 
-    with make_progress(is_quiet=quiet) as progress:
-        result = resume_run(run, progress=progress)
+    with resumable(run):
+        from polymeter.api import resume as resume_run
+        from polymeter.cli.progress import make_progress
+
+        with make_progress(is_quiet=quiet) as progress:
+            result = resume_run(run, progress=progress)
     return show(result)

@@ -241,21 +241,23 @@ def _evaluate(
     options: dict[str, Any],
     is_quiet: bool,
 ) -> int:
-    from polymeter.api import evaluate
-    from polymeter.cli.outcome import show
-    from polymeter.cli.progress import make_progress
+    from polymeter.cli.outcome import resumable, show
 
-    with make_progress(is_quiet=is_quiet) as progress:
-        result = evaluate(
-            model,
-            names,
-            model_path=model_path,
-            model_args=model_args,
-            roles=roles,
-            progress=progress,
-            command=state_of(context).command,
-            **options,
-        )
+    with resumable(options.get("output")):
+        from polymeter.api import evaluate
+        from polymeter.cli.progress import make_progress
+
+        with make_progress(is_quiet=is_quiet) as progress:
+            result = evaluate(
+                model,
+                names,
+                model_path=model_path,
+                model_args=model_args,
+                roles=roles,
+                progress=progress,
+                command=state_of(context).command,
+                **options,
+            )
     return show(result)
 
 

@@ -5,6 +5,8 @@ Vocabulary
     ``DataError``   a dataset, a row or a piece of media is missing or broken.
     ``ModelError``  a model could not answer; ``kind`` says whether a retry can help.
     ``ScoreError``  there is an answer, but it could not be scored.
+    ``StorageError``  what a run leaves cannot be written or read: a full disk, a lost folder, a damaged file. It ends
+        the run, which can be resumed.
 
 Code that Polymeter did not write (task hooks, wrapped models) may raise anything. ``boundary`` is the one place where
 such an exception is caught and attributed to the file and line that raised it.
@@ -63,6 +65,10 @@ class DataError(PolymeterError):
 
 class ScoreError(PolymeterError):
     """An answer could not be scored."""
+
+
+class StorageError(PolymeterError):
+    """What a run leaves cannot be written or read. It is never the failure of one sample: it ends the run."""
 
 
 class UnscoredError(ScoreError):

@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from polymeter.core.errors import DataError, boundary
-from polymeter.core.files import replacing
+from polymeter.core.files import replacing, sweep
 from polymeter.core.secrets import hide_secrets
 from polymeter.core.sources import digest
 
@@ -73,6 +73,7 @@ def download(
     with boundary(DataError, f"Putting {shown} at {target}"), _locked(target):
         if target.exists() and (md5_of(target) == md5.lower() if md5 else not existed):
             return target  # another process fetched it while this one waited for the lock
+        sweep([target.parent])
         with replacing(target, binary=True) as file:
             with _errors_naming(target):
                 actual_md5 = _fetch(url, file, max_bytes=max_bytes, timeout_s=timeout_s, is_offline=is_offline)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, boundary
+from polymeter.data.mending import load_files
 
 if TYPE_CHECKING:
     import datasets
@@ -98,8 +99,6 @@ def _one_format(files: list[Path]) -> list[Path]:
 
 
 def _read(files: list[Path], split: str, cache_dir: Path | None) -> datasets.Dataset:
-    import datasets
-
     suffix = files[0].suffix
     builder = _BUILDER_OF.get(suffix)
     if builder is None:
@@ -112,7 +111,7 @@ def _read(files: list[Path], split: str, cache_dir: Path | None) -> datasets.Dat
     if not any(file.stat().st_size for file in files):
         raise DataError(f"The dataset file {files[0]} is empty.")
     with boundary(DataError, f"Reading {files[0]}"):
-        whole = datasets.load_dataset(builder, data_files=[str(file) for file in files], split="train", **options)
+        whole = load_files(builder, data_files=[str(file) for file in files], split="train", **options)
     return _sliced(whole, split)
 
 

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from polymeter.core.codec import jsonable
+from polymeter.core.damaged_rows import damaged_text
 from polymeter.core.errors import DataError
 from polymeter.core.parts import Image, Modality
 from polymeter.core.sources import digest
@@ -79,6 +81,7 @@ class DatasetRows:
         }
         self._plain_decoders = {name: decoder for name, decoder in self._decoders.items() if name not in self.media}
         self._views: dict[str, datasets.Dataset] = {}
+        self._files = [*(dataset.info.download_checksums or ())]
         table: pa.Table = dataset.data.table
         self._singles = {
             name for name in self.media if not is_list(features[name]) and table.column(name).null_count == 0
@@ -96,11 +99,32 @@ class DatasetRows:
         stop = min(stop, self._n)
         if self._plain is None:
             return [{} for _ in range(start, stop)]
-        return _to_docs(self._plain[start:stop], self._plain_decoders) if start < stop else []
+        if start >= stop:
+            return []
+        table = self._plain[start:stop]
+        with self._naming_damage(table):
+            return _to_docs(table, self._plain_decoders)
 
     def full_doc(self, index: int) -> dict[str, Any]:
         """See ``Rows``."""
-        return _to_docs(self._all[index : index + 1], self._decoders)[0]
+        table = self._all[index : index + 1]
+        with self._naming_damage(table):
+            return _to_docs(table, self._decoders)[0]
+
+    @contextmanager
+    def _naming_damage(self, table: pa.Table) -> Iterator[None]:
+        """Read rows inside this, and text that is no UTF-8 is an error with its file and line: some readers take such
+        text as it is, and it fails only when it is used.
+        """
+        import pyarrow as pa
+
+        try:
+            yield
+        except (UnicodeDecodeError, pa.ArrowException) as error:
+            damaged = _damaged_text(table)
+            if damaged is None:
+                raise
+            raise damaged_text(damaged[0], _line_of(damaged[1], self._files)) from error
 
     def cell(self, index: int, column: str) -> Any:
         """See ``Rows``."""
@@ -185,6 +209,31 @@ def _to_docs(table: pa.Table, decoders: dict[str, Decoder]) -> list[dict[str, An
         decode = decoders.get(name)
         columns.append([decode(value) for value in values] if decode else values)
     return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+
+def _damaged_text(table: pa.Table) -> tuple[str, bytes] | None:
+    """The first text of some rows that is no UTF-8: its column and its bytes."""
+    import pyarrow as pa
+
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            for data in column.cast(pa.binary()).to_pylist():
+                try:
+                    (data or b"").decode()
+                except UnicodeDecodeError:
+                    return name, data
+    return None
+
+
+def _line_of(data: bytes, files: Sequence[str]) -> str:
+    """Where some bytes first stand in the files of a dataset, as ``rows.jsonl:17``; empty if nowhere."""
+    for file in map(Path, files):
+        if file.is_file() and file.suffix in (".json", ".jsonl"):
+            with file.open("rb") as lines:
+                for number, line in enumerate(lines, 1):
+                    if data in line:
+                        return f"{file.name}:{number}"
+    return ""
 
 
 def _to_list(column: pa.ChunkedArray) -> list[Any]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, boundary
 from polymeter.data.local import is_saved, open_local, open_saved
+from polymeter.data.mending import load_files
 from polymeter.data.snapshot import fetch_media
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def _load(
         "Check that the files exist and have rows." if is_files else f"Use local files instead: --data {source}=PATH."
     )
     with boundary(DataError, action.strip(), hint=hint):
-        loaded = datasets.load_dataset(path, source.name, **kwargs)
+        loaded = load_files(path, source.name, **kwargs)
         if isinstance(loaded, datasets.Dataset):
             return dict.fromkeys(splits, loaded)
         opened = {}
@@ -148,7 +149,7 @@ def _load(
             if split in loaded:
                 opened[split] = loaded[split]
             elif any(mark in split for mark in "[+"):
-                opened[split] = datasets.load_dataset(path, source.name, split=split, **kwargs)
+                opened[split] = load_files(path, source.name, split=split, **kwargs)
             else:
                 names = ", ".join(sorted(map(str, loaded)))
                 raise DataError(f"Dataset {source} has no split {split!r}.", hint=f"It has: {names}.")

@@ -6,11 +6,13 @@ import csv
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from io import StringIO
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, boundary
+from polymeter.data.mending import mended_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,12 +29,17 @@ def columns_of(path: Path | str) -> tuple[str, ...]:
         DataError: if the file cannot be read as text, or is empty.
     """
     path = Path(path)
-    with boundary(DataError, f"Reading the header of {path}"), path.open(encoding="utf-8-sig", newline="") as file:
+    with (
+        boundary(DataError, f"Reading the header of {path}"),
+        path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file,
+    ):
         # The limit keeps a large file without line breaks, which is not a table, out of memory.
         lines = iter(lambda: file.readline(_LONGEST_LINE), "")
         header = next(csv.reader(lines, delimiter="\t"), None)
     if not header:
         raise DataError(f"The table {path} is empty.")
+    if not "".join(header).isprintable() and any("\ud800" <= character <= "\udfff" for character in "".join(header)):
+        raise DataError(f"The header of {path} is not written in UTF-8.")
     return tuple(header)
 
 
@@ -138,7 +145,14 @@ def _read(path: Path | str, **options: Any) -> pd.DataFrame:
         # Read at once, a column has one type whatever its first rows hold, and images take a third less memory.
         defaults = {"dtype": dict.fromkeys(IMAGE_COLUMNS, object), "low_memory": False}
         with each_cell_under_its_name() as settings:
-            table: pd.DataFrame = pd.read_csv(file, **{**defaults, **settings, **options})
+            arguments = {**defaults, **settings, **options}
+            try:
+                table: pd.DataFrame = pd.read_csv(file, **arguments)
+            except UnicodeDecodeError:
+                text = mended_table(file.read_bytes(), file.name)
+                if text is None:
+                    raise
+                table = pd.read_csv(StringIO(text, newline=""), **arguments)
         return table
 
 

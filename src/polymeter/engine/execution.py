@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, Literal
 
-from polymeter.core.errors import PlanError, PolymeterError, boundary
+from polymeter.core.errors import PlanError, PolymeterError, StorageError, boundary
 from polymeter.core.identity import fingerprint, seed_for
 from polymeter.core.model import AsyncModel, Model
 from polymeter.core.needs import unknown_needs
@@ -38,6 +38,8 @@ from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal, JournalWriter
 from polymeter.store.media import MediaStore
 
+FETCHED_IMAGES = "fetched_images"
+"""The folder of the cache that holds images which lie at URLs."""
 REDUCTION = -1
 """Index, in the journal, of what a reduction asks."""
 
@@ -84,7 +86,7 @@ class Execution:
         self._media = MediaStore(folder.media, keeps_previews=options.media == "previews")
         self._writer = JournalWriter(folder.journal, [task.spec.name for task in plan.opened])
         self._door = Door(options.seed)
-        self._prefetcher = Prefetcher(self._media, options.decode_workers, cache_folder(options) / "fetched_images")
+        self._prefetcher = Prefetcher(self._media, options.decode_workers, cache_folder(options) / FETCHED_IMAGES)
         identity = manifests.completion_identity(plan)
         self._tasks = [
             RunningTask(
@@ -122,6 +124,10 @@ class Execution:
         except EndpointGoneError as gone:
             self._driver.outcome.reason = str(gone)
             return self._stopped()
+        except StorageError:
+            with suppress(PolymeterError):  # what ended the run is told, not that its end cannot be noted either
+                self._close_manifest("stopped", self._driver.outcome.n_failed)
+            raise
         finally:
             with ExitStack() as last:
                 last.callback(self._writer.close)
@@ -262,6 +268,8 @@ class Execution:
                     self._door,
                     context,
                 )
+            except StorageError:
+                raise
             except PolymeterError as error:
                 results.setdefault(task.name, [])
                 self._failures.append(str(error))
@@ -398,7 +406,8 @@ class Execution:
         ]
         artifacts = sorted(path for path in self._folder.artifacts.rglob("*") if path.is_file())
         manifest["artifacts"] = [str(path.relative_to(self._folder.path)) for path in artifacts]
-        self._folder.write_manifest(manifest)
+        if self._folder.is_begun():  # else it was deleted, and a manifest alone would look like a run
+            self._folder.write_manifest(manifest)
 
 
 def _only(task: RunningTask, index: int) -> WorkList:

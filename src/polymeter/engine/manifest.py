@@ -13,6 +13,7 @@ from polymeter.core.errors import PlanError
 from polymeter.core.identity import canonical, fingerprint, source_hash
 from polymeter.core.model import ModelSpec
 from polymeter.core.options import RunOptions
+from polymeter.core.places import stored_at
 from polymeter.core.registries import stored_format
 from polymeter.core.secrets import HIDDEN, with_digests, without_secrets
 from polymeter.core.stable_names import OWN_PROMPT_ROLE, TASK_FORMAT
@@ -32,12 +33,15 @@ def default_folder(plan: Plan) -> Path:
     number = 1
     while True:
         folder = Path("runs") / (f"{name}-{stamp}" if number == 1 else f"{name}-{stamp}-{number}")
-        try:
-            folder.mkdir(parents=True)
-        except FileExistsError:
-            number += 1
-        else:
-            return folder
+        with stored_at(folder, "Making the run folder"):
+            try:
+                folder.mkdir(parents=True)
+            except FileExistsError:
+                if not folder.exists():  # what is in the way is one of its parents
+                    raise
+                number += 1
+            else:
+                return folder
 
 
 def identity_of(plan: Plan) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from polymeter.core.codec import NotExactError, encode, jsonable
-from polymeter.core.errors import DataError, ModelError, PolymeterError, boundary
+from polymeter.core.errors import DataError, ModelError, PolymeterError, StorageError, boundary
 from polymeter.core.parts import Image, Text, is_image
 from polymeter.core.request import Error, Output, Request, Response
 from polymeter.core.task import SampleStatus, Score
@@ -43,7 +43,11 @@ class Recorder:
         An answer that cannot be written down becomes an error. Generated images are written first, and what goes on to
         the sample refers to their files, as it will when the run is resumed: no pixels are held, and whoever asks about
         an image asks about the same bytes.
+
+        Raises:
+            StorageError: The journal or a media file cannot be written.
         """
+        self._media.check()
         requests, responses = [], []
         for one in answered:
             if one.response is None or one.response.error is not None:
@@ -54,6 +58,8 @@ class Recorder:
                     body = write_response(one.response, self._media.name_of)
                     if isinstance(one.request, Request):
                         requests.append((one.fingerprint, write_request(one.request, self._media.describe)))
+            except StorageError:
+                raise
             except PolymeterError as error:
                 one.response = Response.failed(error)
                 continue
@@ -95,7 +101,11 @@ class Recorder:
         """Journal the ends of samples, with their scores. Only what is settled is completed: a failure is tried
         again on
         resume.
+
+        Raises:
+            StorageError: The journal or a media file cannot be written; a failure to write is not a sample's.
         """
+        self._media.check()
         scores, samples, turns = [], [], []
         for end in ended:
             task, sample = end.running.task, end.running.sample

@@ -58,7 +58,7 @@ def stored_options(run: Path) -> RunOptions:
     Raises:
         PlanError: There is no run.
     """
-    return manifests.options_of(open_folder(run).read_manifest(), run)
+    return manifests.options_of(open_folder(run).read_manifest(is_whole=True), run)
 
 
 def score_again(request: ScoreRequest, progress: Progress) -> RunOutcome:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from polymeter.core.damaged_rows import check_undamaged
 from polymeter.core.errors import DataError, ErrorKind, PolymeterError, ScoreError, UnscoredError, boundary
 from polymeter.core.guest_context import answering_through
 from polymeter.core.identity import own_prompt_fingerprint, request_fingerprint
@@ -244,13 +245,13 @@ class RolloutWorker:
         reading = f"Reading the data of task {task.name!r}"
         try:
             with boundary(DataError, reading):
-                return task.task.samples[indices.start : indices.stop]
+                return [_undamaged(sample) for sample in task.task.samples[indices.start : indices.stop]]
         except PolymeterError:
             samples = []
             for index in indices:
                 try:
                     with boundary(DataError, reading):
-                        samples.append(task.task.samples[index])
+                        samples.append(_undamaged(task.task.samples[index]))
                 except PolymeterError as error:
                     unread = RunningSample(task, Sample(task.name, str(index), index, {}))
                     progressed.ended.append(
@@ -399,6 +400,11 @@ class RolloutWorker:
         else:
             with self._door.hook(task.name, sample, hook):
                 yield
+
+
+def _undamaged(sample: Sample) -> Sample:
+    check_undamaged(sample.doc)
+    return sample
 
 
 def step_label(number: int) -> str:

@@ -4,13 +4,15 @@ is the order.
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.errors import PlanError
+from polymeter.core.errors import PlanError, StorageError
+from polymeter.core.files import sweep
 from polymeter.core.guest_context import weights_from
 from polymeter.core.model import BatchModel, Model, ModelSpec
 from polymeter.core.options import RunOptions
@@ -18,7 +20,7 @@ from polymeter.core.progress import Progress
 from polymeter.core.registries import MODELS
 from polymeter.core.secrets import HIDDEN
 from polymeter.engine import manifest as manifests
-from polymeter.engine.execution import Execution, RunOutcome, Status
+from polymeter.engine.execution import FETCHED_IMAGES, Execution, RunOutcome, Status
 from polymeter.engine.models import check_model, make_model, parse_model
 from polymeter.engine.plan import Plan, build_catalog, cache_folder, compile_tasks, file_endings, named_place, select
 from polymeter.engine.preflight import check_endpoints
@@ -84,13 +86,38 @@ def run_plan(plan: Plan, folder: RunFolder, progress: Progress, *, command: str 
     """
     lock = folder.lock()
     try:
+        if folder.is_begun():
+            folder.sweep()
+            cache = cache_folder(plan.options)
+            sweep([cache, cache / FETCHED_IMAGES])
         manifest, changed = _begin(plan, folder, command, progress)
         for note in plan.ignored:
             progress.note(note)
-        with dispatched(), random_state_kept():
-            return Execution(plan, folder, manifest, changed, progress).execute()
+        try:
+            with dispatched(), random_state_kept():
+                return Execution(plan, folder, manifest, changed, progress).execute()
+        except KeyboardInterrupt:  # while models are loaded, or after a run that cannot be ended in order
+            return _interrupted(folder, manifest)
+        except StorageError as error:
+            raise _resumable(error, folder) from error
     finally:
         lock.release()
+
+
+def _interrupted(folder: RunFolder, manifest: dict[str, Any]) -> RunOutcome:
+    if folder.is_begun():
+        folder.write_manifest({**manifest, "status": "interrupted", "ended": manifests.now()})
+    return RunOutcome(folder, "interrupted", {}, 0)
+
+
+def _resumable(error: StorageError, folder: RunFolder) -> StorageError:
+    """The error that ended a run, with how to go on if what was written before is still there."""
+    if not (folder.is_begun() and folder.journal.exists()) or "--restart" in error.hint:
+        return error
+    command = f"polymeter resume {shlex.quote(str(folder.path))}"
+    return type(error)(
+        error.what, where=error.where, hint=f"{error.hint} Then continue with: {command} (all answers so far are kept)"
+    )
 
 
 def resume_request(path: Path) -> RunRequest:
@@ -100,7 +127,7 @@ def resume_request(path: Path) -> RunRequest:
         PlanError: There is no run, or its model was given as a Python object.
     """
     folder = open_folder(path)
-    manifest = folder.read_manifest()
+    manifest = folder.read_manifest(is_whole=True)
     roles = {role: _spec_of(entry, path) for role, entry in manifest["roles"].items()}
     return RunRequest(
         _spec_of(manifest["model"], path),
@@ -138,7 +165,14 @@ def _folder(plan: Plan) -> RunFolder:
     """The run's folder; a run that is there already knows where its journal is."""
     output = plan.options.output or manifests.default_folder(plan)
     folder = RunFolder(output, plan.options.journal_dir)
-    return open_folder(output) if folder.is_begun() and plan.options.journal_dir is None else folder
+    if plan.options.journal_dir is not None or not folder.is_begun():
+        return folder
+    try:
+        return open_folder(output)
+    except PlanError:
+        if plan.options.is_restart:  # what is thrown away may be damaged
+            return folder
+        raise
 
 
 def _model_notes(specs: Iterable[ModelSpec | None]) -> list[str]:
@@ -173,8 +207,14 @@ def _begin(plan: Plan, folder: RunFolder, command: str, progress: Progress) -> t
     if not folder.is_begun():
         manifest, changed = manifests.new_manifest(plan, folder, command), []
     else:
-        before = folder.read_manifest()
+        before = folder.read_manifest(is_whole=True)
         manifests.check_same_run(before, plan, folder)
+        if before.get("sessions") and not folder.journal.exists():
+            raise PlanError(
+                "The journal of this run is gone, and with it all of its answers.",
+                where=str(folder.journal),
+                hint="Restore it from a copy, or --restart to ask everything again.",
+            )
         changed = sorted(manifests.changed_tasks(before, plan))
         for name in changed:
             progress.note(

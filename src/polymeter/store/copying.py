@@ -7,10 +7,12 @@ import shutil
 from contextlib import closing
 from pathlib import Path
 
-from polymeter.core.errors import PlanError
+from polymeter.core.files import is_temporary
+from polymeter.core.places import stored_at
 from polymeter.core.stable_names import OWN_PROMPT_ROLE
+from polymeter.store.database import check_readable, connect
 from polymeter.store.folder import RunFolder
-from polymeter.store.journal import Journal, JournalWriter, check_schema, connect
+from polymeter.store.journal import Journal, JournalWriter, check_schema
 
 _TAKE = """
 INSERT OR IGNORE INTO main.requests SELECT fingerprint, body FROM taken.requests;
@@ -34,14 +36,14 @@ def take_answers(source: RunFolder, target: RunFolder, *, with_judges: bool = Tr
     Raises:
         PlanError: if the source has no journal, or one with another schema version.
     """
-    if not source.journal.exists():
-        raise PlanError("The run has no journal, so there is nothing to score.", where=str(source.path))
+    check_readable(source.journal)
     with closing(connect(source.journal)) as db:
         check_schema(db, source.journal)
     with closing(Journal(source.journal)) as journal:
         names = [*journal.task_ids]
     if source.media.exists():
-        shutil.copytree(source.media, target.media, copy_function=_link, dirs_exist_ok=True)
+        with stored_at(target.media, "Copying the run's media"):
+            shutil.copytree(source.media, target.media, copy_function=_link, dirs_exist_ok=True, ignore=_temporaries)
     JournalWriter(target.journal, names).close()
     with closing(connect(target.journal)) as db:
         db.execute("ATTACH DATABASE ? AS taken", (str(source.journal),))
@@ -61,3 +63,8 @@ def _link(source: str, target: str) -> str:
     except OSError:
         shutil.copy2(source, target)
     return target
+
+
+def _temporaries(folder: str, names: list[str]) -> set[str]:
+    """The files of a folder that somebody is still writing, or left half-written."""
+    return {name for name in names if is_temporary(name)}

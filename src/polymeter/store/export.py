@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import Any
 
 from polymeter.core.codec import decode, jsonable
 from polymeter.core.files import replacing
+from polymeter.core.json_text import as_number, json_text, strict
+from polymeter.core.places import stored_at
 from polymeter.core.sources import digest
 from polymeter.core.task import Result, SampleStatus
 from polymeter.store.folder import SCHEMA_VERSION, RunFolder, write_json
@@ -81,8 +84,8 @@ def write_results(folder: RunFolder, document: Mapping[str, Any]) -> None:
 def write_samples(folder: RunFolder, journal: Journal, task: str) -> Path:
     """Write ``samples/<task>.jsonl``: one line for each ended sample, in sample order; only one is in memory."""
     path = sample_file(folder, task)
-    with replacing(path) as file:
-        for line in sample_lines(journal, task):
+    with stored_at(path, f"Writing {path.name}"), replacing(path) as file:
+        for line in sample_lines(journal, task, is_strict=True):
             file.write(line)
             file.write("\n")
     return path
@@ -97,15 +100,30 @@ def sample_file(folder: RunFolder, task: str) -> Path:
 
 
 def read_samples(folder: RunFolder, task: str) -> Iterator[dict[str, Any]]:
-    """The samples of a task, as written."""
+    """The samples of a task: from the journal, which alone tells a NaN of a row from a missing value; from their file
+    where the journal is gone.
+    """
+    if folder.journal.exists():
+        with closing(Journal(folder.journal)) as journal:
+            yield from (json.loads(line) for line in sample_lines(journal, task))
+        return
     path = sample_file(folder, task)
     if path.exists():
         with path.open(encoding="utf-8") as file:
-            yield from (json.loads(line) for line in file)
+            for line in file:
+                sample = json.loads(line)
+                yield {**sample, "scores": [{**one, "value": as_number(one["value"])} for one in sample["scores"]]}
 
 
-def sample_lines(journal: Journal, task: str) -> Iterator[str]:
-    """The samples of a task as JSON texts. What the journal holds as JSON is copied without parsing it."""
+def sample_lines(journal: Journal, task: str, *, is_strict: bool = False) -> Iterator[str]:
+    """The samples of a task as JSON texts. What the journal holds as JSON is copied without parsing it.
+
+    Args:
+        journal: The journal.
+        task: The task.
+        is_strict: Whether other readers of JSON must accept the text: numbers that are not finite become strings, and a
+            NaN in a row or a request, where it is a missing value, ``null``.
+    """
     exchanges = groupby(journal.exchanges(task), key=lambda exchange: exchange[0])
     current: tuple[int, Iterable[tuple[int, str, str, str, str]]] | None = next(exchanges, None)
     for row in journal.rows(task):
@@ -114,8 +132,12 @@ def sample_lines(journal: Journal, task: str) -> Iterator[str]:
         own: Iterable[tuple[int, str, str, str, str]] = ()
         if current is not None and current[0] == row.index:
             own = current[1]
-        parts = ",".join(_exchange(role, model, request, response) for _, role, model, request, response in own)
-        yield f'{_head(row)},"doc":{row.doc or "null"},"exchanges":[{parts}]}}'
+        doc, shown = row.doc or "null", list(own)
+        if is_strict:
+            doc = strict(doc, nan=None)
+            shown = [(n, role, model, strict(q or "null", nan=None), strict(a)) for n, role, model, q, a in shown]
+        parts = ",".join(_exchange(role, model, request, response) for _, role, model, request, response in shown)
+        yield f'{_head(row, is_strict)},"doc":{doc},"exchanges":[{parts}]}}'
 
 
 def _exchange(role: str, model: str, request: str | None, response: str) -> str:
@@ -124,7 +146,7 @@ def _exchange(role: str, model: str, request: str | None, response: str) -> str:
     return f'{{"role":{json.dumps(role)}{judge},"request":{request or "null"},"response":{response}}}'
 
 
-def _head(row: SampleRow) -> str:
+def _head(row: SampleRow, is_strict: bool) -> str:
     score = decode(row.score) if row.score is not None and row.status is SampleStatus.OK else {}
     head = {
         "id": row.id,
@@ -144,6 +166,8 @@ def _head(row: SampleRow) -> str:
     }
     if score.get("judge_calls"):
         head["judge_calls"] = score["judge_calls"]
+    if is_strict:
+        return json_text(head, is_compact=True)[:-1]
     return json.dumps(head, ensure_ascii=False, separators=(",", ":"))[:-1]
 
 

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import PlanError
-from polymeter.core.files import replacing
+from polymeter.core.files import replacing, sweep
+from polymeter.core.json_text import NAN, as_number, json_text
+from polymeter.core.places import stored_at
 from polymeter.core.secrets import without_secrets
 from polymeter.core.sources import digest
 
@@ -22,6 +24,21 @@ SCHEMA_VERSION = 1
 NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "lustre", "gpfs", "ceph", "beegfs", "fuse.sshfs", "9p"}
 )
+
+_NUMBERS = ("value", "stderr", "n", "interval")
+_SPEC = {"spec": (dict, type(None)), "identity": object}
+_MANIFEST_SHAPE = {
+    "status": str,
+    "command": str,
+    "model": _SPEC,
+    "roles": {"": _SPEC},
+    "patterns": [str],
+    "tasks": [{"name": str, "source_hash": str, "dataset_fingerprint": str}],
+    "identity": dict,
+    "options": {"identity": {"generation": dict}, "runtime": {"include_paths": [str]}},
+}
+_RESULTS_SHAPE = {"tasks": {"": {"results": [dict]}}, "groups": {"": {"results": [dict]}}}
+"""What every reader of these files relies on; whatever else they hold is checked by whoever uses it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,21 +90,35 @@ class RunFolder:
         """The folder for submissions and other files that tasks write."""
         return self.path / "artifacts"
 
-    def read_manifest(self) -> dict[str, Any]:
+    def read_manifest(self, *, is_whole: bool = False) -> dict[str, Any]:
         """The manifest.
 
+        Args:
+            is_whole: Whether everything must be there that a run needs to go on or to be scored again.
+
         Raises:
-            PlanError: if there is none, or it has another schema version.
+            PlanError: if there is none, it is damaged, or it has another schema version.
+            StorageError: if it cannot be read.
         """
-        return _read(self.manifest, "run folder")
+        manifest = _read(self.manifest, "run folder")
+        _check_shape(manifest, _MANIFEST_SHAPE, self.manifest, is_whole=is_whole)
+        return manifest
 
     def read_results(self) -> dict[str, Any]:
         """The results of a finished run.
 
         Raises:
-            PlanError: if there are none yet.
+            PlanError: if there are none yet, or they are damaged.
+            StorageError: if they cannot be read.
         """
-        return _read(self.results, "finished run")
+        document = _read(self.results, "finished run")
+        _check_shape(document, _RESULTS_SHAPE, self.results, is_whole=True)
+        for owner in (*document["tasks"].values(), *document["groups"].values()):
+            owner["results"] = [
+                {name: as_number(value) if name in _NUMBERS else value for name, value in result.items()}
+                for result in owner["results"]
+            ]
+        return document
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
         """Replace the manifest, leaving out the values of keys and tokens."""
@@ -95,18 +126,30 @@ class RunFolder:
 
     def is_begun(self) -> bool:
         """Whether a run was ever started in this folder."""
-        return self.manifest.exists()
+        with stored_at(self.path, "Opening the run folder"):
+            return self.manifest.exists()
+
+    def sweep(self) -> None:
+        """Delete the temporary files of processes that were killed while they wrote into this folder. Only for whoever
+        holds the lock.
+        """
+        sweep([self.samples, *self.media.glob("*/")], has_other_writers=False)
+        # A report is written when the lock is free again, and tasks write artifacts by whatever means they like.
+        sweep([self.path, self.artifacts, *(path for path in self.artifacts.rglob("*/") if path.is_dir())])
 
     def lock(self) -> BaseFileLock:
         """Make this process the only writer until the lock is released or the process dies.
 
         Raises:
             PlanError: if another process holds the lock, or the journal would lie on a network file system.
+            StorageError: if the folder cannot be made or written.
         """
         from filelock import FileLock, Timeout
 
-        self.path.mkdir(parents=True, exist_ok=True)
-        self.journal.parent.mkdir(parents=True, exist_ok=True)
+        with stored_at(self.path, "Making the run folder"):
+            self.path.mkdir(parents=True, exist_ok=True)
+        with stored_at(self.journal.parent, "Making the folder of the journal"):
+            self.journal.parent.mkdir(parents=True, exist_ok=True)
         kind = file_system(self.journal.parent)
         if kind in NETWORK_FILE_SYSTEMS:
             raise PlanError(
@@ -115,12 +158,13 @@ class RunFolder:
                 hint="Name a local folder with --journal-dir.",
             )
         lock = FileLock(self.path / ".lock")
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            raise PlanError(
-                "Another process is running this run.", where=str(self.path), hint="Wait for it, or stop it."
-            ) from None
+        with stored_at(self.path, "Locking the run folder"):
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                raise PlanError(
+                    "Another process is running this run.", where=str(self.path), hint="Wait for it, or stop it."
+                ) from None
         return lock
 
 
@@ -150,27 +194,35 @@ def file_system(path: Path) -> str:
     return kind
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Write a JSON file completely or not at all. NaN and infinities are written as Python does."""
-    with replacing(path) as file:
-        json.dump(value, file, indent=2, ensure_ascii=False)
-        file.write("\n")
+def write_json(path: Path, value: Any, *, nan: str | None = NAN) -> None:
+    """Write a JSON file completely or not at all. Numbers that are not finite are written as ``json_text`` does.
+
+    Raises:
+        StorageError: if it cannot be written.
+    """
+    write_text(path, json_text(value, indent=2, nan=nan) + "\n")
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file completely or not at all."""
-    with replacing(path) as file:
+    """Write a text file completely or not at all.
+
+    Raises:
+        StorageError: if it cannot be written.
+    """
+    with stored_at(path, f"Writing {path.name}"), replacing(path) as file:
         file.write(text)
 
 
 def _read(path: Path, what: str) -> dict[str, Any]:
-    if not path.exists():
-        raise PlanError(f"There is no {what} at {path.parent}.", hint="'polymeter run --output' creates one.")
+    with stored_at(path, f"Reading {path.name}"):
+        if not path.exists():
+            raise PlanError(f"There is no {what} at {path.parent}.", hint="'polymeter run --output' creates one.")
+        data = path.read_bytes()
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise PlanError(f"{path.name} is not valid JSON: {error}.", where=str(path)) from None
-    version = content.get("schema_version")
+        content = json.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise _damaged(path, f"it is not valid JSON: {error}") from None
+    version = content.get("schema_version") if isinstance(content, dict) else None
     if version != SCHEMA_VERSION:
         raise PlanError(
             f"{path.name} has schema version {version!r}; this Polymeter reads version {SCHEMA_VERSION}.",
@@ -178,3 +230,40 @@ def _read(path: Path, what: str) -> dict[str, Any]:
             hint="Use the version of Polymeter that wrote it.",
         )
     return content  # type: ignore[no-any-return]
+
+
+def _check_shape(value: Any, shape: Any, path: Path, place: str = "", *, is_whole: bool) -> None:
+    """Check that a file has the entries that its readers rely on.
+
+    Args:
+        value: What was read.
+        shape: A type or types; a mapping of the entries that must be there, or with the key ``""`` of all entries; a
+            list with the shape of each item.
+        path: The file.
+        place: Where in the file the value stands.
+        is_whole: Whether no entry may be missing.
+
+    Raises:
+        PlanError: if an entry is missing or of another type.
+    """
+    expected = type(shape) if isinstance(shape, (dict, list)) else shape
+    if not isinstance(value, expected):
+        raise _damaged(path, f"{place or 'its content'} is of the type {type(value).__name__}")
+    if isinstance(shape, list):
+        for number, item in enumerate(value):
+            _check_shape(item, shape[0], path, f"{place}[{number}]", is_whole=is_whole)
+    elif isinstance(shape, dict):
+        for key in value if "" in shape else shape:
+            where = f"{place}.{key}" if place else key
+            if key in value:
+                _check_shape(value[key], shape.get("", shape.get(key)), path, where, is_whole=is_whole)
+            elif is_whole:
+                raise _damaged(path, f"{where} is missing")
+
+
+def _damaged(path: Path, how: str) -> PlanError:
+    return PlanError(
+        f"{path.name} is damaged: {how}.",
+        where=str(path),
+        hint="Restore it from a copy, or give the original command again with --restart.",
+    )

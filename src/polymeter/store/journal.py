@@ -9,6 +9,7 @@ requests may have to be sent again (WAL, ``synchronous=NORMAL``).
 from __future__ import annotations
 
 import json
+import os
 import queue
 import sqlite3
 import threading
@@ -18,9 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.errors import PlanError, PolymeterError, Raised, attempt
+from polymeter.core.errors import PlanError, Raised, attempt
 from polymeter.core.stable_names import OWN_PROMPT_ROLE
 from polymeter.core.task import SampleStatus
+from polymeter.store.database import JournalError, connect, journal_error
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS tasks (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
@@ -84,10 +86,6 @@ request comes up again.
 """
 
 
-class JournalError(PolymeterError):
-    """The journal cannot be written: a full disk, a lost file system."""
-
-
 class JournalWriter:
     """The only writer of a journal. Any thread may put rows; one background thread writes them in that order.
 
@@ -97,13 +95,14 @@ class JournalWriter:
     """
 
     def __init__(self, path: Path, task_names: Iterable[str]) -> None:
-        with closing(connect(path)) as db, db:
+        with closing(connect(path, may_create=True)) as db, db:
             check_schema(db, path)
             db.executescript(_SCHEMA)
             db.execute(f"PRAGMA user_version={_SCHEMA_VERSION}")
             db.executemany("INSERT OR IGNORE INTO tasks (name) VALUES (?)", [(name,) for name in task_names])
             self.task_ids: dict[str, int] = {name: number for number, name in db.execute("SELECT id, name FROM tasks")}
         self._path = path
+        self._file = _identity(path)
         self._queue: queue.SimpleQueue[tuple[str, Sequence[tuple[Any, ...]]] | threading.Event | None] = (
             queue.SimpleQueue()
         )
@@ -155,11 +154,7 @@ class JournalWriter:
             JournalError: if one has.
         """
         if self._failure is not None:
-            raise JournalError(
-                f"The journal cannot be written: {self._failure}.",
-                where=str(self._path),
-                hint="Free some space, then resume; what was written before is safe.",
-            )
+            raise journal_error(self._failure, self._path) from self._failure
 
     def _work(self) -> None:
         opened = attempt(lambda: connect(self._path))
@@ -169,7 +164,7 @@ class JournalWriter:
         while is_open:
             batch, waiting, is_open = self._drain()
             if self._failure is None and batch:
-                written = attempt(lambda rows=batch: _insert(opened, rows))  # type: ignore[misc]
+                written = attempt(lambda rows=batch: self._insert(opened, rows))  # type: ignore[misc]
                 self._failure = written.error if isinstance(written, Raised) else None
             with self._has_room:
                 self._n_pending -= sum(len(rows) for _, rows in batch)
@@ -178,6 +173,16 @@ class JournalWriter:
                 event.set()
         if not isinstance(opened, Raised):
             opened.close()
+
+    def _insert(self, db: sqlite3.Connection, batch: Sequence[tuple[str, Sequence[tuple[Any, ...]]]]) -> None:
+        _insert(db, batch)
+        # SQLite goes on writing into a file that was deleted, where nobody finds the rows.
+        if _identity(self._path) != self._file:
+            raise JournalError(
+                "The journal was deleted or replaced while the run was writing it.",
+                where=str(self._path),
+                hint="Its answers are lost: start the run again, with --restart if its folder is still there.",
+            )
 
     def _drain(self) -> tuple[list[tuple[str, Sequence[tuple[Any, ...]]]], list[threading.Event], bool]:
         """The rows for one transaction: all that have arrived, up to a limit; the events to set afterwards; and whether
@@ -349,9 +354,10 @@ def check_schema(db: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def connect(path: Path) -> sqlite3.Connection:
-    """A connection to a journal with the settings that all connections share."""
-    db = sqlite3.connect(path, timeout=60, check_same_thread=False)
-    db.execute("PRAGMA journal_mode=WAL")
-    db.execute("PRAGMA synchronous=NORMAL")
-    return db
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What tells the file at a path from another one that takes its place; ``None`` if there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

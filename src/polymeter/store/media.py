@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import io
 import os
-import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polymeter.core.errors import DataError, boundary
+from polymeter.core.errors import DataError, StorageError, boundary
+from polymeter.core.files import temporary_name
 from polymeter.core.parts import Audio, Image, Media, Video
+from polymeter.core.places import storage_error
 from polymeter.core.sources import digest, sniff_audio_mime, sniff_mime
 
 if TYPE_CHECKING:
@@ -49,6 +51,16 @@ class MediaStore:
         self.folder = folder
         self.keeps_previews = keeps_previews
         self._shelves: set[str] = set()
+        self._failure: StorageError | None = None
+
+    def check(self) -> None:
+        """Check that no file could not be written: whoever asked for it may have gone on without.
+
+        Raises:
+            StorageError: if one could not.
+        """
+        if self._failure is not None:
+            raise self._failure
 
     def keep_preview(self, image: Image) -> None:
         """Write a preview of an input image and annotate the image with it: its own bytes if they are few, else a
@@ -171,17 +183,35 @@ class MediaStore:
         shelf = name[:2]
         folder = f"{self.folder}/{shelf}"
         path = f"{folder}/{name}"
-        if shelf not in self._shelves:
-            os.makedirs(folder, exist_ok=True)
-            self._shelves.add(shelf)
-        if not os.path.exists(path):
-            temporary = f"{folder}/.{name}.{threading.get_ident()}"
-            with open(temporary, "wb", buffering=0) as file:
-                file.write(make())
-                if is_synced:
-                    os.fsync(file.fileno())
-            os.replace(temporary, path)
+        if os.path.exists(path):
+            return name
+        data = make()
+        try:
+            if shelf not in self._shelves:
+                os.makedirs(folder, exist_ok=True)
+                self._shelves.add(shelf)
+            _put(path, data, is_synced=is_synced)
+        except OSError as error:
+            self._failure = storage_error(error, path, "Writing a media file")
+            raise self._failure from error
         return name
+
+
+def _put(path: str, data: bytes, *, is_synced: bool) -> None:
+    """Write a file completely or not at all."""
+    folder, name = os.path.split(path)
+    temporary = f"{folder}/{temporary_name(name)}"
+    try:
+        with open(temporary, "xb") as file:
+            file.write(data)
+            if is_synced:
+                file.flush()
+                os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
 
 
 def _pixel_digest(image: PILImage) -> str:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.catalog import Catalog, Entry, Problem, Root
 from polymeter.core.errors import PlanError
+from polymeter.core.files import replacing
 from polymeter.core.sources import digest
 from polymeter.formats.task_yaml.reader import Reader, Resolved
 from polymeter.formats.task_yaml.task_code import PackageScanner, function_refs
@@ -205,12 +207,10 @@ class _Memory:
         """Write the cache, if anything has changed."""
         if self._file is None or not (self._is_changed or len(self._new) != len(self._old)):
             return
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        part = self._file.with_suffix(f".{os.getpid()}.part")
         # Includes may be found from the working directory, so the cache is valid for that directory only.
         content = {"version": _VERSION, "cwd": str(Path.cwd()), "files": self._new}
-        part.write_text(json.dumps(content), encoding="utf-8")
-        part.replace(self._file)
+        with suppress(OSError), replacing(self._file, is_synced=False) as file:  # a cache that is lost costs time only
+            json.dump(content, file)
 
     def _stamp_of(self, file: str) -> Stamp | None:
         if file not in self._stamps:

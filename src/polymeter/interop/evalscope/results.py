@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.files import replacing
+from polymeter.core.json_text import json_text
+from polymeter.core.places import stored_at
 from polymeter.interop.evalscope.config import TaskConfig
 from polymeter.interop.evalscope.tasks.report import Report
 from polymeter.store.export import read_samples
@@ -63,9 +65,10 @@ def _write_lines(folder: Path, dataset: str, records: Iterable[tuple[str, dict[s
     subsets = set()
     for subset, lines in groupby(records, key=lambda pair: pair[0]):
         subsets.add(subset)
-        with replacing(folder / file_name(dataset, subset)) as file:
+        path = folder / file_name(dataset, subset)
+        with stored_at(path, "Writing samples"), replacing(path) as file:
             for _, record in lines:
-                file.write(json.dumps(record, ensure_ascii=False))
+                file.write(json_text(record, nan=None))
                 file.write("\n")
     return subsets
 

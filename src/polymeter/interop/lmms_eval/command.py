@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -16,6 +15,7 @@ import typer
 from polymeter.cli.foreign import Subcommands, asks_for_help
 from polymeter.cli.state import State
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.json_text import json_text
 from polymeter.interop.lmms_eval import flags
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _show_files(result: LmmsEvalResult) -> None:
 def _show_configurations(result: LmmsEvalResult) -> None:
     for task in result.run.folder.read_manifest()["tasks"]:
         typer.echo(f"\n{task['name']}:")
-        typer.echo(json.dumps(task["config"], indent=2, ensure_ascii=False))
+        typer.echo(json_text(task["config"], indent=2))
 
 
 def _configurations(given: dict[str, Any]) -> list[tuple[dict[str, Any], str]]:

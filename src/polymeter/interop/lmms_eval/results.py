@@ -16,6 +16,8 @@ from typing import Any
 
 from polymeter.core.errors import PlanError
 from polymeter.core.files import replacing
+from polymeter.core.json_text import json_text
+from polymeter.core.places import stored_at
 from polymeter.interop.lmms_eval import result_samples as samples
 from polymeter.interop.lmms_eval.result_samples import hash_text
 from polymeter.store.export import read_samples
@@ -87,9 +89,9 @@ def write_files(
     hashes: dict[str, str] = {}
     for name, task in results["tasks"].items() if has_samples else ():
         path = samples.samples_file(folder, facts.stamp, name)
-        with replacing(path) as file:
+        with stored_at(path, "Writing samples"), replacing(path) as file:
             for record in _records(run, name, task):
-                file.write(json.dumps(record, ensure_ascii=False))
+                file.write(json_text(record, nan=None))
                 file.write("\n")
         hashes[name] = samples.task_hash(lambda name=name: read_samples(run, name))  # type: ignore[misc]
         written.append(path)
@@ -97,7 +99,7 @@ def write_files(
     for name, task in results["tasks"].items() if baseline else ():
         document["results"][name] |= _paired(run, name, task, Path(baseline))
     path = results_file(folder, facts.stamp)
-    write_json(path, document)
+    write_json(path, document, nan=None)
     return (path, *written)
 
 

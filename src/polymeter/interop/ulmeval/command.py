@@ -4,7 +4,6 @@ each model on each dataset it prints what ``evaluate`` returned, as ULMEvalKit d
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ import typer
 from polymeter.cli.foreign import Subcommands, asks_for_help
 from polymeter.cli.state import State
 from polymeter.core.errors import DataError, PlanError
+from polymeter.core.json_text import json_text
 from polymeter.report.formatting import count
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def shown(returned: Any) -> str:
         if len(rows) < len(returned):
             return str(tabulate([[name, *values] for name, values in returned.items()]))
         return str(tabulate(rows, headers=list(returned)))
-    return json.dumps(returned, indent=4, ensure_ascii=False)
+    return json_text(returned, indent=4)
 
 
 def _is_table(returned: Any) -> bool:

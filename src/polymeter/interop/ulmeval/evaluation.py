@@ -19,6 +19,7 @@ from polymeter.api.settings import read_settings
 from polymeter.core.catalog import Catalog
 from polymeter.core.environment import environment_set
 from polymeter.core.errors import PlanError, PolymeterError, did_you_mean
+from polymeter.core.json_text import as_number
 from polymeter.core.progress import Progress, Silence
 from polymeter.core.task import TaskSpec
 from polymeter.engine.model_pool import ModelPool
@@ -278,7 +279,7 @@ def _with_files(pair: Pair, run: RunResult) -> PairResult:
         files, unlinked = link_files(run.folder, pair.outputs.folder, pair.model, pair.spec.name, pair.label)
         pair.notes.extend(unlinked)
         path = prediction_path(run.folder.artifacts, pair.model, pair.spec.name).with_name(RETURNED)
-        returned = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+        returned = as_number(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
     notes = list(dict.fromkeys(pair.notes))
     is_scored = pair.config.mode != INFER
     return PairResult(pair.model, pair.label, run, None, is_scored, returned, tuple(files), tuple(notes))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, ScoreError
 from polymeter.core.guest_context import current_role_client
+from polymeter.core.json_text import as_number, json_text
 from polymeter.core.parts import Text
 from polymeter.core.request import Generate, Message, Request
 from polymeter.core.role_client import RoleClient
@@ -145,7 +146,7 @@ class Report:
 
     def to_json_str(self) -> str:
         """The report as JSON, indented; a score of NaN is ``null``."""
-        return json.dumps(_without_nan(self.to_dict()), indent=4, ensure_ascii=False, allow_nan=False)
+        return json_text(self.to_dict(), indent=4, nan=None)
 
     def to_json(self, json_file: str | Path) -> None:
         """Write the report; folders are made as needed."""
@@ -294,7 +295,7 @@ def _restore(node: Any, data: Mapping[str, Any]) -> None:
     """Put numbers as they were written into a node and all nodes below it."""
     for name in ("num", "score", "macro_score"):
         if name in data:
-            setattr(node, name, math.nan if data[name] is None else data[name])
+            setattr(node, name, math.nan if data[name] is None else as_number(data[name]))
     for name in ("metrics", "categories", "subsets"):
         for below, item in zip(getattr(node, name, ()), data.get(name, ()), strict=True):
             _restore(below, item)
@@ -310,7 +311,7 @@ def _rounded(score: float) -> float:
 
 
 def _leaf(name: str, score: float | None, num: int) -> Subset:
-    return Subset(name, math.nan if score is None else score, int(num))
+    return Subset(name, math.nan if score is None else as_number(score), int(num))
 
 
 def _check_score(entry: Mapping[str, Any], subset: str) -> None:
@@ -321,11 +322,3 @@ def _check_score(entry: Mapping[str, Any], subset: str) -> None:
             where=f"subset {subset!r}",
             hint="compute_metric gives one entry for each number.",
         )
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nan(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_nan(item) for item in value]
-    return None if isinstance(value, float) and math.isnan(value) else value

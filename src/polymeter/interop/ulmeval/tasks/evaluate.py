@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -12,6 +11,7 @@ from typing import Any
 from polymeter.core.environment import environment_set
 from polymeter.core.errors import ScoreError, boundary
 from polymeter.core.files import replacing
+from polymeter.core.json_text import json_text
 from polymeter.core.task import MetricKey, ReduceContext, Result, ScoredRow
 from polymeter.formats.table.dataset import Dataset
 from polymeter.formats.table.predictions import PredictionFile, write_predictions
@@ -64,7 +64,7 @@ def evaluate_results(
     check_returned(returned, dataset.class_name)
     if returned is not None:
         with replacing(path.with_name(RETURNED)) as written:
-            json.dump(as_json(returned), written, ensure_ascii=False, indent=1)
+            written.write(json_text(as_json(returned), indent=1))
     artifacts = tuple(
         each.relative_to(context.output_dir.parent).as_posix() for each in _files_beside(path)[:_MOST_ARTIFACTS]
     )

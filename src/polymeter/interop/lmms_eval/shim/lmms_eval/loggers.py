@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError
+from polymeter.core.json_text import json_text
 from polymeter.interop.lmms_eval.shim.lmms_eval.utils import (
     get_datetime_str,
     handle_non_serializable,
@@ -86,13 +86,14 @@ class EvaluationTracker:
         """Write ``…_results.json``, without samples."""
         self.general_config_tracker.log_end_time()
         document = {name: value for name, value in results.items() if name != "samples"}
-        self._write("results.json", datetime_str, [json.dumps(document, indent=2, default=handle_non_serializable)])
+        text = json_text(document, indent=2, is_ascii=True, nan=None, default=handle_non_serializable)
+        self._write("results.json", datetime_str, [text])
 
     def save_results_samples(
         self, task_name: str, samples: Iterable[Mapping[str, Any]], datetime_str: str | None = None
     ) -> None:
         """Write ``…_samples_<task>.jsonl``."""
-        lines = (json.dumps(sample, ensure_ascii=False, default=handle_non_serializable) for sample in samples)
+        lines = (json_text(sample, nan=None, default=handle_non_serializable) for sample in samples)
         self._write(f"samples_{task_name}.jsonl", datetime_str, lines)
 
     def _write(self, name: str, stamp: str | None, lines: Iterable[str]) -> None:

@@ -1,0 +1,41 @@
+"""How a row that is damaged in its file is told from the others: its text carries a mark with the file and the line.
+
+Readers of tables take a whole file or none. So a file that holds text which is no Unicode is mended before it is read
+(``data.mending``), and the mark, of characters that Unicode reserves for such uses inside a program, goes with the row
+through whatever a task's author makes of it, until the row is about to be used: then it fails, alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from polymeter.core.errors import DataError
+
+_BEGIN, _END = "\ufdd0", "\ufdd1"
+
+
+def mark(place: str) -> str:
+    """The mark of a row that is damaged at a place, such as ``rows.jsonl:17``."""
+    return f"{_BEGIN}{place}{_END}"
+
+
+def check_undamaged(doc: Mapping[str, Any]) -> None:
+    """Check that no text of a row carries the mark.
+
+    Raises:
+        DataError: if one does; it says where the row is damaged.
+    """
+    for column, value in doc.items():
+        if type(value) is str and _BEGIN in value:
+            place = value.partition(_BEGIN)[2].partition(_END)[0]
+            raise damaged_text(column, place)
+
+
+def damaged_text(column: str, place: str) -> DataError:
+    """The error of a row whose text is damaged."""
+    return DataError(
+        f"The text in column {column!r} is not valid Unicode: it holds half a character or bytes of another encoding.",
+        where=place,
+        hint="Mend that line of the file.",
+    )

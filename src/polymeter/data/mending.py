@@ -1,0 +1,158 @@
+"""Reading files in which the text of some rows is no Unicode: half a surrogate pair, or bytes of another encoding.
+
+Such a file is read from a mended copy, in which what is broken is replaced and the row is marked
+(``core.damaged_rows``), so that this row fails with its file and line and all others are measured. A file is only
+looked at when it could not be read, so good files cost nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from polymeter.core.damaged_rows import mark
+from polymeter.core.files import replacing
+from polymeter.core.sources import digest
+
+if TYPE_CHECKING:
+    import datasets
+
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_FORMATS = {".json": "json", ".jsonl": "json", ".csv": "csv", ".tsv": "csv"}
+
+
+def load_files(builder: str, *args: Any, **kwargs: Any) -> datasets.Dataset | datasets.DatasetDict:
+    """``datasets.load_dataset``, which reads local files with damaged text from mended copies in ``cache_dir``."""
+    import datasets
+
+    try:
+        return _naming(kwargs.get("data_files"), datasets.load_dataset(builder, *args, **kwargs))
+    except Exception:  # the readers behind it raise what they like; it is raised again unless a file can be mended
+        folder, files = kwargs.get("cache_dir"), kwargs.get("data_files")
+        if folder is None or files is None:
+            raise
+        mended = _mended_copies(files, Path(folder) / "mended")
+        if mended == files:
+            raise
+    return datasets.load_dataset(builder, *args, **{**kwargs, "data_files": mended})
+
+
+def _naming(files: Any, loaded: Any) -> Any:
+    """Note in datasets which JSON files they were read from: JSON may hold bytes that fail only when they are used."""
+    paths = [path for path in _paths(files) if path.suffix in (".json", ".jsonl")]
+    for dataset in loaded.values() if isinstance(loaded, dict) else [loaded]:
+        if paths and dataset.info.download_checksums is None:
+            dataset.info.download_checksums = {str(path): {} for path in paths}
+    return loaded
+
+
+def _paths(files: Any) -> Iterator[Path]:
+    if isinstance(files, (Mapping, list, tuple)):
+        for item in files.values() if isinstance(files, Mapping) else files:
+            yield from _paths(item)
+    elif files is not None:
+        yield Path(str(files))
+
+
+def mended_table(data: bytes, name: str) -> str | None:
+    """The text of a CSV or TSV whose damaged lines are replaced and marked; ``None`` if there are none, or the header
+    is one of them: then it is written in another encoding altogether.
+
+    Args:
+        data: The file's content.
+        name: Its name, for the marks.
+    """
+    lines = data.split(b"\n")
+    texts = []
+    is_damaged = False
+    for number, line in enumerate(lines, 1):
+        try:
+            texts.append(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+        except UnicodeDecodeError:
+            if number == 1:
+                return None
+            is_damaged = True
+            texts.append(line.decode("utf-8", "replace").replace(_REPLACEMENT, mark(f"{name}:{number}"), 1))
+    return "\n".join(texts) if is_damaged else None
+
+
+def mended_json(data: bytes, name: str) -> str | None:
+    """The text of a JSON or JSON Lines file whose damaged rows are replaced and marked; ``None`` if there are none.
+
+    Args:
+        data: The file's content.
+        name: Its name, for the marks.
+    """
+    if _ESCAPED_SURROGATE.search(data) is None and _is_text(data):
+        return None
+    if data.lstrip()[:1] == b"[":
+        rows = _parsed(data)
+        if not isinstance(rows, list):
+            return None
+        mended = [_mended(row, mark(f"{name}, row {number}")) for number, row in enumerate(rows, 1)]
+        return json.dumps(mended, ensure_ascii=False) if mended != rows else None
+    lines = data.split(b"\n")
+    texts = [_mended_line(line, mark(f"{name}:{number}")) for number, line in enumerate(lines, 1)]
+    changed = "\n".join(texts)
+    return changed if changed.encode("utf-8", "replace") != data else None
+
+
+def _mended_line(line: bytes, marking: str) -> str:
+    text = line.decode("utf-8", "replace")
+    if _ESCAPED_SURROGATE.search(line) is None and _is_text(line):
+        return text
+    row = _parsed(line)
+    mended = _mended(row, marking)
+    return text if row is None or mended == row else json.dumps(mended, ensure_ascii=False)
+
+
+def _parsed(data: bytes) -> Any:
+    # Bytes that are no UTF-8 become lone surrogates too, so there is one sign of damage to look for.
+    try:
+        return json.loads(data.decode("utf-8", "surrogateescape"))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _mended(value: Any, marking: str) -> Any:
+    if isinstance(value, str):
+        return marking + _SURROGATE.sub(_REPLACEMENT, value) if _SURROGATE.search(value) else value
+    if isinstance(value, list):
+        return [_mended(item, marking) for item in value]
+    if isinstance(value, dict):
+        return {key: _mended(item, marking) for key, item in value.items()}
+    return value
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _mended_copies(files: Any, folder: Path) -> Any:
+    """The files with those that are damaged replaced by mended copies, in the form that they are named in."""
+    if isinstance(files, Mapping):
+        return {split: _mended_copies(item, folder) for split, item in files.items()}
+    if isinstance(files, (list, tuple)):
+        return [_mended_copies(item, folder) for item in files]
+    path = Path(str(files))
+    kind = _FORMATS.get(path.suffix)
+    if kind is None or not path.is_file():
+        return files
+    data = path.read_bytes()
+    text = mended_json(data, path.name) if kind == "json" else mended_table(data, path.name)
+    if text is None:
+        return files
+    copy = folder / f"{digest(text.encode())}{path.suffix}"
+    if not copy.exists():
+        with replacing(copy) as file:
+            file.write(text)
+    return str(copy)

@@ -1,0 +1,136 @@
+"""Connections to SQLite files whose errors say what happened to which file, and what to do."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+from urllib.parse import quote
+
+from polymeter.core.errors import PlanError, StorageError
+from polymeter.core.places import FREE_SPACE
+
+_RESTORE = "Restore it from a copy, or give the original command again with --restart."
+_HINTS = (
+    ("disk is full", FREE_SPACE),
+    ("disk I/O error", "Check the disk: it may be full, or gone."),
+    ("readonly", "Its place cannot be written: change its permissions, or name another one."),
+    ("not a database", _RESTORE),
+    ("malformed", _RESTORE),
+    ("no such table", _RESTORE),
+    ("no such column", _RESTORE),
+    ("unable to open", "It was deleted or moved, or its place cannot be read or written."),
+    ("locked", "Another program holds it open: close that."),
+)
+
+
+class JournalError(StorageError):
+    """The journal cannot be written or read: a full disk, a lost file system, a damaged file."""
+
+
+def connect(path: Path, *, may_create: bool = False) -> sqlite3.Connection:
+    """A connection to a journal with the settings that all connections share.
+
+    Args:
+        path: The journal's file.
+        may_create: Whether to create it if it does not exist. A reader never does: the journal of a run that lost it
+            would look like one without answers.
+
+    Raises:
+        JournalError: if there is none, or it is none. So do all errors of SQLite through this connection.
+    """
+    place = f"file:{quote(str(path))}?mode={'rwc' if may_create else 'rw'}"
+    with journal_at(path):
+        db: _Connection = sqlite3.connect(place, timeout=60, check_same_thread=False, factory=_Connection, uri=True)
+        db.path = path
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=NORMAL")
+    return db
+
+
+@contextmanager
+def journal_at(path: Path) -> Iterator[None]:
+    """Use a journal inside this, and an error of SQLite says which file it concerns.
+
+    Raises:
+        JournalError: if SQLite fails.
+    """
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise journal_error(error, path) from error
+
+
+def journal_error(error: BaseException, path: Path) -> JournalError:
+    """The error that stands for one of SQLite or of the file system."""
+    if isinstance(error, JournalError):
+        return error
+    hint = next((hint for sign, hint in _HINTS if sign in str(error)), "Check the disk and the file system.")
+    return JournalError(f"The journal cannot be used: {error}.", where=str(path), hint=hint)
+
+
+def check_readable(path: Path) -> None:
+    """Check that there is a journal to read.
+
+    Raises:
+        PlanError: if there is none.
+    """
+    if not path.exists():
+        raise PlanError("The run has no journal: it was deleted, or lies elsewhere.", where=str(path))
+
+
+class _Cursor(sqlite3.Cursor):
+    """A cursor whose errors name the journal."""
+
+    def execute(self, *args: Any) -> _Cursor:
+        with journal_at(self._path):
+            super().execute(*args)
+        return self
+
+    def executemany(self, *args: Any) -> _Cursor:
+        with journal_at(self._path):
+            super().executemany(*args)
+        return self
+
+    def executescript(self, *args: Any) -> _Cursor:
+        with journal_at(self._path):
+            super().executescript(*args)
+        return self
+
+    def fetchone(self) -> Any:
+        with journal_at(self._path):
+            return super().fetchone()
+
+    def fetchall(self) -> list[Any]:
+        with journal_at(self._path):
+            return super().fetchall()
+
+    def __next__(self) -> Any:
+        try:  # one for each row, so without the cost of a context manager
+            return super().__next__()
+        except sqlite3.Error as error:
+            raise journal_error(error, self._path) from error
+
+    @property
+    def _path(self) -> Path:
+        db = self.connection
+        return db.path if isinstance(db, _Connection) else Path()
+
+
+class _Connection(sqlite3.Connection):
+    """A connection whose errors name the journal."""
+
+    path = Path()
+
+    def cursor(self, factory: Any = _Cursor) -> Any:
+        return super().cursor(factory)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None, /
+    ) -> Literal[False]:
+        with journal_at(self.path):
+            super().__exit__(kind, value, trace)
+        return False

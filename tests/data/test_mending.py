@@ -1,0 +1,64 @@
+"""Files with damaged text: which rows are marked, and that good files are not touched."""
+
+import json
+
+import pytest
+
+from polymeter.core.damaged_rows import check_undamaged, mark
+from polymeter.core.errors import DataError
+from polymeter.data.mending import mended_json, mended_table
+from polymeter.data.tables import columns_of, read_tsv
+
+HALF = b"\xed\xa0\x80"
+
+
+def marked(text, place):
+    return mark(place) in text
+
+
+def test_only_the_damaged_lines_of_a_table_are_marked():
+    data = b"a,b\r\n1,\xe4\r\n2,x\r\n3," + HALF + b"\r\n"
+    text = mended_table(data, "t.csv")
+    lines = text.split("\n")
+    assert [marked(line, f"t.csv:{n}") for n, line in enumerate(lines, 1)] == [False, True, False, True, False]
+    assert lines[2] == "2,x\r"
+    check_undamaged({"b": "x"})
+    with pytest.raises(DataError, match=r"column 'b'.*\[t\.csv:2\]"):
+        check_undamaged({"a": "1", "b": lines[1]})
+
+
+@pytest.mark.parametrize("data", [b"a,b\n1,2\n", "a,b\n東,京\n".encode(), "\ufeffa,b\n1,2\n".encode()])
+def test_a_good_table_is_not_mended(data):
+    assert mended_table(data, "t.csv") is None
+
+
+def test_a_table_whose_header_is_damaged_is_written_in_another_encoding():
+    assert mended_table("größe,b\n1,2\n".encode("latin-1"), "t.csv") is None
+    assert mended_table("a,b\n1,2\n".encode("utf-16"), "t.csv") is None
+
+
+def test_the_header_of_a_table_may_be_read_whatever_its_rows_hold(tmp_path):
+    path = tmp_path / "t.tsv"
+    path.write_bytes(b"index\tq\n1\t" + HALF + b"\n2\tx\n")
+    assert columns_of(path) == ("index", "q")
+    cells = list(read_tsv(path)["q"])
+    assert marked(cells[0], "t.tsv:2") and cells[1] == "x"
+
+
+@pytest.mark.parametrize("bad", [b'{"q": "a\\ud800"}', b'{"q": "a\\uDFFF b"}', b'{"q": "' + HALF + b'"}'])
+def test_the_damaged_lines_of_json_lines_are_marked(bad):
+    good = b'{"q": "\\ud83d\\ude00 \\\\ud800"}'
+    lines = mended_json(good + b"\n" + bad + b"\n", "r.jsonl").split("\n")
+    assert json.loads(lines[0]) == {"q": "😀 \\ud800"}
+    assert marked(json.loads(lines[1])["q"], "r.jsonl:2")
+
+
+def test_a_damaged_row_of_a_json_list_is_marked_with_its_number():
+    text = mended_json(b'[{"q": "a"},\n {"q": ["b", "\\ud800"]}]', "r.json")
+    assert json.loads(text)[0] == {"q": "a"}
+    assert marked(json.loads(text)[1]["q"][1], "r.json, row 2")
+
+
+@pytest.mark.parametrize("data", [b'{"q": "\\ud83d\\ude00"}\n', b'{"q": "\\\\ud800"}\n', b"[1, 2]", b"no json \\ud800\n"])
+def test_good_and_broken_json_is_not_mended(data):
+    assert mended_json(data, "r.jsonl") is None
