@@ -1,0 +1,193 @@
+"""Files that a benchmark rests on, changed while its run stands still.
+
+A run that goes on gives what one unbroken run over the changed files gives: nothing that an earlier part of it found
+in the old files counts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+import polymeter
+from polymeter.extend import BatchModel, ModelError, ModelTraits, Request, Response
+
+COLOURS = {"red": (255, 0, 0), "green": (0, 128, 0), "blue": (0, 0, 255), "white": (255, 255, 255)}
+MODALITIES = {"text": True, "image": True}
+
+
+class Namer(BatchModel):
+    """Names the colour of the image it is shown; without one it says what the text says.
+
+    It answers as many requests as it is told and then fails, which is how a run is left half done here.
+    """
+
+    def __init__(self, answers: int | None = None) -> None:
+        self.traits = ModelTraits(family="namer", requests={"generate": True}, modalities=MODALITIES)
+        self.left = answers
+        self.n_asked = 0
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        return {"backend": "namer"}
+
+    def respond(self, requests: list[Request]) -> list[Response]:
+        return [self._answer(request) for request in requests]
+
+    def _answer(self, request: Request) -> Response:
+        self.n_asked += 1
+        if self.left is not None and self.n_asked > self.left:
+            return Response.failed(ModelError("Out of answers."))
+        images = list(request.images())
+        if not images:
+            return Response.of_text(request.text.split()[-1])
+        pixel = images[0].open().convert("RGB").getpixel((0, 0))
+        return Response.of_text(next(name for name, colour in COLOURS.items() if colour == pixel))
+
+
+def paint(file: Path, colour: str) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", (16, 16), COLOURS[colour]).save(file, format="BMP")  # of one size, whatever the colour
+    return file
+
+
+def run(folder: Path, output: str, answers: int | None = None, tasks: str = "colours", **options: Any) -> Namer:
+    namer = Namer(answers)
+    polymeter.evaluate(
+        namer,
+        tasks,
+        output=folder / output,
+        include_paths=(folder / "task",),
+        cache_dir=folder / "cache",
+        batch_size=1,
+        window=1,
+        **options,
+    )
+    return namer
+
+
+def scores(folder: Path, output: str) -> list[Any]:
+    """The answers and scores of all samples, in order."""
+    found = []
+    for file in sorted((folder / output / "samples").glob("*.jsonl")):
+        for line in file.read_text().splitlines():
+            row = json.loads(line)
+            found.append({name: row[name] for name in ("id", "status", "answer", "scores") if name in row})
+    return found
+
+
+def results(folder: Path, output: str) -> Any:
+    return json.loads((folder / output / "results.json").read_text())["tasks"]
+
+
+def write(folder: Path, yaml: str, utils: str = "") -> Path:
+    task = folder / "task"
+    task.mkdir(parents=True, exist_ok=True)
+    (task / "colours.yaml").write_text(textwrap.dedent(yaml))
+    if utils:
+        (task / "utils.py").write_text(textwrap.dedent(utils))
+    return task
+
+
+def rows(folder: Path, **columns: Any) -> None:
+    lines = [json.dumps(dict(zip(columns, values, strict=True))) for values in zip(*columns.values(), strict=True)]
+    (folder / "task" / "rows.jsonl").write_text("\n".join(lines) + "\n")
+
+
+HOOKED = """
+    task: colours
+    dataset_path: rows.jsonl
+    test_split: test
+    output_type: generate_until
+    doc_to_visual: !function utils.visual
+    doc_to_text: !function utils.text
+    doc_to_target: answer
+    generation_kwargs: {max_new_tokens: 8}
+    metric_list:
+      - metric: exact_match
+"""
+PATHS = """
+    def visual(doc):
+        return [doc["image"]]
+
+    def text(doc):
+        return "Which colour is it?"
+"""
+OPENED = """
+    from PIL import Image
+
+    def visual(doc):
+        return [Image.open(doc["image"]).convert("RGB")]
+
+    def text(doc):
+        return "Which colour is it?"
+"""
+CAST = """
+    import datasets
+
+    def cast(dataset):
+        return dataset.cast_column("image", datasets.Image())
+
+    def visual(doc):
+        return [doc["image"].convert("RGB")]
+
+    def text(doc):
+        return "Which colour is it?"
+"""
+
+
+def half_done_run_over_images(tmp_path: Path, kind: str) -> None:
+    """Four images, of which a model has been shown three when it stops."""
+    images = [str(paint(tmp_path / "images" / f"{n}.bmp", "red")) for n in range(4)]
+    if kind == "table":
+        (tmp_path / "task").mkdir()
+        lines = [f"{n}\tWhich colour is it?\tred\t{image}" for n, image in enumerate(images)]
+        (tmp_path / "task" / "colours.tsv").write_text("\n".join(["index\tquestion\tanswer\timage_path", *lines]))
+    else:
+        hooks = {"paths": PATHS, "opened": OPENED, "cast": CAST, "column": CAST}[kind]
+        yaml = HOOKED + ("    process_docs: !function utils.cast\n" if hooks is CAST else "")
+        yaml = yaml.replace("!function utils.visual", "image") if kind == "column" else yaml
+        write(tmp_path, yaml, hooks)
+        rows(tmp_path, image=images, answer=["red"] * 4)
+    first = run(tmp_path, "broken", 3)
+    assert first.n_asked >= 4
+
+
+KINDS = ["table", "paths", "opened", "cast", "column"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_image_behind_a_path_that_was_replaced_is_shown_again(tmp_path: Path, kind: str) -> None:
+    half_done_run_over_images(tmp_path, kind)
+    for n in (1, 3):
+        paint(tmp_path / "images" / f"{n}.bmp", "blue")
+    again = run(tmp_path, "broken")
+    run(tmp_path, "whole")
+    assert scores(tmp_path, "broken") == scores(tmp_path, "whole")
+    assert results(tmp_path, "broken") == results(tmp_path, "whole")
+    assert again.n_asked == 2  # the one that was replaced, and the one that was owed
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_image_that_was_only_touched_is_not_shown_again(tmp_path: Path, kind: str) -> None:
+    half_done_run_over_images(tmp_path, kind)
+    for n in range(4):
+        os.utime(tmp_path / "images" / f"{n}.bmp", ns=(1, 1))
+    assert run(tmp_path, "broken").n_asked == 1
+
+
+@pytest.mark.parametrize("kind", ["paths", "table"])
+def test_an_image_that_is_replaced_again_and_again_counts_as_it_is(tmp_path: Path, kind: str) -> None:
+    half_done_run_over_images(tmp_path, kind)
+    for colour in ("blue", "green", "red"):
+        paint(tmp_path / "images" / "1.bmp", colour)
+        run(tmp_path, "broken")
+        run(tmp_path, f"whole-{colour}")
+        assert scores(tmp_path, "broken") == scores(tmp_path, f"whole-{colour}")
