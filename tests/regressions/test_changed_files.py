@@ -191,3 +191,140 @@ def test_an_image_that_is_replaced_again_and_again_counts_as_it_is(tmp_path: Pat
         run(tmp_path, "broken")
         run(tmp_path, f"whole-{colour}")
         assert scores(tmp_path, "broken") == scores(tmp_path, f"whole-{colour}")
+
+
+# --- files that task code reads -------------------------------------------------------------------------------------
+
+WORDS = """
+    task: colours
+    dataset_path: rows.jsonl
+    test_split: test
+    output_type: generate_until
+    doc_to_text: !function utils.text
+    doc_to_target: answer
+    process_results: !function utils.judge
+    metric_list:
+      - metric: points
+        aggregation: mean
+        higher_is_better: true
+"""
+TEXT_AND_JUDGE = """
+    def text(doc):
+        return doc["word"]
+
+    def judge(doc, results):
+        return {"points": points() if results[0] == doc["answer"] else 0.0}
+"""
+READERS = {
+    "open": "import json\nwith open(CONFIG) as file:\n    POINTS = json.load(file)['points']\n",
+    "path": "import json\nfrom pathlib import Path\nPOINTS = json.loads(Path(CONFIG).read_text())['points']\n",
+    "pandas": "import pandas\nPOINTS = float(pandas.read_json(CONFIG, typ='series')['points'])\n",
+    "yaml": "import yaml\nPOINTS = yaml.safe_load(open(CONFIG))['points']\n",
+}
+LATE = {
+    "kept": """
+        import functools, json
+
+        @functools.lru_cache
+        def points():
+            return json.load(open(CONFIG))["points"]
+    """,
+    "each time": """
+        import json
+
+        def points():
+            return json.load(open(CONFIG))["points"]
+    """,
+}
+
+
+def half_done_run_of_words(tmp_path: Path, utils: str, points: float = 1.0) -> None:
+    write(tmp_path, WORDS, "")
+    config = tmp_path / "elsewhere" / "cfg.json"
+    config.parent.mkdir(exist_ok=True)
+    set_points(tmp_path, points)
+    (tmp_path / "task" / "utils.py").write_text(f"CONFIG = {str(config)!r}\n{textwrap.dedent(utils)}")
+    rows(tmp_path, word=["a", "b", "c", "d"], answer=["a", "b", "c", "d"])
+    run(tmp_path, "broken", 2)
+
+
+def set_points(tmp_path: Path, points: float) -> None:
+    (tmp_path / "elsewhere" / "cfg.json").write_text(json.dumps({"points": points}))
+
+
+def goes_on_as_one_run(tmp_path: Path, n_asked: int = 2) -> None:
+    again = run(tmp_path, "broken")
+    run(tmp_path, "whole")
+    assert scores(tmp_path, "broken") == scores(tmp_path, "whole")
+    assert results(tmp_path, "broken") == results(tmp_path, "whole")
+    assert again.n_asked == n_asked
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_file_that_task_code_reads_when_it_loads_is_a_source(tmp_path: Path, reader: str) -> None:
+    points = "\n    def points():\n        return POINTS\n"
+    half_done_run_of_words(tmp_path, READERS[reader] + textwrap.dedent(points + TEXT_AND_JUDGE))
+    set_points(tmp_path, 0.5)
+    goes_on_as_one_run(tmp_path)
+
+
+@pytest.mark.parametrize("reader", LATE)
+def test_a_file_that_a_hook_reads_is_one_that_scores_rest_on(tmp_path: Path, reader: str) -> None:
+    half_done_run_of_words(tmp_path, textwrap.dedent(LATE[reader]) + textwrap.dedent(TEXT_AND_JUDGE))
+    set_points(tmp_path, 0.5)
+    goes_on_as_one_run(tmp_path)
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+@pytest.mark.parametrize("is_package", [False, True])
+def test_a_module_outside_the_folder_is_a_source(tmp_path: Path, is_package: bool, is_late: bool) -> None:
+    place = tmp_path / "shared" / ("grading/__init__.py" if is_package else "grading.py")
+    place.parent.mkdir(parents=True)
+    place.write_text("POINTS = 1.0\n")
+    head = f"import sys\nsys.path.insert(0, {str(tmp_path / 'shared')!r})\n"
+    points = "def points():\n    from grading import POINTS\n    return POINTS\n"
+    early = "from grading import POINTS\n\ndef points():\n    return POINTS\n"
+    half_done_run_of_words(tmp_path, head + (points if is_late else early) + textwrap.dedent(TEXT_AND_JUDGE))
+    place.write_text("POINTS = 0.25\n")
+    goes_on_as_one_run(tmp_path)
+
+
+def test_a_file_that_only_one_row_names_is_asked_about_again_for_that_row_alone(tmp_path: Path) -> None:
+    utils = """
+        def text(doc):
+            return open(doc["word"]).read()
+
+        def judge(doc, results):
+            return {"points": float(results[0] == doc["answer"])}
+    """
+    write(tmp_path, WORDS, utils)
+    words = [tmp_path / "words" / f"{n}.txt" for n in range(4)]
+    words[0].parent.mkdir()
+    for word in words:
+        word.write_text("a")
+    rows(tmp_path, word=[str(word) for word in words], answer=["a"] * 4)
+    run(tmp_path, "broken", 3)
+    words[1].write_text("b")
+    os.utime(words[0], ns=(1, 1))
+    goes_on_as_one_run(tmp_path, 2)
+
+
+def test_files_that_task_code_writes_itself_are_not_sources(tmp_path: Path) -> None:
+    points = """
+        import json, os
+
+        def points():
+            memory = CONFIG + ".memory"
+            n = json.load(open(memory)) if os.path.exists(memory) else 0
+            json.dump(n + 1, open(memory, "w"))
+            return 1.0
+    """
+    half_done_run_of_words(tmp_path, textwrap.dedent(points) + textwrap.dedent(TEXT_AND_JUDGE))
+    goes_on_as_one_run(tmp_path)
+
+
+def test_the_run_names_the_sources_that_were_opened(tmp_path: Path) -> None:
+    points = "\n    def points():\n        return POINTS\n"
+    half_done_run_of_words(tmp_path, READERS["open"] + textwrap.dedent(points + TEXT_AND_JUDGE))
+    (task,) = json.loads((tmp_path / "broken" / "run.json").read_text())["tasks"]
+    assert str(tmp_path / "elsewhere" / "cfg.json") in task["sources"]

@@ -11,6 +11,7 @@ is one, and it does nothing on a thread that notes nothing.
 
 from __future__ import annotations
 
+import mimetypes
 import os
 import stat
 import sys
@@ -26,6 +27,7 @@ from polymeter.core.sources import digest_file
 
 DIGESTED_BYTES = 64 * 2**20
 """Up to this size a file is known by its content too, so that one that was only touched counts as the same."""
+_MOST_DIGESTED_BYTES = 512 * 2**20
 _REMEMBERED = 10_000
 _WRITES = os.O_WRONLY | os.O_RDWR
 
@@ -128,9 +130,9 @@ def note_here(paths: Iterable[str]) -> None:
             note(noted, path)
 
 
-def is_noting() -> bool:
-    """Whether this thread notes files."""
-    return _here.noted is not None
+def is_noting(is_wanted: Callable[[str], bool]) -> bool:
+    """Whether this thread notes the files that this tells of."""
+    return _here.is_wanted is is_wanted
 
 
 def note(noted: Noted, path: str | Path) -> None:
@@ -168,22 +170,38 @@ def is_current(state: FileState) -> bool:
     return state.digest is not None and _digest_of(state.path, found.st_size, found.st_mtime_ns) == state.digest
 
 
-def is_data_file(path: str) -> bool:
-    """Whether a file may be data of a benchmark: no code, no file of the system, of Python, of an installed package or
-    of a cache of downloads, and not hidden (``.env`` and the like are settings of a machine).
-    """
-    return not path.endswith(_CODE) and is_own_file(path)
+def content_mark(path: str) -> str:
+    """What stands for the content of a file: its digest; of a very large one, size and time of modification."""
+    found = os.stat(path)
+    if found.st_size > _MOST_DIGESTED_BYTES:
+        return f"{found.st_size}:{found.st_mtime_ns}"
+    return _digest_of(path, found.st_size, found.st_mtime_ns) or ""
 
 
 def is_own_file(path: str) -> bool:
-    """As ``is_data_file``, but code counts."""
+    """Whether a file may be a benchmark's or a wrapper's own: none of the system, of Python, of an installed package
+    or of a cache of downloads, and not hidden (``.env`` and the like are settings of a machine).
+    """
     name = path.rpartition("/")[2]
-    return not (name.startswith(".") or "site-packages" in path or "dist-packages" in path or "/.git/" in path) and (
-        not path.startswith(_foreign_folders())
+    return not (
+        name.startswith(".")
+        or "site-packages" in path
+        or "dist-packages" in path
+        or "/.git/" in path
+        or path.startswith(_foreign_folders())
     )
 
 
-_CODE = (".py", ".pyc", ".pyi", ".so", ".pyd")
+def is_of_row(path: str, row: str) -> bool:
+    """Whether a file seems to belong to one row: it is a medium, or the row's text holds its name."""
+    name = path.rpartition("/")[2]
+    stem, _, suffix = name.rpartition(".")
+    kind = (mimetypes.guess_type(name)[0] or "").partition("/")[0]
+    return kind in _MEDIA or suffix.lower() in _MORE_MEDIA or (stem or name) in row
+
+
+_MEDIA = ("image", "audio", "video")
+_MORE_MEDIA = ("webp", "npy", "npz", "pt", "mkv", "flac", "opus", "ogg", "m4a", "parquet", "arrow")
 _foreign: list[tuple[str, ...]] = []
 
 
@@ -199,7 +217,9 @@ def _foreign_folders() -> tuple[str, ...]:
             os.environ.get(f"HF_{name}_CACHE") or str(hub / name.lower())
             for name in ("HUB", "DATASETS", "MODULES", "ASSETS", "XET")
         ]
-        caches = [str(Path.home() / ".cache" / name) for name in ("torch", "matplotlib", "polymeter", "fontconfig")]
+        home = Path.home()
+        caches = [str(home / ".cache" / name) for name in ("torch", "matplotlib", "polymeter", "fontconfig", "pip")]
+        caches += [str(home / name) for name in (".config", ".local/lib", ".local/share", ".triton", ".keras")]
         told = os.environ.get("POLYMETER_CACHE_DIR")
         folders = [stdlib, package, *ours, *system, *named, *caches, *([os.path.abspath(told)] if told else [])]
         _foreign.append(tuple(f"{folder.rstrip('/')}/" for folder in folders))
@@ -236,6 +256,18 @@ def _digest_of(path: str, size: int, mtime_ns: int) -> str | None:
     return made
 
 
+def _source_of(path: str) -> str:
+    """The source file of a module's compiled code, which is what is opened in its place."""
+    folder, _, name = path.rpartition("/")
+    return f"{folder.removesuffix('/__pycache__')}/{name.partition('.')[0]}.py"
+
+
+def _note_written(path: str) -> None:
+    if len(_written) >= _REMEMBERED:
+        _written.clear()
+    _written.add(path)
+
+
 def _install() -> None:
     with _installing:
         if not _installed:
@@ -256,9 +288,9 @@ def _on_event(event: str, args: tuple[Any, ...], here: _Here = _here) -> None:
     try:
         path = os.path.abspath(os.fsdecode(name))
         if event == "os.rename" or (isinstance(args[2], int) and args[2] & _WRITES):
-            _written.add(path)
+            _note_written(path)
             noted.pop(path, None)
         elif is_wanted(path):
-            note(noted, path)
+            note(noted, _source_of(path) if path.endswith(".pyc") else path)
     except (OSError, ValueError):
         return

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from polymeter.core.errors import DataError, PolymeterError, boundary
-from polymeter.core.opened_files import Noted, is_data_file, note, noting
+from polymeter.core.opened_files import Noted, is_own_file, note, noting
 from polymeter.core.sources import digest, from_data_url, is_elsewhere, is_pil, is_url, media_hash, original, sniff_mime
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ class Image:
         if not callable(source) or is_pil(source):
             return source
         if memo.resolved is None:
-            with boundary(DataError, f"Reading the image {self.describe()}"), noting({}, is_data_file) as files:
+            with boundary(DataError, f"Reading the image {self.describe()}"), noting({}, is_own_file) as files:
                 memo.resolved = source()
             memo.files = files or None
         return memo.resolved

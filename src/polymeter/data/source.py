@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, boundary
+from polymeter.core.opened_files import not_noting
 from polymeter.data.local import is_saved, open_local, open_saved
 from polymeter.data.snapshot import fetch_media
 
@@ -93,7 +94,7 @@ def open_splits(
     """
     replacement, is_of_config = _override(source, overrides or {})
     prepared = cache_dir / "datasets" if cache_dir else None
-    with _quiet():
+    with _quiet(), not_noting():  # rows have a fingerprint of their own
         if replacement is not None:
             opened = _open_instead(replacement, source, splits, is_of_config, prepared)
         else:

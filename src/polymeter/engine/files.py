@@ -14,13 +14,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from polymeter.core.errors import DataError, PolymeterError, boundary
-from polymeter.core.opened_files import FileState, Noted, is_current, states_of
+from polymeter.core.opened_files import FileState, Noted, is_current, is_of_row, states_of
 from polymeter.core.request import OwnPrompt, Request
-from polymeter.engine.rollouts import PendingRequest
+from polymeter.engine.rollouts import PendingRequest, RunningSample
 from polymeter.store.journal import SEAL_SEPARATOR, Journal
 from polymeter.store.wire import FilesBehind, read_files, read_states, write_states
 
 _REMEMBERED = 100_000
+_MOST_SHARED = 32
 
 
 class FilesOfRun:
@@ -54,10 +55,25 @@ class FilesOfRun:
         states = self._states(noted) if noted else ()
         return FilesBehind(states, _shown(asked.request)) if states else None
 
-    def seal(self, completion_digest: str, noted: Noted) -> str:
-        """What a completed sample is marked with: the digest, and the states of the files it rests on."""
-        states = self._states(noted) if noted else ()
-        return f"{completion_digest}{SEAL_SEPARATOR}{write_states(states)}" if states else completion_digest
+    def seal(self, running: RunningSample, doc: str) -> str:
+        """What a completed sample is marked with: its task's completion digest, and the states of the files that it
+        rests on.
+
+        Args:
+            running: The sample.
+            doc: Its row as text.
+        """
+        task, noted = running.task, running.files
+        if not noted and not task.shared_files:
+            return task.completion_digest
+        if len(task.shared_files) < _MOST_SHARED:
+            fresh = {path: noted[path] for path in list(noted) if path not in task.shared_files}
+            task.shared_files.update({path: state for path, state in fresh.items() if not is_of_row(path, doc)})
+        # Where every row opens files under names of their own making, none of them is shared.
+        shared = task.shared_files if len(task.shared_files) < _MOST_SHARED else {}
+        sources = {str(file) for file in task.task.spec.sources}
+        states = [state for state in self._states({**shared, **noted}) if state.path not in sources]
+        return f"{task.completion_digest}{SEAL_SEPARATOR}{write_states(states)}" if states else task.completion_digest
 
     def holds(self, body: str, asked: PendingRequest) -> bool:
         """Whether a stored answer is about what would be asked about now; notes its files for the sample."""

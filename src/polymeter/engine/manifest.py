@@ -19,6 +19,7 @@ from polymeter.core.stable_names import OWN_PROMPT_ROLE, TASK_FORMAT
 from polymeter.engine.plan import Plan, describe_selection, file_endings, model_name, named_place, selected_samples
 from polymeter.engine.provenance import git_state, hardware, software
 from polymeter.engine.stored import describe_traits
+from polymeter.guests.opened_sources import hash_with_opened, with_opened
 from polymeter.store.folder import RunFolder
 
 
@@ -55,7 +56,7 @@ def completion_identity(plan: Plan) -> dict[str, Any]:
     """What a completed sample rests on besides its own task: models, options, and what imported files registered."""
     whole = identity_of(plan)
     return {name: whole[name] for name in ("model", "roles", "options")} | {
-        "imports": source_hash(plan.options.imports)
+        "imports": source_hash(with_opened(plan.options.imports))
     }
 
 
@@ -137,6 +138,23 @@ def changed_tasks(manifest: Mapping[str, Any], plan: Plan) -> set[str]:
     """Tasks whose sources changed since the run began or last went on."""
     before = {task["name"]: task["source_hash"] for task in manifest["tasks"]}
     return {spec.name for spec in plan.selection.tasks if before.get(spec.name) != spec.source_hash}
+
+
+def is_changed_unopened(manifest: Mapping[str, Any], plan: Plan) -> bool:
+    """Whether the sources of a task have changed, told before any task is opened: the files that its code opens while
+    it loads are those that it opened then.
+    """
+    before = {task["name"]: task for task in manifest["tasks"]}
+    for spec in plan.selection.tasks:
+        task = before.get(spec.name)
+        if task is None:
+            return True
+        opened = [Path(file) for file in task["sources"] if Path(file) not in spec.sources]
+        if not all(file.is_file() for file in opened):
+            return True
+        if hash_with_opened(spec.source_hash, opened) != task["source_hash"]:
+            return True
+    return False
 
 
 def continued(manifest: Mapping[str, Any], plan: Plan) -> dict[str, Any]:

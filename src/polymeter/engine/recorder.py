@@ -109,6 +109,7 @@ class Recorder:
             if end.score is not None:
                 written = write_score(self._with_previews(end.score))
                 scores.append((task.number, sample.index, task.task.score_digest, int(written.is_exact), written.body))
+            doc = json.dumps(jsonable(sample.doc), ensure_ascii=False, separators=(",", ":"))
             samples.append(
                 (
                     task.number,
@@ -118,9 +119,9 @@ class Recorder:
                     sample.cluster,
                     end.status.value,
                     _write_error(end.error),
-                    json.dumps(jsonable(sample.doc), ensure_ascii=False, separators=(",", ":")),
+                    doc,
                     _write_returned(end.returned),
-                    self._files.seal(task.completion_digest, end.running.files) if end.status in _SEALED else None,
+                    self._files.seal(end.running, doc) if end.status in _SEALED else None,
                 )
             )
         self._writer.put("turns", turns)

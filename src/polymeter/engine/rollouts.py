@@ -16,7 +16,7 @@ from typing import Any
 from polymeter.core.errors import DataError, ErrorKind, PolymeterError, ScoreError, UnscoredError, boundary
 from polymeter.core.guest_context import answering_through
 from polymeter.core.identity import own_prompt_fingerprint, request_fingerprint
-from polymeter.core.opened_files import Noted, is_data_file, noting
+from polymeter.core.opened_files import Noted, is_own_file, noting
 from polymeter.core.request import Error, OwnPrompt, Request, Response
 from polymeter.core.stable_names import OWN_PROMPT_ROLE
 from polymeter.core.task import Rollout, Sample, SampleStatus, Score, Task
@@ -51,6 +51,8 @@ class RunningTask:
         chunk: How many samples share a thread hop; follows how long they take.
         may_overlap: Whether the user has asked for several scoring threads, so that scoring that waits may overlap.
         image_bytes: What an image of this task takes in memory, from those seen so far.
+        shared_files: Files that its hooks have opened and that belong to no row of their own: what a hook reads once
+            and keeps, all later samples rest on.
         asks_judges: Whether its scoring is known to ask a judge, so that samples are scored one by one and wait
             together.
     """
@@ -63,6 +65,7 @@ class RunningTask:
     chunk: int = 16
     image_bytes: float = 1_000_000.0
     n_nondeterministic: int = 0
+    shared_files: Noted = field(default_factory=dict)
     may_overlap: bool = False
     asks_judges: bool = False
     n_timed: int = 0
@@ -307,7 +310,7 @@ class RolloutWorker:
         task, asker = running.task, self._make_asker(running)
         doing = f"Scoring a sample of task {task.name!r}"
         with (
-            noting(running.files, is_data_file),
+            noting(running.files, is_own_file),
             self._guarded(task, running.sample.id, "score"),
             answering_through(asker),
             boundary(ScoreError, doing),
@@ -378,7 +381,7 @@ class RolloutWorker:
         ended: StopIteration | None = None
         doing = f"Playing a sample of task {running.task.name!r}"
         with (
-            noting(running.files, is_data_file),
+            noting(running.files, is_own_file),
             self._guarded(running.task, running.sample.id, step_label(running.steps)),
             boundary(ScoreError, doing),
         ):
