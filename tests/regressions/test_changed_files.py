@@ -219,21 +219,23 @@ READERS = {
     "open": "import json\nwith open(CONFIG) as file:\n    POINTS = json.load(file)['points']\n",
     "path": "import json\nfrom pathlib import Path\nPOINTS = json.loads(Path(CONFIG).read_text())['points']\n",
     "pandas": "import pandas\nPOINTS = float(pandas.read_json(CONFIG, typ='series')['points'])\n",
-    "yaml": "import yaml\nPOINTS = yaml.safe_load(open(CONFIG))['points']\n",
+    "yaml": "import yaml\nfrom pathlib import Path\nPOINTS = yaml.safe_load(Path(CONFIG).read_bytes())['points']\n",
 }
 LATE = {
     "kept": """
         import functools, json
+        from pathlib import Path
 
         @functools.lru_cache
         def points():
-            return json.load(open(CONFIG))["points"]
+            return json.loads(Path(CONFIG).read_text())["points"]
     """,
     "each time": """
         import json
+        from pathlib import Path
 
         def points():
-            return json.load(open(CONFIG))["points"]
+            return json.loads(Path(CONFIG).read_text())["points"]
     """,
 }
 
@@ -291,8 +293,10 @@ def test_a_module_outside_the_folder_is_a_source(tmp_path: Path, is_package: boo
 
 def test_a_file_that_only_one_row_names_is_asked_about_again_for_that_row_alone(tmp_path: Path) -> None:
     utils = """
+        from pathlib import Path
+
         def text(doc):
-            return open(doc["word"]).read()
+            return Path(doc["word"]).read_text()
 
         def judge(doc, results):
             return {"points": float(results[0] == doc["answer"])}
@@ -311,12 +315,12 @@ def test_a_file_that_only_one_row_names_is_asked_about_again_for_that_row_alone(
 
 def test_files_that_task_code_writes_itself_are_not_sources(tmp_path: Path) -> None:
     points = """
-        import json, os
+        from pathlib import Path
 
         def points():
-            memory = CONFIG + ".memory"
-            n = json.load(open(memory)) if os.path.exists(memory) else 0
-            json.dump(n + 1, open(memory, "w"))
+            memory = Path(CONFIG + ".memory")
+            n = int(memory.read_text()) if memory.exists() else 0
+            memory.write_text(str(n + 1))
             return 1.0
     """
     half_done_run_of_words(tmp_path, textwrap.dedent(points) + textwrap.dedent(TEXT_AND_JUDGE))
@@ -328,3 +332,90 @@ def test_the_run_names_the_sources_that_were_opened(tmp_path: Path) -> None:
     half_done_run_of_words(tmp_path, READERS["open"] + textwrap.dedent(points + TEXT_AND_JUDGE))
     (task,) = json.loads((tmp_path / "broken" / "run.json").read_text())["tasks"]
     assert str(tmp_path / "elsewhere" / "cfg.json") in task["sources"]
+
+
+ADAPTER = """
+    import json
+    from evalscope.benchmarks import Benchmark, DataAdapter
+
+    {early}
+
+    @Benchmark.register(name='colours', dataset_id='rows', metric_list=['AverageAccuracy'], subset_list=['default'],
+                        eval_split='test', few_shot_num=0, prompt_template='{{query}}')
+    class ColoursAdapter(DataAdapter):
+        def __init__(self, **kwargs):
+            super().__init__(**kwargs)
+            {late}
+
+        def gen_prompt(self, input_d, few_shot_list, **kwargs):
+            return self.gen_prompt_data(input_d['word'])
+
+        def get_gold_answer(self, input_d):
+            return input_d['answer']
+
+        def parse_pred_result(self, result, raw_input_d=None, **kwargs):
+            return result
+
+        def match(self, gold, pred):
+            return {points} if gold == pred else 0.0
+"""
+READS = "points = json.load(file)['points']"
+IN_ADAPTERS = {
+    "loading": {"early": f"with open(CONFIG) as file: {READS}", "late": "pass", "points": "points"},
+    "constructing": {"early": "", "late": f"with open(CONFIG) as file: self.{READS}", "points": "self.points"},
+}
+
+
+@pytest.mark.parametrize("when", IN_ADAPTERS)
+def test_a_file_that_an_adapter_reads_is_a_source(tmp_path: Path, when: str) -> None:
+    code = textwrap.dedent(ADAPTER).format(**IN_ADAPTERS[when])
+    config = tmp_path / "elsewhere" / "cfg.json"
+    config.parent.mkdir()
+    set_points(tmp_path, 1.0)
+    (tmp_path / "task").mkdir()
+    (tmp_path / "task" / "colours_adapter.py").write_text(f"CONFIG = {str(config)!r}\n{code}")
+    words = ["a", "b", "c", "d"]
+    (tmp_path / "rows").mkdir()
+    lines = [json.dumps({"word": word, "answer": word}) for word in words]
+    (tmp_path / "rows" / "test.jsonl").write_text("\n".join(lines) + "\n")
+    options = {"data": {"rows": str(tmp_path / "rows")}}
+    run(tmp_path, "broken", 2, **options)
+    set_points(tmp_path, 0.5)
+    again = run(tmp_path, "broken", **options)
+    run(tmp_path, "whole", **options)
+    assert results(tmp_path, "broken") == results(tmp_path, "whole")
+    assert again.n_asked == 2
+
+
+WRAPPER = """
+    import json
+    from lmms_eval.api.model import lmms
+    from lmms_eval.api.registry import register_model
+
+    with open(CONFIG) as file:
+        ANSWER = json.load(file)["answer"]
+
+    @register_model("speaker")
+    class Speaker(lmms):
+        def generate_until(self, requests):
+            return [ANSWER for _ in requests]
+
+        def loglikelihood(self, requests):
+            raise NotImplementedError
+"""
+
+
+def test_a_file_that_a_wrapper_reads_when_it_loads_is_a_source_of_the_model(tmp_path: Path) -> None:
+    write(
+        tmp_path, HOOKED.replace("doc_to_visual: !function utils.visual\n    ", "").replace("!function utils.text", "q")
+    )
+    rows(tmp_path, q=["?", "?"], answer=["a", "a"])
+    config = tmp_path / "answer.json"
+    config.write_text(json.dumps({"answer": "a"}))
+    (tmp_path / "speaker.py").write_text(f"CONFIG = {str(config)!r}\n{textwrap.dedent(WRAPPER)}")
+    options = {"output": tmp_path / "broken", "include_paths": (tmp_path / "task",), "cache_dir": tmp_path / "cache"}
+    wrapper = {"model_path": str(tmp_path / "speaker.py")}
+    polymeter.evaluate("lmms:speaker", "colours", **wrapper, **options)
+    config.write_text(json.dumps({"answer": "b"}))
+    with pytest.raises(polymeter.PolymeterError, match="model differs"):
+        polymeter.evaluate("lmms:speaker", "colours", **wrapper, **options)
