@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
@@ -283,12 +285,14 @@ def test_a_module_outside_the_folder_is_a_source(tmp_path: Path, is_package: boo
     place = tmp_path / "shared" / ("grading/__init__.py" if is_package else "grading.py")
     place.parent.mkdir(parents=True)
     place.write_text("POINTS = 1.0\n")
-    head = f"import sys\nsys.path.insert(0, {str(tmp_path / 'shared')!r})\n"
+    (tmp_path / "shared" / "naming.py").write_text("NAME = 'words'\n")
+    head = f"import sys\nsys.path.insert(0, {str(tmp_path / 'shared')!r})\nfrom naming import NAME\n"
     points = "def points():\n    from grading import POINTS\n    return POINTS\n"
     early = "from grading import POINTS\n\ndef points():\n    return POINTS\n"
     half_done_run_of_words(tmp_path, head + (points if is_late else early) + textwrap.dedent(TEXT_AND_JUDGE))
     place.write_text("POINTS = 0.25\n")
     goes_on_as_one_run(tmp_path)
+    assert [row["status"] for row in scores(tmp_path, "whole")] == ["ok"] * 4
 
 
 def test_a_file_that_only_one_row_names_is_asked_about_again_for_that_row_alone(tmp_path: Path) -> None:
@@ -416,6 +420,60 @@ def test_a_file_that_a_wrapper_reads_when_it_loads_is_a_source_of_the_model(tmp_
     options = {"output": tmp_path / "broken", "include_paths": (tmp_path / "task",), "cache_dir": tmp_path / "cache"}
     wrapper = {"model_path": str(tmp_path / "speaker.py")}
     polymeter.evaluate("lmms:speaker", "colours", **wrapper, **options)
+    polymeter.score(tmp_path / "broken", output=tmp_path / "scored")
+    assert results(tmp_path, "scored") == results(tmp_path, "broken")
     config.write_text(json.dumps({"answer": "b"}))
-    with pytest.raises(polymeter.PolymeterError, match="model differs"):
+    with pytest.raises(polymeter.PolymeterError, match="differs"):
         polymeter.evaluate("lmms:speaker", "colours", **wrapper, **options)
+
+
+def command(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "polymeter", *words],
+        cwd=folder,
+        env={**os.environ, "HF_HUB_OFFLINE": "1", "COLUMNS": "400", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_commands_of_their_own_processes_notice_all_of_it(tmp_path: Path) -> None:
+    utils = """
+        import json, os, sys
+        sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "shared"))
+        from pathlib import Path
+        from grading import POINTS
+
+        SHARE = json.loads(Path(CONFIG).read_text())["points"]
+
+        def text(doc):
+            if os.environ.get("STOPS") and doc["word"] in "cd":
+                raise ValueError("stops here")
+            return doc["word"]
+
+        def points():
+            return POINTS * SHARE
+    """
+    write(tmp_path, WORDS)
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    config = str(tmp_path / "elsewhere" / "cfg.json")
+    code = textwrap.dedent(utils) + "def judge" + textwrap.dedent(TEXT_AND_JUDGE).partition("def judge")[2]
+    (tmp_path / "task" / "utils.py").write_text(f"CONFIG = {config!r}\n{code}")
+    rows(tmp_path, word=["a", "b", "c", "d"], answer=["a", "b", "c", "d"])
+    words = ("--model", "mock", "--model-args", "mode=echo", "--tasks", "colours", "--include-path", "task")
+    values = []
+    for points, share in ((1.0, 1.0), (0.5, 1.0), (0.5, 0.5)):
+        (tmp_path / "shared" / "grading.py").write_text(f"POINTS = {points}\n")
+        set_points(tmp_path, share)
+        if not values:
+            done = command(tmp_path, "run", *words, "--output", "broken", STOPS="1")
+            assert done.returncode == 1, done.stderr
+        resumed = command(tmp_path, "resume", "broken")
+        assert resumed.returncode == 0, resumed.stderr
+        whole = command(tmp_path, "run", *words, "--output", f"whole-{points}-{share}")
+        assert whole.returncode == 0, whole.stderr
+        assert results(tmp_path, "broken") == results(tmp_path, f"whole-{points}-{share}")
+        values.append(scores(tmp_path, "broken"))
+    assert values[0] != values[1] != values[2]

@@ -263,7 +263,11 @@ class _Carried:
 
     def note_files(self, noted: Noted) -> None:
         """Note the file that it comes from, if it is in one."""
-        _note_path(self.origin(), noted)
+        source = self.source
+        encoded = getattr(source, "_hf_encoded", source)
+        if isinstance(encoded, Mapping):
+            source = None if encoded.get("bytes") is not None else encoded.get("path")
+        _note_path(source, noted)
 
     @property
     def note(self) -> dict[str, Any] | None:

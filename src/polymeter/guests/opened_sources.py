@@ -61,8 +61,13 @@ def loading_sources(file: Path | None = None, *, is_data: Callable[[str], bool] 
 
 @contextmanager
 def importing(name: str, fromlist: Sequence[str]) -> Iterator[None]:
-    """Import a module for a guest inside this: what the import opens counts, also where it happened before."""
-    if not is_noting(is_own_file):
+    """Import a module for a guest inside this: what the import opens counts, also where it happened before.
+
+    Args:
+        name: Its absolute name; empty for a relative import, whose files reading the code finds.
+        fromlist: What is imported from it.
+    """
+    if not name or not is_noting(is_own_file):
         yield
         return
     package = name.partition(".")[0]
@@ -95,9 +100,9 @@ def opened_behind(sources: Iterable[Path], collected: Iterable[str] = ()) -> tup
     return tuple(sorted(Path(path) for path in found - own if Path(path).is_file()))
 
 
-def with_opened(sources: Sequence[Path]) -> tuple[Path, ...]:
-    """Source files, and those that loading them has opened."""
-    return (*sources, *opened_behind(sources))
+def hash_opened(opened: Iterable[Path]) -> str:
+    """A hash of opened files alone; empty if there are none."""
+    return hash_with_opened("", opened)
 
 
 def hash_with_opened(source_hash: str, opened: Iterable[Path]) -> str:

@@ -21,7 +21,6 @@ from polymeter.core.request import Error, Generate, Output, Request, RequestKind
 from polymeter.core.rows import RowAccess
 from polymeter.core.secrets import without_secrets
 from polymeter.guests import contained
-from polymeter.guests.opened_sources import with_opened
 
 _PLACEHOLDER = "*PlaceHolder*"
 _REQUESTS: Mapping[RequestKind, bool] = {"generate": True, "loglikelihood": False, "generate_image": False}
@@ -206,5 +205,5 @@ def _identity_of_class(kind: type) -> Mapping[str, str]:
         file = inspect.getsourcefile(kind)
     except TypeError:
         file = None
-    sources = source_hash(with_opened([Path(file)])) if file and Path(file).is_file() else kind.__qualname__
+    sources = source_hash([Path(file)]) if file and Path(file).is_file() else kind.__qualname__
     return {"class": f"{kind.__module__}.{kind.__qualname__}", "sources": sources}

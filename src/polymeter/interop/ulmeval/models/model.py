@@ -29,7 +29,7 @@ from polymeter.core.sources import is_pil
 from polymeter.formats.table.items import as_items, as_messages
 from polymeter.guests.contain import without_chatter
 from polymeter.guests.door import in_mode
-from polymeter.guests.opened_sources import with_opened
+from polymeter.guests.opened_sources import opened_behind
 from polymeter.guests.wrappers import check_arguments, parameters, plain
 from polymeter.interop.ulmeval.models.answers import outputs
 from polymeter.interop.ulmeval.models.calling import ignored_settings, results, seeded
@@ -85,11 +85,12 @@ class UlmModel(BatchModel):
         self._sweep: weakref.finalize[Any, Any] | None = None
         self.batch_hint = _DEFAULT_CONCURRENCY if getattr(found.cls, "is_api", False) else 1
         self.traits = _traits(found)
+        self.opened_sources = opened_behind(found.sources)
         self._identity = {
             "backend": "ulm",
             "name": found.name,
             "class": getattr(found.make, "__qualname__", type(found.make).__qualname__),
-            "sources": source_hash(with_opened(found.sources)),
+            "sources": source_hash(found.sources),
             "arguments": {key: plain(value) for key, value in arguments.items() if key not in _RUNTIME},
             "positional": plain(found.args),
         }
