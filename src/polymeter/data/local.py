@@ -96,7 +96,7 @@ def card_configs(folder: Path) -> tuple[str, ...]:
             text = file.read_text(encoding="utf-8")
             # The standalone file is the front matter of a card alone.
             card = DatasetCard(text if name == _CARDS[0] else f"---\n{text}\n---\n", ignore_metadata_errors=True)
-            configs = card.data.to_dict().get("configs")
+            configs = card.data.get("configs")
         names = [
             str(item["config_name"]) for item in configs or () if isinstance(item, Mapping) and "config_name" in item
         ]
@@ -282,5 +282,5 @@ def _no_config(folder: Path, config: str, configs: Sequence[str]) -> DataError:
     )
 
 
-def _no_split(folder: Path, name: str, names: list[str]) -> DataError:
+def _no_split(folder: Path, name: str, names: Sequence[str]) -> DataError:
     return DataError(f"There is no split {name!r} in {folder}.", hint=f"It has: {', '.join(names) or 'none'}.")

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from polymeter.core.errors import DataError, PolymeterError, boundary
 from polymeter.core.opened_files import FileState, Noted, is_current, is_of_row, states_of
+from polymeter.core.parts import Text
 from polymeter.core.request import OwnPrompt, Request
 from polymeter.engine.rollouts import PendingRequest, RunningSample
 from polymeter.store.journal import SEAL_SEPARATOR, Journal
@@ -48,7 +49,7 @@ class FilesOfRun:
         if isinstance(asked.request, OwnPrompt) and response is not None:
             for message in response.messages or ():
                 for part in message.parts:
-                    if part.modality != "text":
+                    if not isinstance(part, Text):
                         part.note_files(noted)
         for medium in asked.request.media():
             medium.note_files(noted)
