@@ -9,6 +9,7 @@ from pathlib import Path
 from polymeter.core.errors import PlanError, boundary
 from polymeter.core.sources import digest
 from polymeter.guests.door import in_mode
+from polymeter.guests.opened_sources import loading_sources
 
 
 def import_file(path: Path) -> None:
@@ -32,7 +33,7 @@ def import_file(path: Path) -> None:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        with in_mode("load"), boundary(PlanError, f"Loading {path.name}"):
+        with in_mode("load"), loading_sources(path), boundary(PlanError, f"Loading {path.name}"):
             spec.loader.exec_module(module)
     except PlanError:
         del sys.modules[name]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from polymeter.core.parts import Modality
@@ -76,11 +77,14 @@ class _BaseModel(ABC):
         traits: What planning knows about it.
         made_from: The spec that it was made from, for the record of a run; ``None`` for a model that its author's code
             made.
+        opened_sources: Files that the code of a wrapper has opened while it was loaded. They are no part of its
+            identity, by which answers are found; a run goes on only if they are as they were.
         rows: Leads from a request to its task's row; the run sets it while it uses the model.
     """
 
     traits: ModelTraits
     made_from: ModelSpec | None = None
+    opened_sources: tuple[Path, ...] = ()
     rows: RowAccess | None = None
 
     @property

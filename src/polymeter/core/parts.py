@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from polymeter.core.errors import DataError, PolymeterError, boundary
+from polymeter.core.opened_files import Noted, is_own_file, note, noting
 from polymeter.core.sources import digest, from_data_url, is_elsewhere, is_pil, is_url, media_hash, original, sniff_mime
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Text:
 class _Memo:
     """What a part has decoded so far. It is not part of its value; ``release`` empties it."""
 
-    __slots__ = ("content_hash", "decoded", "error", "note", "resolved")
+    __slots__ = ("content_hash", "decoded", "error", "files", "note", "resolved")
 
     def __init__(self) -> None:
         self.decoded: Any = None
@@ -44,6 +45,7 @@ class _Memo:
         self.content_hash: str | None = None
         self.error: PolymeterError | None = None
         self.note: dict[str, Any] | None = None
+        self.files: Noted | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,6 +150,12 @@ class Image:
                 memo.content_hash = digest(head + image.tobytes())
         return memo.content_hash
 
+    def note_files(self, noted: Noted) -> None:
+        """Note the files that the image comes from: the one that it names, or those that its source has opened."""
+        _note_path(self.source, noted)
+        if self._memo.files:
+            noted.update(self._memo.files)
+
     def held_bytes(self) -> int:
         """Roughly how many bytes of memory the decoded pixels take now; 0 if nothing is decoded."""
         image = self._memo.decoded
@@ -197,8 +205,9 @@ class Image:
         if not callable(source) or is_pil(source):
             return source
         if memo.resolved is None:
-            with boundary(DataError, f"Reading the image {self.describe()}"):
+            with boundary(DataError, f"Reading the image {self.describe()}"), noting({}, is_own_file) as files:
                 memo.resolved = source()
+            memo.files = files or None
         return memo.resolved
 
 
@@ -252,6 +261,14 @@ class _Carried:
             return bytes(original(origin))
         return origin if isinstance(origin, bytes) else None
 
+    def note_files(self, noted: Noted) -> None:
+        """Note the file that it comes from, if it is in one."""
+        source = self.source
+        encoded = getattr(source, "_hf_encoded", source)
+        if isinstance(encoded, Mapping):
+            source = None if encoded.get("bytes") is not None else encoded.get("path")
+        _note_path(source, noted)
+
     @property
     def note(self) -> dict[str, Any] | None:
         """What a store records about it (size, preview file), once it has been stored."""
@@ -296,6 +313,11 @@ class Video(_Carried):
     def content_hash(self) -> str:
         """Hex digest of the video's bytes and of the part that is shown."""
         return digest(f"{media_hash(self.source)}:{self.start_s}:{self.end_s}".encode())
+
+
+def _note_path(source: Any, noted: Noted) -> None:
+    if isinstance(source, Path) or (isinstance(source, str) and not is_url(source)):
+        note(noted, source)
 
 
 def is_image(value: Any) -> bool:

@@ -112,12 +112,12 @@ def media_hash(source: Any) -> str:
         return digest(source.encode())
     if isinstance(source, (str, Path)):
         path = Path(source)
-        return _digest_file(path) if path.is_file() else digest(str(source).encode())
+        return digest_file(path) if path.is_file() else digest(str(source).encode())
     encoded = getattr(source, "_hf_encoded", None)
     return media_hash(encoded) if encoded is not None else digest(repr(source).encode())
 
 
-def _digest_file(path: Path) -> str:
+def digest_file(path: Path) -> str:
     """The digest of a file's bytes, read in blocks because videos are large."""
     state = hashlib.blake2b(digest_size=16)
     with path.open("rb") as file:

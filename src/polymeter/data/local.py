@@ -1,9 +1,16 @@
-"""Opening local files as a dataset: a folder of split files, a folder written by ``save_to_disk``, or a single file."""
+"""Opening local files as a dataset: a clone of a hub repository, a folder of split files, a folder written by
+``save_to_disk``, or a single file.
+
+A folder whose dataset card describes configurations is opened as the hub opens it, by the same library: the card says
+which files belong to a configuration and which one is the default. In a folder without such a card a configuration is
+a subfolder. A configuration that is not there is an error, never the rows of another one.
+"""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +29,10 @@ _BUILDER_OF = {
     ".arrow": "arrow",
     ".txt": "text",
 }
+_CARDS = ("README.md", ".huggingface.yaml")
+_CARD_HINT = "Its dataset card says which files a configuration has; they must be there."
+_DEFAULT = "default"
+_INFO = "dataset_info.json"
 _SHARD = re.compile(r"-\d{5}-of-\d{5}(-[0-9a-f]+)?$")
 
 
@@ -31,24 +42,114 @@ def is_saved(folder: Path) -> bool:
 
 
 def open_local(
-    path: Path, splits: Sequence[str], *, config: str | None = None, cache_dir: Path | None = None
+    path: Path,
+    splits: Sequence[str],
+    *,
+    config: str | None = None,
+    is_of_config: bool = False,
+    cache_dir: Path | None = None,
 ) -> dict[str, datasets.Dataset]:
-    """The named splits of a local file or folder. A single file serves as every split.
+    """The named splits of a local file or folder. A single file serves as every split of every configuration.
+
+    Args:
+        path: The file or folder.
+        splits: Names of splits, optionally with a slice.
+        config: The configuration; ``None``: the default one.
+        is_of_config: Whether the path is known to hold the rows of that configuration, whatever it is called there.
+        cache_dir: Where prepared copies are kept.
 
     Raises:
-        DataError: if a split does not exist, or the files cannot be read.
+        DataError: if the configuration or a split does not exist, or the files cannot be read.
     """
     path = path.resolve()
     if path.is_file():
         return {split: _read([path], split, cache_dir) for split in splits}
+    if not is_saved(path):
+        configs = card_configs(path)
+        if configs and (not is_of_config or config in configs):
+            return _described(path, splits, config, configs, cache_dir)
     if config and (path / config).is_dir():
         path = path / config
+    elif config and config != _DEFAULT and not is_of_config and any(_name_of(split) != config for split in splits):
+        # A split that is called like its configuration can only be of that one.
+        _check_config(path, config)
     if is_saved(path):
         return open_saved(path, splits)
     files = _split_files(path)
-    if files:
-        return {split: _read(_pick(files, split, path), split, cache_dir) for split in splits}
-    return _generic(path, splits, config, cache_dir)
+    if files and all(_picked(files, split) for split in splits):
+        return {split: _read(_picked(files, split), split, cache_dir) for split in splits}
+    return _generic(path, splits, cache_dir, known=sorted(files))
+
+
+def card_configs(folder: Path) -> tuple[str, ...]:
+    """The configurations that a folder's dataset card describes; empty if it describes none.
+
+    Raises:
+        DataError: if the card describes some and cannot be read.
+    """
+    for name in _CARDS:
+        file = folder / name
+        if not file.is_file() or "configs:" not in file.read_text(encoding="utf-8", errors="replace"):
+            continue
+        from huggingface_hub import DatasetCard
+
+        with boundary(DataError, f"Reading the dataset card {file}"):
+            text = file.read_text(encoding="utf-8")
+            # The standalone file is the front matter of a card alone.
+            card = DatasetCard(text if name == _CARDS[0] else f"---\n{text}\n---\n", ignore_metadata_errors=True)
+            configs = card.data.get("configs")
+        names = [
+            str(item["config_name"]) for item in configs or () if isinstance(item, Mapping) and "config_name" in item
+        ]
+        if names:
+            return tuple(names)
+    return ()
+
+
+def _described(
+    folder: Path, splits: Sequence[str], config: str | None, configs: Sequence[str], cache_dir: Path | None
+) -> dict[str, datasets.Dataset]:
+    """The splits of a configuration that the dataset card describes, by the rules of the hub."""
+    import datasets
+
+    if config is not None and config not in configs:
+        raise _no_config(folder, config, configs)
+    if config is None:
+        with boundary(DataError, f"Loading {folder}", hint=_CARD_HINT):
+            default = datasets.get_dataset_default_config_name(str(folder))
+        if default is None:
+            raise DataError(
+                f"The dataset in {folder} has several configurations, and none is named.",
+                hint=f"Name one of {', '.join(configs)} (dataset_name in a task YAML).",
+            )
+    return _loaded(folder, splits, cache_dir, _CARD_HINT, config)
+
+
+def _check_config(folder: Path, config: str) -> None:
+    """Refuse a configuration that a folder without a card cannot have.
+
+    Raises:
+        DataError: if nothing in the folder is of that configuration.
+    """
+    if not is_saved(folder):
+        raise _no_config(folder, config, [child.name for child in sorted(folder.iterdir()) if _may_be_config(child)])
+    saved = _saved_config(folder)
+    if saved not in (None, _DEFAULT, config):
+        raise _no_config(folder, config, [saved])
+
+
+def _may_be_config(child: Path) -> bool:
+    return child.is_dir() and (is_saved(child) or bool(_split_files(child)))
+
+
+def _saved_config(folder: Path) -> str | None:
+    """The configuration that ``save_to_disk`` has noted for a dataset or its first split."""
+    file = next((file for file in (folder / _INFO, *sorted(folder.glob(f"*/{_INFO}"))) if file.is_file()), None)
+    if file is None:
+        return None
+    with boundary(DataError, f"Reading {file}"):
+        name = json.loads(file.read_text(encoding="utf-8")).get("config_name")
+    return None if name is None else str(name)
 
 
 def open_saved(folder: Path, splits: Sequence[str]) -> dict[str, datasets.Dataset]:
@@ -83,14 +184,13 @@ def _split_files(folder: Path) -> dict[str, list[Path]]:
     return files
 
 
-def _pick(files: dict[str, list[Path]], split: str, folder: Path) -> list[Path]:
+def _picked(files: Mapping[str, list[Path]], split: str) -> list[Path]:
+    """The files of a split by their names; none if no name says that it is of that split."""
     name = _name_of(split)
     if name in files:
         return _one_format(files[name])
     shards = [file for stem, members in files.items() if stem.startswith(f"{name}-") for file in members]
-    if shards:
-        return _one_format(shards)
-    raise _no_split(folder, name, sorted(files))
+    return _one_format(shards) if shards else []
 
 
 def _one_format(files: list[Path]) -> list[Path]:
@@ -116,30 +216,35 @@ def _read(files: list[Path], split: str, cache_dir: Path | None) -> datasets.Dat
 
 
 def _generic(
-    folder: Path, splits: Sequence[str], config: str | None, cache_dir: Path | None
+    folder: Path, splits: Sequence[str], cache_dir: Path | None, known: Sequence[str]
 ) -> dict[str, datasets.Dataset]:
-    """The splits that ``datasets`` itself recognises: image folders, clones of hub repositories."""
+    """The splits that ``datasets`` itself recognises: image folders, names of files that hold a split's name.
+
+    Raises:
+        DataError: if it cannot read the folder, or a split is missing; ``known`` are those that file names tell.
+    """
+    hint = "It holds neither split files nor anything that datasets can read."
+    try:
+        return _loaded(folder, splits, cache_dir, hint)
+    except DataError:
+        if not known:
+            raise
+        missing = next(_name_of(split) for split in splits if _name_of(split) not in known)
+        raise _no_split(folder, missing, known) from None
+
+
+def _loaded(
+    folder: Path, splits: Sequence[str], cache_dir: Path | None, hint: str, config: str | None = None
+) -> dict[str, datasets.Dataset]:
     import datasets
 
     options: dict[str, Any] = {} if cache_dir is None else {"cache_dir": str(cache_dir)}
-    if config:
-        has_config = any(name == config for name in _configs(folder))
-        options["name"] = config if has_config else None
-    with boundary(
-        DataError, f"Loading {folder}", hint="It holds neither split files nor anything that datasets can read."
-    ):
-        loaded = datasets.load_dataset(str(folder), **options)
+    with boundary(DataError, f"Loading {folder}", hint=hint):
+        loaded = datasets.load_dataset(str(folder), config, **options)
         for split in splits:
             if _name_of(split) not in loaded:
                 raise _no_split(folder, split, sorted(map(str, loaded)))
         return {split: _sliced(loaded[_name_of(split)], split) for split in splits}
-
-
-def _configs(folder: Path) -> list[str]:
-    import datasets
-
-    with boundary(DataError, f"Loading {folder}"):
-        return list(datasets.get_dataset_config_names(str(folder)))
 
 
 def _sliced(dataset: datasets.Dataset, split: str) -> datasets.Dataset:
@@ -168,5 +273,13 @@ def _is_metadata(file: Path) -> bool:
     return file.name.startswith(("metadata.", "dataset_info", "dataset_dict", "state.", "."))
 
 
-def _no_split(folder: Path, name: str, names: list[str]) -> DataError:
+def _no_config(folder: Path, config: str, configs: Sequence[str]) -> DataError:
+    return DataError(
+        f"There is no configuration {config!r} in {folder}.",
+        hint=f"It has: {', '.join(configs) or 'only the default one'}. A folder that holds one configuration alone is "
+        f"named with --data ID:{config}=PATH.",
+    )
+
+
+def _no_split(folder: Path, name: str, names: Sequence[str]) -> DataError:
     return DataError(f"There is no split {name!r} in {folder}.", hint=f"It has: {', '.join(names) or 'none'}.")

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, boundary
+from polymeter.core.opened_files import not_noting
 from polymeter.data.local import is_saved, open_local, open_saved
 from polymeter.data.mending import load_files
 from polymeter.data.snapshot import fetch_media
@@ -92,11 +93,11 @@ def open_splits(
     Raises:
         DataError: if the dataset or a split is missing, unreadable or empty.
     """
-    replacement = _override(source, overrides or {})
+    replacement, is_of_config = _override(source, overrides or {})
     prepared = cache_dir / "datasets" if cache_dir else None
-    with _quiet():
+    with _quiet(), not_noting():  # rows have a fingerprint of their own
         if replacement is not None:
-            opened = open_local(replacement, splits, config=source.name, cache_dir=prepared)
+            opened = _open_instead(replacement, source, splits, is_of_config, prepared)
         else:
             opened = _open(source, splits, prepared)
     for split, dataset in opened.items():
@@ -126,6 +127,28 @@ def _open(source: Source, splits: Sequence[str], cache_dir: Path | None) -> dict
         # Here it names the folder of the media, not the cache of ``datasets``.
         kwargs.pop("cache_dir", None)
     return _load(source.path, source, splits, _clean(kwargs, source.directory), None if is_hub else cache_dir)
+
+
+def _open_instead(
+    place: Path, source: Source, splits: Sequence[str], is_of_config: bool, cache_dir: Path | None
+) -> dict[str, datasets.Dataset]:
+    """The splits of a dataset from a local place that stands for it. Files or a folder within the repository that the
+    task names are taken where the place has them.
+    """
+    named = {name: source.kwargs[name] for name in ("data_files", "data_dir") if source.kwargs.get(name)}
+    if place.is_dir() and named and all(_is_within(place, value) for value in named.values()):
+        return _load(str(place.resolve()), source, splits, named, cache_dir)
+    return open_local(place, splits, config=source.name, is_of_config=is_of_config, cache_dir=cache_dir)
+
+
+def _is_within(folder: Path, names: Any) -> bool:
+    """Whether a folder has all files or folders of some relative names or patterns."""
+    if isinstance(names, Mapping):
+        return all(_is_within(folder, item) for item in names.values())
+    if isinstance(names, (list, tuple)):
+        return all(_is_within(folder, item) for item in names)
+    name = str(names)
+    return not name.startswith("/") and "://" not in name and any(True for _ in folder.glob(name))
 
 
 def _load(
@@ -215,14 +238,16 @@ def _existing(path: str, directory: Path) -> Path | None:
     return None
 
 
-def _override(source: Source, overrides: Mapping[str, str]) -> Path | None:
-    path = overrides.get(f"{source.path}:{source.name}") or overrides.get(source.path)
+def _override(source: Source, overrides: Mapping[str, str]) -> tuple[Path | None, bool]:
+    """The local place of a dataset, and whether it was named for its configuration alone."""
+    of_config = overrides.get(f"{source.path}:{source.name}")
+    path = of_config or overrides.get(source.path)
     if path is None:
-        return None
+        return None, False
     replacement = Path(os.path.expanduser(path))
     if not replacement.exists():
         raise DataError(f"--data {source}={path}: no such file or folder.")
-    return replacement
+    return replacement, bool(of_config)
 
 
 @contextmanager

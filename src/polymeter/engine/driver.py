@@ -326,7 +326,10 @@ class Driver:
             if (
                 running.known
                 and not running.task.is_changed
-                and any(self._recall.is_of_model(key) for key in running.known.keys() - running.used.keys())
+                and any(
+                    self._recall.is_missed(key, running.known[key])
+                    for key in running.known.keys() - running.used.keys()
+                )
             ):
                 running.task.n_nondeterministic += end.status is SampleStatus.OK
             running.let_go()

@@ -22,6 +22,7 @@ from polymeter.engine.dispatchers import Dispatcher, Listener
 from polymeter.engine.driver import Driver, EndpointGoneError
 from polymeter.engine.endpoint_dispatcher import EndpointDispatcher
 from polymeter.engine.events import Events
+from polymeter.engine.files import FilesOfRun
 from polymeter.engine.groups import reduce_group
 from polymeter.engine.plan import Plan, cache_folder, model_name, role_names, selected_samples
 from polymeter.engine.prefetch import Prefetcher
@@ -85,6 +86,7 @@ class Execution:
         self._started = time.perf_counter()
         self._media = MediaStore(folder.media, keeps_previews=options.media == "previews")
         self._writer = JournalWriter(folder.journal, [task.spec.name for task in plan.opened])
+        self._files = FilesOfRun(folder.path, is_replay_only=isinstance(plan.model, StoredAnswers))
         self._door = Door(options.seed)
         self._prefetcher = Prefetcher(self._media, options.decode_workers, cache_folder(options) / FETCHED_IMAGES)
         identity = manifests.completion_identity(plan)
@@ -170,11 +172,7 @@ class Execution:
     def _roll_out(self) -> None:
         journal = Journal(self._folder.journal)
         work_lists = [
-            WorkList(
-                task,
-                journal.marks(task.name, "completed", task.selected.stop, task.completion_digest),
-                journal.marks(task.name, "answered", task.selected.stop),
-            )
+            WorkList(task, self._completed(task, journal), journal.marks(task.name, "answered", task.selected.stop))
             for task in self._tasks
         ]
         journal.close()
@@ -185,10 +183,29 @@ class Execution:
         self._writer.flush()
         self._progress.end()
 
+    def _completed(self, task: RunningTask, journal: Journal) -> bytearray:
+        """Marks of the completed samples of a task, without those that rest on a file that has changed since."""
+        marks = journal.marks(task.name, "completed", task.selected.stop, task.completion_digest)
+        changed = {
+            index: path
+            for index, path in self._files.changed(journal, task.name, task.completion_digest)
+            if index in task.selected
+        }
+        for index in changed:
+            marks[index] = 0
+        if changed:
+            n = f"{len(changed)} sample{'s' if len(changed) != 1 else ''}"
+            self._progress.note(
+                f"Files behind {n} of task {task.name!r} changed since they were scored, the first of them "
+                f"{next(iter(changed.values()))}: these samples are played again, and asked again where what the "
+                "model is shown has changed."
+            )
+        return marks
+
     def _make_driver(self) -> Driver:
         plan, options = self._plan, self._plan.options
         models = manifests.model_fingerprints(plan)
-        recorder, events = Recorder(self._writer, self._media, models), Events()
+        recorder, events = Recorder(self._writer, self._media, models, self._files), Events()
         listener = Listener(
             events.answers_through(recorder), events.failed, self._progress.note, events.waiting, events.gone
         )
@@ -203,7 +220,7 @@ class Execution:
         )
         return Driver(
             dispatchers,
-            Recall(models, self._media, self._progress.note),
+            Recall(models, self._media, self._progress.note, self._files),
             recorder,
             self._door,
             lambda: Journal(self._folder.journal),

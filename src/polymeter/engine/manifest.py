@@ -11,7 +11,7 @@ from typing import Any
 from polymeter.core.codec import jsonable
 from polymeter.core.errors import PlanError
 from polymeter.core.identity import canonical, fingerprint, source_hash
-from polymeter.core.model import ModelSpec
+from polymeter.core.model import Model, ModelSpec
 from polymeter.core.options import RunOptions
 from polymeter.core.places import stored_at
 from polymeter.core.registries import stored_format
@@ -19,8 +19,11 @@ from polymeter.core.secrets import HIDDEN, with_digests, without_secrets
 from polymeter.core.stable_names import OWN_PROMPT_ROLE, TASK_FORMAT
 from polymeter.engine.plan import Plan, describe_selection, file_endings, model_name, named_place, selected_samples
 from polymeter.engine.provenance import git_state, hardware, software
-from polymeter.engine.stored import describe_traits
+from polymeter.engine.stored import StoredAnswers, describe_traits
+from polymeter.guests.opened_sources import hash_opened, hash_with_opened, opened_behind
 from polymeter.store.folder import RunFolder
+
+_OPENED = "opened_sources"
 
 
 def default_folder(plan: Plan) -> Path:
@@ -59,7 +62,7 @@ def completion_identity(plan: Plan) -> dict[str, Any]:
     """What a completed sample rests on besides its own task: models, options, and what imported files registered."""
     whole = identity_of(plan)
     return {name: whole[name] for name in ("model", "roles", "options")} | {
-        "imports": source_hash(plan.options.imports)
+        "imports": hash_with_opened(source_hash(plan.options.imports), opened_behind(plan.options.imports))
     }
 
 
@@ -86,12 +89,14 @@ def new_manifest(plan: Plan, folder: RunFolder, command: str) -> dict[str, Any]:
             "spec": _spec(plan.model_spec),
             "identity": canonical(plan.model.identity),
             "traits": describe_traits(plan.model.traits),
+            **_opened(plan.model),
         },
         "roles": {
             role: {
                 "spec": _spec(plan.role_specs.get(role)),
                 "identity": canonical(model.identity),
                 "fingerprint": fingerprint(model.identity),
+                **_opened(model),
             }
             for role, model in plan.roles.items()
         },
@@ -120,7 +125,7 @@ def check_same_run(manifest: Mapping[str, Any], plan: Plan, folder: RunFolder) -
         PlanError: What differs.
     """
     old, new = manifest["identity"], identity_of(plan)
-    differing = _differences(old, new)
+    differing = _differences(old, new) or _reading_differently(manifest, plan)
     if differing:
         raise PlanError(
             f"The run folder holds another run: {', '.join(differing)} differ{'s' if len(differing) == 1 else ''}.",
@@ -141,6 +146,23 @@ def changed_tasks(manifest: Mapping[str, Any], plan: Plan) -> set[str]:
     """Tasks whose sources changed since the run began or last went on."""
     before = {task["name"]: task["source_hash"] for task in manifest["tasks"]}
     return {spec.name for spec in plan.selection.tasks if before.get(spec.name) != spec.source_hash}
+
+
+def is_changed_unopened(manifest: Mapping[str, Any], plan: Plan) -> bool:
+    """Whether the sources of a task have changed, told before any task is opened: the files that its code opens while
+    it loads are those that it opened then.
+    """
+    before = {task["name"]: task for task in manifest["tasks"]}
+    for spec in plan.selection.tasks:
+        task = before.get(spec.name)
+        if task is None:
+            return True
+        opened = [Path(file) for file in task["sources"] if Path(file) not in spec.sources]
+        if not all(file.is_file() for file in opened):
+            return True
+        if hash_with_opened(spec.source_hash, opened) != task["source_hash"]:
+            return True
+    return False
 
 
 def continued(manifest: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
@@ -202,6 +224,26 @@ def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     found = [name for name in ("model", "roles", "tasks") if old.get(name) != new.get(name)]
     options = {*old.get("options", {}), *new["options"]}
     return found + sorted(name for name in options if old.get("options", {}).get(name) != new["options"].get(name))
+
+
+def _opened(model: Model) -> dict[str, str]:
+    """What stands for the files that a wrapper's code opened while it was loaded; empty if it opened none."""
+    return {_OPENED: hash_opened(model.opened_sources)} if model.opened_sources else {}
+
+
+def _reading_differently(manifest: Mapping[str, Any], plan: Plan) -> list[str]:
+    """The models whose code has read other files than when the run began. Runs of versions that kept no record of it
+    count as they are.
+    """
+    entries = {"model": (manifest["model"], plan.model)}
+    entries |= {role: (manifest["roles"].get(role, {}), model) for role, model in plan.roles.items()}
+    return [
+        f"a file that the code of the {role} reads"
+        for role, (entry, model) in entries.items()
+        if _OPENED in entry
+        and not isinstance(model, StoredAnswers)
+        and entry[_OPENED] != hash_opened(model.opened_sources)
+    ]
 
 
 def _plain(value: Any) -> Any:

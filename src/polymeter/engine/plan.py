@@ -19,6 +19,7 @@ from polymeter.core.registries import FORMATS, stored_format
 from polymeter.core.systems import broken_systems, libraries, package_folder
 from polymeter.core.task import GroupSpec, Task, TaskSpec
 from polymeter.guests.door import in_mode
+from polymeter.guests.opened_sources import collecting_sources, hash_with_opened, opened_behind
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +188,9 @@ def compile_tasks(plan: Plan, cache_dir: Path | None) -> None:
     opened = []
     for spec in plan.selection.tasks:
         context = replace(shared, options=options.dialect_options.get(stored_format(spec.format), {}))
-        with in_mode("load"):
+        with in_mode("load"), collecting_sources() as collected:
             task = format_of(spec).compile(spec, plan.model.traits, context)
+        task = _with_opened(task, opened_behind(spec.sources, collected))
         check_needs(task.needs, plan.model.traits, task=spec.name, model=model_name(plan), roles=plan.roles)
         if len(task.samples) == 0:
             raise PlanError(
@@ -201,8 +203,18 @@ def compile_tasks(plan: Plan, cache_dir: Path | None) -> None:
             )
         opened.append(task)
     plan.opened = tuple(opened)
+    plan.selection = replace(plan.selection, tasks=tuple(task.spec for task in opened))
     plan.ignored = ignored = tuple(ignored_settings(opened, plan.model, model_name(plan)))
     plan.notes = tuple(dict.fromkeys([*plan.notes, *(note for task in opened for note in task.notes), *ignored]))
+
+
+def _with_opened(task: Task, opened: Sequence[Path]) -> Task:
+    """A task whose sources count the files that its code has opened while it was loaded."""
+    if not opened:
+        return task
+    spec = task.spec
+    spec = replace(spec, source_hash=hash_with_opened(spec.source_hash, opened), sources=(*spec.sources, *opened))
+    return replace(task, spec=spec, score_digest=hash_with_opened(task.score_digest, opened))
 
 
 def samples_to_run(n_samples: int, options: RunOptions) -> range:

@@ -9,6 +9,7 @@ from polymeter.core.errors import DataError
 from polymeter.core.identity import joint_fingerprint
 from polymeter.core.repeats import joined
 from polymeter.core.request import Response
+from polymeter.engine.files import FilesOfRun
 from polymeter.engine.rollouts import MODEL_ROLE, PendingRequest
 from polymeter.store.journal import STALE, AnswerKey
 from polymeter.store.media import MediaStore
@@ -22,12 +23,16 @@ class Recall:
         models: Fingerprint of the model in each role.
         media: Loads stored images.
         note: Told of answers that have to be asked for again.
+        files: The files that answers rest on.
     """
 
-    def __init__(self, models: Mapping[str, str], media: MediaStore, note: Callable[[str], None]) -> None:
+    def __init__(
+        self, models: Mapping[str, str], media: MediaStore, note: Callable[[str], None], files: FilesOfRun
+    ) -> None:
         self._models = models
         self._media = media
         self._note = note
+        self._files = files
 
     def __call__(self, asked: Sequence[PendingRequest]) -> None:
         """Set the responses of those requests that have an answer; what a sample asks together is here together."""
@@ -38,9 +43,12 @@ class Recall:
         for group in joined(owed, lambda one: one.request):
             self._recall_jointly(group)
 
-    def is_of_model(self, key: AnswerKey) -> bool:
-        """Whether an answer is of the model that is measured, as it is now."""
-        return key.role == MODEL_ROLE and self._models[MODEL_ROLE] == key.model
+    def is_missed(self, key: AnswerKey, body: str) -> bool:
+        """Whether it is strange that an answer is not asked for again: it is of the model that is measured, as it is
+        now, and the files that it rests on have not changed.
+        """
+        is_of_model = key.role == MODEL_ROLE and self._models[MODEL_ROLE] == key.model
+        return is_of_model and not self._files.is_outdated(body)
 
     def _recall_jointly(self, repeats: Sequence[PendingRequest]) -> None:
         """Answer repeats from rows that hold the answers of several. Journals hold such rows where several answers were
@@ -78,6 +86,8 @@ class Recall:
         if body is None:
             return None
         one.running.used[key] = one.turn
+        if not self._files.holds(body, one):  # a new answer takes its place
+            return None
         try:
             return read_response(body, self._media.load, self._media.path_of)
         except DataError as error:  # an image of it is gone: a new answer takes its place

@@ -15,6 +15,7 @@ from polymeter.core.errors import DataError, ModelError, PolymeterError, Storage
 from polymeter.core.parts import Image, Text, is_image
 from polymeter.core.request import Error, Output, Request, Response
 from polymeter.core.task import SampleStatus, Score
+from polymeter.engine.files import FilesOfRun
 from polymeter.engine.rollouts import EndedSample, PendingRequest
 from polymeter.store.journal import STALE, JournalWriter
 from polymeter.store.media import MediaStore
@@ -30,12 +31,14 @@ class Recorder:
         writer: The journal.
         media: Where media goes.
         models: Fingerprint of the model in each role.
+        files: The files that answers and scores rest on.
     """
 
-    def __init__(self, writer: JournalWriter, media: MediaStore, models: dict[str, str]) -> None:
+    def __init__(self, writer: JournalWriter, media: MediaStore, models: dict[str, str], files: FilesOfRun) -> None:
         self._writer = writer
         self._media = media
         self._models = models
+        self._files = files
 
     def answers(self, answered: Sequence[PendingRequest]) -> None:
         """Journal new answers. Errors are no answers; they end their sample and are written there.
@@ -54,8 +57,9 @@ class Recorder:
                 continue
             try:
                 with boundary(ModelError, "Writing down the model's answer"):
+                    behind = self._files.behind_answer(one)
                     one.response = self._stored(one.response)
-                    body = write_response(one.response, self._media.name_of)
+                    body = write_response(one.response, self._media.name_of, behind)
                     if isinstance(one.request, Request):
                         requests.append((one.fingerprint, write_request(one.request, self._media.describe)))
             except StorageError:
@@ -115,6 +119,7 @@ class Recorder:
             if end.score is not None:
                 written = write_score(self._with_previews(end.score))
                 scores.append((task.number, sample.index, task.task.score_digest, int(written.is_exact), written.body))
+            doc = json.dumps(jsonable(sample.doc), ensure_ascii=False, separators=(",", ":"))
             samples.append(
                 (
                     task.number,
@@ -124,9 +129,9 @@ class Recorder:
                     sample.cluster,
                     end.status.value,
                     _write_error(end.error),
-                    json.dumps(jsonable(sample.doc), ensure_ascii=False, separators=(",", ":")),
+                    doc,
                     _write_returned(end.returned),
-                    task.completion_digest if end.status in _SEALED else None,
+                    self._files.seal(end.running, doc) if end.status in _SEALED else None,
                 )
             )
         self._writer.put("turns", turns)

@@ -17,6 +17,7 @@ from polymeter.core.damaged_rows import check_undamaged
 from polymeter.core.errors import DataError, ErrorKind, PolymeterError, ScoreError, UnscoredError, boundary
 from polymeter.core.guest_context import answering_through
 from polymeter.core.identity import own_prompt_fingerprint, request_fingerprint
+from polymeter.core.opened_files import Noted, is_own_file, noting
 from polymeter.core.request import Error, OwnPrompt, Request, Response
 from polymeter.core.stable_names import OWN_PROMPT_ROLE
 from polymeter.core.task import Rollout, Sample, SampleStatus, Score, Task
@@ -51,6 +52,8 @@ class RunningTask:
         chunk: How many samples share a thread hop; follows how long they take.
         may_overlap: Whether the user has asked for several scoring threads, so that scoring that waits may overlap.
         image_bytes: What an image of this task takes in memory, from those seen so far.
+        shared_files: Files that its hooks have opened and that belong to no row of their own: what a hook reads once
+            and keeps, all later samples rest on.
         asks_judges: Whether its scoring is known to ask a judge, so that samples are scored one by one and wait
             together.
     """
@@ -63,6 +66,7 @@ class RunningTask:
     chunk: int = 16
     image_bytes: float = 1_000_000.0
     n_nondeterministic: int = 0
+    shared_files: Noted = field(default_factory=dict)
     may_overlap: bool = False
     asks_judges: bool = False
     n_timed: int = 0
@@ -158,6 +162,7 @@ class RunningSample:
     task: RunningTask
     sample: Sample
     generator: Any = None
+    files: Noted = field(default_factory=dict)
     known: dict[AnswerKey, str] = field(default_factory=dict)
     used: dict[AnswerKey, int] = field(default_factory=dict)
     occurrences: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -180,7 +185,9 @@ class RunningSample:
         self.known = {}
 
     def ask(self, role: str, request: Request | OwnPrompt, slot: int = 0) -> PendingRequest:
-        """Number a request within this sample."""
+        """Number a request within this sample, and note the files that its media come from."""
+        for medium in request.media():
+            medium.note_files(self.files)
         mark = own_prompt_fingerprint() if isinstance(request, OwnPrompt) else request_fingerprint(request)
         with self.lock:
             occurrence = self.occurrences.get((role, mark), 0)
@@ -303,7 +310,12 @@ class RolloutWorker:
         """
         task, asker = running.task, self._make_asker(running)
         doing = f"Scoring a sample of task {task.name!r}"
-        with self._guarded(task, running.sample.id, "score"), answering_through(asker), boundary(ScoreError, doing):
+        with (
+            noting(running.files, is_own_file),
+            self._guarded(task, running.sample.id, "score"),
+            answering_through(asker),
+            boundary(ScoreError, doing),
+        ):
             wall, cpu = time.perf_counter(), time.thread_time()
             score = task.task.score(running.sample, rollout)
             if task.task.is_guest and not running.judge_calls:
@@ -369,7 +381,11 @@ class RolloutWorker:
         running.steps += 1
         ended: StopIteration | None = None
         doing = f"Playing a sample of task {running.task.name!r}"
-        with self._guarded(running.task, running.sample.id, step_label(running.steps)), boundary(ScoreError, doing):
+        with (
+            noting(running.files, is_own_file),
+            self._guarded(running.task, running.sample.id, step_label(running.steps)),
+            boundary(ScoreError, doing),
+        ):
             try:
                 return running.generator.send(sent)
             except StopIteration as stop:

@@ -193,7 +193,7 @@ def _make(which: ModelSpec | Model, options: RunOptions) -> tuple[Model, ModelSp
 
 def _if_finished(plan: Plan, folder: RunFolder) -> RunOutcome | None:
     manifest = folder.read_manifest()
-    if manifest["status"] != "complete" or manifest.get("n_failed", 1) or manifests.changed_tasks(manifest, plan):
+    if manifest["status"] != "complete" or manifest.get("n_failed", 1) or manifests.is_changed_unopened(manifest, plan):
         return None
     if manifest["identity"] != manifests.identity_of(plan) or not folder.results.exists():
         return None

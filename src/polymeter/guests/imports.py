@@ -34,6 +34,7 @@ from polymeter.guests.neighbours import (
     tree_path,
     trees,
 )
+from polymeter.guests.opened_sources import importing, loading_sources
 from polymeter.guests.shims import ShimModule
 
 GUEST_LOCK = threading.RLock()
@@ -67,6 +68,16 @@ class _Folder:
             locals: Mapping[str, Any] | None = None,
             fromlist: Sequence[str] | None = (),
             level: int = 0,
+        ) -> ModuleType:
+            with importing(name if level == 0 else "", tuple(fromlist or ())):
+                return import_here(name, globals, locals, fromlist, level)
+
+        def import_here(
+            name: str,
+            globals: Mapping[str, Any] | None,
+            locals: Mapping[str, Any] | None,
+            fromlist: Sequence[str] | None,
+            level: int,
         ) -> ModuleType:
             if level and self.stands_for:
                 module = self._from_shim(name, tuple(fromlist or ()), level, globals or {})
@@ -211,7 +222,7 @@ class _GuestLoader(SourceFileLoader):
     def exec_module(self, module: ModuleType) -> None:
         folder = _folders[module.__name__.partition(".")[0]]
         module.__dict__["__builtins__"] = folder.builtins
-        with in_mode("load"):
+        with in_mode("load"), loading_sources(Path(self.path)):
             super().exec_module(module)
 
 

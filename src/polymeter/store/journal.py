@@ -80,6 +80,10 @@ class SampleRow:
 
 _MAX_PENDING = 16_384
 _MAX_AT_ONCE = 4_096
+SEAL_SEPARATOR = " "
+"""Between the completion digest of a sample and the states of the files that it rests on, in one cell: so both are
+durable together.
+"""
 STALE = -1
 """The turn of an answer that its sample no longer rests on, because the request has changed. It is kept in case the
 request comes up again.
@@ -238,7 +242,8 @@ class Journal:
         number = self.task_ids.get(task)
         if state == "completed":
             samples = self._db.execute(
-                "SELECT sample FROM samples WHERE task=? AND seal=?", (number, completion_digest)
+                "SELECT sample FROM samples WHERE task=? AND substr(seal, 1, ?)=?",
+                (number, len(completion_digest), completion_digest),
             )
         else:
             samples = self._db.execute("SELECT DISTINCT sample FROM responses WHERE task=?", (number,))
@@ -246,6 +251,18 @@ class Journal:
             if index < length:
                 marks[index] = 1
         return marks
+
+    def files(self, task: str, completion_digest: str) -> Iterator[tuple[int, str]]:
+        """Samples that are completed with a digest and rest on files: index, and the states of the files as text."""
+        return self._db.cursor().execute(
+            "SELECT sample, substr(seal, ?) FROM samples WHERE task=? AND substr(seal, 1, ?)=?",
+            (
+                len(completion_digest) + len(SEAL_SEPARATOR) + 1,
+                self.task_ids.get(task),
+                len(completion_digest) + len(SEAL_SEPARATOR),
+                completion_digest + SEAL_SEPARATOR,
+            ),
+        )
 
     def answers(self, task: str, index: int) -> dict[AnswerKey, str]:
         """The bodies of all answers of a sample."""

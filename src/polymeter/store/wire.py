@@ -7,12 +7,13 @@ Responses and scores are restored exactly.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.codec import NotExactError, decode, encode, jsonable
+from polymeter.core.opened_files import FileState
 from polymeter.core.parts import Audio, Image, Media, Part, Text, Video
 from polymeter.core.request import (
     PROMPT_VERSION,
@@ -59,7 +60,24 @@ def write_request(request: Request, describe: Describe) -> str:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
-def write_response(response: Response, keep_image: Callable[[Any], str]) -> str:
+@dataclass(frozen=True, slots=True)
+class FilesBehind:
+    """The files that an answer rests on.
+
+    Attributes:
+        states: The files that its sample had read by then.
+        shown: Digests of the content of the media in its request that the request identifies by their place in the
+            dataset.
+    """
+
+    states: tuple[FileState, ...]
+    shown: tuple[str, ...] = ()
+
+
+_FILES = ',"files":'
+
+
+def write_response(response: Response, keep_image: Callable[[Any], str], files: FilesBehind | None = None) -> str:
     """An answer as JSON. ``keep_image`` stores a generated image and returns its file name.
 
     Raises:
@@ -71,6 +89,8 @@ def write_response(response: Response, keep_image: Callable[[Any], str]) -> str:
     body: dict[str, Any] = {"outputs": outputs}
     if response.latency_ms is not None:
         body["latency_ms"] = round(response.latency_ms, 3)
+    if files is not None:
+        body["files"] = {"states": [state.as_list() for state in files.states], "shown": list(files.shown)}
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"), default=_plain_number)
 
 
@@ -79,6 +99,26 @@ def read_response(body: str, load_image: LoadImage, path_of: PathOf = Path) -> R
     value = json.loads(body)
     outputs = tuple(_read_output(output, load_image, path_of) for output in value["outputs"])
     return Response(outputs, latency_ms=value.get("latency_ms"), is_cached=True)
+
+
+def read_files(body: str) -> FilesBehind | None:
+    """The files that the answer in a text from ``write_response`` rests on; ``None`` if it names none."""
+    if _FILES not in body:  # most answers rest on no file, and need not be read for it
+        return None
+    files = json.loads(body).get("files")
+    if files is None:
+        return None
+    return FilesBehind(tuple(FileState(*state) for state in files["states"]), tuple(files["shown"]))
+
+
+def write_states(states: Iterable[FileState]) -> str:
+    """The states of files as JSON."""
+    return json.dumps([state.as_list() for state in states], ensure_ascii=False, separators=(",", ":"))
+
+
+def read_states(text: str) -> tuple[FileState, ...]:
+    """The states in a text from ``write_states``; none if it is not such a text."""
+    return tuple(FileState(*state) for state in json.loads(text))
 
 
 def write_score(score: Score) -> WrittenScore:

@@ -5,6 +5,7 @@ functions. ``task_of`` also serves dataset classes of other systems.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from polymeter.core.errors import DataError, boundary
@@ -12,6 +13,7 @@ from polymeter.core.format import OpenContext
 from polymeter.core.identity import fingerprint, seed_for
 from polymeter.core.model import ModelTraits
 from polymeter.core.needs import Needs
+from polymeter.core.opened_files import is_of_row
 from polymeter.core.parts import Modality
 from polymeter.core.rows import RowFunctions
 from polymeter.core.task import ReduceContext, Result, Rollout, RolloutSteps, Sample, Score, ScoredRow, Task, TaskSpec
@@ -34,6 +36,7 @@ from polymeter.formats.table.rows import TableSamples, answer_of, choices_of, ta
 from polymeter.formats.table.scoring import judge_kwargs, sample_results, sample_score
 from polymeter.guests import contained, seeded
 from polymeter.guests.imports import GUEST_LOCK
+from polymeter.guests.opened_sources import loading_sources
 
 Reduce = Callable[[Iterable[ScoredRow], ReduceContext], list[Result]]
 _VERSION = 1
@@ -164,7 +167,10 @@ def _modalities(prompting: Prompting, seed: int) -> frozenset[Modality]:
     with GUEST_LOCK, contained(), seeded(seed):
         for number in range(min(len(table), _LOOKED_AT)):
             try:
-                with boundary(DataError, f"The prompt of row {number + 1} of {table.name!r}"):
+                with (
+                    boundary(DataError, f"The prompt of row {number + 1} of {table.name!r}"),
+                    loading_sources(is_data=partial(is_of_row, row=str(table.doc(number)))),
+                ):
                     messages = messages_about(prompting, table.line(number))
             except DataError:
                 continue

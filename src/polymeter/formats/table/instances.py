@@ -15,12 +15,14 @@ from weakref import WeakValueDictionary
 from polymeter.core.errors import DataError, PlanError, did_you_mean
 from polymeter.core.format import OpenContext
 from polymeter.core.guest_context import guest_context_with
+from polymeter.core.opened_files import is_of_row
 from polymeter.core.request import RequestKind
 from polymeter.core.task import TaskSpec
 from polymeter.formats.table.options import TableRunOptions
 from polymeter.guests import contained, seeded
 from polymeter.guests.imports import GUEST_LOCK
 from polymeter.guests.loading import authors_code
+from polymeter.guests.opened_sources import loading_sources
 from polymeter.guests.own_classes import definer, is_own_class
 
 _ALWAYS_PASSED = "dataset"
@@ -29,6 +31,7 @@ _MAKES_OTHERS = re.compile(r"2(?:V|A|M|S|3D|VIDEO|AUDIO)(?![A-Z])", re.IGNORECAS
 _UPSTREAM_COUNTS: Mapping[str, int] = {"GenEval": 4, "DPGBench": 4}
 _UPSTREAM_COMPOSITION = "T2ICompBench"
 _COMPOSITION_COUNT = 10
+_TABLES = (".tsv", ".csv", ".xlsx", ".pkl")
 _OPEN: WeakValueDictionary[str, Any] = WeakValueDictionary()
 
 
@@ -54,6 +57,7 @@ def make_instance(
         contained(),
         seeded(context.seed),
         guest_context_with(data=data, folder=spec.file.parent),
+        loading_sources(is_data=lambda path: path.endswith(_TABLES) or is_of_row(path, "")),
         authors_code(DataError, f"Loading the data of benchmark {spec.name!r}"),
     ):
         return cls(dataset=spec.name, **options.arguments)

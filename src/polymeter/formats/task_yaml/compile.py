@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from polymeter.core.errors import DataError, PlanError, PolymeterError, ScoreError
 from polymeter.core.format import OpenContext
 from polymeter.core.identity import fingerprint
 from polymeter.core.model import ModelTraits
 from polymeter.core.needs import Needs
+from polymeter.core.opened_files import is_of_row
 from polymeter.core.parts import Modality
 from polymeter.core.request import RequestKind
 from polymeter.core.task import Sample, Task, TaskSpec
@@ -30,6 +32,7 @@ from polymeter.formats.task_yaml.settings import config_for_run, keep_answers, r
 from polymeter.formats.task_yaml.task_code import load_task_code
 from polymeter.formats.task_yaml.visual_cot import VISUAL_COT, can_draw, compile_visual_cot
 from polymeter.guests import contained
+from polymeter.guests.opened_sources import loading_sources
 
 _LIKELIHOODS = ("multiple_choice", "loglikelihood")
 _OUTPUT_TYPES: Mapping[str, CompileOutput] = {
@@ -133,19 +136,25 @@ def _try_prompt(samples: RowSamples, prompt: Prompt, parts: Parts) -> frozenset[
     for index in dict.fromkeys(round(i * (n - 1) / (_MOST_TRIES - 1)) for i in range(_MOST_TRIES)):
         sample: Sample = samples[index]
         try:
-            row = prompt.row(sample)
-            if parts.config.output_type == IMAGES:
-                _try_image_targets(sample, parts)
-            else:
-                parts.target(row)
-            if parts.choices is not None:
-                parts.choices(row)
-            prompt.messages(sample)
-            return prompt.modalities(sample)
+            # A file that a hook opens, and that is none of this row's, may be kept for all rows.
+            with loading_sources(is_data=partial(is_of_row, row=str(sample.doc))):
+                return _try_row(sample, prompt, parts)
         except (DataError, ScoreError) as error:
             first_error = first_error or error
     assert first_error is not None
     raise PlanError(first_error.what, where=first_error.where, hint=first_error.hint) from first_error
+
+
+def _try_row(sample: Sample, prompt: Prompt, parts: Parts) -> frozenset[Modality]:
+    row = prompt.row(sample)
+    if parts.config.output_type == IMAGES:
+        _try_image_targets(sample, parts)
+    else:
+        parts.target(row)
+    if parts.choices is not None:
+        parts.choices(row)
+    prompt.messages(sample)
+    return prompt.modalities(sample)
 
 
 def _try_image_targets(sample: Sample, parts: Parts) -> None:

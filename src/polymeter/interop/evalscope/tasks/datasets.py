@@ -17,13 +17,14 @@ from polymeter.core.errors import DataError, PlanError, boundary, did_you_mean
 from polymeter.core.guest_context import guest_context
 from polymeter.core.registry import missing_package
 from polymeter.data import Source, make_rows, open_splits
-from polymeter.data.local import is_saved
+from polymeter.data.local import card_configs, is_saved
 from polymeter.interop.evalscope.tasks.constants import HubType
 
 Records = list[dict[str, Any]]
 _ENDINGS = (".jsonl", ".json", ".csv", ".tsv", ".parquet", ".arrow")
 _HUBS = (HubType.MODELSCOPE, HubType.HUGGINGFACE, HubType.LOCAL)
 _MOST_NAMED = 12
+_DEFAULT_SUBSET = "default"
 
 
 class NoSplitError(DataError, KeyError):
@@ -169,17 +170,22 @@ def _find_and_read(root: Path, subset: str, split: str, *, is_only: bool) -> Rec
     if root.is_file():
         return _read(root, split, None)
     looked_for = [f"{subset}/{split}", f"{subset}_{split}"]
+    configs = card_configs(root)
+    if configs:
+        return _read(root, split, None if subset == _DEFAULT_SUBSET and subset not in configs else subset)
     if (root / subset).is_dir():
         return _read(root, split, subset)
     own_file = _file_named(root, f"{subset}_{split}")
     if own_file is not None:
         return _read(own_file, split, None)
-    if is_only or is_saved(root) or (root / "README.md").is_file():
+    # Without a card that says otherwise, a clone has one configuration: several subsets cannot all be it.
+    is_whole = is_only or subset == _DEFAULT_SUBSET
+    if is_whole or is_saved(root):
         looked_for.append(split)
-        if any(_file_named(folder, split, or_shards=True) for folder in (root, root / "data")):
+        if is_whole and any(_file_named(folder, split, or_shards=True) for folder in (root, root / "data")):
             return _read(root, split, None)
         if is_saved(root) or (root / "README.md").is_file():
-            return _read(root, split, subset)
+            return _read(root, split, None if is_whole else subset)
     endings = "|".join(ending[1:] for ending in _ENDINGS)
     raise DataError(
         f"The folder {root} has no records of subset {subset!r}, split {split!r}.",

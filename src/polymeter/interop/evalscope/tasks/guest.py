@@ -15,10 +15,12 @@ from polymeter.core.errors import DataError, PlanError, PolymeterError, did_you_
 from polymeter.core.format import OpenContext
 from polymeter.core.guest_context import guest_context_with
 from polymeter.core.model import ModelTraits
+from polymeter.core.opened_files import is_of_row
 from polymeter.core.task import TaskSpec
 from polymeter.guests import contained, seeded
 from polymeter.guests.imports import GUEST_LOCK
 from polymeter.guests.loading import authors_code, load_authors_file
+from polymeter.guests.opened_sources import loading_sources
 from polymeter.interop.evalscope.tasks import constants
 from polymeter.interop.evalscope.tasks.base import DataAdapter
 from polymeter.interop.evalscope.tasks.constants import HubType, OutputType
@@ -169,7 +171,12 @@ def _make_adapter(
     meta: BenchmarkMeta, changes: Mapping[str, Any], traits: ModelTraits, options: AdapterRunOptions
 ) -> tuple[DataAdapter, Mode]:
     """The adapter, which is told how it is really asked."""
-    with GUEST_LOCK, contained(), authors_code(PlanError, f"Making the adapter of benchmark {meta.name!r}"):
+    with (
+        GUEST_LOCK,
+        contained(),
+        loading_sources(),
+        authors_code(PlanError, f"Making the adapter of benchmark {meta.name!r}"),
+    ):
         adapter = meta.get_data_adapter(changes)
     mode = choose_mode(
         meta.name,
@@ -209,7 +216,10 @@ def _make_prompts(
             if unknown:
                 raise _no_subset(meta, unknown) from error
             raise
-        with authors_code(PlanError, f"Making the prompts of benchmark {meta.name!r}"):
+        with (
+            loading_sources(is_data=lambda path: is_of_row(path, "")),
+            authors_code(PlanError, f"Making the prompts of benchmark {meta.name!r}"),
+        ):
             prompts: Mapping[str, list[Any]] = adapter.gen_prompts(data_dict=data)
     missing = [name for name in unknown if not prompts.get(name)]
     if missing:

@@ -11,6 +11,7 @@ from polymeter.core.identity import source_hash
 from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.request import Request, RequestKind, Response
 from polymeter.guests.contain import without_chatter
+from polymeter.guests.opened_sources import opened_behind
 from polymeter.guests.wrappers import check_arguments, plain
 from polymeter.interop.lmms_eval.models.answers import Reading, read_answers
 from polymeter.interop.lmms_eval.models.base import lmms
@@ -77,6 +78,7 @@ class LmmsModel(BatchModel):
         self.batch_hint = self._own_size if BATCH_SIZE in arguments else own_concurrency(found.cls, arguments) or 1
         if self.batch_hint > self._own_size:
             self.batch_hint *= _WAVES
+        self.opened_sources = opened_behind(found.sources)
         self._identity = {
             "backend": "lmms",
             "name": found.name,

@@ -21,6 +21,7 @@ from polymeter.formats.task_yaml.rows import TaskRows
 from polymeter.formats.task_yaml.scoring import Scorer, checked_scorer
 from polymeter.formats.task_yaml.settings import fewshot_count
 from polymeter.guests import contained, resolve
+from polymeter.guests.opened_sources import loading_sources
 from polymeter.interop.lmms_eval.tasks.class_config import Surroundings
 from polymeter.interop.lmms_eval.tasks.constructed_requests import compile_constructed
 from polymeter.interop.lmms_eval.tasks.task_classes import ConfigurableMessagesTask, ConfigurableTask, Task
@@ -84,7 +85,7 @@ def _make(spec: TaskSpec, config: TaskConfig, context: OpenContext, prompt_key: 
     make: Any = resolve(config.class_)
     values = {name: value for name, value in spec.config.items() if name != "group"}
     surroundings = Surroundings(spec.name, spec.file.parent, prompt_key, context.data, context.cache_dir)
-    with contained(), boundary(PlanError, f"Making the class of task {spec.name!r}"):
+    with contained(), loading_sources(), boundary(PlanError, f"Making the class of task {spec.name!r}"):
         arguments: dict[str, Any] = {"config": values} if "config" in inspect.signature(make).parameters else {}
         if not (isinstance(make, type) and issubclass(make, Task)):
             guest_task = make(**arguments)

@@ -29,6 +29,7 @@ from polymeter.core.sources import is_pil
 from polymeter.formats.table.items import as_items, as_messages
 from polymeter.guests.contain import without_chatter
 from polymeter.guests.door import in_mode
+from polymeter.guests.opened_sources import opened_behind
 from polymeter.guests.wrappers import check_arguments, parameters, plain
 from polymeter.interop.ulmeval.models.answers import outputs
 from polymeter.interop.ulmeval.models.calling import ignored_settings, results, seeded
@@ -84,6 +85,7 @@ class UlmModel(BatchModel):
         self._sweep: weakref.finalize[Any, Any] | None = None
         self.batch_hint = _DEFAULT_CONCURRENCY if getattr(found.cls, "is_api", False) else 1
         self.traits = _traits(found)
+        self.opened_sources = opened_behind(found.sources)
         self._identity = {
             "backend": "ulm",
             "name": found.name,

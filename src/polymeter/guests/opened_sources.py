@@ -1,0 +1,116 @@
+"""The files that guests open while they load: a table of prompts beside the code, a module outside the folder.
+
+What a guest's results rest on is not only its own code, which reading its imports finds (``sources``), but also what
+that code reads when it is loaded. These files are sources too, by their content. They are known only once the code has
+run, and a module runs once however many tasks use it, so what each module has opened is remembered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from polymeter.core.opened_files import Noted, content_mark, is_noting, is_own_file, note_here, noting
+
+_opened_by: dict[str, set[str]] = {}  # source file of a guest's module → files that loading it has opened
+_opened_by_package: dict[str, set[str]] = {}  # the same for packages that guests import from elsewhere
+
+
+class _Here(threading.local):
+    """Where what is opened on this thread is collected."""
+
+    collected: set[str] | None = None
+
+
+_here = _Here()
+
+
+@contextmanager
+def collecting_sources() -> Iterator[set[str]]:
+    """Collect the files that guests open while they load on this thread, for as long as the block lasts."""
+    before, collected = _here.collected, set[str]()
+    _here.collected = collected
+    try:
+        yield collected
+    finally:
+        _here.collected = before
+
+
+@contextmanager
+def loading_sources(file: Path | None = None, *, is_data: Callable[[str], bool] | None = None) -> Iterator[None]:
+    """Run a guest's code that is part of loading it inside this.
+
+    Args:
+        file: The module that is loaded, so that its files are known where another task uses it, too.
+        is_data: Whether a file is data, which is accounted for otherwise, and no source.
+    """
+    noted: Noted = {}
+    try:
+        with noting(noted, is_own_file):
+            yield
+    finally:
+        if file is not None:
+            _opened_by[str(file)] = set(noted)
+        if _here.collected is not None:
+            _here.collected.update(path for path in noted if is_data is None or not is_data(path))
+
+
+@contextmanager
+def importing(name: str, fromlist: Sequence[str]) -> Iterator[None]:
+    """Import a module for a guest inside this: what the import opens counts, also where it happened before.
+
+    Args:
+        name: Its absolute name; empty for a relative import, whose files reading the code finds.
+        fromlist: What is imported from it.
+    """
+    if not name or not is_noting(is_own_file):
+        yield
+        return
+    package = name.partition(".")[0]
+    noted: Noted = {}
+    with noting(noted, is_own_file):
+        yield
+    known = _opened_by_package.setdefault(package, set()) if noted else _opened_by_package.get(package, set())
+    known.update(noted)
+    modules = [sys.modules.get(part) for part in (name, *(f"{name}.{item}" for item in fromlist))]
+    files = (getattr(module, "__file__", None) for module in modules)
+    note_here([*known, *(file for file in files if isinstance(file, str))])
+
+
+def opened_behind(sources: Iterable[Path], collected: Iterable[str] = ()) -> tuple[Path, ...]:
+    """The files that loading some source files has opened, directly or not, and that are not among them; sorted.
+
+    Args:
+        sources: The source files.
+        collected: Further files, opened by what was loaded from them.
+    """
+    own = {str(file) for file in sources} | {str(file.resolve()) for file in sources}
+    found: set[str] = set()
+    waiting = [*own, *collected]
+    while waiting:
+        path = waiting.pop()
+        if path in found:
+            continue
+        found.add(path)
+        waiting.extend(_opened_by.get(path, ()))
+    return tuple(sorted(Path(path) for path in found - own if Path(path).is_file()))
+
+
+def hash_opened(opened: Iterable[Path]) -> str:
+    """A hash of opened files alone; empty if there are none."""
+    return hash_with_opened("", opened)
+
+
+def hash_with_opened(source_hash: str, opened: Iterable[Path]) -> str:
+    """A source hash that counts opened files, too, by their names and contents; the same hash if there are none."""
+    marks = sorted((file.name, content_mark(str(file))) for file in opened)
+    if not marks:
+        return source_hash
+    state = hashlib.blake2b(source_hash.encode(), digest_size=16)
+    for name, mark in marks:
+        state.update(f"{name}\0{mark}\0".encode(errors="surrogateescape"))
+    return state.hexdigest()
