@@ -77,9 +77,13 @@ class _BaseModel(ABC):
         made_from: The spec that it was made from, for the record of a run; ``None`` for a model that its author's code
             made.
         rows: Leads from a request to its task's row; the run sets it while it uses the model.
+        address: Where an endpoint is asked, for the record of the run; ``None`` for a model on this machine. It is not
+            part of the identity, because the same model may be served elsewhere; a run that goes on at another address
+            says so.
     """
 
     traits: ModelTraits
+    address: str | None = None
     made_from: ModelSpec | None = None
     rows: RowAccess | None = None
 

@@ -25,7 +25,7 @@ from polymeter.engine.execution import RunOutcome
 from polymeter.engine.models import make_model
 from polymeter.engine.plan import Plan, cache_folder, compile_tasks
 from polymeter.engine.preflight import check_endpoints
-from polymeter.engine.run import RunRequest, make_plan, run_plan
+from polymeter.engine.run import RunRequest, make_plan, refuse_changes, run_plan
 from polymeter.engine.stored import StoredAnswers, traits_from
 from polymeter.guests.door import random_state_kept
 from polymeter.guests.generators import dispatched
@@ -80,6 +80,7 @@ def _score_again(request: ScoreRequest, progress: Progress) -> RunOutcome:
     _check_target(source, target)
     manifest = source.read_manifest()
     plan = _plan(manifest, request)
+    refuse_changes(plan, target)
     check_endpoints(plan, progress)
     progress.stage("opening tasks")
     compile_tasks(plan, cache_folder(plan.options))
@@ -93,7 +94,7 @@ def _score_again(request: ScoreRequest, progress: Progress) -> RunOutcome:
             target.write_manifest(_manifest(manifest, plan, source, request.command))
     finally:
         lock.release()
-    return run_plan(plan, target, progress, command=request.command)
+    return run_plan(plan, target, progress, command=request.command, kind="score")
 
 
 def _check_target(source: RunFolder, target: RunFolder) -> None:
@@ -175,6 +176,7 @@ def _manifest(before: Mapping[str, Any], plan: Plan, source: RunFolder, command:
         "scored_from": {
             "run": str(source.path.resolve()),
             "status": before["status"],
+            "sessions": before["sessions"],
             "roles": {role: fingerprint(entry["identity"]) for role, entry in before["roles"].items()},
         },
     }

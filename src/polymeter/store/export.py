@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -15,6 +15,9 @@ from polymeter.core.sources import digest
 from polymeter.core.task import Result, SampleStatus
 from polymeter.store.folder import SCHEMA_VERSION, RunFolder, write_json
 from polymeter.store.journal import Journal, SampleRow
+
+AddressOf = Callable[[str, "int | None"], str]
+"""``(role, part) → address`` of the endpoint that the answers come from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +81,19 @@ def write_results(folder: RunFolder, document: Mapping[str, Any]) -> None:
     write_json(folder.results, document)
 
 
-def write_samples(folder: RunFolder, journal: Journal, task: str) -> Path:
-    """Write ``samples/<task>.jsonl``: one line for each ended sample, in sample order; only one is in memory."""
+def write_samples(folder: RunFolder, journal: Journal, task: str, address_of: AddressOf | None = None) -> Path:
+    """Write ``samples/<task>.jsonl``: one line for each ended sample, in sample order; only one is in memory.
+
+    Args:
+        folder: The run.
+        journal: Its journal.
+        task: The task.
+        address_of: Gives the endpoint of an answer by its role and the part of the run that has it, for runs whose
+            answers come from several; ``None``: endpoints are not written.
+    """
     path = sample_file(folder, task)
     with replacing(path) as file:
-        for line in sample_lines(journal, task):
+        for line in sample_lines(journal, task, address_of):
             file.write(line)
             file.write("\n")
     return path
@@ -104,24 +115,27 @@ def read_samples(folder: RunFolder, task: str) -> Iterator[dict[str, Any]]:
             yield from (json.loads(line) for line in file)
 
 
-def sample_lines(journal: Journal, task: str) -> Iterator[str]:
+def sample_lines(journal: Journal, task: str, address_of: AddressOf | None = None) -> Iterator[str]:
     """The samples of a task as JSON texts. What the journal holds as JSON is copied without parsing it."""
-    exchanges = groupby(journal.exchanges(task), key=lambda exchange: exchange[0])
-    current: tuple[int, Iterable[tuple[int, str, str, str, str]]] | None = next(exchanges, None)
+    of_task: Iterator[Any] = journal.exchanges(task) if address_of is None else journal.exchanges_by_part(task)
+    exchanges = groupby(of_task, key=lambda exchange: exchange[0])
+    current: tuple[int, Iterable[Any]] | None = next(exchanges, None)
     for row in journal.rows(task):
         while current is not None and current[0] < row.index:
             current = next(exchanges, None)
-        own: Iterable[tuple[int, str, str, str, str]] = ()
+        own: Iterable[Any] = ()
         if current is not None and current[0] == row.index:
             own = current[1]
-        parts = ",".join(_exchange(role, model, request, response) for _, role, model, request, response in own)
+        parts = ",".join(_exchange(exchange, address_of) for exchange in own)
         yield f'{_head(row)},"doc":{row.doc or "null"},"exchanges":[{parts}]}}'
 
 
-def _exchange(role: str, model: str, request: str | None, response: str) -> str:
+def _exchange(exchange: Sequence[Any], address_of: AddressOf | None) -> str:
     """One exchange; for a judge also which model it was, since a journal may hold the verdicts of several."""
+    _, role, model, request, response, *part = exchange
     judge = "" if role == "model" else f',"model":{json.dumps(model)}'
-    return f'{{"role":{json.dumps(role)}{judge},"request":{request or "null"},"response":{response}}}'
+    endpoint = "" if address_of is None else f',"endpoint":{json.dumps(address_of(role, part[0]))}'
+    return f'{{"role":{json.dumps(role)}{judge}{endpoint},"request":{request or "null"},"response":{response}}}'
 
 
 def _head(row: SampleRow) -> str:

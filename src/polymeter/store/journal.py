@@ -4,6 +4,10 @@ One thread writes, first in, first out; each transaction holds the rows that hav
 score or completion digest is ever durable before the responses it rests on, and a run killed at any instant leaves a
 journal that a later run continues. The journal survives the death of the process; after a power failure the last
 requests may have to be sent again (WAL, ``synchronous=NORMAL``).
+
+Each row carries a checksum (``polymeter.store.checksums``) and the part of the run that wrote it, by which it is known
+with which code and at which endpoint it came about. Journals of schema version 2 have neither; they are read as they
+are and get the columns, empty, when a run goes on in them.
 """
 
 from __future__ import annotations
@@ -12,8 +16,8 @@ import json
 import queue
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,32 +25,50 @@ from typing import Any
 from polymeter.core.errors import PlanError, PolymeterError, Raised, attempt
 from polymeter.core.stable_names import OWN_PROMPT_ROLE
 from polymeter.core.task import SampleStatus
+from polymeter.store.checksums import checksum
 
-_SCHEMA = """
+SCHEMA = """
 CREATE TABLE IF NOT EXISTS tasks (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
-CREATE TABLE IF NOT EXISTS requests (fingerprint TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS parts (id INTEGER PRIMARY KEY, code TEXT NOT NULL, body TEXT NOT NULL, checksum INTEGER);
+CREATE TABLE IF NOT EXISTS requests (
+    fingerprint TEXT PRIMARY KEY, body TEXT NOT NULL, checksum INTEGER) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS responses (
     task INTEGER NOT NULL, sample INTEGER NOT NULL, role TEXT NOT NULL, model TEXT NOT NULL, fingerprint TEXT NOT NULL,
-    occurrence INTEGER NOT NULL, turn INTEGER NOT NULL, body TEXT NOT NULL,
+    occurrence INTEGER NOT NULL, turn INTEGER NOT NULL, body TEXT NOT NULL, part INTEGER, checksum INTEGER,
     PRIMARY KEY (task, sample, role, model, fingerprint, occurrence)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS samples (
     task INTEGER NOT NULL, sample INTEGER NOT NULL, id TEXT NOT NULL, subset TEXT NOT NULL, cluster TEXT, status TEXT
-    NOT NULL, error TEXT, doc TEXT, returned TEXT, seal TEXT,
+    NOT NULL, error TEXT, doc TEXT, returned TEXT, seal TEXT, part INTEGER, checksum INTEGER,
     PRIMARY KEY (task, sample)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS scores (
     task INTEGER NOT NULL, sample INTEGER NOT NULL, digest TEXT NOT NULL, is_exact INTEGER NOT NULL, body TEXT NOT NULL,
+    part INTEGER, checksum INTEGER,
     PRIMARY KEY (task, sample)) WITHOUT ROWID;
 """
-_SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
+_WITHOUT_PARTS = 2
+"""The schema version of journals whose rows have neither part nor checksum."""
+_ADDED = {
+    "requests": ("checksum",),
+    "responses": ("part", "checksum"),
+    "samples": ("part", "checksum"),
+    "scores": ("part", "checksum"),
+}
 _INSERT = {
-    "requests": "INSERT OR IGNORE INTO requests VALUES (?,?)",
-    "responses": "INSERT OR REPLACE INTO responses VALUES (?,?,?,?,?,?,?,?)",
+    "requests": "INSERT OR IGNORE INTO requests VALUES (?,?,?)",
+    "responses": "INSERT OR REPLACE INTO responses VALUES (?,?,?,?,?,?,?,?,?,?)",
     "turns": (
-        "UPDATE responses SET turn=?"
-        " WHERE task=? AND sample=? AND role=? AND model=? AND fingerprint=? AND occurrence=?"
+        "UPDATE responses SET turn=?1, checksum=CASE WHEN checksum IS NULL THEN NULL ELSE"
+        " row_checksum(task, sample, role, model, fingerprint, occurrence, ?1, body, part) END"
+        " WHERE task=?2 AND sample=?3 AND role=?4 AND model=?5 AND fingerprint=?6 AND occurrence=?7 AND turn!=?1"
     ),
-    "scores": "INSERT OR REPLACE INTO scores VALUES (?,?,?,?,?)",
-    "samples": "INSERT OR REPLACE INTO samples VALUES (?,?,?,?,?,?,?,?,?,?)",
+    "scores": "INSERT OR REPLACE INTO scores VALUES (?,?,?,?,?,?,?)",
+    "samples": "INSERT OR REPLACE INTO samples VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
+}
+_STATES = {
+    "answered": "SELECT DISTINCT sample FROM responses WHERE task=?",
+    "failed": "SELECT sample FROM samples WHERE task=? AND status IN ('error', 'unscored')",
+    "declined": "SELECT sample FROM samples WHERE task=? AND status IN ('refused', 'truncated')",
 }
 
 
@@ -58,6 +80,21 @@ class AnswerKey:
     model: str
     fingerprint: str
     occurrence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a run, between one start of it and its end, as the rows that it writes refer to it.
+
+    Attributes:
+        id: Unique among the parts of all runs, because ``score`` copies answers from one journal to another.
+        code: Digest of Polymeter's code between a row and its score.
+        facts: When and where it ran, and at which endpoints, as plain data.
+    """
+
+    id: int
+    code: str
+    facts: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +122,25 @@ request comes up again.
 
 
 class JournalError(PolymeterError):
-    """The journal cannot be written: a full disk, a lost file system."""
+    """The journal cannot be written (a full disk, a lost file system) or cannot be read (a damaged file)."""
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Read a journal inside this, and a failure of SQLite becomes an error that says what to do.
+
+    Raises:
+        JournalError: if the file cannot be read.
+    """
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise JournalError(
+            f"The journal cannot be read: {error}.",
+            where=str(path),
+            hint="'polymeter verify' says what is wrong. Put back a copy of the file, or recover what is left of it "
+            "with SQLite's .recover command; --restart begins the run anew.",
+        ) from error
 
 
 class JournalWriter:
@@ -94,16 +149,24 @@ class JournalWriter:
     Args:
         path: The journal's file; created if it does not exist.
         task_names: All tasks of the run.
+        part: The part of the run that writes; ``None``: the rows belong to no part.
+
+    Raises:
+        PlanError: if the journal has a schema version that this Polymeter does not read.
+        JournalError: if it cannot be read.
     """
 
-    def __init__(self, path: Path, task_names: Iterable[str]) -> None:
-        with closing(connect(path)) as db, db:
-            check_schema(db, path)
-            db.executescript(_SCHEMA)
-            db.execute(f"PRAGMA user_version={_SCHEMA_VERSION}")
+    def __init__(self, path: Path, task_names: Iterable[str], part: Part | None = None) -> None:
+        upgrade(path)
+        with readable(path), closing(connect(path)) as db, db:
             db.executemany("INSERT OR IGNORE INTO tasks (name) VALUES (?)", [(name,) for name in task_names])
             self.task_ids: dict[str, int] = {name: number for number, name in db.execute("SELECT id, name FROM tasks")}
+            if part is not None:
+                row = (part.id, part.code, json.dumps(dict(part.facts), ensure_ascii=False))
+                db.execute("INSERT OR REPLACE INTO parts VALUES (?,?,?,?)", (*row, checksum(row)))
         self._path = path
+        self._part = None if part is None else part.id
+        self._names = {number: name for name, number in self.task_ids.items()}
         self._queue: queue.SimpleQueue[tuple[str, Sequence[tuple[Any, ...]]] | threading.Event | None] = (
             queue.SimpleQueue()
         )
@@ -162,14 +225,14 @@ class JournalWriter:
             )
 
     def _work(self) -> None:
-        opened = attempt(lambda: connect(self._path))
+        opened = attempt(self._connect)
         if isinstance(opened, Raised):
             self._failure = opened.error
         is_open = True
         while is_open:
             batch, waiting, is_open = self._drain()
             if self._failure is None and batch:
-                written = attempt(lambda rows=batch: _insert(opened, rows))  # type: ignore[misc]
+                written = attempt(lambda rows=batch: self._insert(opened, rows))  # type: ignore[misc]
                 self._failure = written.error if isinstance(written, Raised) else None
             with self._has_room:
                 self._n_pending -= sum(len(rows) for _, rows in batch)
@@ -178,6 +241,37 @@ class JournalWriter:
                 event.set()
         if not isinstance(opened, Raised):
             opened.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        db = connect(self._path)
+        db.create_function("row_checksum", -1, self._checksum, deterministic=True)
+        return db
+
+    def _checksum(self, task: int, *values: Any) -> int:
+        """The checksum of a row that belongs to a task. It holds the task's name and not its number, which is another
+        one in a journal that the row is copied to.
+        """
+        return checksum((self._names.get(task, task), *values))
+
+    def _insert(self, db: sqlite3.Connection, batch: Sequence[tuple[str, Sequence[tuple[Any, ...]]]]) -> None:
+        """Write a batch in one transaction; on text that is not valid Unicode, once more with that escaped."""
+        try:
+            with db:
+                for table, rows in batch:
+                    db.executemany(_INSERT[table], self._whole(table, rows))
+        except UnicodeEncodeError:
+            with db:
+                for table, rows in batch:
+                    db.executemany(_INSERT[table], self._whole(table, [tuple(map(_encodable, row)) for row in rows]))
+
+    def _whole(self, table: str, rows: Sequence[tuple[Any, ...]]) -> Sequence[tuple[Any, ...]]:
+        """Rows with the part that writes them, and their checksums."""
+        if table == "turns":
+            return rows
+        if table == "requests":
+            return [(*row, checksum(row)) for row in rows]
+        part = self._part
+        return [(*row, part, self._checksum(*row, part)) for row in rows]
 
     def _drain(self) -> tuple[list[tuple[str, Sequence[tuple[Any, ...]]]], list[threading.Event], bool]:
         """The rows for one transaction: all that have arrived, up to a limit; the events to set afterwards; and whether
@@ -208,124 +302,164 @@ class Journal:
 
     Args:
         path: The journal's file.
+
+    Raises:
+        JournalError: if it cannot be read; so does every method.
     """
 
     def __init__(self, path: Path) -> None:
-        self._db = connect(path)
-        self.task_ids: dict[str, int] = {
-            name: number for number, name in self._db.execute("SELECT id, name FROM tasks")
-        }
+        self._path = path
+        with readable(path):
+            self._db = connect(path)
+            self._has_parts = self._db.execute("PRAGMA user_version").fetchone()[0] > _WITHOUT_PARTS
+            self.task_ids: dict[str, int] = {
+                name: number for number, name in self._db.execute("SELECT id, name FROM tasks")
+            }
 
     def close(self) -> None:
         """Close the file."""
         self._db.close()
 
-    def marks(self, task: str, state: str, length: int, completion_digest: str = "") -> bytearray:
+    def marks(
+        self, task: str, state: str, length: int, completion_digest: str = "", code: str | None = None
+    ) -> bytearray:
         """One byte for each sample of a task: 1 if it is in the requested state.
 
         Args:
             task: The task.
-            state: ``completed``: it is completed with this completion digest; ``answered``: it has at least one answer.
+            state: ``completed``: it is completed with this completion digest; ``answered``: it has at least one answer;
+                ``failed``: it ended with an error, or unscored; ``declined``: it ended refused or truncated.
             length: The number of samples of the task.
             completion_digest: The digest that counts as completed.
+            code: The digest of the code that must have completed it; ``None``: any.
         """
         marks = bytearray(length)
         number = self.task_ids.get(task)
-        if state == "completed":
-            samples = self._db.execute(
-                "SELECT sample FROM samples WHERE task=? AND seal=?", (number, completion_digest)
-            )
-        else:
-            samples = self._db.execute("SELECT DISTINCT sample FROM responses WHERE task=?", (number,))
-        for (index,) in samples:
-            if index < length:
-                marks[index] = 1
+        with readable(self._path):
+            if state != "completed":
+                samples = self._db.execute(_STATES[state], (number,))
+            elif code is None:
+                samples = self._db.execute(
+                    "SELECT sample FROM samples WHERE task=? AND seal=?", (number, completion_digest)
+                )
+            else:
+                samples = self._db.execute(
+                    "SELECT sample FROM samples WHERE task=? AND seal=?"
+                    " AND part IN (SELECT id FROM parts WHERE code=?)",
+                    (number, completion_digest, code),
+                )
+            for (index,) in samples:
+                if index < length:
+                    marks[index] = 1
         return marks
+
+    def parts(self) -> dict[int, Part]:
+        """The parts of the run that wrote rows, by id."""
+        if not self._has_parts:
+            return {}
+        with readable(self._path):
+            rows = self._db.execute("SELECT id, code, body FROM parts").fetchall()
+        return {number: Part(number, code, json.loads(body)) for number, code, body in rows}
+
+    def answering_parts(self, task: str) -> Iterator[tuple[int, str, int | None]]:
+        """Which parts of the run answered which samples of a task: sample, role and part; ``None``: one of an older
+        version.
+        """
+        part = "part" if self._has_parts else "NULL"
+        with readable(self._path):
+            yield from self._db.cursor().execute(
+                f"SELECT DISTINCT sample, role, {part} FROM responses WHERE task=? AND turn>=0 AND role!=?",
+                (self.task_ids.get(task), OWN_PROMPT_ROLE),
+            )
 
     def answers(self, task: str, index: int) -> dict[AnswerKey, str]:
         """The bodies of all answers of a sample."""
-        answers = self._db.execute(
-            "SELECT role, model, fingerprint, occurrence, body FROM responses WHERE task=? AND sample=?",
-            (self.task_ids.get(task), index),
-        )
-        return {AnswerKey(*key): body for *key, body in answers}
+        with readable(self._path):
+            answers = self._db.execute(
+                "SELECT role, model, fingerprint, occurrence, body FROM responses WHERE task=? AND sample=?",
+                (self.task_ids.get(task), index),
+            )
+            return {AnswerKey(*key): body for *key, body in answers}
 
     def turns(self, task: str, index: int, role: str = "model") -> list[str]:
         """The bodies of a sample's answers in one role, in the order of their requests."""
-        bodies = self._db.execute(
-            "SELECT body FROM responses WHERE task=? AND sample=? AND role=? AND turn>=0 ORDER BY turn",
-            (self.task_ids.get(task), index, role),
-        )
-        return [body for (body,) in bodies]
+        with readable(self._path):
+            bodies = self._db.execute(
+                "SELECT body FROM responses WHERE task=? AND sample=? AND role=? AND turn>=0 ORDER BY turn",
+                (self.task_ids.get(task), index, role),
+            )
+            return [body for (body,) in bodies]
 
     def returned(self, task: str, index: int) -> str | None:
         """What the sample's rollout returned, as text."""
-        row = self._db.execute(
-            "SELECT returned FROM samples WHERE task=? AND sample=?", (self.task_ids.get(task), index)
-        ).fetchone()
+        with readable(self._path):
+            row = self._db.execute(
+                "SELECT returned FROM samples WHERE task=? AND sample=?", (self.task_ids.get(task), index)
+            ).fetchone()
         return row[0] if row else None
 
     def statuses(self, task: str) -> dict[str, int]:
         """The number of ended samples of a task by status."""
-        counts = self._db.execute(
-            "SELECT status, count(*) FROM samples WHERE task=? GROUP BY status", (self.task_ids.get(task),)
-        )
-        return dict(counts.fetchall())
+        with readable(self._path):
+            counts = self._db.execute(
+                "SELECT status, count(*) FROM samples WHERE task=? GROUP BY status", (self.task_ids.get(task),)
+            )
+            return dict(counts.fetchall())
 
     def count_length(self, task: str) -> int:
         """The number of answers of a task that reached their token limit."""
-        count = self._db.execute(
-            "SELECT count(*) FROM responses WHERE task=? AND role='model' AND turn>=0"
-            ' AND body LIKE \'%"finish_reason":"length"%\'',
-            (self.task_ids.get(task),),
-        )
-        return int(count.fetchone()[0])
+        with readable(self._path):
+            count = self._db.execute(
+                "SELECT count(*) FROM responses WHERE task=? AND role='model' AND turn>=0"
+                ' AND body LIKE \'%"finish_reason":"length"%\'',
+                (self.task_ids.get(task),),
+            )
+            return int(count.fetchone()[0])
 
     def rows(self, task: str) -> Iterator[SampleRow]:
         """All ended samples of a task, in sample order."""
-        rows = self._db.cursor().execute(
-            "SELECT s.sample, s.id, s.subset, s.cluster, s.status, s.error, s.doc, c.digest, c.is_exact, c.body"
-            " FROM samples s LEFT JOIN scores c ON c.task = s.task AND c.sample = s.sample"
-            " WHERE s.task=? ORDER BY s.sample",
-            (self.task_ids.get(task),),
-        )
-        for index, name, subset, cluster, status, error, doc, digest, is_exact, score in rows:
-            yield SampleRow(
-                index,
-                name,
-                tuple(json.loads(subset)) if subset else (),
-                cluster,
-                SampleStatus(status),
-                json.loads(error) if error else None,
-                doc,
-                digest,
-                bool(is_exact),
-                score,
+        with readable(self._path):
+            rows = self._db.cursor().execute(
+                "SELECT s.sample, s.id, s.subset, s.cluster, s.status, s.error, s.doc, c.digest, c.is_exact, c.body"
+                " FROM samples s LEFT JOIN scores c ON c.task = s.task AND c.sample = s.sample"
+                " WHERE s.task=? ORDER BY s.sample",
+                (self.task_ids.get(task),),
             )
+            for index, name, subset, cluster, status, error, doc, digest, is_exact, score in rows:
+                yield SampleRow(
+                    index,
+                    name,
+                    tuple(json.loads(subset)) if subset else (),
+                    cluster,
+                    SampleStatus(status),
+                    json.loads(error) if error else None,
+                    doc,
+                    digest,
+                    bool(is_exact),
+                    score,
+                )
 
     def exchanges(self, task: str) -> Iterator[tuple[int, str, str, str, str]]:
         """All exchanges of a task: sample, role, fingerprint of the model, request body, response body.
 
         They are ordered by sample, role and turn. Models' own prompts are left out, because their requests show them.
         """
-        return self._db.cursor().execute(
-            "SELECT r.sample, r.role, r.model, q.body, r.body"
-            " FROM responses r LEFT JOIN requests q ON q.fingerprint = r.fingerprint"
-            " WHERE r.task=? AND r.sample>=0 AND r.turn>=0 AND r.role!=? ORDER BY r.sample, r.role, r.turn",
-            (self.task_ids.get(task), OWN_PROMPT_ROLE),
-        )
+        return self._exchanges(task, "r.sample, r.role, r.model, q.body, r.body")
 
+    def exchanges_by_part(self, task: str) -> Iterator[tuple[int, str, str, str, str, int | None]]:
+        """All exchanges of a task, each with the part of the run that has the answer; ``None``: one of an older
+        version.
+        """
+        part = "r.part" if self._has_parts else "NULL"
+        return self._exchanges(task, f"r.sample, r.role, r.model, q.body, r.body, {part}")
 
-def _insert(db: sqlite3.Connection, batch: Sequence[tuple[str, Sequence[tuple[Any, ...]]]]) -> None:
-    """Write a batch in one transaction; on text that is not valid Unicode, once more with that escaped."""
-    try:
-        with db:
-            for table, rows in batch:
-                db.executemany(_INSERT[table], rows)
-    except UnicodeEncodeError:
-        with db:
-            for table, rows in batch:
-                db.executemany(_INSERT[table], [tuple(map(_encodable, row)) for row in rows])
+    def _exchanges(self, task: str, columns: str) -> Iterator[Any]:
+        with readable(self._path):
+            yield from self._db.cursor().execute(
+                f"SELECT {columns} FROM responses r LEFT JOIN requests q ON q.fingerprint = r.fingerprint"
+                " WHERE r.task=? AND r.sample>=0 AND r.turn>=0 AND r.role!=? ORDER BY r.sample, r.role, r.turn",
+                (self.task_ids.get(task), OWN_PROMPT_ROLE),
+            )
 
 
 def _encodable(value: Any) -> Any:
@@ -333,20 +467,38 @@ def _encodable(value: Any) -> Any:
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
-def check_schema(db: sqlite3.Connection, path: Path) -> None:
-    """Check that a journal is empty or has the schema version of this Polymeter.
+def check_schema(db: sqlite3.Connection, path: Path) -> int:
+    """The schema version of a journal; 0 if it is empty.
 
     Raises:
-        PlanError: if it has another one.
+        PlanError: if this Polymeter does not read it.
     """
-    version = db.execute("PRAGMA user_version").fetchone()[0]
-    is_empty = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
-    if version != _SCHEMA_VERSION and not is_empty:
+    version = int(db.execute("PRAGMA user_version").fetchone()[0])
+    if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+        return 0
+    if version not in (_WITHOUT_PARTS, SCHEMA_VERSION):
         raise PlanError(
-            f"The journal has schema version {version}; this Polymeter writes version {_SCHEMA_VERSION}.",
+            f"The journal has schema version {version}; this Polymeter writes version {SCHEMA_VERSION}.",
             where=str(path),
             hint="Continue with the version that started the run, or start a new run.",
         )
+    return version
+
+
+def upgrade(path: Path) -> None:
+    """Make an empty journal, or give one of schema version 2 the columns that its rows lack.
+
+    Raises:
+        PlanError: if it has a schema version that this Polymeter does not read.
+        JournalError: if it cannot be read.
+    """
+    with readable(path), closing(connect(path)) as db:
+        version = check_schema(db, path)
+        if version == SCHEMA_VERSION:
+            return
+        added = [f"ALTER TABLE {table} ADD COLUMN {name} INTEGER;" for table, names in _ADDED.items() for name in names]
+        changes = "".join(added) if version == _WITHOUT_PARTS else ""
+        db.executescript(f"BEGIN IMMEDIATE;{changes}{SCHEMA}PRAGMA user_version={SCHEMA_VERSION};COMMIT;")
 
 
 def connect(path: Path) -> sqlite3.Connection:
