@@ -121,10 +121,20 @@ class Execution:
             self._driver.outcome.is_interrupted = True
             return self._stopped()
         finally:
-            with ExitStack() as last:
-                last.callback(self._writer.close)
-                last.callback(self._driver.close)
-                last.callback(self._prefetcher.close)
+            self._close()
+
+    def reduce_again(self) -> RunOutcome:
+        """Reduce the rows that the journal holds, and write what they come to. No sample is run."""
+        try:
+            return self._complete(self._driver.call(self._reduce))
+        finally:
+            self._close()
+
+    def _close(self) -> None:
+        with ExitStack() as last:
+            last.callback(self._writer.close)
+            last.callback(self._driver.close)
+            last.callback(self._prefetcher.close)
 
     def _probe(self) -> None:
         """Settle what is not known of the model by one sample of each task concerned; a second one before refusing.

@@ -79,7 +79,7 @@ def _score_again(request: ScoreRequest, progress: Progress) -> RunOutcome:
     target = RunFolder(request.output, source.journal_dir)
     _check_target(source, target)
     manifest = source.read_manifest()
-    plan = _plan(manifest, request)
+    plan = plan_over_answers(manifest, request)
     refuse_changes(plan, target)
     check_endpoints(plan, progress)
     progress.stage("opening tasks")
@@ -116,7 +116,12 @@ def _check_same_scoring(target: RunFolder, plan: Plan) -> None:
         )
 
 
-def _plan(manifest: Mapping[str, Any], request: ScoreRequest) -> Plan:
+def plan_over_answers(manifest: Mapping[str, Any], request: ScoreRequest) -> Plan:
+    """The plan of a run in which its stored answers stand for its models, but for roles that the request names.
+
+    Raises:
+        PlanError: A task of the run is not there any more, or what identifies a model was not stored.
+    """
     roles: dict[str, ModelSpec | Model] = {
         role: _stand_in(role, entry, ModelTraits(family="judge")) for role, entry in manifest["roles"].items()
     }

@@ -116,12 +116,13 @@ def run_plan(plan: Plan, folder: RunFolder, progress: Progress, *, command: str 
         lock.release()
 
 
-def resume_request(path: Path, changes: Mapping[str, Any] | None = None) -> RunRequest:
+def resume_request(path: Path, changes: Mapping[str, Any] | None = None, command: str = "") -> RunRequest:
     """The request that continues a run.
 
     Args:
         path: The run folder.
         changes: Options that cannot change a number, in place of those that the run was started with.
+        command: What the user typed; default: the command that started the run.
 
     Raises:
         PlanError: There is no run, or its model was given as a Python object.
@@ -134,7 +135,7 @@ def resume_request(path: Path, changes: Mapping[str, Any] | None = None) -> RunR
         tuple(manifest["patterns"]),
         manifests.options_of(manifest, path).model_copy(update=dict(changes or {})),
         roles,
-        manifest["command"],
+        command or manifest["command"],
         is_resume=True,
     )
 

@@ -390,6 +390,16 @@ class Journal:
             )
             return [body for (body,) in bodies]
 
+    def asked(self, task: str, index: int) -> list[tuple[str, str, str | None, str]]:
+        """What a sample asked and was answered, by role and turn: role, fingerprint of the request, bodies of both."""
+        with readable(self._path):
+            return self._db.execute(
+                "SELECT r.role, r.fingerprint, q.body, r.body"
+                " FROM responses r LEFT JOIN requests q ON q.fingerprint = r.fingerprint"
+                " WHERE r.task=? AND r.sample=? AND r.turn>=0 AND r.role!=? ORDER BY r.role, r.turn, r.occurrence",
+                (self.task_ids.get(task), index, OWN_PROMPT_ROLE),
+            ).fetchall()
+
     def returned(self, task: str, index: int) -> str | None:
         """What the sample's rollout returned, as text."""
         with readable(self._path):
