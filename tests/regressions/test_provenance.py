@@ -26,7 +26,7 @@ task: copies
 dataset_path: csv
 dataset_kwargs: {data_files: {test: copies.csv}}
 test_split: test
-doc_to_text: "Repeat: {{word}}"
+doc_to_text: "Repeat: {{word | trim}}"
 doc_to_target: word
 generation_kwargs: {max_new_tokens: 8, temperature: 0}
 metric_list: [{metric: exact_match}]
@@ -93,6 +93,13 @@ def manifest_of(here: Path, name: str = "run") -> dict[str, Any]:
     return read
 
 
+def asked(here: Path) -> list[list[str]]:
+    """The texts of the prompts that each sample rests on."""
+    lines = (here / "run" / "samples" / "copies.jsonl").read_text().splitlines()
+    exchanges = [json.loads(line)["exchanges"] for line in lines]
+    return [[one["request"]["messages"][0]["parts"][0]["text"] for one in several] for several in exchanges]
+
+
 def with_inverted_exact_match(package: Path) -> Path:
     """The package with an ``exact_match`` that gives 1 for 0 and 0 for 1."""
     return changed(
@@ -124,14 +131,10 @@ def test_a_completed_sample_is_asked_what_this_version_asks(here: Path, other_ve
         here, "--model", "mock", "--model-args", "mode=echo,failure=permanent,failure_rate=0.5", package=politer
     )
     assert first.returncode == 1, first.stderr
+    assert {text.endswith(" please") for texts in asked(here) for text in texts} == {True}
     second = run(here, "--model", "mock", "--model-args", "mode=echo")
     assert second.returncode == 0, second.stderr
-    lines = (here / "run" / "samples" / "copies.jsonl").read_text().splitlines()
-    asked = [
-        [exchange["request"]["messages"][0]["parts"][0]["text"] for exchange in json.loads(line)["exchanges"]]
-        for line in lines
-    ]
-    assert asked == [[f"Repeat: word{place}"] for place in range(N)]
+    assert asked(here) == [[f"Repeat: word{place}"] for place in range(N)]
 
 
 def test_a_change_of_commands_and_reports_scores_nothing_again(here: Path, other_version: Path) -> None:
