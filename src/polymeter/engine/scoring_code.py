@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 from hashlib import blake2b
+from importlib import metadata
 from pathlib import Path
 
 import polymeter
@@ -23,13 +24,20 @@ _PASSED = (
 """What a sample passes through on its way from a row to requests, and from answers to a score."""
 _NOT_PASSED = frozenset({"command.py", "flags.py", "results.py", "result_samples.py", "evaluation.py", "models"})
 """Parts of a system that only its command line, its files or its models use; see ``docs/architecture.md``."""
+_PACKAGES = (
+    *("jieba", "latex2sympy2_extended", "numpy", "opencv-python-headless", "pillow", "rapidfuzz", "sacrebleu"),
+    *("scikit-image", "scikit-learn", "scipy", "sympy"),
+)
+"""Packages with which metrics compute the score of a sample. Those that compute on a device (torch, transformers) are
+left out: their builds differ from machine to machine. ``run.json`` records their versions for every part.
+"""
 _GROUPS = tuple(f"polymeter.{kind}" for kind in ("aggregations", "detectors", "formats", "interop", "metrics"))
 """The entry point groups through which installed packages add such code."""
 
 
 @lru_cache(maxsize=1)
 def scoring_code() -> str:
-    """Digest of the sources, and of the versions of installed packages that add formats, metrics or detectors."""
+    """Digest of the sources, and of the versions of packages that metrics compute with or that add such code."""
     home = Path(polymeter.__file__).parent
     state = blake2b(digest_size=16)
     n_files = 0
@@ -38,9 +46,17 @@ def scoring_code() -> str:
         n_files += 1
     if not n_files:  # installed without sources
         state.update(polymeter.__version__.encode())
-    for added in sorted(_added()):
+    for added in sorted([*_packages(), *_added()]):
         state.update(added.encode() + b"\0")
     return state.hexdigest()
+
+
+def _packages() -> Iterator[str]:
+    for name in _PACKAGES:
+        try:
+            yield f"{name} {metadata.version(name)}"
+        except metadata.PackageNotFoundError:
+            continue
 
 
 def _added() -> Iterator[str]:
