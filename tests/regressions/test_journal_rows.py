@@ -65,6 +65,7 @@ def set_value(journal: Path, table: str, column: str, value: object, old: object
         ("scores", "body", "replace(body, '1.0', '0.0')"),
         ("responses", "body", "replace(body, 'word', 'wOrd')"),
         ("samples", "doc", "replace(doc, 'word', 'wOrd')"),
+        ("requests", "body", "replace(body, 'Repeat', 'Repent')"),
         ("responses", "body", "cast(body AS BLOB)"),
     ],
 )

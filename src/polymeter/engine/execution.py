@@ -204,7 +204,9 @@ class Execution:
     def _make_driver(self) -> Driver:
         plan, options = self._plan, self._plan.options
         models = manifests.model_fingerprints(plan)
-        recorder, events = Recorder(self._writer, self._media, models), Events()
+        was_damaged = bool(self._manifest["sessions"][-1].get("damage"))
+        recorder = Recorder(self._writer, self._media, models, restores_requests=was_damaged)
+        events = Events()
         listener = Listener(events.answers_through(recorder), events.failed, self._progress.note)
         own = self._dispatcher(plan.model, listener)
         dispatchers = {MODEL_ROLE: own, OWN_PROMPT_ROLE: own}

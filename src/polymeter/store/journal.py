@@ -134,7 +134,7 @@ def readable(path: Path) -> Iterator[None]:
     """
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite's own message may quote damaged text
         raise JournalError(
             f"The journal cannot be read: {error}.",
             where=str(path),
