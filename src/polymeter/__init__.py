@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from polymeter.api import RunResult, agree, evaluate, resume, score
+    from polymeter.api import RunResult, agree, evaluate, rerun, resume, score, verify
     from polymeter.core.errors import DataError, ModelError, PlanError, PolymeterError, ScoreError
     from polymeter.core.metric import Aggregation, Metric
     from polymeter.core.model import AsyncModel, BatchModel, ModelSpec, ModelTraits
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "polymeter.api": ("RunResult", "agree", "evaluate", "resume", "score"),
+    "polymeter.api": ("RunResult", "agree", "evaluate", "rerun", "resume", "score", "verify"),
     "polymeter.core.errors": ("DataError", "ModelError", "PlanError", "PolymeterError", "ScoreError"),
     "polymeter.core.metric": ("Aggregation", "Metric"),
     "polymeter.core.model": ("AsyncModel", "BatchModel", "ModelSpec", "ModelTraits"),
@@ -67,8 +67,10 @@ __all__ = [
     "register_aggregation",
     "register_metric",
     "register_model",
+    "rerun",
     "resume",
     "score",
+    "verify",
 ]
 
 

@@ -30,6 +30,7 @@ GUIDES = (
     "image-generation.md",
     "models.md",
     "judges.md",
+    "runs.md",
     "settings.md",
     "extending.md",
     "python.md",

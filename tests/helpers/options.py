@@ -34,5 +34,7 @@ OTHER_VALUES: dict[str, Any] = {
     "journal_dir": Path("/local"),
     "cache_dir": Path("/cache"),
     "is_offline": True,
+    "is_strict_resume": True,
+    "retry_errors": True,
     "is_restart": True,
 }

@@ -1,18 +1,24 @@
 """The functions that commands and Python users call: they run the engine and write its results and HTML report."""
 
 from polymeter.api.agreement import agree
+from polymeter.api.rerunning import Rerun, rerun
 from polymeter.api.running import RunResult, evaluate, resume
 from polymeter.api.scoring import score
 from polymeter.api.tasks import build_catalog, check_path, describe_task, flatten_task
+from polymeter.api.verifying import Verification, verify
 
 __all__ = [
+    "Rerun",
     "RunResult",
+    "Verification",
     "agree",
     "build_catalog",
     "check_path",
     "describe_task",
     "evaluate",
     "flatten_task",
+    "rerun",
     "resume",
     "score",
+    "verify",
 ]

@@ -130,22 +130,49 @@ def evaluate(
         {role: model_of(which) for role, which in (roles or {}).items()},
         command,
     )
-    return _run(request, progress or Silence())
+    return run_request(request, progress or Silence())
 
 
-def resume(path: Path | str, *, progress: Progress | None = None) -> RunResult:
+def resume(
+    path: Path | str,
+    *,
+    retry_errors: bool | None = None,
+    is_strict_resume: bool | None = None,
+    progress: Progress | None = None,
+    command: str = "",
+) -> RunResult:
     """Continue a run that stopped, or return the results of one that is finished.
 
+    Completed samples are not run again, unless other code of Polymeter scored them: those are scored again from their
+    stored answers, so that all scores of a run are made by one version.
+
+    Args:
+        path: The run folder.
+        retry_errors: Which samples without a score are run again. ``None``: those that failed (an endpoint that gave
+            up, a row that cannot be read, scoring code that raised) or are unscored for want of a verdict, but not
+            those that the model refused; ``True``: all of them; ``False``: none, they stay as they ended.
+        is_strict_resume: Whether to refuse if an endpoint's address, Polymeter's code or the sources of a task changed
+            since the run began. ``None``: as the run was started.
+        progress: Receives progress; default: none.
+        command: The command to record.
+
     Raises:
-        PlanError: if there is no run at ``path``, or it cannot be continued here.
+        PlanError: if there is no run at ``path``, it cannot be continued here, or ``is_strict_resume`` refuses it.
     """
-    request = resume_request(Path(path))
+    strictness = {} if is_strict_resume is None else {"is_strict_resume": is_strict_resume}
+    request = resume_request(Path(path), {"retry_errors": retry_errors, **strictness}, command)
     for file in request.options.imports:
         import_file(file)
-    return _run(request, progress or Silence())
+    return run_request(request, progress or Silence())
 
 
-def _run(request: RunRequest, progress: Progress) -> RunResult:
+def run_request(request: RunRequest, progress: Progress) -> RunResult:
+    """Carry out a request to run an evaluation or to go on with one.
+
+    Raises:
+        PlanError: if it is impossible as requested.
+        DataError: if a dataset cannot be opened.
+    """
     with without_hub() if request.options.is_offline else nullcontext():
         return carried_out(lambda: run(request, progress))
 

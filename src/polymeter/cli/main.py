@@ -19,7 +19,7 @@ from typing import Annotated, Any
 import typer
 
 from polymeter import __version__
-from polymeter.cli import agree, check, docs, models, python, resume, run, score, tasks
+from polymeter.cli import agree, check, docs, models, python, rerun, resume, run, score, tasks, verify
 from polymeter.cli.foreign import SETTINGS, as_typer_command
 from polymeter.cli.signals import INTERRUPTED
 from polymeter.cli.state import State, set_debug
@@ -52,6 +52,8 @@ def build_app() -> typer.Typer:
     app.command("run")(run.run)
     app.command("resume")(resume.resume)
     app.command("score")(score.score)
+    app.command("verify")(verify.verify)
+    app.command("rerun")(rerun.rerun)
     app.command("agree")(agree.agree)
     app.command("tasks")(tasks.tasks)
     app.command("models")(models.models)

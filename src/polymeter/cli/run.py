@@ -174,6 +174,14 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
         Path | None,
         _option("--output", "-o", help="The run folder; default: a new one in runs/.", panel=_OUTPUT, metavar="FOLDER"),
     ] = None,
+    strict_resume: Annotated[
+        bool | None,
+        _option(
+            "--strict-resume/--no-strict-resume",
+            help="Refuse to continue the run in --output if its endpoint, task sources or Polymeter code changed.",
+            panel=_OUTPUT,
+        ),
+    ] = None,
     restart: Annotated[
         bool, _option("--restart", help="Discard the contents of the run folder.", panel=_OUTPUT)
     ] = False,
@@ -222,6 +230,7 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
         "journal_dir": journal_dir,
         "cache_dir": cache_dir,
         "is_offline": offline or None,
+        "is_strict_resume": strict_resume,
         "is_restart": restart or None,
     }
     options = {name: value for name, value in settings.items() if value not in (None, (), {})}

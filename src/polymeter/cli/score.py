@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from polymeter.cli.pairs import parse_dialect_options
+from polymeter.cli.resume import StrictResume
 from polymeter.cli.roles import JudgeArgs, judge_roles
 from polymeter.cli.run import number_or_auto
 from polymeter.cli.state import Debug, state_of
@@ -49,6 +50,7 @@ def score(  # noqa: PLR0917  (one parameter for each option)
     score_workers: Annotated[
         int | None, typer.Option("--score-workers", help="Threads for hooks and scoring.", metavar="N")
     ] = None,
+    strict_resume: StrictResume = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the results, no progress.")] = False,
     debug: Debug = False,
 ) -> int:
@@ -60,6 +62,7 @@ def score(  # noqa: PLR0917  (one parameter for each option)
     options = {
         "concurrency": number_or_auto(concurrency, "--concurrency"),
         "score_workers": score_workers,
+        "is_strict_resume": strict_resume,
         "dialect_options": parse_dialect_options(dialect_option or (), "--dialect-option") or None,
     }
     with make_progress(is_quiet=quiet) as progress:

@@ -80,9 +80,13 @@ class _BaseModel(ABC):
         opened_sources: Files that the code of a wrapper has opened while it was loaded. They are no part of its
             identity, by which answers are found; a run goes on only if they are as they were.
         rows: Leads from a request to its task's row; the run sets it while it uses the model.
+        address: Where an endpoint is asked, for the record of the run; ``None`` for a model on this machine. It is not
+            part of the identity, because the same model may be served elsewhere; a run that goes on at another address
+            says so.
     """
 
     traits: ModelTraits
+    address: str | None = None
     made_from: ModelSpec | None = None
     opened_sources: tuple[Path, ...] = ()
     rows: RowAccess | None = None

@@ -126,6 +126,15 @@ class RunOptions(Options):
         False,
         "Download no data and no weights; what is not on this machine counts as missing. Endpoints are still used.",
     )
+    is_strict_resume: bool = runtime(
+        False,
+        "Refuse to go on with a run whose endpoint, task sources or Polymeter code changed since it began.",
+    )
+    retry_errors: bool | None = runtime(
+        None,
+        "Which samples without a score are run again when a run goes on. Default: those that failed or are unscored, "
+        "but not those that the model refused; true: all of them; false: none.",
+    )
     is_restart: bool = runtime(False, "Delete what the run folder holds and start again.")
 
     def identity(self) -> dict[str, Any]:

@@ -279,6 +279,7 @@ class Driver:
         for role, ones in fresh.items():
             self.dispatchers[role].add(ones)
         self.outcome.n_known += len(known)
+        self._recorder.recalled(known)
         self._deliver(known)
 
     def _deliver(self, answered: Sequence[PendingRequest]) -> None:

@@ -17,6 +17,7 @@ from polymeter.core.progress import Progress
 from polymeter.core.stable_names import OWN_PROMPT_ROLE, SESSION_DISPATCHERS
 from polymeter.core.task import ReduceContext, Result, Sample
 from polymeter.engine import manifest as manifests
+from polymeter.engine import parts
 from polymeter.engine.batch_dispatcher import BatchDispatcher
 from polymeter.engine.dispatchers import Dispatcher, Listener
 from polymeter.engine.driver import Driver, EndpointGoneError
@@ -30,6 +31,7 @@ from polymeter.engine.recall import Recall
 from polymeter.engine.recorder import Recorder
 from polymeter.engine.reduce import finish_task, reduce_task
 from polymeter.engine.rollouts import MODEL_ROLE, REFUSED, RunningSample, RunningTask
+from polymeter.engine.scoring_code import scoring_code
 from polymeter.engine.stored import StoredAnswers
 from polymeter.engine.task_rows import TaskRows
 from polymeter.engine.work_list import Settings, WorkList
@@ -85,7 +87,8 @@ class Execution:
         self._plan, self._folder, self._manifest, self._progress = plan, folder, manifest, progress
         self._started = time.perf_counter()
         self._media = MediaStore(folder.media, keeps_previews=options.media == "previews")
-        self._writer = JournalWriter(folder.journal, [task.spec.name for task in plan.opened])
+        part = parts.as_part(manifest["sessions"][-1])
+        self._writer = JournalWriter(folder.journal, [task.spec.name for task in plan.opened], part)
         self._files = FilesOfRun(folder.path, is_replay_only=isinstance(plan.model, StoredAnswers))
         self._door = Door(options.seed)
         self._prefetcher = Prefetcher(self._media, options.decode_workers, cache_folder(options) / FETCHED_IMAGES)
@@ -102,6 +105,7 @@ class Execution:
             for task in plan.opened
         ]
         self._failures: list[str] = []
+        self._n_scored_again = 0
         rows = TaskRows(plan.opened, self._door)
         for model in (plan.model, *plan.roles.values()):
             model.rows = rows
@@ -131,10 +135,20 @@ class Execution:
                 self._close_manifest("stopped", self._driver.outcome.n_failed)
             raise
         finally:
-            with ExitStack() as last:
-                last.callback(self._writer.close)
-                last.callback(self._driver.close)
-                last.callback(self._prefetcher.close)
+            self._close()
+
+    def reduce_again(self) -> RunOutcome:
+        """Reduce the rows that the journal holds, and write what they come to. No sample is run."""
+        try:
+            return self._complete(self._driver.call(self._reduce))
+        finally:
+            self._close()
+
+    def _close(self) -> None:
+        with ExitStack() as last:
+            last.callback(self._writer.close)
+            last.callback(self._driver.close)
+            last.callback(self._prefetcher.close)
 
     def _probe(self) -> None:
         """Settle what is not known of the model by one sample of each task concerned; a second one before refusing.
@@ -172,10 +186,16 @@ class Execution:
     def _roll_out(self) -> None:
         journal = Journal(self._folder.journal)
         work_lists = [
-            WorkList(task, self._completed(task, journal), journal.marks(task.name, "answered", task.selected.stop))
+            WorkList(task, self._settled(task, journal), journal.marks(task.name, "answered", task.selected.stop))
             for task in self._tasks
         ]
         journal.close()
+        if self._n_scored_again:
+            self._progress.note(
+                f"{self._n_scored_again:,} samples that other code of Polymeter completed are run again over their "
+                "stored answers, so that all scores are made by one version. The model is asked only where prompts "
+                "changed."
+            )
         self._progress.begin(
             sum(len(task.selected) for task in self._tasks), sum(work.n_completed for work in work_lists)
         )
@@ -183,16 +203,31 @@ class Execution:
         self._writer.flush()
         self._progress.end()
 
-    def _completed(self, task: RunningTask, journal: Journal) -> bytearray:
-        """Marks of the completed samples of a task, without those that rest on a file that has changed since."""
-        marks = journal.marks(task.name, "completed", task.selected.stop, task.completion_digest)
+    def _settled(self, task: RunningTask, journal: Journal) -> bytearray:
+        """Which samples of a task are not run: those that this code completed and that rest on no file that has changed
+        since, and failed ones as ``retry_errors`` says.
+        """
+        length, digest = task.selected.stop, task.completion_digest
+        settled = journal.marks(task.name, "completed", length, digest, scoring_code())
+        n_by_others = sum(journal.marks(task.name, "completed", length, digest)) - sum(settled)
+        self._n_scored_again += n_by_others
+        task.is_changed = task.is_changed or n_by_others > 0
+        for index in self._rest_on_changed_files(task, journal):
+            settled[index] = 0
+        retry = self._plan.options.retry_errors
+        if retry is not None:
+            state = "declined" if retry else "failed"
+            for index, is_in_state in enumerate(journal.marks(task.name, state, length)):
+                settled[index] = not retry if is_in_state else settled[index]
+        return settled
+
+    def _rest_on_changed_files(self, task: RunningTask, journal: Journal) -> Collection[int]:
+        """The completed samples of a task that rest on a file that has changed since."""
         changed = {
             index: path
             for index, path in self._files.changed(journal, task.name, task.completion_digest)
             if index in task.selected
         }
-        for index in changed:
-            marks[index] = 0
         if changed:
             n = f"{len(changed)} sample{'s' if len(changed) != 1 else ''}"
             self._progress.note(
@@ -200,12 +235,14 @@ class Execution:
                 f"{next(iter(changed.values()))}: these samples are played again, and asked again where what the "
                 "model is shown has changed."
             )
-        return marks
+        return changed
 
     def _make_driver(self) -> Driver:
         plan, options = self._plan, self._plan.options
         models = manifests.model_fingerprints(plan)
-        recorder, events = Recorder(self._writer, self._media, models, self._files), Events()
+        was_damaged = bool(self._manifest["sessions"][-1].get("damage"))
+        recorder = Recorder(self._writer, self._media, models, self._files, restores_requests=was_damaged)
+        events = Events()
         listener = Listener(
             events.answers_through(recorder), events.failed, self._progress.note, events.waiting, events.gone
         )
@@ -332,19 +369,27 @@ class Execution:
         journal = Journal(self._folder.journal)
         summaries = [self._summary(task, results[task.name], journal) for task in self._tasks]
         groups = self._groups(results)
+        by_address = parts.answers_by_address(journal, self._manifest, [task.name for task in self._tasks])
         document = results_document(
             status="complete",
             model=model_name(self._plan),
             tasks=summaries,
             groups=groups,
             layout=selection.layout,
-            notes=[*self._plan.notes, *self._nondeterminism(), *self._failures],
+            notes=[
+                *self._plan.notes,
+                *parts.notes(by_address, self._manifest),
+                *self._nondeterminism(),
+                *self._failures,
+            ],
         )
+        address_of = parts.part_addresses(journal, self._manifest) if by_address else None
         for task in self._tasks:
-            write_samples(self._folder, journal, task.name)
+            write_samples(self._folder, journal, task.name, address_of)
         journal.close()
         write_results(self._folder, document)
         self._finish(results)
+        self._manifest["answers_by_endpoint"] = by_address
         unscored = sum(summary.n_samples - summary.statuses.get("ok", 0) for summary in summaries)
         n_failed = unscored + len(self._failures)
         self._close_manifest("complete", n_failed)
@@ -404,23 +449,21 @@ class Execution:
     def _close_manifest(self, status: Status, n_failed: int) -> None:
         outcome, manifest = self._driver.outcome, self._manifest
         seconds = time.perf_counter() - self._started
-        manifest["status"], manifest["ended"], manifest["n_failed"] = status, manifests.now(), n_failed
+        manifest["status"], manifest["ended"], manifest["n_failed"] = status, parts.now(), n_failed
         manifest["seconds"] = round(manifest["seconds"] + seconds, 3)
         manifest["usage"] = {name: manifest["usage"][name] + value for name, value in outcome.usage.items()}
         manifest["cache"] = {"hits": manifest["cache"]["hits"] + outcome.n_known}
-        manifest["sessions"] = [
-            *manifest["sessions"],
-            {
-                "ended": manifest["ended"],
-                "seconds": round(seconds, 3),
-                "status": status,
-                **({"reason": outcome.reason} if outcome.reason else {}),
-                "model_ms": round(outcome.latency_ms, 1),
-                SESSION_DISPATCHERS: {
-                    role: dict(dispatcher.history()) for role, dispatcher in self._driver.dispatchers.items()
-                },
+        manifest["sessions"][-1] |= {
+            "ended": manifest["ended"],
+            "seconds": round(seconds, 3),
+            "status": status,
+            **({"reason": outcome.reason} if outcome.reason else {}),
+            "scored_again": self._n_scored_again,
+            "model_ms": round(outcome.latency_ms, 1),
+            SESSION_DISPATCHERS: {
+                role: dict(dispatcher.history()) for role, dispatcher in self._driver.dispatchers.items()
             },
-        ]
+        }
         artifacts = sorted(path for path in self._folder.artifacts.rglob("*") if path.is_file())
         manifest["artifacts"] = [str(path.relative_to(self._folder.path)) for path in artifacts]
         if self._folder.is_begun():  # else it was deleted, and a manifest alone would look like a run

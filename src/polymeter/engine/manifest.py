@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from polymeter.core.places import stored_at
 from polymeter.core.registries import stored_format
 from polymeter.core.secrets import HIDDEN, with_digests, without_secrets
 from polymeter.core.stable_names import OWN_PROMPT_ROLE, TASK_FORMAT
+from polymeter.engine.parts import now
 from polymeter.engine.plan import Plan, describe_selection, file_endings, model_name, named_place, selected_samples
 from polymeter.engine.provenance import git_state, hardware, software
 from polymeter.engine.stored import StoredAnswers, describe_traits
@@ -171,9 +171,9 @@ def continued(manifest: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
     return {**manifest, "status": "running", "ended": None, "tasks": tasks, **software(), "hardware": hardware()}
 
 
-def now() -> str:
-    """The time in UTC, ISO 8601."""
-    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+def software_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The versions and the commit in a manifest, which are those of the part that wrote it last."""
+    return {name: manifest[name] for name in ("polymeter", "python", "packages")}
 
 
 def options_of(manifest: Mapping[str, Any], output: Path) -> RunOptions:

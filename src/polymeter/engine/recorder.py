@@ -32,13 +32,36 @@ class Recorder:
         media: Where media goes.
         models: Fingerprint of the model in each role.
         files: The files that answers and scores rest on.
+        restores_requests: Whether requests whose answers are known are written again, because the journal was damaged
+            and may have lost some.
     """
 
-    def __init__(self, writer: JournalWriter, media: MediaStore, models: dict[str, str], files: FilesOfRun) -> None:
+    def __init__(
+        self,
+        writer: JournalWriter,
+        media: MediaStore,
+        models: dict[str, str],
+        files: FilesOfRun,
+        *,
+        restores_requests: bool = False,
+    ) -> None:
         self._writer = writer
         self._media = media
         self._models = models
         self._files = files
+        self._restores_requests = restores_requests
+
+    def recalled(self, answered: Sequence[PendingRequest]) -> None:
+        """Journal the requests of answers that the journal holds, if some may have been lost."""
+        if self._restores_requests:
+            self._writer.put(
+                "requests",
+                [
+                    (one.fingerprint, write_request(one.request, self._media.describe))
+                    for one in answered
+                    if isinstance(one.request, Request)
+                ],
+            )
 
     def answers(self, answered: Sequence[PendingRequest]) -> None:
         """Journal new answers. Errors are no answers; they end their sample and are written there.

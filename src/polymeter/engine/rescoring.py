@@ -25,7 +25,7 @@ from polymeter.engine.execution import RunOutcome
 from polymeter.engine.models import make_model
 from polymeter.engine.plan import Plan, cache_folder, compile_tasks
 from polymeter.engine.preflight import check_endpoints
-from polymeter.engine.run import RunRequest, make_plan, run_plan
+from polymeter.engine.run import RunRequest, make_plan, refuse_changes, run_plan
 from polymeter.engine.stored import StoredAnswers, traits_from
 from polymeter.guests.door import random_state_kept
 from polymeter.guests.generators import dispatched
@@ -79,7 +79,8 @@ def _score_again(request: ScoreRequest, progress: Progress) -> RunOutcome:
     target = RunFolder(request.output, source.journal_dir)
     _check_target(source, target)
     manifest = source.read_manifest()
-    plan = _plan(manifest, request)
+    plan = plan_over_answers(manifest, request)
+    refuse_changes(plan, target)
     check_endpoints(plan, progress)
     progress.stage("opening tasks")
     compile_tasks(plan, cache_folder(plan.options))
@@ -93,7 +94,7 @@ def _score_again(request: ScoreRequest, progress: Progress) -> RunOutcome:
             target.write_manifest(_manifest(manifest, plan, source, request.command))
     finally:
         lock.release()
-    return run_plan(plan, target, progress, command=request.command)
+    return run_plan(plan, target, progress, command=request.command, kind="score")
 
 
 def _check_target(source: RunFolder, target: RunFolder) -> None:
@@ -115,7 +116,12 @@ def _check_same_scoring(target: RunFolder, plan: Plan) -> None:
         )
 
 
-def _plan(manifest: Mapping[str, Any], request: ScoreRequest) -> Plan:
+def plan_over_answers(manifest: Mapping[str, Any], request: ScoreRequest) -> Plan:
+    """The plan of a run in which its stored answers stand for its models, but for roles that the request names.
+
+    Raises:
+        PlanError: A task of the run is not there any more, or what identifies a model was not stored.
+    """
     roles: dict[str, ModelSpec | Model] = {
         role: _stand_in(role, entry, ModelTraits(family="judge")) for role, entry in manifest["roles"].items()
     }
@@ -175,6 +181,7 @@ def _manifest(before: Mapping[str, Any], plan: Plan, source: RunFolder, command:
         "scored_from": {
             "run": str(source.path.resolve()),
             "status": before["status"],
+            "sessions": before["sessions"],
             "roles": {role: fingerprint(entry["identity"]) for role, entry in before["roles"].items()},
         },
     }

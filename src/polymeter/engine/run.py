@@ -20,6 +20,7 @@ from polymeter.core.progress import Progress
 from polymeter.core.registries import MODELS
 from polymeter.core.secrets import HIDDEN
 from polymeter.engine import manifest as manifests
+from polymeter.engine import parts
 from polymeter.engine.execution import FETCHED_IMAGES, Execution, RunOutcome, Status
 from polymeter.engine.models import check_model, make_model, parse_model
 from polymeter.engine.plan import Plan, build_catalog, cache_folder, compile_tasks, file_endings, named_place, select
@@ -27,6 +28,8 @@ from polymeter.engine.preflight import check_endpoints
 from polymeter.guests.door import random_state_kept
 from polymeter.guests.generators import dispatched
 from polymeter.store.folder import RunFolder, open_folder
+from polymeter.store.journal import upgrade
+from polymeter.store.mending import find_damage, mend
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +71,37 @@ def _run(request: RunRequest, progress: Progress) -> RunOutcome:
     plan = make_plan(request)
     folder = _folder(plan)
     if request.is_resume:
-        finished = _if_finished(plan, folder)
+        finished = _if_finished(plan, folder, progress)
         if finished is not None:
             return finished
+    if not plan.options.is_restart:
+        refuse_changes(plan, folder)
     check_endpoints(plan, progress)
     progress.stage(f"opening {len(plan.selection.tasks)} task{'s' if len(plan.selection.tasks) != 1 else ''}")
     compile_tasks(plan, cache_folder(plan.options))
     return run_plan(plan, folder, progress, command=request.command)
 
 
-def run_plan(plan: Plan, folder: RunFolder, progress: Progress, *, command: str = "") -> RunOutcome:
+def refuse_changes(plan: Plan, folder: RunFolder) -> None:
+    """Refuse what ``--strict-resume`` refuses, before anything is asked.
+
+    Raises:
+        PlanError: The run in the folder would go on otherwise than it began.
+    """
+    if plan.options.is_strict_resume and folder.is_begun():
+        manifest = folder.read_manifest()
+        parts.check_unchanged(manifest, plan, sorted(manifests.changed_tasks(manifest, plan)), folder)
+
+
+def run_plan(plan: Plan, folder: RunFolder, progress: Progress, *, command: str = "", kind: str = "run") -> RunOutcome:
     """Run a plan whose tasks are open, as the only writer of its folder.
+
+    Args:
+        plan: The plan.
+        folder: Where.
+        progress: Told how far the run is.
+        command: What the user typed, for the record.
+        kind: What the part of the run that begins is: ``run`` or ``score``; a run that goes on is a ``resume``.
 
     Raises:
         PlanError: The folder holds another run, or another process is running it.
@@ -90,7 +113,7 @@ def run_plan(plan: Plan, folder: RunFolder, progress: Progress, *, command: str 
             folder.sweep()
             cache = cache_folder(plan.options)
             sweep([cache, cache / FETCHED_IMAGES])
-        manifest, changed = _begin(plan, folder, command, progress)
+        manifest, changed = _begin(plan, folder, command, kind, progress)
         for note in plan.ignored:
             progress.note(note)
         try:
@@ -106,7 +129,9 @@ def run_plan(plan: Plan, folder: RunFolder, progress: Progress, *, command: str 
 
 def _interrupted(folder: RunFolder, manifest: dict[str, Any]) -> RunOutcome:
     if folder.is_begun():
-        folder.write_manifest({**manifest, "status": "interrupted", "ended": manifests.now()})
+        end = {"status": "interrupted", "ended": parts.now()}
+        manifest["sessions"][-1] |= end
+        folder.write_manifest({**manifest, **end})
     return RunOutcome(folder, "interrupted", {}, 0)
 
 
@@ -120,8 +145,13 @@ def _resumable(error: StorageError, folder: RunFolder) -> StorageError:
     )
 
 
-def resume_request(path: Path) -> RunRequest:
+def resume_request(path: Path, changes: Mapping[str, Any] | None = None, command: str = "") -> RunRequest:
     """The request that continues a run.
+
+    Args:
+        path: The run folder.
+        changes: Options that cannot change a number, in place of those that the run was started with.
+        command: What the user typed; default: the command that started the run.
 
     Raises:
         PlanError: There is no run, or its model was given as a Python object.
@@ -132,9 +162,9 @@ def resume_request(path: Path) -> RunRequest:
     return RunRequest(
         _spec_of(manifest["model"], path),
         tuple(manifest["patterns"]),
-        manifests.options_of(manifest, path),
+        manifests.options_of(manifest, path).model_copy(update=dict(changes or {})),
         roles,
-        manifest["command"],
+        command or manifest["command"],
         is_resume=True,
     )
 
@@ -191,30 +221,42 @@ def _make(which: ModelSpec | Model, options: RunOptions) -> tuple[Model, ModelSp
     return model, spec
 
 
-def _if_finished(plan: Plan, folder: RunFolder) -> RunOutcome | None:
+def _if_finished(plan: Plan, folder: RunFolder, progress: Progress) -> RunOutcome | None:
     manifest = folder.read_manifest()
     if manifest["status"] != "complete" or manifest.get("n_failed", 1) or manifests.is_changed_unopened(manifest, plan):
         return None
     if manifest["identity"] != manifests.identity_of(plan) or not folder.results.exists():
         return None
+    if not parts.is_by_this_code(manifest):
+        progress.note(
+            "This run was finished by another version of Polymeter, and its results are left as they are. "
+            f"'polymeter score {folder.path}' scores its answers with this version."
+        )
     return RunOutcome(folder, "complete", folder.read_results(), 0)
 
 
-def _begin(plan: Plan, folder: RunFolder, command: str, progress: Progress) -> tuple[dict[str, Any], list[str]]:
+def _begin(
+    plan: Plan, folder: RunFolder, command: str, kind: str, progress: Progress
+) -> tuple[dict[str, Any], list[str]]:
     """The manifest as written, and the tasks whose sources changed since an earlier part of this run."""
     if plan.options.is_restart and folder.is_begun():
         _throw_away(folder)
     if not folder.is_begun():
-        manifest, changed = manifests.new_manifest(plan, folder, command), []
+        manifest, changed, damage = manifests.new_manifest(plan, folder, command), [], ""
     else:
         before = folder.read_manifest(is_whole=True)
         manifests.check_same_run(before, plan, folder)
-        if before.get("sessions") and not folder.journal.exists():
+        # A part that was killed at its very beginning had no journal yet.
+        had_journal = any(session.get("ended") for session in before.get("sessions") or ())
+        if had_journal and not folder.journal.exists():
             raise PlanError(
                 "The journal of this run is gone, and with it all of its answers.",
                 where=str(folder.journal),
                 hint="Restore it from a copy, or --restart to ask everything again.",
             )
+        damage = _mended(folder, progress)
+        for sentence in parts.moved(before, plan):
+            progress.note(sentence)
         changed = sorted(manifests.changed_tasks(before, plan))
         for name in changed:
             progress.note(
@@ -222,8 +264,27 @@ def _begin(plan: Plan, folder: RunFolder, command: str, progress: Progress) -> t
                 "answers that still fit are used."
             )
         manifest = manifests.continued(before, plan)
+    goes_on = kind == "run" and manifest["sessions"]
+    part = parts.new_part(plan, manifests.software_of(manifest), command, "resume" if goes_on else kind)
+    manifest["sessions"] = [*parts.earlier(manifest), part | ({"damage": damage} if damage else {})]
     folder.write_manifest(manifest)
     return manifest, changed
+
+
+def _mended(folder: RunFolder, progress: Progress) -> str:
+    """What was wrong with the journal, which is in order afterwards; empty if nothing was."""
+    if not folder.journal.exists():
+        return ""
+    upgrade(folder.journal)
+    damage = find_damage(folder.journal)
+    if not damage:
+        return ""
+    mend(folder.journal)
+    progress.note(
+        f"The journal is damaged: {damage.describe()}. Every sample is run again over the answers that are intact; "
+        "only what is missing is asked for."
+    )
+    return damage.describe()
 
 
 def _throw_away(folder: RunFolder) -> None:

@@ -12,6 +12,7 @@ Protocol: https://docs.anthropic.com/en/api/messages, https://docs.anthropic.com
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -116,6 +117,7 @@ class AnthropicModel(HostedModel):
         super().__init__(label, _TITLE, key, key_names, body_of(extra_body, label))
         self._name = name
         self._base_url = base_url.rstrip("/").removesuffix("/v1")
+        self.address = self._base_url or os.environ.get("ANTHROPIC_BASE_URL") or "https://api.anthropic.com"
         self._max_tokens = max_tokens
         self._thinking, room = _thinking(thinking, label)
         self._room = room if reasoning_room is None else reasoning_room

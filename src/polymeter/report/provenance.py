@@ -75,6 +75,7 @@ def provenance(manifest: Mapping[str, Any]) -> list[Section]:
     options = manifest.get("options") or {}
     sections = [
         Section("Command", text=clean(str(manifest.get("command") or ""))),
+        *_parts(manifest),
         _section("Model", (manifest.get("model") or {}).get("identity")),
         *(
             _section(f"Model in the role {one_line(str(role))}", _role(entry))
@@ -87,6 +88,10 @@ def provenance(manifest: Mapping[str, Any]) -> list[Section]:
             "Include paths", {str(path.get("path")): _commit(path) for path in manifest.get("include_paths") or ()}
         ),
         Section("Requests in flight over time", tuple(histories(manifest))),
+        *(
+            _section(f"Samples of the role {one_line(str(role))} by endpoint", counts)
+            for role, counts in (manifest.get("answers_by_endpoint") or {}).items()
+        ),
         _section("Packages", manifest.get("packages")),
         _section("Hardware", manifest.get("hardware")),
     ]
@@ -118,6 +123,31 @@ def histories(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                 for seconds, limit, reason in record.get("history", ())
             ]
             yield f"{role}{part}", "\n".join(lines)
+
+
+def _parts(manifest: Mapping[str, Any]) -> list[Section]:
+    """The parts of a run that has several, in order: first those of the run whose answers were scored again."""
+    before = (manifest.get("scored_from") or {}).get("sessions") or ()
+    records = [*before, *(manifest.get("sessions") or ())]
+    if len(records) < 2:
+        return []
+    return [_section(f"Part {number} of {len(records)}", _part(record)) for number, record in enumerate(records, 1)]
+
+
+def _part(record: Mapping[str, Any]) -> dict[str, Any]:
+    made_by = record.get("polymeter") or {}
+    return {
+        "kind": record.get("kind"),
+        "status": record.get("status"),
+        "started": record.get("started"),
+        "ended": record.get("ended"),
+        "host": record.get("host"),
+        "Polymeter": " ".join(str(made_by[name]) for name in ("version", "commit") if made_by.get(name)),
+        "scoring code": record.get("code"),
+        "endpoints": record.get("endpoints"),
+        "samples of other code run again": record.get("scored_again") or None,
+        "damage to the journal": record.get("damage"),
+    }
 
 
 def _role(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,15 +12,16 @@ from polymeter.core.places import stored_at
 from polymeter.core.stable_names import OWN_PROMPT_ROLE
 from polymeter.store.database import check_readable, connect
 from polymeter.store.folder import RunFolder
-from polymeter.store.journal import Journal, JournalWriter, check_schema
+from polymeter.store.journal import SCHEMA_VERSION, Journal, JournalWriter, check_schema
 
 _TAKE = """
-INSERT OR IGNORE INTO main.requests SELECT fingerprint, body FROM taken.requests;
+INSERT OR IGNORE INTO main.requests SELECT fingerprint, body, {checksum} FROM taken.requests;
 INSERT OR IGNORE INTO main.responses
-    SELECT here.id, r.sample, r.role, r.model, r.fingerprint, r.occurrence, r.turn, r.body
+    SELECT here.id, r.sample, r.role, r.model, r.fingerprint, r.occurrence, r.turn, r.body, {part}, {checksum}
     FROM taken.responses r JOIN taken.tasks there ON there.id = r.task JOIN main.tasks here ON here.name = there.name
     WHERE {which};
 """
+_TAKE_PARTS = "INSERT OR IGNORE INTO main.parts SELECT * FROM taken.parts;"
 
 
 def take_answers(source: RunFolder, target: RunFolder, *, with_judges: bool = True) -> None:
@@ -35,10 +36,11 @@ def take_answers(source: RunFolder, target: RunFolder, *, with_judges: bool = Tr
 
     Raises:
         PlanError: if the source has no journal, or one with another schema version.
+        JournalError: if a journal cannot be read.
     """
     check_readable(source.journal)
     with closing(connect(source.journal)) as db:
-        check_schema(db, source.journal)
+        has_parts = check_schema(db, source.journal) == SCHEMA_VERSION
     with closing(Journal(source.journal)) as journal:
         names = [*journal.task_ids]
     if source.media.exists():
@@ -47,8 +49,12 @@ def take_answers(source: RunFolder, target: RunFolder, *, with_judges: bool = Tr
     JournalWriter(target.journal, names).close()
     with closing(connect(target.journal)) as db:
         db.execute("ATTACH DATABASE ? AS taken", (str(source.journal),))
-        taking = _TAKE.format(which="TRUE" if with_judges else f"r.role IN ('model', '{OWN_PROMPT_ROLE}')")
-        db.executescript(f"BEGIN;{taking}COMMIT;")
+        taking = _TAKE.format(
+            which="TRUE" if with_judges else f"r.role IN ('model', '{OWN_PROMPT_ROLE}')",
+            part="r.part" if has_parts else "NULL",
+            checksum="checksum" if has_parts else "NULL",
+        )
+        db.executescript(f"BEGIN;{taking}{_TAKE_PARTS if has_parts else ''}COMMIT;")
         db.execute("DETACH DATABASE taken")
 
 

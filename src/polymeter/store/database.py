@@ -13,7 +13,7 @@ from urllib.parse import quote
 from polymeter.core.errors import PlanError, StorageError
 from polymeter.core.places import FREE_SPACE
 
-_RESTORE = "Restore it from a copy, or give the original command again with --restart."
+_RESTORE = "'polymeter verify' says what is wrong. Restore a copy, or give the original command again with --restart."
 _HINTS = (
     ("disk is full", FREE_SPACE),
     ("disk I/O error", "Check the disk: it may be full, or gone."),
@@ -60,7 +60,7 @@ def journal_at(path: Path) -> Iterator[None]:
     """
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite's own message may quote damaged text
         raise journal_error(error, path) from error
 
 
@@ -111,7 +111,7 @@ class _Cursor(sqlite3.Cursor):
     def __next__(self) -> Any:
         try:  # one for each row, so without the cost of a context manager
             return super().__next__()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             raise journal_error(error, self._path) from error
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -18,6 +18,9 @@ from polymeter.core.sources import digest
 from polymeter.core.task import Result, SampleStatus
 from polymeter.store.folder import SCHEMA_VERSION, RunFolder, write_json
 from polymeter.store.journal import Journal, SampleRow
+
+AddressOf = Callable[[str, "int | None"], str]
+"""``(role, part) → address`` of the endpoint that the answers come from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +84,19 @@ def write_results(folder: RunFolder, document: Mapping[str, Any]) -> None:
     write_json(folder.results, document)
 
 
-def write_samples(folder: RunFolder, journal: Journal, task: str) -> Path:
-    """Write ``samples/<task>.jsonl``: one line for each ended sample, in sample order; only one is in memory."""
+def write_samples(folder: RunFolder, journal: Journal, task: str, address_of: AddressOf | None = None) -> Path:
+    """Write ``samples/<task>.jsonl``: one line for each ended sample, in sample order; only one is in memory.
+
+    Args:
+        folder: The run.
+        journal: Its journal.
+        task: The task.
+        address_of: Gives the endpoint of an answer by its role and the part of the run that has it, for runs whose
+            answers come from several; ``None``: endpoints are not written.
+    """
     path = sample_file(folder, task)
     with stored_at(path, f"Writing {path.name}"), replacing(path) as file:
-        for line in sample_lines(journal, task, is_strict=True):
+        for line in sample_lines(journal, task, address_of, is_strict=True):
             file.write(line)
             file.write("\n")
     return path
@@ -115,35 +126,45 @@ def read_samples(folder: RunFolder, task: str) -> Iterator[dict[str, Any]]:
                 yield {**sample, "scores": [{**one, "value": as_number(one["value"])} for one in sample["scores"]]}
 
 
-def sample_lines(journal: Journal, task: str, *, is_strict: bool = False) -> Iterator[str]:
+def sample_lines(
+    journal: Journal, task: str, address_of: AddressOf | None = None, *, is_strict: bool = False
+) -> Iterator[str]:
     """The samples of a task as JSON texts. What the journal holds as JSON is copied without parsing it.
 
     Args:
         journal: The journal.
         task: The task.
+        address_of: As for ``write_samples``.
         is_strict: Whether other readers of JSON must accept the text: numbers that are not finite become strings, and a
             NaN in a row or a request, where it is a missing value, ``null``.
     """
-    exchanges = groupby(journal.exchanges(task), key=lambda exchange: exchange[0])
-    current: tuple[int, Iterable[tuple[int, str, str, str, str]]] | None = next(exchanges, None)
+    of_task: Iterator[Any] = journal.exchanges(task) if address_of is None else journal.exchanges_by_part(task)
+    exchanges = groupby(of_task, key=lambda exchange: exchange[0])
+    current: tuple[int, Iterable[Any]] | None = next(exchanges, None)
     for row in journal.rows(task):
         while current is not None and current[0] < row.index:
             current = next(exchanges, None)
-        own: Iterable[tuple[int, str, str, str, str]] = ()
+        own: Iterable[Any] = ()
         if current is not None and current[0] == row.index:
             own = current[1]
-        doc, shown = row.doc or "null", list(own)
+        doc = row.doc or "null"
         if is_strict:
-            doc = strict(doc, nan=None)
-            shown = [(n, role, model, strict(q or "null", nan=None), strict(a)) for n, role, model, q, a in shown]
-        parts = ",".join(_exchange(role, model, request, response) for _, role, model, request, response in shown)
+            doc, own = strict(doc, nan=None), [_strict_exchange(exchange) for exchange in own]
+        parts = ",".join(_exchange(exchange, address_of) for exchange in own)
         yield f'{_head(row, is_strict)},"doc":{doc},"exchanges":[{parts}]}}'
 
 
-def _exchange(role: str, model: str, request: str | None, response: str) -> str:
+def _strict_exchange(exchange: Sequence[Any]) -> Sequence[Any]:
+    index, role, model, request, response, *part = exchange
+    return index, role, model, strict(request or "null", nan=None), strict(response), *part
+
+
+def _exchange(exchange: Sequence[Any], address_of: AddressOf | None) -> str:
     """One exchange; for a judge also which model it was, since a journal may hold the verdicts of several."""
+    _, role, model, request, response, *part = exchange
     judge = "" if role == "model" else f',"model":{json.dumps(model)}'
-    return f'{{"role":{json.dumps(role)}{judge},"request":{request or "null"},"response":{response}}}'
+    endpoint = "" if address_of is None else f',"endpoint":{json.dumps(address_of(role, part[0]))}'
+    return f'{{"role":{json.dumps(role)}{judge}{endpoint},"request":{request or "null"},"response":{response}}}'
 
 
 def _head(row: SampleRow, is_strict: bool) -> str:

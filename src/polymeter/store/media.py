@@ -224,6 +224,20 @@ def _pixel_digest(image: PILImage) -> str:
     return digest(repr(meaning).encode() + image.tobytes())
 
 
+def shows(path: Path) -> str | None:
+    """The digest of what the image in a file shows, by which generated images are named; ``None`` if it is not readable
+    as an image.
+    """
+    from PIL import Image as pil
+
+    try:
+        with boundary(DataError, "Decoding a media file"), pil.open(path) as image:
+            image.load()
+            return _pixel_digest(image)
+    except DataError:
+        return None
+
+
 def _png(image: PILImage) -> bytes:
     buffer = io.BytesIO()
     image.save(buffer, format="PNG", compress_level=1)

@@ -192,6 +192,7 @@ class _Evaluation:
                 progress=self.progress,
                 command=self.typed,
                 dialect_options={"adapter": {**_SCORING_DEFAULTS, **options["dialect_options"]["adapter"]}},
+                is_strict_resume=bool(self.more_options.get("is_strict_resume")),
             )
         return evaluate(
             self.chosen.model,

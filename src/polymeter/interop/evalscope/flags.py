@@ -82,6 +82,14 @@ EVAL = FlagTable(
             convert=parse_places,
             is_ours=True,
         ),
+        Flag(
+            "strict_resume",
+            "switch",
+            "refuse to continue a run whose endpoint, task sources or Polymeter code changed",
+            default=False,
+            sets="is_strict_resume",
+            is_ours=True,
+        ),
     ),
 )
 

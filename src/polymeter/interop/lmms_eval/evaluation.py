@@ -62,6 +62,7 @@ class LmmsEvalCommand:
     seed: str = "0,1234,1234,1234"
     process_with_media: bool = False
     force_simple: bool = False
+    strict_resume: bool = False
     repeats: int = 1
     baseline: str | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -192,6 +193,7 @@ def _options(command: LmmsEvalCommand, seeds: Seeds) -> dict[str, Any]:
         "generation": parse_generation(command.gen_kwargs) or None,
         "num_fewshot": command.num_fewshot,
         "system_prompt": read_text(command.system_instruction) or None,
+        "is_strict_resume": command.strict_resume or None,
         "batch_size": parse_batch_size(command.batch_size) if command.batch_size is not None else None,
         "dialect_options": {"task_yaml": task_yaml_options} if task_yaml_options else None,
     }

@@ -90,6 +90,14 @@ EVAL = FlagTable(
         _flag(
             "--force_simple", "switch", False, "use doc_to_text and doc_to_visual even where a task has doc_to_messages"
         ),
+        _flag(
+            "--strict_resume",
+            "switch",
+            False,
+            "refuse to continue a run whose endpoint, task sources or Polymeter code changed",
+            "--strict-resume",
+            is_ours=True,
+        ),
         _flag("--repeats", "int", 1, "how many times to ask every question", "-n", "--num_samples"),
         _flag(
             "--baseline", "text", None, "a sample file, or a folder of sample files, to compare with by a paired t-test"

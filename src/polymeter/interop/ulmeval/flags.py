@@ -129,6 +129,13 @@ _OURS = (
         is_ours=True,
     ),
     Flag("seed", "int", "seed of the run; default: $SEED, else 0", is_ours=True),
+    Flag(
+        "strict_resume",
+        "switch",
+        "refuse to continue a run whose endpoint, task sources or Polymeter code changed",
+        default=False,
+        is_ours=True,
+    ),
 )
 TABLES: Mapping[str, FlagTable] = {
     "run": FlagTable(

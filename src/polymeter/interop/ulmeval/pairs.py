@@ -125,6 +125,7 @@ class Pair(ABC):
             "max_retries": config.retry,
             "concurrency": config.api_nproc,
             "journal_dir": config.journal_dir,
+            "is_strict_resume": config.strict_resume or None,
             "dialect_options": {TSV: self.tsv_options()} if is_of_table(self.spec) else {},
         }
         return {name: value for name, value in options.items() if value not in (None, {}, ())}

@@ -11,6 +11,7 @@ Protocol: https://ai.google.dev/api/generate-content
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -45,6 +46,8 @@ from polymeter.models.gemini.wire import PartWriter, read_output
 
 _TITLE = "Gemini"
 _KEY_NAMES = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
+_URL_NAMES = ("GOOGLE_GEMINI_BASE_URL", "GOOGLE_VERTEX_BASE_URL")
+_URLS = ("https://generativelanguage.googleapis.com", "https://aiplatform.googleapis.com")
 _IMAGE_TYPES = ("image/jpeg", "image/png", "image/webp")
 _MOST_STOPS = 5
 _THINKING_ROOM = 8192
@@ -126,6 +129,7 @@ class GeminiModel(HostedModel):
         self._name, self._kind = name, kind_of(name)
         if self._kind == "imagen" and not vertexai:
             raise PlanError("Imagen is served by Vertex AI only.", where=label, hint="Add vertexai=true and project=….")
+        self.address = base_url or os.environ.get(_URL_NAMES[vertexai]) or _URLS[vertexai]
         self._address = {"base_url": base_url.rstrip("/") or None, "api_version": api_version or None}
         self._cloud = {"project": project or None, "location": location or None} if vertexai else {}
         self._thinking, room = _thinking(thinking)

@@ -142,6 +142,7 @@ class OpenAIModel(AsyncModel):
             azure_endpoint=azure_endpoint,
             api_version=str(api_version),
         )
+        self.address = address.base_url
         effort = {"reasoning_effort": reasoning_effort} if reasoning_effort else {}
         omitted = omit.split(",") if isinstance(omit, str) else omit
         self._settings = Settings(

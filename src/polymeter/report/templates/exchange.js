@@ -69,6 +69,7 @@ function exchangeNode(exchange, number, count) {
   const said = Object.entries(settings).map(([name, value]) => `${name.replaceAll("_", " ")} ${typeof value === "string" ? value : JSON.stringify(value)}`);
   if (request.judge_prompt) said.push(`prompt ${request.judge_prompt}`);
   if (exchange.model) said.push(`judge ${exchange.model.slice(0, 12)}`);
+  if (exchange.endpoint) said.push(`at ${exchange.endpoint}`);
   if (typeof response.latency_ms === "number") said.push(`${(response.latency_ms / 1000).toFixed(2)} s`);
   const outputs = response.outputs || [];
   return el("section", { class: "exchange" },

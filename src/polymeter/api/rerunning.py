@@ -1,0 +1,94 @@
+"""Running a run again from its manifest alone, and comparing the two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from polymeter.api.imports import import_file
+from polymeter.api.running import RunResult, run_request
+from polymeter.core.errors import PlanError
+from polymeter.core.progress import Progress, Silence
+from polymeter.engine.run import resume_request
+from polymeter.store.comparing import Difference, first_difference
+from polymeter.store.folder import RunFolder, open_folder
+
+
+@dataclass(frozen=True, slots=True)
+class Rerun:
+    """A run that was run again.
+
+    Attributes:
+        result: The new run.
+        difference: Where it differs first; ``None`` if it does not.
+        changed: What is known to have changed since the first run, one sentence each.
+    """
+
+    result: RunResult
+    difference: Difference | None
+    changed: tuple[str, ...]
+
+
+def rerun(
+    path: Path | str, *, output: Path | str | None = None, progress: Progress | None = None, command: str = ""
+) -> Rerun:
+    """Run a run again with the model, tasks and options that its manifest names, and find the first difference.
+
+    Every request is sent anew. Compared are requests, answers, ends and scores of the samples in order, then the
+    results; only samples that ended in the first run.
+
+    Args:
+        path: The run folder.
+        output: The new run folder; default: beside the run, with ``-rerun`` after its name.
+        progress: Receives progress; default: none.
+        command: The command to record.
+
+    Raises:
+        PlanError: if there is no run, its manifest does not say enough (a model that was a Python object, a secret
+            argument), or the output holds a run.
+        DataError: if a dataset cannot be opened.
+    """
+    source, progress = open_folder(Path(path)), progress or Silence()
+    target = Path(output) if output is not None else _beside(source.path)
+    if RunFolder(target).is_begun():
+        raise PlanError("The output folder holds a run.", where=str(target), hint="Choose another --output.")
+    request = resume_request(source.path, {"output": target, "is_strict_resume": False, "retry_errors": None}, command)
+    for file in request.options.imports:
+        import_file(file)
+    result = run_request(replace(request, is_resume=False), progress)
+    changed = tuple(_changes(source.read_manifest(), result.folder.read_manifest()))
+    difference = first_difference(source, result.folder) if result.status == "complete" else None
+    return Rerun(result, difference, changed)
+
+
+def _beside(path: Path) -> Path:
+    whole = path.resolve()
+    number = 1
+    while True:
+        target = whole.with_name(f"{whole.name}-rerun{'' if number == 1 else f'-{number}'}")
+        if not target.exists():
+            return target
+        number += 1
+
+
+def _changes(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
+    """What differs between two manifests of the same plan and may explain a difference."""
+    tasks = {task["name"]: task for task in after["tasks"]}
+    for task in before["tasks"]:
+        now = tasks.get(task["name"])
+        if now is None:
+            yield f"Task {task['name']!r} is not part of the run any more."
+            continue
+        for key, what in (("source_hash", "sources"), ("dataset_fingerprint", "data"), ("config", "configuration")):
+            if task[key] != now[key]:
+                yield f"The {what} of task {task['name']!r} changed."
+    for key, what in (("model", "model"), ("roles", "judge")):
+        if before["identity"].get(key) != after["identity"].get(key):
+            yield f"What identifies the {what} changed."
+    if (before.get("sessions") or [{}])[-1].get("code") != after["sessions"][-1]["code"]:
+        yield "Another version of Polymeter makes prompts and scores."
+    for name, version in before["packages"].items():
+        if after["packages"].get(name) != version:
+            yield f"The package {name} was {version} and is {after['packages'].get(name, 'not installed')}."

@@ -1,0 +1,183 @@
+"""The parts of a run: its first start, and every time that it goes on or is scored again.
+
+``run.json`` keeps a record of each under ``sessions``, from its beginning, so that a part that was killed is known too.
+Rows of the journal name the part that wrote them.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timezone
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+from polymeter.core.errors import PlanError
+from polymeter.engine.plan import Plan
+from polymeter.engine.scoring_code import scoring_code
+from polymeter.store.folder import RunFolder
+from polymeter.store.journal import Journal, Part
+
+UNFINISHED = "unfinished"
+"""The status of a part whose process ended before it could write how."""
+_UNKNOWN = "an unrecorded address"
+_ID_BITS = 48
+
+
+def new_part(plan: Plan, software: Mapping[str, Any], command: str, kind: str) -> dict[str, Any]:
+    """The record of a part that begins.
+
+    Args:
+        plan: What it runs.
+        software: Versions and commit, as ``provenance.software`` gives them.
+        command: What the user typed; empty if it was not the command line.
+        kind: ``run``, ``resume`` or ``score``.
+    """
+    return {
+        "id": f"{uuid4().int >> (128 - _ID_BITS):012x}",
+        "kind": kind,
+        "command": command,
+        "started": now(),
+        "ended": None,
+        "seconds": None,
+        "status": "running",
+        **software,
+        "code": scoring_code(),
+        "host": platform.node(),
+        "process": os.getpid(),
+        "endpoints": addresses(plan),
+    }
+
+
+def as_part(record: Mapping[str, Any]) -> Part:
+    """What the journal keeps of a part."""
+    facts = {name: record[name] for name in ("kind", "started", "polymeter", "host", "endpoints")}
+    return Part(int(record["id"], 16), record["code"], facts)
+
+
+def addresses(plan: Plan) -> dict[str, str]:
+    """For each role, the address of the endpoint that is asked; a model on this machine has none."""
+    models = {"model": plan.model, **plan.roles}
+    found = {role: shown_address(model.address or "") for role, model in models.items()}
+    return {role: address for role, address in sorted(found.items()) if address}
+
+
+def shown_address(address: str) -> str:
+    """An address without anything that may be a credential: user info, query and fragment."""
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}".rstrip("/") if parts.netloc else ""
+
+
+def earlier(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The records of the parts so far. One that still says *running* was killed, for its process no longer holds the
+    folder's lock.
+    """
+    records: Sequence[dict[str, Any]] = manifest.get("sessions") or ()
+    return [{**record, "status": UNFINISHED} if record["status"] == "running" else record for record in records]
+
+
+def addresses_before(manifest: Mapping[str, Any]) -> dict[str, list[str]]:
+    """For each role, the addresses of the endpoints that earlier parts asked, in order and each once."""
+    records = [*((manifest.get("scored_from") or {}).get("sessions") or ()), *(manifest.get("sessions") or ())]
+    found: dict[str, list[str]] = {}
+    for record in records:
+        for role, address in (record.get("endpoints") or {}).items():
+            if address not in found.setdefault(role, []):
+                found[role].append(address)
+    if all("endpoints" not in record for record in records):  # begun by a version that recorded no addresses
+        entries = {"model": manifest["model"], **manifest["roles"]}
+        for role, entry in entries.items():
+            address = shown_address(str(((entry.get("spec") or {}).get("args") or {}).get("base_url") or ""))
+            if address:
+                found[role] = [address]
+    return found
+
+
+def moved(manifest: Mapping[str, Any], plan: Plan) -> Iterator[str]:
+    """What the user should know of endpoints that are not those of earlier parts, one sentence for each role."""
+    before = addresses_before(manifest)
+    for role, address in addresses(plan).items():
+        known = before.get(role, [])
+        if known and address not in known:
+            yield f"The {_who(role)} is now asked at {address}; earlier answers are from {' and '.join(known)}."
+
+
+def is_by_this_code(manifest: Mapping[str, Any]) -> bool:
+    """Whether all parts of a run so far made prompts and scores with the code of this Polymeter."""
+    codes = [record.get("code") for record in manifest.get("sessions") or ()]
+    return bool(codes) and set(codes) == {scoring_code()}
+
+
+def check_unchanged(manifest: Mapping[str, Any], plan: Plan, changed: Sequence[str], folder: RunFolder) -> None:
+    """Refuse to go on with a run whose answers or scores would come about otherwise than before.
+
+    Raises:
+        PlanError: if an endpoint, Polymeter's code or the sources of a task changed.
+    """
+    reasons = [*moved(manifest, plan)]
+    if not is_by_this_code(manifest):
+        reasons.append("This Polymeter makes prompts or scores with other code than an earlier part.")
+    reasons += [f"The sources of task {name!r} changed." for name in changed]
+    if reasons:
+        raise PlanError(
+            f"--strict-resume does not go on with this run: {' '.join(reasons)}",
+            where=str(folder.path),
+            hint="Restore what changed, or leave --strict-resume out: what is mixed is then told in the results.",
+        )
+
+
+def answers_by_address(
+    journal: Journal, manifest: Mapping[str, Any], tasks: Sequence[str]
+) -> dict[str, dict[str, int]]:
+    """For each role that was asked at several addresses, the number of samples that each answered."""
+    before = addresses_before(manifest)
+    roles = {role for role, known in before.items() if len(known) > 1}
+    if not roles:
+        return {}
+    address_of = part_addresses(journal, manifest)
+    counted: dict[str, Counter[str]] = {}
+    for task in tasks:
+        answered = {(sample, role, address_of(role, part)) for sample, role, part in journal.answering_parts(task)}
+        for _, role, address in answered:
+            if role in roles:
+                counted.setdefault(role, Counter())[address] += 1
+    return {role: dict(sorted(found.items())) for role, found in sorted(counted.items()) if len(found) > 1}
+
+
+def part_addresses(journal: Journal, manifest: Mapping[str, Any]) -> Any:
+    """``(role, part) → address``: where the answers of a part come from."""
+    parts = journal.parts()
+    first = {role: known[0] for role, known in addresses_before(manifest).items()}
+
+    def address_of(role: str, part: int | None) -> str:
+        if part in parts:
+            return str(parts[part].facts["endpoints"].get(role, _UNKNOWN))
+        return first.get(role, _UNKNOWN)  # a row of a version that recorded no parts, which are the first of a run
+
+    return address_of
+
+
+def notes(by_address: Mapping[str, Mapping[str, int]], manifest: Mapping[str, Any]) -> list[str]:
+    """What the results must tell of the run's parts: answers from several endpoints, and damage to the journal."""
+    told = []
+    for role, counts in by_address.items():
+        where = ", ".join(f"{address} ({n:,} sample{'s' if n != 1 else ''})" for address, n in counts.items())
+        told.append(
+            f"The answers of the {_who(role)} come from {len(counts)} endpoints: {where}. samples/*.jsonl names the "
+            "endpoint of each answer."
+        )
+    damages = [record["damage"] for record in manifest.get("sessions") or () if record.get("damage")]
+    told += [f"The journal was damaged ({damage}); what was missing in it was asked for again." for damage in damages]
+    return told
+
+
+def now() -> str:
+    """The time in UTC, ISO 8601."""
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+
+def _who(role: str) -> str:
+    return "model" if role == "model" else f"model in the role {role!r}"

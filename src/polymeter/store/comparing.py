@@ -1,0 +1,112 @@
+"""The first difference between two runs of the same plan: in a request, an answer, a score, an end, or a result."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+from polymeter.store.folder import RunFolder
+from polymeter.store.journal import Journal, SampleRow
+from polymeter.store.verifying import differing_results
+
+_SHOWN = 200
+_NOT_CONTENT = ("usage", "note")
+"""What differs between equal answers: a provider's count of cached tokens, a backend's remark."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where two runs differ first.
+
+    Attributes:
+        kind: ``request``, ``answer``, ``score``, ``end`` or ``result``.
+        where: Task and sample, or what of the results.
+        before: What the first run has, as text.
+        after: What the second has.
+    """
+
+    kind: str
+    where: str
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} of {self.where}: {self.before} before, {self.after} now"
+
+
+def first_difference(before: RunFolder, after: RunFolder) -> Difference | None:
+    """The first difference, in the order of tasks and samples; ``None`` if there is none.
+
+    Samples that did not end in the first run are not compared, and neither are results if it has none. How long an
+    answer took and how its tokens were counted does not matter.
+
+    Raises:
+        JournalError: if a journal cannot be read.
+    """
+    manifest = before.read_manifest()
+    with closing(Journal(before.journal)) as one, closing(Journal(after.journal)) as other:
+        for task in manifest["tasks"]:
+            for found in _in_task(one, other, task["name"]):
+                return found
+    if manifest["status"] != "complete" or not before.results.is_file():
+        return None
+    results = after.read_results() if after.results.is_file() else {"tasks": {}, "groups": {}}
+    for sentence in differing_results(before.read_results(), results, frozenset()):
+        what, _, how = sentence.removeprefix("results.json: ").partition(" differs from its rows reduced again: ")
+        return Difference("result", what, how.rstrip("."), "another value")
+    return None
+
+
+def _in_task(one: Journal, other: Journal, task: str) -> Iterator[Difference]:
+    rows = {row.index: row for row in other.rows(task)}
+    for row in one.rows(task):
+        where = f"task {task!r}, sample {row.id!r}"
+        yield from _in_exchanges(one, other, task, row.index, where)
+        found = rows.get(row.index)
+        if found is None:
+            yield Difference("end", where, row.status.value, "not run")
+            return
+        for kind, before, after in (
+            ("end", _end(row), _end(found)),
+            ("score", row.score, found.score),
+        ):
+            if before != after:
+                yield Difference(kind, where, _shown(before), _shown(after))
+
+
+def _in_exchanges(one: Journal, other: Journal, task: str, index: int, where: str) -> Iterator[Difference]:
+    for before, after in zip_longest(one.asked(task, index), other.asked(task, index)):
+        if before is None or after is None or before[:2] != after[:2]:
+            yield Difference("request", where, _request(before), _request(after))
+            return
+        if _content(before[3]) != _content(after[3]):
+            yield Difference("answer", where, _shown(_texts(before[3])), _shown(_texts(after[3])))
+
+
+def _end(row: SampleRow) -> str:
+    return row.status.value if row.error is None else f"{row.status.value} ({row.error.get('message')})"
+
+
+def _content(response: str) -> Any:
+    """What an answer says, without what differs between equal answers."""
+    outputs: list[Mapping[str, Any]] = json.loads(response)["outputs"]
+    return [{key: value for key, value in output.items() if key not in _NOT_CONTENT} for output in outputs]
+
+
+def _texts(response: str) -> str:
+    content = _content(response)
+    texts = [output.get("text") for output in content]
+    return str(texts[0]) if len(texts) == 1 and texts[0] is not None else json.dumps(content, ensure_ascii=False)
+
+
+def _request(asked: tuple[str, str, str | None, str] | None) -> str:
+    return "none" if asked is None else _shown(asked[2])
+
+
+def _shown(text: Any) -> str:
+    shown = " ".join(str(text).split())
+    return repr(shown if len(shown) <= _SHOWN else shown[: _SHOWN - 1] + "…")

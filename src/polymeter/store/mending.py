@@ -1,0 +1,145 @@
+"""Damage in a journal: finding the rows that do not match their checksums, and writing the journal anew without them.
+
+A damaged row cannot be trusted in its key either, so it is not known which sample it belonged to. Therefore a mended
+journal holds all intact requests and answers and no scores and ends: every sample is run again over the answers that
+are left, and exactly what is missing is asked for.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from polymeter.store.checksums import StoredText, stored_checksum
+from polymeter.store.database import connect, journal_at
+from polymeter.store.journal import SCHEMA, SCHEMA_VERSION, check_schema
+
+_NOUNS = {
+    "responses": "answer",
+    "scores": "score",
+    "samples": "end of a sample",
+    "requests": "request",
+    "parts": "part of the run",
+}
+_PLURALS = {"end of a sample": "ends of samples", "part of the run": "parts of the run"}
+_TEXTS = {
+    "parts": ("code", "body"),
+    "requests": ("fingerprint", "body"),
+    "responses": ("role", "model", "fingerprint", "body"),
+}
+"""The columns that hold text in the tables that a mended journal keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """What is wrong with a journal.
+
+    Attributes:
+        rows: Rows that do not match their checksums, by table.
+        structure: What SQLite says of the file; empty if it is in order.
+        n_rows: All rows that were read.
+        n_unchecked: Of these, the rows of an older version, which have no checksum.
+    """
+
+    rows: Mapping[str, int] = field(default_factory=dict)
+    structure: str = ""
+    n_rows: int = 0
+    n_unchecked: int = 0
+
+    def __bool__(self) -> bool:
+        """Whether there is any."""
+        return bool(self.rows or self.structure)
+
+    def describe(self) -> str:
+        """What is wrong, as the beginning of a sentence about the journal."""
+        counted = []
+        for table, n in self.rows.items():
+            noun = _NOUNS[table]
+            counted.append(f"{n:,} {noun if n == 1 else _PLURALS.get(noun, noun + 's')}")
+        found = [f"{', '.join(counted)} not matching {'its' if self._is_one else 'their'} checksum"] if counted else []
+        return "; ".join([*found, *([f"SQLite says: {self.structure}"] if self.structure else [])])
+
+    @property
+    def _is_one(self) -> bool:
+        return sum(self.rows.values()) == 1
+
+
+def find_damage(path: Path) -> Damage:
+    """Compare every row of a journal with its checksum, and let SQLite check the file.
+
+    Raises:
+        PlanError: if the journal has a schema version that this Polymeter does not read.
+        JournalError: if the file cannot be read to its end.
+    """
+    bad: Counter[str] = Counter()
+    n_rows = n_unchecked = 0
+    with journal_at(path), closing(connect(path)) as db:
+        db.text_factory = StoredText
+        has_checksums = check_schema(db, path) == SCHEMA_VERSION
+        for table in _NOUNS if has_checksums else ():
+            for _, state in _rows(db, table):
+                n_rows += 1
+                n_unchecked += state is None
+                bad[table] += state is False
+        said = [str(bytes(line), "utf-8", "replace") for (line,) in db.execute("PRAGMA integrity_check(1)")]
+    structure = "" if said == ["ok"] else " ".join(" ".join(said).split())
+    return Damage({table: n for table, n in bad.items() if n}, structure, n_rows, n_unchecked)
+
+
+def mend(path: Path) -> None:
+    """Write a journal anew with the requests and answers in it that are intact, and put it in the old one's place.
+
+    Raises:
+        JournalError: if the old one cannot be read to its end.
+    """
+    fresh = path.with_name(path.name + ".mended")
+    fresh.unlink(missing_ok=True)
+    with journal_at(path), closing(connect(path)) as old, closing(sqlite3.connect(fresh)) as new:
+        old.text_factory = StoredText
+        new.executescript(f"{SCHEMA}PRAGMA user_version={SCHEMA_VERSION};")
+        with new:
+            for number, name in old.execute("SELECT id, name FROM tasks"):
+                new.execute("INSERT OR IGNORE INTO tasks VALUES (?,?)", (number, str(bytes(name), "utf-8", "replace")))
+            for table in _TEXTS:
+                for row, state in _rows(old, table):
+                    if state is not False:
+                        marks = ",".join("?" * len(row))
+                        new.execute(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", [*map(_plain, row)])
+        old.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    # What the log held is in the new file. With it in place, SQLite would play the log back into the new file.
+    for suffix in ("-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    os.replace(fresh, path)
+
+
+def _rows(db: sqlite3.Connection, table: str) -> Iterator[tuple[tuple[Any, ...], bool | None]]:
+    """The rows of a table, each with whether it is intact; ``None``: it has no checksum to tell."""
+    named = table not in ("parts", "requests")
+    names: dict[Any, Any] = dict(db.execute("SELECT id, name FROM tasks")) if named else {}
+    columns = [name for _, name, *_ in db.execute(f"PRAGMA table_info({table})")]
+    texts = [columns.index(StoredText(name.encode())) for name in _TEXTS.get(table, ())]
+    for row in db.execute(f"SELECT * FROM {table}"):
+        values = (names.get(row[0], row[0]), *row[1:-1]) if named else row[:-1]
+        found = stored_checksum(values)
+        if row[-1] is None and found is not None and all(_is_text(row[place]) for place in texts):
+            yield row, None
+        else:
+            yield row, found is not None and found == row[-1]
+
+
+def _is_text(value: Any) -> bool:
+    """Whether a value is text that can be read. It is asked only of rows of an older version."""
+    try:
+        return type(value) is StoredText and value.decode() is not None
+    except UnicodeDecodeError:
+        return False
+
+
+def _plain(value: Any) -> Any:
+    return value.decode() if type(value) is StoredText else value

@@ -1,0 +1,110 @@
+"""What of a run folder can be checked without the benchmark's code: media against the hashes that name them, and the
+files of samples against the rows of the journal.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from itertools import zip_longest
+from typing import Any
+
+from polymeter.core.errors import PolymeterError
+from polymeter.core.sources import digest
+from polymeter.store.export import AddressOf, sample_file, sample_lines
+from polymeter.store.folder import RunFolder
+from polymeter.store.journal import Journal
+from polymeter.store.media import media_path, shows
+
+_BY_SOURCE = (".preview.jpg",)
+"""Endings of files that are named by the hash of what they were made from: that they can be decoded is all that can be
+checked.
+"""
+
+
+def damaged_media(folder: RunFolder) -> Iterator[str]:
+    """The media files whose content is not what their name says, one sentence for each."""
+    for path in sorted(folder.media.rglob("*")):
+        if not path.is_file() or path.name.startswith("."):
+            continue
+        name, _, ending = path.name.partition(".")
+        if path.name.endswith(_BY_SOURCE):
+            if shows(path) is None:
+                yield f"media/{path.parent.name}/{path.name} cannot be decoded."
+        elif name != digest(path.read_bytes()) and not (ending == "png" and name == shows(path)):
+            yield f"media/{path.parent.name}/{path.name} has another content than its name says: the hash differs."
+
+
+def missing_media(folder: RunFolder, journal: Journal, task: str) -> Iterator[str]:
+    """The media files that answers of a task refer to and that are not there, one sentence for each."""
+    for sample, _, _, _, response in journal.exchanges(task):
+        if '"images"' not in response:
+            continue
+        for output in json.loads(response)["outputs"]:
+            for name in output.get("images", ()):
+                if not media_path(folder.media, name).is_file():
+                    yield f"Task {task!r}, row {sample}: the image media/{name[:2]}/{name} of an answer is missing."
+
+
+def differing_samples(folder: RunFolder, journal: Journal, task: str, address_of: AddressOf | None) -> Iterator[str]:
+    """Where ``samples/<task>.jsonl`` differs from the rows of the journal, one sentence for the first place."""
+    path = sample_file(folder, task)
+    if not path.is_file():
+        yield f"samples/{path.name} is missing."
+        return
+    try:
+        with path.open(encoding="utf-8") as file:
+            for number, (written, line) in enumerate(
+                zip_longest(file, sample_lines(journal, task, address_of)), start=1
+            ):
+                if line is None or written is None or written.rstrip("\n") != _as_written(line):
+                    yield f"samples/{path.name}, line {number}, differs from the rows of the journal."
+                    return
+    except (UnicodeDecodeError, PolymeterError, ValueError, KeyError) as error:
+        yield f"samples/{path.name} cannot be compared with the rows of the journal: {error}"
+
+
+def differing_results(written: Mapping[str, Any], again: Mapping[str, Any], left_out: frozenset[str]) -> Iterator[str]:
+    """Where ``results.json`` differs from the rows reduced again, one sentence for each task and group.
+
+    Args:
+        written: The results in the run folder.
+        again: The results of the rows.
+        left_out: Tasks that cannot be compared; groups that hold them are left out too.
+    """
+    for kind in ("tasks", "groups"):
+        for name in [*written[kind], *(name for name in again[kind] if name not in written[kind])]:
+            if name in left_out or left_out & {*written[kind].get(name, {}).get("members", ())}:
+                continue
+            one, other = (_comparable(results[kind].get(name)) for results in (written, again))
+            if not _equal(one, other):
+                yield f"results.json: {kind[:-1]} {name!r} differs from its rows reduced again: {_first(one, other)}."
+
+
+def _as_written(line: str) -> str:
+    return line.encode("utf-8", "backslashreplace").decode()
+
+
+def _comparable(entry: Mapping[str, Any] | None) -> Any:
+    """An entry as plain data. How many samples a replay found nondeterministic is no fact of the rows."""
+    if entry is None:
+        return None
+    return json.loads(json.dumps({key: value for key, value in entry.items() if key != "n_nondeterministic"}))
+
+
+def _first(one: Any, other: Any, where: str = "") -> str:
+    """The first place where two entries differ, with both values."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in [*one, *(key for key in other if key not in one)]:
+            if not _equal(one.get(key), other.get(key)):
+                return _first(one.get(key), other.get(key), f"{where}.{key}" if where else str(key))
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for place, (first, second) in enumerate(zip(one, other, strict=True)):
+            if not _equal(first, second):
+                return _first(first, second, f"{where}[{place}]")
+    return f"{where or 'it'} is {json.dumps(one)[:80]}, and {json.dumps(other)[:80]} by the rows"
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Whether two values are equal; NaN equals itself."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
