@@ -211,6 +211,7 @@ def _begin(
         before = folder.read_manifest()
         manifests.check_same_run(before, plan, folder)
         damage = _mended(folder, progress)
+        kind = "resume" if kind == "run" else kind
         for sentence in parts.moved(before, plan):
             progress.note(sentence)
         changed = sorted(manifests.changed_tasks(before, plan))
@@ -220,8 +221,7 @@ def _begin(
                 "answers that still fit are used."
             )
         manifest = manifests.continued(before, plan)
-    goes_on = kind == "run" and manifest["sessions"]
-    part = parts.new_part(plan, manifests.software_of(manifest), command, "resume" if goes_on else kind)
+    part = parts.new_part(plan, manifests.software_of(manifest), command, kind)
     manifest["sessions"] = [*parts.earlier(manifest), part | ({"damage": damage} if damage else {})]
     folder.write_manifest(manifest)
     return manifest, changed
