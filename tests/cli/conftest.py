@@ -83,8 +83,8 @@ class FakeApi:
         progress.end()
         return self._result()
 
-    def resume(self, path, *, progress):
-        self.calls.append({"path": path})
+    def resume(self, path, *, progress, **options):
+        self.calls.append({"path": path, **options})
         return self._result()
 
     def build_catalog(self, include_paths=(), cache_dir=None):

@@ -136,8 +136,21 @@ def test_a_run_that_ended_early_says_how_to_go_on(api, capsys, status, code, why
 
 def test_resume_goes_on_with_a_folder(api, capsys):
     assert main(["resume", "runs/x"]) == 0
-    assert api.calls == [{"path": Path("runs/x")}]
+    assert api.calls == [{"path": Path("runs/x"), "command": "polymeter resume runs/x"}]
     assert "report   runs/report.html" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("flag", "option"),
+    [
+        ("--retry-errors", {"retry_errors": True}),
+        ("--no-retry-errors", {"retry_errors": False}),
+        ("--strict-resume", {"is_strict_resume": True}),
+    ],
+)
+def test_resume_passes_on_what_was_decided(api, flag, option):
+    assert main(["resume", "runs/x", flag]) == 0
+    assert api.calls == [{"path": Path("runs/x"), "command": f"polymeter resume runs/x {flag}", **option}]
 
 
 def test_errors_say_what_where_and_what_to_do(api, capsys):
@@ -312,7 +325,7 @@ def test_version_and_bare_call(capsys):
     assert "run" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("command", ["run", "resume", "tasks", "models", "check"])
+@pytest.mark.parametrize("command", ["run", "resume", "verify", "rerun", "tasks", "models", "check"])
 def test_every_command_explains_itself(command):
     result = CliRunner().invoke(build_app(), [command, "--help"])
     assert result.exit_code == 0

@@ -35,6 +35,10 @@ def test_the_address_of_an_older_version_is_that_of_its_arguments() -> None:
     spec = {"args": {"base_url": "http://me:secret@one/v1"}}
     manifest: dict[str, Any] = {"model": {"spec": spec}, "roles": {"judge": {"spec": None}}, "sessions": []}
     assert parts.addresses_before(manifest) == {"model": ["http://one/v1"]}
+    manifest["sessions"] = [{"kind": "resume", "endpoints": {"model": "http://two/v1"}}]
+    assert parts.addresses_before(manifest) == {"model": ["http://one/v1", "http://two/v1"]}
+    manifest["sessions"] = [{"kind": "run", "endpoints": {"model": "http://two/v1"}}]
+    assert parts.addresses_before(manifest) == {"model": ["http://two/v1"]}, "what was asked counts, not what was typed"
 
 
 def test_what_a_sample_passes_through_is_part_of_the_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,3 +66,14 @@ def test_what_a_sample_passes_through_is_part_of_the_code(tmp_path: Path, monkey
             assert digest_after(file) != before, file
     finally:
         scoring_code.scoring_code.cache_clear()
+
+
+def test_another_judge_at_another_address_is_no_other_endpoint_of_the_first() -> None:
+    source = {
+        "sessions": [{"kind": "run", "endpoints": {"judge": "http://one", "model": "http://m"}}],
+        "roles": {"judge": "first"},
+    }
+    manifest = {"scored_from": source, "roles": {"judge": {"fingerprint": "second"}}, "model": {}, "sessions": []}
+    assert parts.addresses_before(manifest) == {"model": ["http://m"]}
+    manifest["roles"] = {"judge": {"fingerprint": "first"}}
+    assert parts.addresses_before(manifest) == {"judge": ["http://one"], "model": ["http://m"]}

@@ -207,4 +207,4 @@ def write_joint_rows(folder: Path, size: int) -> None:
                 body = json.dumps({"outputs": outputs, "latency_ms": 1.0}, separators=(",", ":"))
                 task_id, role, model = key
                 row = (task_id, sample, role, model, joint_fingerprint(part), 0, start + 1, body)
-                db.execute("INSERT INTO responses VALUES (?,?,?,?,?,?,?,?)", row)
+                db.execute("INSERT INTO responses VALUES (?,?,?,?,?,?,?,?,NULL,NULL)", row)

@@ -81,18 +81,28 @@ def earlier(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def addresses_before(manifest: Mapping[str, Any]) -> dict[str, list[str]]:
     """For each role, the addresses of the endpoints that earlier parts asked, in order and each once."""
-    records = [*((manifest.get("scored_from") or {}).get("sessions") or ()), *(manifest.get("sessions") or ())]
+    source = manifest.get("scored_from") or {}
+    replaced = {
+        role
+        for role, model in (source.get("roles") or {}).items()
+        if model != (manifest["roles"].get(role) or {}).get("fingerprint")
+    }
+    records = [*(source.get("sessions") or ()), *(manifest.get("sessions") or ())]
+    n_of_source = len(source.get("sessions") or ())
     found: dict[str, list[str]] = {}
-    for record in records:
+    for number, record in enumerate(records):
         for role, address in (record.get("endpoints") or {}).items():
-            if address not in found.setdefault(role, []):
+            # Another judge at another address is another model, and its verdicts are not mixed with the old one's.
+            is_of_other = number < n_of_source and role in replaced
+            if not is_of_other and address not in found.setdefault(role, []):
                 found[role].append(address)
-    if all("endpoints" not in record for record in records):  # begun by a version that recorded no addresses
+    if not records or "endpoints" not in records[0] or records[0]["kind"] == "resume":
+        # It was begun by a version that recorded no addresses: what its arguments say is all that is known.
         entries = {"model": manifest["model"], **manifest["roles"]}
         for role, entry in entries.items():
-            address = shown_address(str(((entry.get("spec") or {}).get("args") or {}).get("base_url") or ""))
-            if address:
-                found[role] = [address]
+            first = shown_address(str(((entry.get("spec") or {}).get("args") or {}).get("base_url") or ""))
+            if first:
+                found[role] = list(dict.fromkeys([first, *found.get(role, [])]))
     return found
 
 

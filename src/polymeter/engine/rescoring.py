@@ -181,7 +181,7 @@ def _manifest(before: Mapping[str, Any], plan: Plan, source: RunFolder, command:
         "scored_from": {
             "run": str(source.path.resolve()),
             "status": before["status"],
-            "sessions": before["sessions"],
+            "sessions": [*(before.get("scored_from") or {}).get("sessions", ()), *before["sessions"]],
             "roles": {role: fingerprint(entry["identity"]) for role, entry in before["roles"].items()},
         },
     }

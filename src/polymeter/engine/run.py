@@ -255,6 +255,7 @@ def _begin(
                 hint="Restore it from a copy, or --restart to ask everything again.",
             )
         damage = _mended(folder, progress)
+        kind = "resume" if kind == "run" else kind
         for sentence in parts.moved(before, plan):
             progress.note(sentence)
         changed = sorted(manifests.changed_tasks(before, plan))
@@ -264,8 +265,7 @@ def _begin(
                 "answers that still fit are used."
             )
         manifest = manifests.continued(before, plan)
-    goes_on = kind == "run" and manifest["sessions"]
-    part = parts.new_part(plan, manifests.software_of(manifest), command, "resume" if goes_on else kind)
+    part = parts.new_part(plan, manifests.software_of(manifest), command, kind)
     manifest["sessions"] = [*parts.earlier(manifest), part | ({"damage": damage} if damage else {})]
     folder.write_manifest(manifest)
     return manifest, changed
