@@ -220,3 +220,16 @@ def test_a_full_disk_ends_the_run_wherever_it_is_and_it_is_resumed_with_space(
     resumed = polymeter("resume", str(small_disk / "run"), cwd=place)
     assert resumed.returncode == 0, resumed.stderr
     assert len(ended_samples(small_disk / "run")) == 600
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mounts a tmpfs")
+@pytest.mark.parametrize("words", [(*RUN, "-o", "disk/new"), ("resume", "disk/run"), ("agree", "disk/run", "disk/run")])
+def test_a_read_only_disk_is_a_message_and_changes_nothing(
+    place: Path, small_disk: Path, words: tuple[str, ...]
+) -> None:
+    interrupted_run(place).rename(place / "moved")
+    shutil.copytree(place / "moved", small_disk / "run")
+    before = sorted(small_disk.rglob("*"))
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    check_message(polymeter(*words, cwd=place), "disk/")
+    assert sorted(small_disk.rglob("*")) == before
