@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from polymeter.api import RunResult, agree, evaluate, rerun, resume, score, verify
-    from polymeter.core.errors import DataError, ModelError, PlanError, PolymeterError, ScoreError
+    from polymeter.core.errors import DataError, ModelError, PlanError, PolymeterError, ScoreError, StorageError
     from polymeter.core.metric import Aggregation, Metric
     from polymeter.core.model import AsyncModel, BatchModel, ModelSpec, ModelTraits
     from polymeter.core.options import RunOptions
@@ -18,7 +18,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "polymeter.api": ("RunResult", "agree", "evaluate", "rerun", "resume", "score", "verify"),
-    "polymeter.core.errors": ("DataError", "ModelError", "PlanError", "PolymeterError", "ScoreError"),
+    "polymeter.core.errors": ("DataError", "ModelError", "PlanError", "PolymeterError", "ScoreError", "StorageError"),
     "polymeter.core.metric": ("Aggregation", "Metric"),
     "polymeter.core.model": ("AsyncModel", "BatchModel", "ModelSpec", "ModelTraits"),
     "polymeter.core.options": ("RunOptions",),
@@ -59,6 +59,7 @@ __all__ = [
     "RunOptions",
     "RunResult",
     "ScoreError",
+    "StorageError",
     "Text",
     "Usage",
     "Video",

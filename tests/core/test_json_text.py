@@ -17,7 +17,9 @@ def load(text):
     return json.loads(text, parse_constant=refuse)
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1.5, 0, None, "text", [1.0, math.nan], {"a": math.inf}])
+@pytest.mark.parametrize(
+    "value", [math.nan, math.inf, -math.inf, 1.5, 0, None, "text", [1.0, math.nan], {"a": math.inf}]
+)
 def test_numbers_come_back_from_their_spelling(value):
     back = as_number(load(json_text({"x": value}))["x"])
     assert repr(back) == repr(value)

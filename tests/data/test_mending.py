@@ -42,7 +42,8 @@ def test_the_header_of_a_table_may_be_read_whatever_its_rows_hold(tmp_path):
     path.write_bytes(b"index\tq\n1\t" + HALF + b"\n2\tx\n")
     assert columns_of(path) == ("index", "q")
     cells = list(read_tsv(path)["q"])
-    assert marked(cells[0], "t.tsv:2") and cells[1] == "x"
+    assert marked(cells[0], "t.tsv:2")
+    assert cells[1] == "x"
 
 
 @pytest.mark.parametrize("bad", [b'{"q": "a\\ud800"}', b'{"q": "a\\uDFFF b"}', b'{"q": "' + HALF + b'"}'])
@@ -59,6 +60,8 @@ def test_a_damaged_row_of_a_json_list_is_marked_with_its_number():
     assert marked(json.loads(text)[1]["q"][1], "r.json, row 2")
 
 
-@pytest.mark.parametrize("data", [b'{"q": "\\ud83d\\ude00"}\n', b'{"q": "\\\\ud800"}\n', b"[1, 2]", b"no json \\ud800\n"])
+@pytest.mark.parametrize(
+    "data", [b'{"q": "\\ud83d\\ude00"}\n', b'{"q": "\\\\ud800"}\n', b"[1, 2]", b"no json \\ud800\n"]
+)
 def test_good_and_broken_json_is_not_mended(data):
     assert mended_json(data, "r.jsonl") is None

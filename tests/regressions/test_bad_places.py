@@ -167,12 +167,13 @@ def test_a_file_that_cannot_be_written_at_the_end_leaves_a_run_that_is_resumed(p
         (run / blocked).write_text("a file in the place of a folder")
     else:
         (run / blocked / "in_the_way").mkdir(parents=True)
-    check_message(polymeter(*RUN, "-o", "run", cwd=place), blocked)
+    check_message(polymeter(*RUN, "-o", "run", cwd=place), blocked, "polymeter resume run")
     assert ended_samples(run) == {0, 1, 2}
     (run / blocked).unlink() if blocked == "samples" else shutil.rmtree(run / blocked)
     resumed = polymeter("resume", "run", cwd=place)
     assert resumed.returncode == 0, resumed.stderr
-    assert (run / "results.json").is_file() and (run / "report.html").is_file()
+    assert (run / "results.json").is_file()
+    assert (run / "report.html").is_file()
 
 
 def test_a_media_folder_that_cannot_be_written_ends_the_run_and_fails_no_sample(place: Path) -> None:
@@ -219,3 +220,16 @@ def test_a_full_disk_ends_the_run_wherever_it_is_and_it_is_resumed_with_space(
     resumed = polymeter("resume", str(small_disk / "run"), cwd=place)
     assert resumed.returncode == 0, resumed.stderr
     assert len(ended_samples(small_disk / "run")) == 600
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mounts a tmpfs")
+@pytest.mark.parametrize("words", [(*RUN, "-o", "disk/new"), ("resume", "disk/run"), ("agree", "disk/run", "disk/run")])
+def test_a_read_only_disk_is_a_message_and_changes_nothing(
+    place: Path, small_disk: Path, words: tuple[str, ...]
+) -> None:
+    interrupted_run(place).rename(place / "moved")
+    shutil.copytree(place / "moved", small_disk / "run")
+    before = sorted(small_disk.rglob("*"))
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    check_message(polymeter(*words, cwd=place), "disk/")
+    assert sorted(small_disk.rglob("*")) == before

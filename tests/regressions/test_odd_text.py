@@ -1,4 +1,4 @@
-"""Numbers that are not finite never make a file that is no JSON, and half a character costs one row and nothing else."""
+"""Numbers that are not finite never make a file that is no JSON; half a character costs one row and nothing else."""
 
 from __future__ import annotations
 
@@ -168,7 +168,8 @@ def test_a_row_with_half_a_character_fails_alone_with_its_file_and_line(tmp_path
     assert result.returncode == 1, result.stderr
     assert [sample["status"] for sample in samples(tmp_path / "run")] == ["ok", "error", "ok"]
     error = samples(tmp_path / "run")[1]["error"]
-    assert where in error["message"] and "Unicode" in error["message"]
+    assert where in error["message"]
+    assert "Unicode" in error["message"]
     (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
 
 

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 from polymeter.api.imports import import_file
 from polymeter.api.offline import without_hub
 from polymeter.api.settings import read_settings
+from polymeter.core.errors import StorageError
 from polymeter.core.model import Model, ModelSpec
 from polymeter.core.options import RunOptions
 from polymeter.core.progress import Progress, Silence
 from polymeter.engine.plan import file_endings, named_place
-from polymeter.engine.run import RunOutcome, RunRequest, parse_model, resume_request, run
+from polymeter.engine.run import RunOutcome, RunRequest, parse_model, resumable, resume_request, run
 from polymeter.store.folder import RunFolder
 
 if TYPE_CHECKING:
@@ -178,12 +179,24 @@ def run_request(request: RunRequest, progress: Progress) -> RunResult:
 
 
 def carried_out(evaluation: Callable[[], RunOutcome]) -> RunResult:
-    """Carry out an evaluation, and write its HTML report if it is complete."""
+    """Carry out an evaluation, and write its HTML report if it is complete.
+
+    Raises:
+        StorageError: if the run folder cannot be written.
+    """
     with _FEWER_COLLECTIONS:
         outcome = evaluation()
         if outcome.status == "complete":
+<<<<<<< HEAD
             _write_report(outcome)
     return RunResult(outcome.folder, outcome.status, outcome.results, outcome.n_failed, outcome.reason)
+=======
+            try:
+                _write_report(outcome)
+            except StorageError as error:
+                raise resumable(error, outcome.folder) from error
+    return RunResult(outcome.folder, outcome.status, outcome.results, outcome.n_failed)
+>>>>>>> dead-runs
 
 
 def _write_report(outcome: RunOutcome) -> None:

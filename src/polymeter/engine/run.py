@@ -122,7 +122,7 @@ def run_plan(plan: Plan, folder: RunFolder, progress: Progress, *, command: str 
         except KeyboardInterrupt:  # while models are loaded, or after a run that cannot be ended in order
             return _interrupted(folder, manifest)
         except StorageError as error:
-            raise _resumable(error, folder) from error
+            raise resumable(error, folder) from error
     finally:
         lock.release()
 
@@ -135,7 +135,7 @@ def _interrupted(folder: RunFolder, manifest: dict[str, Any]) -> RunOutcome:
     return RunOutcome(folder, "interrupted", {}, 0)
 
 
-def _resumable(error: StorageError, folder: RunFolder) -> StorageError:
+def resumable(error: StorageError, folder: RunFolder) -> StorageError:
     """The error that ended a run, with how to go on if what was written before is still there."""
     if not (folder.is_begun() and folder.journal.exists()) or "--restart" in error.hint:
         return error
@@ -315,4 +315,14 @@ def _spec_of(entry: Mapping[str, Any], path: Path) -> ModelSpec:
     return ModelSpec(spec["backend"], spec["name"], spec["args"], spec["path"])
 
 
-__all__ = ["RunOutcome", "RunRequest", "Status", "make_plan", "parse_model", "resume_request", "run", "run_plan"]
+__all__ = [
+    "RunOutcome",
+    "RunRequest",
+    "Status",
+    "make_plan",
+    "parse_model",
+    "resumable",
+    "resume_request",
+    "run",
+    "run_plan",
+]
