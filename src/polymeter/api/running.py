@@ -187,16 +187,11 @@ def carried_out(evaluation: Callable[[], RunOutcome]) -> RunResult:
     with _FEWER_COLLECTIONS:
         outcome = evaluation()
         if outcome.status == "complete":
-<<<<<<< HEAD
-            _write_report(outcome)
-    return RunResult(outcome.folder, outcome.status, outcome.results, outcome.n_failed, outcome.reason)
-=======
             try:
                 _write_report(outcome)
             except StorageError as error:
                 raise resumable(error, outcome.folder) from error
-    return RunResult(outcome.folder, outcome.status, outcome.results, outcome.n_failed)
->>>>>>> dead-runs
+    return RunResult(outcome.folder, outcome.status, outcome.results, outcome.n_failed, outcome.reason)
 
 
 def _write_report(outcome: RunOutcome) -> None:
