@@ -266,6 +266,10 @@ class _Exchange:
             return _http(200, b'{"id": "x", "choices": [{"message": {"content": "hal')
         if fault == "error_body":
             return _http(200, _error("The worker died.", "server_error"))
+        if fault == "no_message":
+            return _http(200, {"object": "chat.completion", "choices": [{}]})
+        if fault == "no_end":
+            return _http(200, {"choices": [{"message": {"role": "assistant", "content": None}, "finish_reason": None}]})
         if fault == "wrong_type":
             return _http(200, _PAGE, kind="text/html")
         return _http(400, _error("This content is not taken.", "invalid_request_error"))

@@ -18,6 +18,8 @@ FAULTS: Mapping[str, str] = {
     "truncated": "the connection ends in the middle of the JSON",
     "malformed": "200 with something that is no JSON",
     "error_body": "200 with an error in the body",
+    "no_message": "200 with a choice that holds nothing",
+    "no_end": "200 with a message without text, and no reason why it ended",
     "slow": "the right answer, a few bytes at a time",
     "wrong_type": "200 with the page of a proxy",
 }

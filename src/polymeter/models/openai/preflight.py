@@ -62,7 +62,10 @@ async def ask_little(client: Client, settings: Settings) -> None:
     Raises:
         ModelError: if there is no answer.
     """
-    await _ask(client, settings, _least(settings))
+    if settings.api == "images":
+        await _listed(client)
+    else:
+        await _ask(client, settings, _least(settings))
 
 
 def _least(settings: Settings) -> dict[str, Any]:
@@ -96,16 +99,19 @@ async def _look_up(client: Client, settings: Settings) -> None:
     """Warn if the endpoint's list of models lacks this one. A missing or empty list proves nothing, and Azure's list
     does not contain deployments.
     """
-    try:
-        known = await client.model_names()
-    except PageError:
-        raise
-    except EndpointError as error:
-        if error.status in (404, 405, 501):
-            return
-        raise
+    known = await _listed(client)
     if known and settings.name not in known and _AZURE not in client.address.base_url:
         _LOG.warning("%s does not list the model %r.%s", client.address.where, settings.name, _serves(settings, known))
+
+
+async def _listed(client: Client) -> list[str]:
+    """The models that the endpoint lists; none if it has no list."""
+    try:
+        return await client.model_names()
+    except EndpointError as error:
+        if error.status in (404, 405, 501):
+            return []
+        raise
 
 
 async def _refusal(client: Client, settings: Settings, error: EndpointError) -> PlanError | None:

@@ -1,5 +1,11 @@
 """What makes two objects of a user's one model."""
 
+from typing import Any
+
+import pytest
+
+from polymeter.core.parts import Text
+from polymeter.core.request import Generate, Message, Request
 from polymeter.interop.evalscope.models.custom import CustomBackend, CustomModel, DummyCustomModel
 
 
@@ -26,3 +32,15 @@ def test_a_class_that_was_written_in_no_file_is_known_by_its_name() -> None:
     names: dict[str, type] = {}
     exec("class Typed(Base):\n    def predict(self, prompts, **kwargs): return []\n", {"Base": CustomModel}, names)
     assert CustomBackend(names["Typed"]()).identity["sources"] == "Typed"
+
+
+@pytest.mark.parametrize("content", [4, {"text": "four"}, ["four"], None])
+def test_what_is_no_text_is_no_answer(content: Any) -> None:
+    class Odd(CustomModel):
+        def predict(self, prompts: list[Any], **kwargs: Any) -> list[dict[str, Any]]:
+            return [{"choices": [{"message": {"content": content}}], "usage": {"prompt_tokens": "many"}}] * len(prompts)
+
+    request = Request((Message("user", (Text("q"),)),), Generate())
+    (response,) = CustomBackend(Odd()).respond([request])
+    assert response.error is not None
+    assert "choices[0].message.content" in response.error.message

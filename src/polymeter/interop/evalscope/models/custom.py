@@ -21,6 +21,7 @@ from polymeter.core.request import Error, Generate, Output, Request, RequestKind
 from polymeter.core.rows import RowAccess
 from polymeter.core.secrets import without_secrets
 from polymeter.guests import contained
+from polymeter.models.endpoint.shapes import count
 
 _PLACEHOLDER = "*PlaceHolder*"
 _REQUESTS: Mapping[RequestKind, bool] = {"generate": True, "loglikelihood": False, "generate_image": False}
@@ -176,14 +177,14 @@ def _responses(answer: Any, n: int, doing: str) -> list[Response]:
     """The answers of ``n`` repeats of one prompt."""
     try:
         outputs = tuple(_output(choice) for choice in answer["choices"])
-    except (KeyError, TypeError, IndexError):
+    except (AttributeError, KeyError, TypeError, IndexError):
         problem: PolymeterError = ModelError(
             f"{doing} gave {str(answer)[:120]}.", hint="An answer has choices[0].message.content."
         )
         return [Response(error=Error.from_exception(problem))] * n
     usage = answer.get("usage") or {}
     if outputs and usage:
-        counts = Usage(int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0))
+        counts = Usage(count(usage, "prompt_tokens") or 0, count(usage, "completion_tokens") or 0)
         outputs = (Output(outputs[0].text, finish_reason=outputs[0].finish_reason, usage=counts), *outputs[1:])
     if len(outputs) != n:
         wrong = ModelError(f"The model gave {len(outputs)} outputs where {n} were asked for.")
@@ -192,7 +193,12 @@ def _responses(answer: Any, n: int, doing: str) -> list[Response]:
 
 
 def _output(choice: Any) -> Output:
-    return Output(text=str(choice["message"]["content"] or ""), finish_reason="stop")
+    text = choice["message"]["content"]
+    if text is None and choice.get("finish_reason"):  # the model ended its turn without a word
+        text = ""
+    if not isinstance(text, str):
+        raise TypeError("the content is no text")
+    return Output(text=text, finish_reason="stop")
 
 
 def _identity_of_class(kind: type) -> Mapping[str, str]:
