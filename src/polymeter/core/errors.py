@@ -50,6 +50,17 @@ class PolymeterError(Exception):
         hint = f" {self.hint}" if self.hint else ""
         return f"{self.what}{where}{hint}"
 
+    def without_traceback(self) -> PolymeterError:
+        """The same error as one that was never raised: without traceback, cause and context.
+
+        An error that is kept must be kept like this, and another copy of it raised each time. The traceback of a
+        raised error holds the frames that it passed, and with them whatever they held, such as images.
+        """
+        fresh = type(self).__new__(type(self), *self.args)
+        fresh.args = self.args
+        fresh.__dict__.update(self.__dict__)
+        return fresh
+
 
 class PlanError(PolymeterError):
     """The evaluation cannot run as requested. Raised before time or money is spent."""

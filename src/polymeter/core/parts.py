@@ -76,14 +76,14 @@ class Image:
         """
         memo = self._memo
         if memo.error is not None:
-            raise memo.error
+            raise memo.error.without_traceback()
         image: PILImage | None = memo.decoded  # another thread may release it meanwhile
         if image is None:
             try:
                 with boundary(DataError, f"Decoding the image {self.describe()}"):
                     image = memo.decoded = _decode(self._resolve())
             except DataError as error:
-                memo.error = error
+                memo.error = error.without_traceback()
                 raise
         return image
 
@@ -99,12 +99,12 @@ class Image:
         if image is not None:
             return image.size
         if memo.error is not None:
-            raise memo.error
+            raise memo.error.without_traceback()
         try:
             with boundary(DataError, f"Opening the image {self.describe()}"):
                 return _size(self._resolve())
         except DataError as error:
-            memo.error = error
+            memo.error = error.without_traceback()
             raise
 
     def encoded(self) -> tuple[bytes, str]:

@@ -200,6 +200,13 @@ class EndedSample:
     returned: Any = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Returned:
+    """What a rollout that is over returned."""
+
+    value: Any
+
+
 @dataclass(slots=True)
 class ChunkProgress:
     """What a chunk of samples came to: requests to ask, and ends. ``left`` are those not advanced yet: the chunk turned
@@ -330,12 +337,12 @@ class RolloutWorker:
             return
         try:
             requests = self._next(running)
-        except StopIteration as stop:
-            progressed.ended.append(self._end(running, stop.value))
-            return
         except PolymeterError as error:
             kind: ErrorKind = "data" if isinstance(error, DataError) else "guest"
             progressed.ended.append(EndedSample(running, SampleStatus.ERROR, error=Error.from_exception(error, kind)))
+            return
+        if isinstance(requests, _Returned):
+            progressed.ended.append(self._end(running, requests.value))
             return
         running.is_single = isinstance(requests, (Request, OwnPrompt))
         role = OWN_PROMPT_ROLE if isinstance(requests, OwnPrompt) else MODEL_ROLE
@@ -355,6 +362,7 @@ class RolloutWorker:
             self._advance(running, progressed)
 
     def _next(self, running: RunningSample) -> Any:
+        """What a rollout asks next, or what it ``_Returned``."""
         sent: Any = None
         if running.waiting:
             answers = tuple(asked.response for asked in running.waiting if asked.response is not None)
@@ -366,14 +374,14 @@ class RolloutWorker:
         elif running.steps:
             sent = ()
         running.steps += 1
-        ended: StopIteration | None = None
         doing = f"Playing a sample of task {running.task.name!r}"
         with self._guarded(running.task, running.sample.id, step_label(running.steps)), boundary(ScoreError, doing):
             try:
                 return running.generator.send(sent)
             except StopIteration as stop:
-                ended = stop
-        raise ended
+                # The value alone: an exception that a local variable holds makes a cycle with the frame of its own
+                # traceback, which keeps the sample and its images in memory until a full collection.
+                return _Returned(stop.value)
 
     def _end(self, running: RunningSample, returned: Any) -> EndedSample:
         try:
