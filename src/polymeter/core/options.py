@@ -95,7 +95,7 @@ class RunOptions(Options):
         "auto", "Maximum requests in flight at an endpoint, or auto: raised until the endpoint reaches its limit."
     )
     window: int | None = runtime(None, "Samples in progress at a time; default: enough to keep the model busy.", ge=1)
-    media_budget_mb: int = runtime(192, "Decoded media held in memory at a time, in MB.", ge=1)
+    media_budget_mb: int = runtime(96, "Decoded media held in memory at a time, in MB.", ge=1)
     decode_workers: int = runtime(2, "Threads that decode media ahead of the model.", ge=1)
     score_workers: int | None = runtime(
         None, "Threads for hooks and scoring; if set, several run at a time when scoring waits for something.", ge=1

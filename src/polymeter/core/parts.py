@@ -23,6 +23,8 @@ Modality = Literal["text", "image", "audio", "video"]
 
 _EXIF_ORIENTATION = 0x0112
 _SIDEWAYS = (5, 6, 7, 8)
+_ONE_BYTE = ("1", "L", "P")
+"""The modes in which Pillow stores a pixel in one byte."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,11 +151,17 @@ class Image:
         return memo.content_hash
 
     def held_bytes(self) -> int:
-        """Roughly how many bytes of memory the decoded pixels take now; 0 if nothing is decoded."""
+        """How many bytes of memory the decoded pixels take now; 0 if nothing is decoded."""
         image = self._memo.decoded
-        if image is None and is_pil(self.source):
+        if image is None and is_pil(self.source) and _is_loaded(self.source):
             image = self.source
-        return 0 if image is None else image.width * image.height * len(image.getbands())
+        return 0 if image is None else _pixel_bytes(image)
+
+    def expected_bytes(self) -> int:
+        """How many bytes its pixels take once they are decoded; 0 if that is not known without reading it."""
+        if self._memo.decoded is None and is_pil(self.source):
+            return _pixel_bytes(self.source)
+        return self.held_bytes()
 
     def held_encoded_bytes(self) -> int:
         """How many encoded bytes are held because the source was read; 0 if it was not."""
@@ -311,9 +319,10 @@ def _decode(source: Any) -> PILImage:
     from PIL import Image as pil  # Pillow costs 25 ms: paid only where an image is decoded
     from PIL import ImageOps
 
-    if is_pil(source):
+    if is_pil(source) and (_is_loaded(source) or not isinstance(original(source), bytes)):
         source.load()
         return source  # type: ignore[no-any-return]
+    # The row's own image stays undecoded where its bytes are there: its pixels would stay until the sample ends.
     data = original(source)
     if not isinstance(data, bytes):
         raise DataError(
@@ -324,6 +333,20 @@ def _decode(source: Any) -> PILImage:
     if image.getexif().get(_EXIF_ORIENTATION, 1) != 1:
         image = ImageOps.exif_transpose(image)
     return image
+
+
+def _is_loaded(image: Any) -> bool:
+    """Whether the pixels of a Pillow image are in memory. A stored image says so itself; of a file that Pillow has
+    opened and not read, the tiles are still to be decoded.
+    """
+    is_decoded = getattr(image, "is_decoded", None)
+    return not getattr(image, "tile", None) if is_decoded is None else bool(is_decoded)
+
+
+def _pixel_bytes(image: Any) -> int:
+    """What the pixels of a Pillow image take: it stores three bands in four bytes."""
+    per_pixel = 1 if image.mode in _ONE_BYTE else 2 if image.mode.startswith("I;16") else 4
+    return int(image.width * image.height * per_pixel)
 
 
 def _size(source: Any) -> tuple[int, int]:

@@ -17,7 +17,7 @@ from polymeter.core.stable_names import OWN_PROMPT_ROLE
 from polymeter.core.task import SampleStatus, Score
 from polymeter.engine.dispatchers import Dispatcher
 from polymeter.engine.events import Events
-from polymeter.engine.memory import Trimmer
+from polymeter.engine.memory import Trimmer, drawn_bytes
 from polymeter.engine.pool import Pool
 from polymeter.engine.recall import Recall
 from polymeter.engine.recorder import Recorder
@@ -80,7 +80,7 @@ class Driver:
         self._n_in_play = 0
         self._called: Any = None
         self._n_begun_active = 0
-        self._trimmer = Trimmer()
+        self._trimmer = Trimmer(has_media=False)
         self._held_bytes = 0
         self._begun_bytes = 0.0
         self._asking: set[PendingRequest] = set()
@@ -92,6 +92,8 @@ class Driver:
         Raises:
             PolymeterError: The journal cannot be written.
         """
+        if any(not work.task.is_text_only or work.task.draws for work in work_lists):
+            self._trimmer = Trimmer(has_media=True)
         chunks = ((work, chunk) for work in work_lists for chunk in work.chunks())
         upcoming = next(chunks, None)
         try:
@@ -231,7 +233,6 @@ class Driver:
         elif kind == "answered":
             for asked in value:
                 self._count(asked)
-            self._trimmer.freed(sum(asked.weight for asked in value))
             self._deliver(value)
         elif kind == "asked":
             self._asking.add(value)
@@ -276,11 +277,17 @@ class Driver:
             self._continue(ready)
 
     def _count(self, asked: PendingRequest) -> None:
-        self._held_bytes -= asked.weight
-        asked.running.task.learn_image(asked.request)
+        running, response = asked.running, asked.response
+        running.task.learn_image(asked.request)
+        kept_bytes = 0
         for image in asked.request.images():
             image.release()
-        response = asked.response
+            kept_bytes += image.held_bytes()
+        if asked.waiter is None and kept_bytes > running.held_bytes:
+            self._held_bytes += kept_bytes - running.held_bytes
+            running.held_bytes = kept_bytes
+        self._held_bytes -= asked.weight
+        self._trimmer.freed(asked.weight + drawn_bytes(response))
         if response is None or response.error is not None:
             return
         self.outcome.latency_ms += response.latency_ms or 0.0
@@ -307,6 +314,7 @@ class Driver:
                 and any(self._recall.is_of_model(key) for key in running.known.keys() - running.used.keys())
             ):
                 running.task.n_nondeterministic += end.status is SampleStatus.OK
+            self._held_bytes -= running.held_bytes
             running.let_go()
         self._progress.advance(len(ended), failed, tokens)
 
