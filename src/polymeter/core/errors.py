@@ -27,6 +27,9 @@ ErrorKind = Literal["rate_limit", "transient", "permanent", "refused", "out_of_m
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")
 """An object's address in a message. It differs between runs, so it is removed: the same failure has one message."""
+PIXEL_HINT = "Pass --max-image-pixels N if it is meant to be that large."
+_PIXEL_BOMB = "DecompressionBombError"
+"""Pillow's class for an image with too many pixels, by name: Pillow is not imported for it."""
 _OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory")
 
 
@@ -180,4 +183,6 @@ def boundary(error_type: type[PolymeterError], doing: str, *, hint: str = "") ->
         if type(error).__name__ == "CancelledError":  # by name: asyncio is not imported for it
             raise
         text = _ADDRESS.sub("", " ".join(str(error).split())) or "no message"
+        if type(error).__name__ == _PIXEL_BOMB:
+            hint = hint or PIXEL_HINT
         raise error_type(f"{doing} raised {type(error).__name__}: {text}", where=blame(error), hint=hint) from error

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from polymeter.core.errors import DataError, PolymeterError, boundary
+from polymeter.core.pixels import check_pixels
 from polymeter.core.sources import digest, from_data_url, is_elsewhere, is_pil, is_url, media_hash, original, sniff_mime
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class Image:
         if image is None:
             try:
                 with boundary(DataError, f"Decoding the image {self.describe()}"):
-                    image = memo.decoded = _decode(self._resolve())
+                    image = memo.decoded = _decode(self._resolve(), self.describe())
             except DataError as error:
                 memo.error = error.without_traceback()
                 raise
@@ -104,7 +105,7 @@ class Image:
             raise memo.error.without_traceback()
         try:
             with boundary(DataError, f"Opening the image {self.describe()}"):
-                return _size(self._resolve())
+                return _size(self._resolve(), self.describe())
         except DataError as error:
             memo.error = error.without_traceback()
             raise
@@ -315,10 +316,12 @@ Media = Image | Audio | Video
 Part = Text | Image | Audio | Video
 
 
-def _decode(source: Any) -> PILImage:
+def _decode(source: Any, name: str) -> PILImage:
     from PIL import Image as pil  # Pillow costs 25 ms: paid only where an image is decoded
     from PIL import ImageOps
 
+    if is_pil(source) and not _is_loaded(source):
+        check_pixels(source.size, f"The image {name}")
     if is_pil(source) and (_is_loaded(source) or not isinstance(original(source), bytes)):
         source.load()
         return source  # type: ignore[no-any-return]
@@ -329,6 +332,7 @@ def _decode(source: Any) -> PILImage:
             f"Cannot make an image of a {type(data).__name__}.", hint="Give a path, bytes or a Pillow image."
         )
     image: PILImage = pil.open(io.BytesIO(data))
+    check_pixels(image.size, f"The image {name}")
     image.load()
     if image.getexif().get(_EXIF_ORIENTATION, 1) != 1:
         image = ImageOps.exif_transpose(image)
@@ -349,15 +353,16 @@ def _pixel_bytes(image: Any) -> int:
     return int(image.width * image.height * per_pixel)
 
 
-def _size(source: Any) -> tuple[int, int]:
+def _size(source: Any, name: str) -> tuple[int, int]:
     from PIL import Image as pil
 
     if is_pil(source):
         return source.size  # type: ignore[no-any-return]
     data = original(source)
     if not isinstance(data, bytes):
-        return _decode(source).size
+        return _decode(source, name).size
     image: PILImage = pil.open(io.BytesIO(data))
+    check_pixels(image.size, f"The image {name}")
     # A PNG is decoded by asking it for EXIF data, and seldom has any.
     is_turned = image.format != "PNG" and image.getexif().get(_EXIF_ORIENTATION, 1) in _SIDEWAYS
     return (image.height, image.width) if is_turned else image.size
