@@ -25,6 +25,7 @@ OTHER_VALUES: dict[str, Any] = {
     "window": 9,
     "media_budget_mb": 10,
     "decode_workers": 5,
+    "max_image_pixels": 4_000_000,
     "score_workers": 6,
     "max_retries": 1,
     "timeout_s": 2.5,

@@ -52,12 +52,9 @@ def read_settings() -> UserSettings:
     data, weights = named_places(DATA_VARIABLE), named_places(WEIGHTS_VARIABLE)
     if path is None:
         return UserSettings(data, weights, include_paths=included)
-    import yaml
+    from polymeter.core.yaml_text import read_yaml
 
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except yaml.YAMLError as error:
-        raise PlanError(f"The settings file is not valid YAML: {error}.", where=str(path)) from None
+    content = read_yaml(path, what="settings file") or {}
     if not isinstance(content, dict):
         raise PlanError("The settings file must be a mapping.", where=str(path), hint=f"Keys: {', '.join(_KEYS)}.")
     for key in content:

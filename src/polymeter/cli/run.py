@@ -147,6 +147,15 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
     decode_workers: Annotated[
         int | None, _option("--decode-workers", help="Threads that decode media in advance.", panel=_SPEED, metavar="N")
     ] = None,
+    max_image_pixels: Annotated[
+        int | None,
+        _option(
+            "--max-image-pixels",
+            help="A larger image is an error of its sample; default: 178,956,970.",
+            panel=_HOW,
+            metavar="N",
+        ),
+    ] = None,
     timeout: Annotated[
         float | None,
         _option("--timeout", help="Time limit of a request to an endpoint.", panel=_SPEED, metavar="SECONDS"),
@@ -222,6 +231,7 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
         "window": window,
         "score_workers": score_workers,
         "decode_workers": decode_workers,
+        "max_image_pixels": max_image_pixels,
         "timeout_s": timeout,
         "max_wait_s": max_wait,
         "max_retries": max_retries,

@@ -11,6 +11,9 @@ from typing import Literal
 from polymeter.core.errors import PlanError, did_you_mean
 
 _GLOB = frozenset("*?[")
+_MOST_SHOWN = 3
+_LARGEST_READ = 2**20
+"""Bytes of a broken file that are searched for the name that somebody asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,12 @@ class Problem:
 
     where: str
     message: str
+
+    @property
+    def file(self) -> Path:
+        """The file without the line."""
+        name, _, line = self.where.rpartition(":")
+        return Path(name if name and line.isdigit() else self.where)
 
 
 @dataclass(slots=True)
@@ -120,13 +129,29 @@ class Catalog:
                 f"Two files define {name!r}.", where=files, hint="Rename one of them, or name one file with --tasks."
             )
         if name not in self.entries:
-            names = [*self.entries, *self.tags()]
-            raise PlanError(
-                f"There is no task, group or tag {name!r}.",
-                hint=did_you_mean(name, names)
-                or "'polymeter tasks' lists them; --include-path adds a folder of your own.",
-            )
+            raise self.unknown(name)
         return self.entries[name]
+
+    def unknown(self, name: str, *, where: str = "") -> PlanError:
+        """Why a name is not here: it is in none of the files, or in one of those that cannot be read."""
+        near = did_you_mean(name, [*self.entries, *self.tags()])
+        usual = near or "'polymeter tasks' lists them; --include-path adds a folder of your own."
+        unread = self._unread(name)
+        return PlanError(
+            f"There is no task, group or tag {name!r}.",
+            where=where,
+            hint=f"{unread} {near}".strip() if unread else usual,
+        )
+
+    def _unread(self, name: str) -> str:
+        """A sentence with the files that may hold a name but cannot be read; empty if there are none."""
+        broken = [problem for problem in self.problems if problem.where]
+        holding = [problem for problem in broken if _mentions(problem.file, name)] or broken
+        if not holding:
+            return ""
+        shown = "; ".join(f"{problem.where}: {problem.message.rstrip('.')}" for problem in holding[:_MOST_SHOWN])
+        more = f"; and {len(holding) - _MOST_SHOWN} more" if len(holding) > _MOST_SHOWN else ""
+        return f"It may be in a file that cannot be read: {shown}{more}."
 
     def tags(self) -> dict[str, list[str]]:
         """Names of the tasks behind each tag, in catalog order."""
@@ -180,3 +205,14 @@ class Catalog:
     def by_kind(self, kind: str) -> Mapping[str, Entry]:
         """The entries of one kind, by name."""
         return {name: entry for name, entry in self.entries.items() if entry.kind == kind}
+
+
+def _mentions(file: Path, name: str) -> bool:
+    """Whether a file that cannot be read as a benchmark bears or holds a name."""
+    if file.stem == name:
+        return True
+    try:
+        with file.open("rb") as content:
+            return name.encode() in content.read(_LARGEST_READ)
+    except OSError:
+        return False

@@ -31,6 +31,9 @@ ErrorScope = Literal["request", "unclear", "endpoint"]
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")
 """An object's address in a message. It differs between runs, so it is removed: the same failure has one message."""
+PIXEL_HINT = "Pass --max-image-pixels N if it is meant to be that large."
+_PIXEL_BOMB = "DecompressionBombError"
+"""Pillow's class for an image with too many pixels, by name: Pillow is not imported for it."""
 _OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory")
 
 
@@ -53,6 +56,17 @@ class PolymeterError(Exception):
         where = f" [{self.where}]" if self.where else ""
         hint = f" {self.hint}" if self.hint else ""
         return f"{self.what}{where}{hint}"
+
+    def without_traceback(self) -> PolymeterError:
+        """The same error as one that was never raised: without traceback, cause and context.
+
+        An error that is kept must be kept like this, and another copy of it raised each time. The traceback of a
+        raised error holds the frames that it passed, and with them whatever they held, such as images.
+        """
+        fresh = type(self).__new__(type(self), *self.args)
+        fresh.args = self.args
+        fresh.__dict__.update(self.__dict__)
+        return fresh
 
 
 class PlanError(PolymeterError):
@@ -180,4 +194,6 @@ def boundary(error_type: type[PolymeterError], doing: str, *, hint: str = "") ->
         if type(error).__name__ == "CancelledError":  # by name: asyncio is not imported for it
             raise
         text = _ADDRESS.sub("", " ".join(str(error).split())) or "no message"
+        if type(error).__name__ == _PIXEL_BOMB:
+            hint = hint or PIXEL_HINT
         raise error_type(f"{doing} raised {type(error).__name__}: {text}", where=blame(error), hint=hint) from error

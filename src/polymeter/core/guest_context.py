@@ -17,6 +17,9 @@ from typing import Any
 from polymeter.core.environment import WEIGHTS_VARIABLE, named_places
 from polymeter.core.role_client import KnowsRoles, RoleClient, TakesRefusals, no_role_client
 
+MOST_PIXELS = 178_956_970
+"""Most pixels of an image unless the run says otherwise: what Pillow refuses by itself, 0.7 GB once it is decoded."""
+
 
 @dataclass(frozen=True, slots=True)
 class GuestContext:
@@ -28,6 +31,7 @@ class GuestContext:
         weights: Local files in place of model ids.
         is_offline: Whether nothing may be downloaded.
         cache_dir: Where prepared data is stored; ``None``: nowhere.
+        max_image_pixels: Most pixels of an image that is decoded.
         folder: The folder of the guest's file, which may hold its data too; ``None``: unknown.
     """
 
@@ -37,6 +41,7 @@ class GuestContext:
     is_offline: bool = False
     cache_dir: Path | None = None
     folder: Path | None = None
+    max_image_pixels: int = MOST_PIXELS
 
 
 _CURRENT: ContextVar[GuestContext] = ContextVar("polymeter_guest_context", default=GuestContext())  # noqa: B039  (frozen)

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.guest_context import MOST_PIXELS
 from polymeter.core.identity import canonical
 
 LONGEST_WAIT_S = 60.0
@@ -98,7 +99,12 @@ class RunOptions(Options):
         "auto", "Maximum requests in flight at an endpoint, or auto: raised until the endpoint reaches its limit."
     )
     window: int | None = runtime(None, "Samples in progress at a time; default: enough to keep the model busy.", ge=1)
-    media_budget_mb: int = runtime(192, "Decoded media held in memory at a time, in MB.", ge=1)
+    media_budget_mb: int = runtime(96, "Decoded media held in memory at a time, in MB.", ge=1)
+    max_image_pixels: int = runtime(
+        MOST_PIXELS,
+        "Most pixels (width times height) of one image; a larger one is an error of its sample, before it is decoded.",
+        ge=1,
+    )
     decode_workers: int = runtime(2, "Threads that decode media ahead of the model.", ge=1)
     score_workers: int | None = runtime(
         None, "Threads for hooks and scoring; if set, several run at a time when scoring waits for something.", ge=1

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from polymeter.core.errors import DataError, PolymeterError, boundary
 from polymeter.core.opened_files import Noted, is_own_file, note, noting
+from polymeter.core.pixels import check_pixels
 from polymeter.core.sources import digest, from_data_url, is_elsewhere, is_pil, is_url, media_hash, original, sniff_mime
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ Modality = Literal["text", "image", "audio", "video"]
 
 _EXIF_ORIENTATION = 0x0112
 _SIDEWAYS = (5, 6, 7, 8)
+_ONE_BYTE = ("1", "L", "P")
+"""The modes in which Pillow stores a pixel in one byte."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +81,14 @@ class Image:
         """
         memo = self._memo
         if memo.error is not None:
-            raise memo.error
+            raise memo.error.without_traceback()
         image: PILImage | None = memo.decoded  # another thread may release it meanwhile
         if image is None:
             try:
                 with boundary(DataError, f"Decoding the image {self.describe()}"):
-                    image = memo.decoded = _decode(self._resolve())
+                    image = memo.decoded = _decode(self._resolve(), self.describe())
             except DataError as error:
-                memo.error = error
+                memo.error = error.without_traceback()
                 raise
         return image
 
@@ -101,12 +104,12 @@ class Image:
         if image is not None:
             return image.size
         if memo.error is not None:
-            raise memo.error
+            raise memo.error.without_traceback()
         try:
             with boundary(DataError, f"Opening the image {self.describe()}"):
-                return _size(self._resolve())
+                return _size(self._resolve(), self.describe())
         except DataError as error:
-            memo.error = error
+            memo.error = error.without_traceback()
             raise
 
     def encoded(self) -> tuple[bytes, str]:
@@ -157,11 +160,17 @@ class Image:
             noted.update(self._memo.files)
 
     def held_bytes(self) -> int:
-        """Roughly how many bytes of memory the decoded pixels take now; 0 if nothing is decoded."""
+        """How many bytes of memory the decoded pixels take now; 0 if nothing is decoded."""
         image = self._memo.decoded
-        if image is None and is_pil(self.source):
+        if image is None and is_pil(self.source) and _is_loaded(self.source):
             image = self.source
-        return 0 if image is None else image.width * image.height * len(image.getbands())
+        return 0 if image is None else _pixel_bytes(image)
+
+    def expected_bytes(self) -> int:
+        """How many bytes its pixels take once they are decoded; 0 if that is not known without reading it."""
+        if self._memo.decoded is None and is_pil(self.source):
+            return _pixel_bytes(self.source)
+        return self.held_bytes()
 
     def held_encoded_bytes(self) -> int:
         """How many encoded bytes are held because the source was read; 0 if it was not."""
@@ -329,34 +338,53 @@ Media = Image | Audio | Video
 Part = Text | Image | Audio | Video
 
 
-def _decode(source: Any) -> PILImage:
+def _decode(source: Any, name: str) -> PILImage:
     from PIL import Image as pil  # Pillow costs 25 ms: paid only where an image is decoded
     from PIL import ImageOps
 
-    if is_pil(source):
+    if is_pil(source) and not _is_loaded(source):
+        check_pixels(source.size, f"The image {name}")
+    if is_pil(source) and (_is_loaded(source) or not isinstance(original(source), bytes)):
         source.load()
         return source  # type: ignore[no-any-return]
+    # The row's own image stays undecoded where its bytes are there: its pixels would stay until the sample ends.
     data = original(source)
     if not isinstance(data, bytes):
         raise DataError(
             f"Cannot make an image of a {type(data).__name__}.", hint="Give a path, bytes or a Pillow image."
         )
     image: PILImage = pil.open(io.BytesIO(data))
+    check_pixels(image.size, f"The image {name}")
     image.load()
     if image.getexif().get(_EXIF_ORIENTATION, 1) != 1:
         image = ImageOps.exif_transpose(image)
     return image
 
 
-def _size(source: Any) -> tuple[int, int]:
+def _is_loaded(image: Any) -> bool:
+    """Whether the pixels of a Pillow image are in memory. A stored image says so itself; of a file that Pillow has
+    opened and not read, the tiles are still to be decoded.
+    """
+    is_decoded = getattr(image, "is_decoded", None)
+    return not getattr(image, "tile", None) if is_decoded is None else bool(is_decoded)
+
+
+def _pixel_bytes(image: Any) -> int:
+    """What the pixels of a Pillow image take: it stores three bands in four bytes."""
+    per_pixel = 1 if image.mode in _ONE_BYTE else 2 if image.mode.startswith("I;16") else 4
+    return int(image.width * image.height * per_pixel)
+
+
+def _size(source: Any, name: str) -> tuple[int, int]:
     from PIL import Image as pil
 
     if is_pil(source):
         return source.size  # type: ignore[no-any-return]
     data = original(source)
     if not isinstance(data, bytes):
-        return _decode(source).size
+        return _decode(source, name).size
     image: PILImage = pil.open(io.BytesIO(data))
+    check_pixels(image.size, f"The image {name}")
     # A PNG is decoded by asking it for EXIF data, and seldom has any.
     is_turned = image.format != "PNG" and image.getexif().get(_EXIF_ORIENTATION, 1) in _SIDEWAYS
     return (image.height, image.width) if is_turned else image.size

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from polymeter.core.errors import PlanError
-from polymeter.core.request import Request, Response
+
+if TYPE_CHECKING:
+    from polymeter.core.request import Request, Response
 
 
 class RoleClient(Protocol):

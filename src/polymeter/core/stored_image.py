@@ -15,6 +15,7 @@ from typing import Any
 from PIL import Image as pil
 
 from polymeter.core.errors import DataError, boundary
+from polymeter.core.pixels import check_pixels
 
 _DECODED = frozenset(vars(pil.Image())) - {"_size", "_mode"}
 """The attributes in which Pillow's base class keeps pixels and their description; their names depend on its version."""
@@ -101,6 +102,7 @@ class StoredImage(pil.Image):
             raise _missing(self.path)
         with boundary(DataError, f"Decoding the stored image {self.path}"), self.path.open("rb") as file:
             image: pil.Image = pil.open(file)
+            check_pixels(image.size, f"The stored image {self.path}")
             image.load()
             return image
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polymeter.core.errors import DataError, boundary
+from polymeter.core.pixels import check_pixels
 from polymeter.core.sources import from_data_url
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ def encode_image_file_to_base64(image_path: str | Path, target_size: int = -1, f
     if not Path(image_path).is_file():
         raise DataError(f"There is no image file {image_path}.")
     with boundary(DataError, f"Opening the image {image_path}"), pil.open(image_path) as image:
+        check_pixels(image.size, f"The image {image_path}")
         image.load()
         return encode_image_to_base64(image, target_size, fmt)
 
@@ -90,6 +92,7 @@ def decode_base64_to_image(base64_string: str, target_size: int = -1) -> PILImag
     data = decode_base64(base64_string)
     with boundary(DataError, f"Decoding an image of {len(data)} bytes from base64"):
         image: PILImage = pil.open(io.BytesIO(data))
+        check_pixels(image.size, "An image in base64")
         image.load()
     if image.mode in _WITH_ALPHA:
         image = image.convert("RGB")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.sources import digest
+from polymeter.data.mapped import forget_mapped_pages
 from polymeter.data.media import is_list, modality_of
 
 if TYPE_CHECKING:
@@ -72,6 +73,8 @@ def _digest_table(dataset: datasets.Dataset) -> str:
     step = _MEDIA_ROWS_AT_ONCE if media or has_binary else _ROWS_AT_ONCE
     for start in range(0, table.num_rows, step):
         state.update(_bytes_of(table.slice(start, step), media))
+        if media:
+            forget_mapped_pages()
     return state.hexdigest()
 
 

@@ -20,6 +20,7 @@ from urllib.parse import unquote, urlsplit
 
 from polymeter.core.errors import DataError, boundary
 from polymeter.core.files import replacing, sweep
+from polymeter.core.pixels import check_pixels
 from polymeter.core.secrets import hide_secrets
 from polymeter.core.sources import digest
 
@@ -139,6 +140,7 @@ def _image_suffix(data: bytes, url: str) -> str:
 
     with boundary(DataError, f"Decoding what {hide_secrets(url)} gives as an image"):
         image = pil.open(io.BytesIO(data))
+        check_pixels(image.size, f"The image at {hide_secrets(url)}")
         image.load()
     return f".{(image.format or 'png').lower()}".replace("jpeg", "jpg")
 

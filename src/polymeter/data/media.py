@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, boundary
 from polymeter.core.parts import Modality
+from polymeter.core.pixels import check_pixels
 from polymeter.core.sources import original
 
 if TYPE_CHECKING:
@@ -100,6 +101,7 @@ def open_image(cell: Any, mode: str | None = None) -> PILImage | None:
 
     with boundary(DataError, "Opening an image of the dataset"):
         image: PILImage = pil.open(io.BytesIO(data))
+        check_pixels(image.size, "An image of the dataset")
         # Asking a PNG for EXIF data decodes it, so look for the chunk first.
         may_turn = image.format != "PNG" or any(mark in data for mark in _PNG_EXIF_MARKS)
         if may_turn and image.getexif().get(_EXIF_ORIENTATION, 1) != 1:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, boundary
 from polymeter.core.opened_files import not_noting
+from polymeter.data.cards import check_card
 from polymeter.data.local import is_saved, open_local, open_saved
 from polymeter.data.mending import load_files
 from polymeter.data.snapshot import fetch_media
@@ -97,9 +98,11 @@ def open_splits(
     prepared = cache_dir / "datasets" if cache_dir else None
     with _quiet(), not_noting():  # rows have a fingerprint of their own
         if replacement is not None:
+            check_card(replacement)
             opened = _open_instead(replacement, source, splits, is_of_config, prepared)
         else:
             opened = _open(source, splits, prepared)
+    _release_buffers()
     for split, dataset in opened.items():
         if len(dataset) == 0:
             raise DataError(f"Split {split!r} of dataset {source} is empty.")
@@ -109,6 +112,8 @@ def open_splits(
 def _open(source: Source, splits: Sequence[str], cache_dir: Path | None) -> dict[str, datasets.Dataset]:
     kwargs = dict(source.kwargs)
     local = _existing(source.path, source.directory)
+    if local is not None and source.path not in BUILDERS:
+        check_card(local)
     if kwargs.pop("load_from_disk", False):
         if local is None or not local.is_dir():
             raise DataError(
@@ -248,6 +253,15 @@ def _override(source: Source, overrides: Mapping[str, str]) -> tuple[Path | None
     if not replacement.exists():
         raise DataError(f"--data {source}={path}: no such file or folder.")
     return replacement, bool(of_config)
+
+
+def _release_buffers() -> None:
+    """Give back what Arrow keeps of the buffers through which it read files: up to 100 MB that nothing uses again,
+    since the rows are memory-mapped from here on.
+    """
+    import pyarrow
+
+    pyarrow.default_memory_pool().release_unused()
 
 
 @contextmanager

@@ -29,13 +29,16 @@ def columns_of(path: Path | str) -> tuple[str, ...]:
         DataError: if the file cannot be read as text, or is empty.
     """
     path = Path(path)
-    with (
-        boundary(DataError, f"Reading the header of {path}"),
-        path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file,
-    ):
-        # The limit keeps a large file without line breaks, which is not a table, out of memory.
-        lines = iter(lambda: file.readline(_LONGEST_LINE), "")
-        header = next(csv.reader(lines, delimiter="\t"), None)
+    try:
+        with (
+            boundary(DataError, f"Reading the header of {path}"),
+            path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file,
+        ):
+            # The limit keeps a large file without line breaks, which is not a table, out of memory.
+            lines = iter(lambda: file.readline(_LONGEST_LINE), "")
+            header = next(csv.reader(lines, delimiter="\t"), None)
+    except DataError as error:  # it was raised in Python's own decoder
+        raise DataError(error.what, where=f"{path}:1", hint=error.hint) from error
     if not header:
         raise DataError(f"The table {path} is empty.")
     if not "".join(header).isprintable() and any("\ud800" <= character <= "\udfff" for character in "".join(header)):

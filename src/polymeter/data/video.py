@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, boundary
 from polymeter.core.parts import Video
+from polymeter.core.pixels import check_pixels
 from polymeter.core.registry import missing_package
 
 if TYPE_CHECKING:
@@ -294,6 +295,7 @@ def _opened(origin: Path | str | bytes, name: str) -> Iterator[tuple[Any, Any]]:
             if not container.streams.video:
                 raise DataError("The file holds no video.")
             stream = container.streams.video[0]
+            check_pixels((stream.codec_context.width, stream.codec_context.height), "A frame of the video")
             stream.thread_type = "AUTO"
             yield container, stream
     except DataError as error:

@@ -35,10 +35,15 @@ from polymeter.guests.door import in_mode
 _PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 30.0
 _LEAVE_S = 5
-_WRITTEN_BESIDE = 2
+_WRITTEN_BESIDE = 1
 """So many batches of images may be on their way to files while the model goes on."""
 _IMAGES_AT_ONCE = 64
-"""Most images of a batch of a model that wants everything that is ready: their pixels are held until they are files."""
+_PIXELS_AT_ONCE = 16 * 2**20
+"""Most images and most pixels of a batch of a model that wants everything that is ready. The images of the batch that
+is written and of the one that is computed are held, at four bytes a pixel.
+"""
+_SIZE_UNTIL_SEEN = (1024, 1024)
+"""Width and height that images without a size are taken to have before the first is there."""
 _PROMPTS = "own prompts"
 """The batch key of questions for the model's own prompts."""
 _LOG = logging.getLogger("polymeter")
@@ -91,6 +96,7 @@ class BatchDispatcher:
         self._thread = Pool("model", 1)
         self._out = Pool("answers", 1)
         self._may_write = threading.Semaphore(_WRITTEN_BESIDE)
+        self._usual_size = _SIZE_UNTIL_SEEN
 
     @property
     def keeps_busy(self) -> int:
@@ -183,7 +189,9 @@ class BatchDispatcher:
         asked = request.parameters if isinstance(request, Request) else None
         if not self._takes_all or not isinstance(asked, GenerateImage):
             return None
-        return max(1, _IMAGES_AT_ONCE // len(group))
+        width, height = asked.size or self._usual_size
+        fitting = min(_IMAGES_AT_ONCE, _PIXELS_AT_ONCE // (width * height))
+        return max(1, fitting // len(group))
 
     def _largest(self) -> int | None:
         scale = self._sizes.scale
@@ -261,6 +269,17 @@ class BatchDispatcher:
         if not any(output.images for one in answered if one.response is not None for output in one.response.outputs):
             self._listener.done(answered)
             return
+
+        self._usual_size = max(
+            (
+                image.size
+                for one in answered
+                if one.response
+                for output in one.response.outputs
+                for image in output.images
+            ),
+            key=lambda size: size[0] * size[1],
+        )
 
         def write() -> None:
             try:

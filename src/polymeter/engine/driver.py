@@ -17,7 +17,7 @@ from polymeter.core.stable_names import OWN_PROMPT_ROLE
 from polymeter.core.task import SampleStatus, Score
 from polymeter.engine.dispatchers import Dispatcher
 from polymeter.engine.events import Events
-from polymeter.engine.memory import Trimmer
+from polymeter.engine.memory import Trimmer, drawn_bytes
 from polymeter.engine.pool import Pool
 from polymeter.engine.recall import Recall
 from polymeter.engine.recorder import Recorder
@@ -88,7 +88,7 @@ class Driver:
         self._n_in_play = 0
         self._called: Any = None
         self._n_begun_active = 0
-        self._trimmer = Trimmer()
+        self._trimmer = Trimmer(has_media=False)
         self._held_bytes = 0
         self._begun_bytes = 0.0
         self._asking: set[PendingRequest] = set()
@@ -100,6 +100,8 @@ class Driver:
         Raises:
             PolymeterError: The journal cannot be written.
         """
+        if any(not work.task.is_text_only or work.task.draws for work in work_lists):
+            self._trimmer = Trimmer(has_media=True)
         chunks = ((work, chunk) for work in work_lists for chunk in work.chunks())
         upcoming = next(chunks, None)
         try:
@@ -242,7 +244,6 @@ class Driver:
         elif kind == "answered":
             for asked in value:
                 self._count(asked)
-            self._trimmer.freed(sum(asked.weight for asked in value))
             self._deliver(value)
         elif kind == "asked":
             self._asking.add(value)
@@ -299,11 +300,17 @@ class Driver:
             self._continue(ready)
 
     def _count(self, asked: PendingRequest) -> None:
-        self._held_bytes -= asked.weight
-        asked.running.task.learn_image(asked.request)
+        running, response = asked.running, asked.response
+        running.task.learn_image(asked.request)
+        kept_bytes = 0
         for image in asked.request.images():
             image.release()
-        response = asked.response
+            kept_bytes += image.held_bytes()
+        if asked.waiter is None and kept_bytes > running.held_bytes:
+            self._held_bytes += kept_bytes - running.held_bytes
+            running.held_bytes = kept_bytes
+        self._held_bytes -= asked.weight
+        self._trimmer.freed(asked.weight + drawn_bytes(response))
         if response is None or response.error is not None:
             return
         self.outcome.latency_ms += response.latency_ms or 0.0
@@ -333,6 +340,7 @@ class Driver:
                 )
             ):
                 running.task.n_nondeterministic += end.status is SampleStatus.OK
+            self._held_bytes -= running.held_bytes
             running.let_go()
         self._progress.advance(len(ended), failed, tokens)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.catalog import Catalog, Entry, Root
-from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.errors import PlanError
 from polymeter.core.format import Format, Loaded, OpenContext
 from polymeter.core.model import Model, ModelSpec, ModelTraits
 from polymeter.core.needs import check_needs, ignored_settings
@@ -268,16 +268,10 @@ def _match(pattern: str, catalog: Catalog, tags: Mapping[str, list[str]]) -> lis
         found = [name for name in found if catalog.entries[name].kind == "task"] or found
         if found:
             return sorted(found)
-    names = [*catalog.entries, *tags]
-    hint = did_you_mean(pattern, names)
-    broken = [problem for problem in catalog.problems if Path(problem.where.rpartition(":")[0]).stem == pattern]
+    broken = [problem for problem in catalog.problems if problem.file.stem == pattern]
     if broken:
         raise PlanError(f"Task {pattern!r} cannot be read: {broken[0].message}", where=broken[0].where)
-    raise PlanError(
-        f"There is no task, group or tag {pattern!r}.",
-        where="--tasks",
-        hint=hint or "'polymeter tasks' lists them; --include-path adds a folder of your own.",
-    )
+    raise catalog.unknown(pattern, where="--tasks")
 
 
 def _in_file(path: Path, catalog: Catalog) -> list[str]:

@@ -83,6 +83,7 @@ class Pool:
             try:
                 job()
             finally:
+                del job  # what it holds would stay in memory for as long as this thread waits for the next
                 with self._changed:
                     self._running -= 1
                     self._wake()

@@ -19,6 +19,7 @@ from typing import Any
 
 from polymeter.core.errors import DataError, ModelError, PolymeterError, boundary
 from polymeter.core.parts import Audio, Image, Media, Video
+from polymeter.core.pixels import check_sample
 from polymeter.core.request import GenerateImage, OwnPrompt, Request, Response
 from polymeter.engine.pool import Pool
 from polymeter.store.media import MediaStore
@@ -97,6 +98,7 @@ class Prefetcher:
         is_drawn = isinstance(request.parameters, GenerateImage)
         try:
             with boundary(DataError, "Preparing media"):
+                _check_pixels(request)
                 for medium in request.media():
                     self._previews.look(medium, is_shown_encoded=True, is_fetched=is_drawn)
             with boundary(ModelError, "Preparing the request"):
@@ -186,6 +188,13 @@ def is_remote(medium: Media) -> bool:
     return medium.is_url and not str(medium.source).startswith("data:")
 
 
+def _check_pixels(request: Request | OwnPrompt) -> None:
+    """Refuse the images of a request before the first is decoded. A single one is looked at when it is opened."""
+    here = [image for image in request.images() if not is_remote(image)]
+    if len(here) > 1:
+        check_sample(here)
+
+
 class _Serial:
     """Calls a function from many threads, one call at a time."""
 
@@ -218,6 +227,7 @@ class _Job:
     def __call__(self) -> None:
         try:
             with boundary(DataError, "Preparing media"):
+                _check_pixels(self._request)
                 for medium in self._request.media():
                     self._previews.look(medium)
         except PolymeterError as error:

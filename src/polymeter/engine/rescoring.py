@@ -18,6 +18,7 @@ from polymeter.core.guest_context import weights_from
 from polymeter.core.identity import fingerprint
 from polymeter.core.model import BatchModel, Model, ModelSpec, ModelTraits
 from polymeter.core.options import RunOptions
+from polymeter.core.pixels import pixel_budget
 from polymeter.core.progress import Progress
 from polymeter.core.secrets import HIDDEN
 from polymeter.engine import manifest as manifests
@@ -69,7 +70,8 @@ def score_again(request: ScoreRequest, progress: Progress) -> RunOutcome:
         DataError: A dataset cannot be opened.
         PolymeterError: The journal cannot be written.
     """
-    with dispatched(), random_state_kept(), weights_from(request.options.weights):
+    options = request.options
+    with dispatched(), random_state_kept(), weights_from(options.weights), pixel_budget(options.max_image_pixels):
         return _score_again(request, progress)
 
 

@@ -18,6 +18,7 @@ from polymeter.core.errors import DataError, ErrorKind, PolymeterError, ScoreErr
 from polymeter.core.guest_context import answering_through
 from polymeter.core.identity import own_prompt_fingerprint, request_fingerprint
 from polymeter.core.opened_files import Noted, is_own_file, noting
+from polymeter.core.parts import Image
 from polymeter.core.request import Error, OwnPrompt, Request, Response
 from polymeter.core.stable_names import OWN_PROMPT_ROLE
 from polymeter.core.task import Rollout, Sample, SampleStatus, Score, Task
@@ -30,6 +31,7 @@ REFUSED = "refused:"
 _CHUNK_TARGET_S = 0.02
 _CHUNK_MOST = 256
 _CHUNK_MOST_MEDIA = 16
+_CHUNK_BYTES = 16 * 2**20
 _SENT_COPIES = 4
 """The encoded bytes of an image, and its base64 alone and within the request's body, which are a third longer."""
 
@@ -49,9 +51,12 @@ class RunningTask:
         completion_digest: Under which its ended samples are kept.
         is_changed: Whether its sources changed since an earlier part of this run, so that other questions are no
             surprise.
-        chunk: How many samples share a thread hop; follows how long they take.
+        fast_chunk: How many samples share a thread hop; follows how long they take.
         may_overlap: Whether the user has asked for several scoring threads, so that scoring that waits may overlap.
-        image_bytes: What an image of this task takes in memory, from those seen so far.
+        image_bytes: What an image of this task takes in memory, from those seen so far; before any was seen, an image
+            of 1024x1024. Too small a guess would fill the memory before the first answer comes.
+        n_images: How many were seen.
+        decodes: Whether its images are seen to be decoded here, and not only sent.
         shared_files: Files that its hooks have opened and that belong to no row of their own: what a hook reads once
             and keeps, all later samples rest on.
         asks_judges: Whether its scoring is known to ask a judge, so that samples are scored one by one and wait
@@ -63,8 +68,10 @@ class RunningTask:
     selected: range
     completion_digest: str
     is_changed: bool = False
-    chunk: int = 16
-    image_bytes: float = 1_000_000.0
+    fast_chunk: int = 16
+    image_bytes: float = 4.0 * 2**20
+    n_images: int = 0
+    decodes: bool = False
     n_nondeterministic: int = 0
     shared_files: Noted = field(default_factory=dict)
     may_overlap: bool = False
@@ -83,16 +90,37 @@ class RunningTask:
         """Whether its requests carry no media."""
         return self.task.needs.modalities <= {"text"}
 
+    @property
+    def chunk(self) -> int:
+        """How many samples share a thread hop: no more than whose images are few bytes, since the samples of a chunk
+        begin together and what they hold is only known afterwards.
+        """
+        if self.is_text_only:
+            return self.fast_chunk
+        return max(1, min(self.fast_chunk, int(_CHUNK_BYTES / self.image_bytes)))
+
+    @property
+    def draws(self) -> bool:
+        """Whether its answers are images."""
+        return "generate_image" in self.task.needs.requests
+
     def weigh(self, request: Request | OwnPrompt) -> int:
         """About how many bytes a request's decoded media will take."""
-        return int(sum(image.held_bytes() or self.image_bytes for image in request.images()))
+        return int(sum(self._expected_bytes(image) or self.image_bytes for image in request.images()))
+
+    def _expected_bytes(self, image: Image) -> int:
+        """What one image will take if that is known: an endpoint's images are not decoded."""
+        return image.expected_bytes() if self.decodes else image.held_bytes()
 
     def learn_image(self, request: Request | OwnPrompt) -> None:
         """Learn what an image takes: decoded, or as an endpoint is sent it."""
         for image in request.images():
-            held = image.held_bytes() or _SENT_COPIES * image.held_encoded_bytes()
+            decoded = image.held_bytes()
+            self.decodes = self.decodes or decoded > 0
+            held = decoded or _SENT_COPIES * image.held_encoded_bytes()
             if held:
-                self.image_bytes += 0.1 * (held - self.image_bytes)
+                self.n_images += 1
+                self.image_bytes += max(0.1, 1 / self.n_images) * (held - self.image_bytes)
 
     @property
     def waits(self) -> bool:
@@ -117,11 +145,11 @@ class RunningTask:
     def learn(self, n_samples: int, seconds: float) -> None:
         """Adapt the chunk to what a thread hop took."""
         if self.task.needs.roles or self.asks_judges:
-            self.chunk = 1
+            self.fast_chunk = 1
             return
         fitting = int(_CHUNK_TARGET_S * n_samples / seconds) if seconds > 0 else _CHUNK_MOST
         most = _CHUNK_MOST if self.is_text_only else _CHUNK_MOST_MEDIA
-        self.chunk = max(1, min(most, (self.chunk + fitting + 1) // 2))
+        self.fast_chunk = max(1, min(most, (self.fast_chunk + fitting + 1) // 2))
 
 
 @dataclass(slots=True, eq=False)
@@ -157,7 +185,9 @@ class PendingRequest:
 
 @dataclass(slots=True, eq=False)
 class RunningSample:
-    """A sample between its first prompt and its end."""
+    """A sample between its first prompt and its end. ``held_bytes``: what the decoded images of its row take, which
+    stay in memory until it ends, although their request was answered.
+    """
 
     task: RunningTask
     sample: Sample
@@ -175,6 +205,7 @@ class RunningSample:
     judge_calls: list[str] = field(default_factory=list)
     lost_verdicts: dict[str, str] = field(default_factory=dict)
     n_asking: int = 0
+    held_bytes: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def let_go(self) -> None:
@@ -206,6 +237,13 @@ class EndedSample:
     score: Score | None = None
     error: Error | None = None
     returned: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Returned:
+    """What a rollout that is over returned."""
+
+    value: Any
 
 
 @dataclass(slots=True)
@@ -343,12 +381,12 @@ class RolloutWorker:
             return
         try:
             requests = self._next(running)
-        except StopIteration as stop:
-            progressed.ended.append(self._end(running, stop.value))
-            return
         except PolymeterError as error:
             kind: ErrorKind = "data" if isinstance(error, DataError) else "guest"
             progressed.ended.append(EndedSample(running, SampleStatus.ERROR, error=Error.from_exception(error, kind)))
+            return
+        if isinstance(requests, _Returned):
+            progressed.ended.append(self._end(running, requests.value))
             return
         running.is_single = isinstance(requests, (Request, OwnPrompt))
         role = OWN_PROMPT_ROLE if isinstance(requests, OwnPrompt) else MODEL_ROLE
@@ -368,6 +406,7 @@ class RolloutWorker:
             self._advance(running, progressed)
 
     def _next(self, running: RunningSample) -> Any:
+        """What a rollout asks next, or what it ``_Returned``."""
         sent: Any = None
         if running.waiting:
             answers = tuple(asked.response for asked in running.waiting if asked.response is not None)
@@ -379,7 +418,6 @@ class RolloutWorker:
         elif running.steps:
             sent = ()
         running.steps += 1
-        ended: StopIteration | None = None
         doing = f"Playing a sample of task {running.task.name!r}"
         with (
             noting(running.files, is_own_file),
@@ -389,8 +427,9 @@ class RolloutWorker:
             try:
                 return running.generator.send(sent)
             except StopIteration as stop:
-                ended = stop
-        raise ended
+                # The value alone: an exception that a local variable holds makes a cycle with the frame of its own
+                # traceback, which keeps the sample and its images in memory until a full collection.
+                return _Returned(stop.value)
 
     def _end(self, running: RunningSample, returned: Any) -> EndedSample:
         try:

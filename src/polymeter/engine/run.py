@@ -16,6 +16,7 @@ from polymeter.core.files import sweep
 from polymeter.core.guest_context import weights_from
 from polymeter.core.model import BatchModel, Model, ModelSpec
 from polymeter.core.options import RunOptions
+from polymeter.core.pixels import pixel_budget
 from polymeter.core.progress import Progress
 from polymeter.core.registries import MODELS
 from polymeter.core.secrets import HIDDEN
@@ -62,7 +63,8 @@ def run(request: RunRequest, progress: Progress) -> RunOutcome:
         PolymeterError: The journal cannot be written, or the model cannot be loaded.
     """
     # Before task code is loaded: what it imports from random by name must be the dispatching functions.
-    with dispatched(), random_state_kept(), weights_from(request.options.weights):
+    options = request.options
+    with dispatched(), random_state_kept(), weights_from(options.weights), pixel_budget(options.max_image_pixels):
         return _run(request, progress)
 
 
@@ -117,7 +119,7 @@ def run_plan(plan: Plan, folder: RunFolder, progress: Progress, *, command: str 
         for note in plan.ignored:
             progress.note(note)
         try:
-            with dispatched(), random_state_kept():
+            with dispatched(), random_state_kept(), pixel_budget(plan.options.max_image_pixels):
                 return Execution(plan, folder, manifest, changed, progress).execute()
         except KeyboardInterrupt:  # while models are loaded, or after a run that cannot be ended in order
             return _interrupted(folder, manifest)

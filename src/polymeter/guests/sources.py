@@ -54,7 +54,7 @@ def packages_needed(tree: ast.Module, folder: Path) -> Iterator[tuple[str, int]]
 def _imported(file: Path) -> Iterator[Path]:
     try:
         tree = ast.parse(file.read_bytes())
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -124,3 +124,5 @@ def tree_of(path: Path, content: bytes) -> ast.Module:
         raise PlanError(f"This is not valid Python: {error.msg}.", where=f"{path}:{error.lineno or 1}") from None
     except ValueError as error:
         raise PlanError(f"This is not valid Python: {error}.", where=f"{path}:1") from None
+    except (RecursionError, MemoryError):  # what Python's parser says of code that is nested too deeply
+        raise PlanError("This Python code is nested too deeply to be read.", where=f"{path}:1") from None

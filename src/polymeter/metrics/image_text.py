@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, PlanError, boundary, did_you_mean
 from polymeter.core.guest_context import weights_place
+from polymeter.core.pixels import check_pixels
 from polymeter.core.registry import missing_package
 
 if TYPE_CHECKING:
@@ -158,6 +159,7 @@ def _opened(image: Any) -> Any:
     if isinstance(image, Image.Image):
         return image.convert("RGB")
     with boundary(DataError, f"Opening the image {str(image)!r}"), Image.open(image) as opened:
+        check_pixels(opened.size, f"The image {str(image)!r}")
         return opened.convert("RGB")
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from polymeter.core.errors import DataError, StorageError, boundary
 from polymeter.core.files import temporary_name
 from polymeter.core.parts import Audio, Image, Media, Video
+from polymeter.core.pixels import check_pixels
 from polymeter.core.places import storage_error
 from polymeter.core.sources import digest, sniff_audio_mime, sniff_mime
 
@@ -125,7 +126,7 @@ class MediaStore:
         The file is named by what the image shows, not by how it is encoded, so equal pixels are written once.
 
         Raises:
-            DataError: if a PNG cannot hold its mode exactly.
+            DataError: if a PNG cannot hold its mode exactly, or it has more pixels than the run allows.
         """
         if image.mode not in _LOSSLESS:
             raise DataError(
@@ -134,6 +135,7 @@ class MediaStore:
             )
         from polymeter.core.stored_image import stored_image
 
+        check_pixels(image.size, "The generated image")
         name = self._write(f"{_pixel_digest(image)}.png", lambda: _png(image), is_synced=True)
         return stored_image(media_path(self.folder, name), image.size, image.mode)
 

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 from polymeter.core.catalog import Catalog, Entry, Problem, Root
@@ -40,7 +41,7 @@ def index(roots: Sequence[Root], cache_dir: Path | None) -> Catalog:
         if not root.path.exists():
             catalog.problems.append(Problem(str(root.path), "There is no such file or folder."))
             continue
-        for file, stamp in _files(root.path):
+        for file, stamp in _files(root.path, catalog.problems):
             record = memory.get(file, stamp)
             if record is None:
                 record = memory.put(file, _read(file, stamp, reader, scanner))
@@ -116,7 +117,9 @@ def _read(file: Path, stamp: Stamp, reader: Reader, scanner: PackageScanner) -> 
     record["stamp"] = stamp
     code = {source for ref in function_refs(resolved.values) if (source := ref.source_file())}
     others = [*resolved.files[1:], *sorted(scanner.files(code))]
-    record["others"] = {str(other): _stamp(other.stat()) for other in others}
+    # A file that is gone by now was there a moment ago: the record is not kept, and the next listing tells.
+    record["others"] = {str(other): _stamp(other.stat()) for other in others if other.exists()}
+    record["uncached"] = len(record["others"]) < len(set(others))
     return record
 
 
@@ -140,8 +143,10 @@ def _add(catalog: Catalog, file: Path, record: Record, root: Root) -> None:
         )
 
 
-def _files(root: Path) -> Iterator[tuple[Path, Stamp]]:
-    """YAML files below a root in a stable order, with size and modification time."""
+def _files(root: Path, problems: list[Problem]) -> Iterator[tuple[Path, Stamp]]:
+    """YAML files below a root in a stable order, with size and modification time. What cannot be looked at is a
+    problem.
+    """
     root = Path(os.path.abspath(root))
     if root.is_file():
         if root.suffix in _SUFFIXES:
@@ -150,15 +155,37 @@ def _files(root: Path) -> Iterator[tuple[Path, Stamp]]:
     waiting = [str(root)]
     while waiting:
         folder = waiting.pop()
-        with os.scandir(folder) as listed:
-            entries = sorted(listed, key=lambda entry: entry.name)
+        try:
+            with os.scandir(folder) as listed:
+                entries = sorted(listed, key=lambda entry: entry.name)
+        except OSError as error:
+            problems.append(Problem(folder, f"The folder cannot be read: {error.strerror or error}."))
+            continue
         folders = []
         for entry in entries:
-            if entry.name.endswith(_SUFFIXES) and entry.is_file():
-                yield Path(entry.path), _stamp(entry.stat())
-            elif not entry.name.startswith((".", "__pycache__")) and entry.is_dir(follow_symlinks=False):
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if entry.name.endswith(_SUFFIXES) and not is_folder:
+                stamp = _stamp_of_file(entry, problems)
+                if stamp is not None:
+                    yield Path(entry.path), stamp
+            elif is_folder and not entry.name.startswith((".", "__pycache__")):
                 folders.append(entry.path)
         waiting.extend(reversed(folders))
+
+
+def _stamp_of_file(entry: os.DirEntry[str], problems: list[Problem]) -> Stamp | None:
+    """Size and modification time of a file; ``None`` for what is none, and with a problem for a link that leads
+    nowhere.
+    """
+    try:
+        stat = entry.stat()
+    except OSError as error:
+        why = "leads nowhere" if entry.is_symlink() else "cannot be read"
+        problems.append(
+            Problem(entry.path, f"This {'link' if entry.is_symlink() else 'file'} {why}: {error.strerror}.")
+        )
+        return None
+    return _stamp(stat) if S_ISREG(stat.st_mode) else None
 
 
 def _stamp(stat: os.stat_result) -> Stamp:

@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.yaml_text import document, text_of
 from polymeter.guests.loading import FunctionRef
 
 try:
@@ -109,36 +110,34 @@ def parse(file: Path) -> Document:
     Raises:
         PlanError: if it cannot be read, is not YAML, or is not a mapping.
     """
-    try:
-        text = file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise PlanError(f"Cannot read the task file: {error.strerror or error}.", where=str(file)) from error
-    except UnicodeDecodeError as error:
-        raise PlanError("The task file is not UTF-8 text.", where=str(file)) from error
-    try:
+    text = text_of(file, what="task file")
+    duplicates: list[tuple[str, int]] = []
+
+    def make_loader(text: str) -> _Loader:
         loader = _Loader(text)
-        loader.file, loader.duplicates = file, []
-        try:
-            node = loader.get_single_node()
-            values = {} if node is None else loader.construct_document(node)
-        finally:
-            loader.dispose()
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        problem = " ".join(str(error.problem or error.context or "it cannot be parsed").split())
-        raise PlanError(
-            f"This is not valid YAML: {problem}.",
-            where=f"{file}:{mark.line + 1 if mark else 1}",
-            hint=LOST_INDENTATION if _is_flat(text) else "",
-        ) from error
-    except yaml.YAMLError as error:
-        raise PlanError(f"This is not valid YAML: {' '.join(str(error).split())}.", where=f"{file}:1") from error
+        loader.file, loader.duplicates = file, duplicates
+        return loader
+
+    try:
+        values, node = document(make_loader, text, str(file))
+    except PlanError as error:
+        if not error.hint and _is_flat(text):
+            error.hint = LOST_INDENTATION
+        raise
     if values is None:
         values = {}
     if not isinstance(values, dict):
-        raise PlanError("A task file must be a mapping of keys to values.", where=f"{file}:1")
-    lines = {} if node is None else {str(key.value): key.start_mark.line + 1 for key, _ in node.value}
-    return Document(file, {str(key): value for key, value in values.items()}, lines, tuple(loader.duplicates))
+        raise PlanError(
+            f"A task file must be a mapping of keys to values, and this is {_named(values)}.",
+            where=f"{file}:{node.start_mark.line + 1 if node else 1}",
+        )
+    lines = {str(key.value): key.start_mark.line + 1 for key, _ in node.value} if node and values else {}
+    return Document(file, {str(key): value for key, value in values.items()}, lines, tuple(duplicates))
+
+
+def _named(value: object) -> str:
+    kinds = {list: "a list", str: "one text", bool: "a truth value", int: "a number", float: "a number"}
+    return kinds.get(type(value), f"a {type(value).__name__}")
 
 
 def _is_flat(text: str) -> bool:
@@ -169,7 +168,11 @@ class Reader:
             return merged
         if file in chain:
             circle = " → ".join(member.name for member in (*chain[chain.index(file) :], file))
-            raise PlanError(f"These files include each other: {circle}.", where=str(chain[-1]))
+            including = self._parsed[chain[-1]]
+            raise PlanError(
+                f"These files include each other: {circle}.",
+                where=f"{including.file}:{including.lines.get('include', 1)}",
+            )
         document = self._parsed.get(file)
         if document is None:
             document = self._parsed[file] = parse(file)

@@ -18,6 +18,7 @@ from typing import Any
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.registries import MODELS
 from polymeter.core.secrets import HIDDEN, without_secrets
+from polymeter.core.yaml_text import parse_yaml, text_of
 from polymeter.interop.evalscope.flags import EVAL
 
 NO_KEY = "EMPTY"
@@ -121,12 +122,7 @@ class TaskConfig(_Fields):
     @classmethod
     def from_yaml(cls, yaml_file: str | Path) -> TaskConfig:
         """A configuration from a YAML file."""
-        import yaml
-
-        try:
-            content = yaml.safe_load(_text(yaml_file))
-        except yaml.YAMLError as error:
-            raise PlanError(f"The configuration is not valid YAML: {error}.", where=str(yaml_file)) from None
+        content = parse_yaml(_text(yaml_file), where=str(yaml_file))
         return cls.from_dict(_mapping(content, str(yaml_file)))
 
     @classmethod
@@ -316,7 +312,7 @@ def _text(file: str | Path) -> str:
     path = Path(file)
     if not path.is_file():
         raise PlanError(f"There is no configuration file {str(file)!r}.")
-    return path.read_text(encoding="utf-8")
+    return text_of(path, what="configuration")
 
 
 def _mapping(content: Any, where: str) -> Mapping[str, Any]:

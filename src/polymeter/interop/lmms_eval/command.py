@@ -122,15 +122,12 @@ def _configurations(given: dict[str, Any]) -> list[tuple[dict[str, Any], str]]:
     file = given.pop("config", "")
     if not file:
         return [({}, "")]
-    import yaml
-
     path = Path(file)
     if not path.is_file():
         raise PlanError(f"There is no configuration file {file!r}.", where="--config")
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise PlanError(f"The configuration is not valid YAML: {error}.", where=file) from None
+    from polymeter.core.yaml_text import read_yaml
+
+    content = read_yaml(path, what="configuration")
     runs = content if isinstance(content, list) else [content]
     places = [file if len(runs) == 1 else f"{file} (run {number})" for number in range(1, len(runs) + 1)]
     return [(_checked(run, where), where) for run, where in zip(runs, places, strict=True)]

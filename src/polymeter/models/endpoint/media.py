@@ -217,7 +217,10 @@ class _Memory:
             if waited_for is None:
                 mine = self._in_work[key] = Future()
         if waited_for is not None:
-            return waited_for.result()
+            try:
+                return waited_for.result()
+            finally:
+                del waited_for  # a frame that holds what its own exception holds is a cycle, with the image in it
         encoded = attempt(make)
         with self._lock:
             del self._in_work[key]
@@ -225,7 +228,10 @@ class _Memory:
                 self._keep(key, encoded)
         if isinstance(encoded, Raised):
             mine.set_exception(encoded.error)
-            raise encoded.error
+            try:
+                raise encoded.error
+            finally:
+                del encoded, mine  # for the same reason
         mine.set_result(encoded)
         return encoded  # type: ignore[no-any-return]
 

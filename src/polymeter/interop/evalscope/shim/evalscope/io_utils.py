@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from polymeter.core.yaml_text import read_yaml
+
 _STAMP = re.compile(r"\d{8}_\d{6}")
 
 
@@ -108,9 +110,7 @@ def jsonl_to_csv(jsonl_file: str | Path, csv_file: str | Path) -> None:
 
 def yaml_to_dict(yaml_file: str | Path) -> Any:
     """The content of a YAML file."""
-    import yaml
-
-    return yaml.safe_load(Path(yaml_file).read_text(encoding="utf-8"))
+    return read_yaml(Path(yaml_file))
 
 
 def dict_to_yaml(d: Mapping[str, Any], yaml_file: str | Path) -> None:

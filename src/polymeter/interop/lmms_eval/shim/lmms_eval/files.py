@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
+from polymeter.core.yaml_text import parse_yaml
 
 
 def load_default_template_yaml(task_file: str | Path) -> Any:
     """The content of ``_default_template_yaml`` beside a file of task code, without the lines that name functions."""
-    lines = (Path(task_file).parent / "_default_template_yaml").read_text(encoding="utf-8").splitlines(keepends=True)
-    return yaml.safe_load("".join(line for line in lines if "!function" not in line))
+    file = Path(task_file).parent / "_default_template_yaml"
+    lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+    return parse_yaml("".join(line for line in lines if "!function" not in line), where=str(file))
 
 
 def generate_submission_file(file_name: str, args: Any, subpath: str = "submissions") -> str:

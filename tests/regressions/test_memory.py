@@ -1,0 +1,183 @@
+"""Images that were scored are gone; those of samples in progress are bounded.
+
+Each test runs an evaluation in a process of its own, with the collector of cycles turned off: what a run lets go of is
+then freed by counting references alone, and whatever hangs in a cycle stays and is counted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+N_SAMPLES = 60
+SIDE_PX = 1024
+_MOST_LOADED = 44
+"""Decoded images at a time: those of the budget (96 MB are 24 of these), of chunks that have begun, and copies."""
+_MOST_GROWTH_MB = 240
+"""Over what the imports take. What one image of each sample takes is as much again."""
+
+_CHILD = '''
+import base64, gc, io, json, sys, threading, weakref
+from pathlib import Path
+
+from PIL import Image, ImageDraw
+
+import polymeter
+from polymeter import BatchModel, ModelTraits, Output, Response
+
+kind, n, side, home = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4])
+born = {}
+first = Image.Image.__init__
+
+
+def remember(self, *args):
+    first(self, *args)
+    born[id(self)] = weakref.ref(self)
+
+
+Image.Image.__init__ = remember
+
+
+def loaded():
+    """Images whose pixels are in memory."""
+    images = [image for reference in list(born.values()) if (image := reference()) is not None]
+    return sum(vars(image).get("_im") is not None or vars(image).get("im") is not None for image in images)
+
+
+class Model(BatchModel):
+    """Answers, and draws."""
+
+    traits = ModelTraits(
+        family="test",
+        requests={"generate": True, "generate_image": True},
+        modalities={"text": True, "image": True},
+    )
+    identity = {"backend": "test"}
+    batch_hint = 4
+    most = 0
+
+    def respond(self, requests):
+        answers = [self.answer(request) for request in requests]
+        Model.most = max(Model.most, loaded())
+        return answers
+
+    def answer(self, request):
+        for image in request.images():
+            image.open()
+        if type(request.parameters).__name__ != "GenerateImage":
+            return Response((Output(text="A" if "grade" in request.text else "Good. Rating: [[7]]"),))
+        drawn = Image.new("RGB", (side, side), "white")
+        ImageDraw.Draw(drawn).ellipse((side // 4, side // 4, side // 2, side // 2), fill="red")
+        drawn.putpixel((hash(request.text) % side, 0), (0, 0, 255))
+        return Response((Output(images=(drawn,)),))
+
+
+def jpeg(number):
+    buffer = io.BytesIO()
+    Image.new("RGB", (side, side), (number % 256, 90, 10)).save(buffer, "JPEG")
+    return buffer.getvalue()
+
+
+TASK = """task: seen
+dataset_path: parquet
+dataset_kwargs: {data_files: {test: rows.parquet}}
+test_split: test
+doc_to_visual: VISUAL
+doc_to_text: "{{q}}"
+doc_to_target: a
+SCORE
+"""
+EXACT = "metric_list: [{metric: exact_match}]"
+HOOK = "process_results: !function utils.score\\nmetric_list: [{metric: m, aggregation: mean, higher_is_better: true}]"
+UTILS = """
+def visual(doc):
+    return [doc["image"].convert("RGB")]
+
+
+def score(doc, results):
+    from polymeter.judge import LLMJudge
+
+    judge = LLMJudge()
+    return {"m": judge.get_score(judge(judge.build_prompt(results[0], doc["a"], doc["q"])))}
+"""
+
+
+def parquet():
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    shape = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    cells = [{"bytes": jpeg(number)[:900] if kind == "broken" else jpeg(number), "path": None} for number in range(n)]
+    table = pa.table({"image": pa.array(cells, shape), "q": ["x"] * n, "a": ["A"] * n})
+    text = {"dtype": "string", "_type": "Value"}
+    features = {"info": {"features": {"image": {"_type": "Image"}, "q": text, "a": text}}}
+    table = table.replace_schema_metadata({"huggingface": json.dumps(features)})
+    pq.write_table(table, home / "rows.parquet", row_group_size=100)
+    visual, score = ("!function utils.visual", HOOK) if kind == "judged" else ("image", EXACT)
+    (home / "utils.py").write_text(UTILS)
+    (home / "seen.yaml").write_text(TASK.replace("VISUAL", visual).replace("SCORE", score))
+    return home / "seen.yaml"
+
+
+def table():
+    scene = json.dumps({"include": [{"class": "circle", "count": 1, "color": "red"}]})
+    lines = {
+        "table": ["index\\timage\\tquestion\\tanswer"]
+        + [f"{number}\\t{base64.b64encode(jpeg(number)).decode()}\\tq\\tA" for number in range(n)],
+        "scenes": ["index\\tprompt\\tscene"] + [f"{number}\\tcircle {number}\\t{scene}" for number in range(n)],
+        "judged pictures": ["index\\tprompt"] + [f"{number}\\tcircle {number}" for number in range(n)],
+    }[kind]
+    (home / "seen.tsv").write_text("\\n".join([*lines, ""]))
+    return home / "seen.tsv"
+
+
+def status(name):
+    return int(Path("/proc/self/status").read_text().split(name)[1].split()[0]) / 1000
+
+
+task = parquet() if kind in ("yaml", "judged", "broken") else table()
+born.clear()
+gc.disable()
+gc.enable = lambda: None  # a run may change how often cycles are collected: here, never
+import datasets, pandas, pyarrow.parquet
+
+before = status("VmRSS:")
+Path("/proc/self/clear_refs").write_text("5")  # the peak is counted from here on
+judge = {"judge": Model()} if kind.startswith("judged") else None
+done = polymeter.evaluate(Model(), str(task), roles=judge, output=home / "out", cache_dir=home / "cache")
+print(json.dumps({"status": done.status, "failed": done.n_failed, "end": loaded(), "most": Model.most,
+                  "growth_mb": status("VmHWM:") - before}))
+'''
+
+
+def _measured(home: Path, kind: str) -> dict[str, Any]:
+    child = home / "child.py"
+    child.write_text(_CHILD)
+    words = [sys.executable, str(child), kind, str(N_SAMPLES), str(SIDE_PX), str(home)]
+    env = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(home / "hf"), "POLYMETER_CACHE_DIR": str(home / "cache")}
+    run = subprocess.run(words, cwd=home, env=env, capture_output=True, text=True, timeout=300, check=False)
+    assert run.returncode == 0, run.stderr[-3000:]
+    found: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="counts memory as Linux does")
+@pytest.mark.parametrize("kind", ["yaml", "table", "scenes", "judged", "judged pictures"])
+def test_images_that_were_scored_do_not_stay_in_memory(tmp_path: Path, kind: str) -> None:
+    found = _measured(tmp_path, kind)
+    assert (found["status"], found["failed"]) == ("complete", 0)
+    assert found["end"] == 0
+    assert found["most"] <= _MOST_LOADED
+    assert found["growth_mb"] <= _MOST_GROWTH_MB
+
+
+def test_images_that_could_not_be_decoded_do_not_stay_in_memory(tmp_path: Path) -> None:
+    found = _measured(tmp_path, "broken")
+    assert found["failed"] == N_SAMPLES
+    assert found["end"] == 0
