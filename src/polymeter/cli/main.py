@@ -20,6 +20,7 @@ from polymeter.cli import agree, check, docs, models, python, resume, run, score
 from polymeter.cli.foreign import SETTINGS, as_typer_command
 from polymeter.cli.state import State, set_debug
 from polymeter.core.errors import PlanError, PolymeterError
+from polymeter.core.secrets import hide_secrets, remember_arguments, scrubbed
 from polymeter.core.systems import systems
 
 # Older versions of typer depend on click, newer ones bundle it: its classes are reached through typer's in both.
@@ -76,6 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     atexit.register(gc.freeze)
     words = list(sys.argv[1:] if arguments is None else arguments)
     state = State(arguments=words)
+    remember_arguments(words)
     try:
         code = build_app()(args=words, prog_name="polymeter", standalone_mode=False, obj=state)
     except PolymeterError as error:
@@ -105,7 +107,7 @@ def _begin(
 
 def _report(state: State, error: PolymeterError) -> int:
     if state.is_debug:
-        traceback.print_exception(error)
+        _say(hide_secrets("".join(traceback.format_exception(error)).rstrip()))
     _say(f"Error: {error.what}")
     if error.where:
         _say(f"  at {error.where}")
@@ -123,7 +125,7 @@ def _report_usage(error: Any) -> int:
 
 
 def _say(text: str) -> None:
-    typer.echo(text, err=True)
+    typer.echo(scrubbed(text), err=True)
 
 
 if __name__ == "__main__":
