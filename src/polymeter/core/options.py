@@ -118,6 +118,9 @@ class RunOptions(Options):
         False,
         "Download no data and no weights; what is not on this machine counts as missing. Endpoints are still used.",
     )
+    allow_private_urls: bool = runtime(
+        False, "Fetch what data names from addresses of this machine and its networks too, not only from public ones."
+    )
     is_restart: bool = runtime(False, "Delete what the run folder holds and start again.")
 
     def identity(self) -> dict[str, Any]:

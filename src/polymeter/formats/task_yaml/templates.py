@@ -22,7 +22,7 @@ _MORE = "A template is data and cannot do this; a !function can."
 
 @lru_cache(maxsize=1)
 def _environment() -> jinja2.Environment:
-    environment = Sandbox(undefined=jinja2.StrictUndefined, autoescape=False)  # noqa: S701  (prompts, not HTML)
+    environment = Sandbox(undefined=jinja2.StrictUndefined, autoescape=False)
     environment.filters["regex_replace"] = _regex_replace
     return environment
 
