@@ -18,9 +18,10 @@ import typer
 from polymeter import __version__
 from polymeter.cli import agree, check, docs, models, python, resume, run, score, tasks
 from polymeter.cli.foreign import SETTINGS, as_typer_command
+from polymeter.cli.printing import say
 from polymeter.cli.state import State, set_debug
 from polymeter.core.errors import PlanError, PolymeterError
-from polymeter.core.secrets import hide_secrets, remember_arguments, scrubbed
+from polymeter.core.secrets import hide_secrets, remember_arguments
 from polymeter.core.systems import systems
 
 # Older versions of typer depend on click, newer ones bundle it: its classes are reached through typer's in both.
@@ -125,7 +126,7 @@ def _report_usage(error: Any) -> int:
 
 
 def _say(text: str) -> None:
-    typer.echo(scrubbed(text), err=True)
+    say(text, err=True)
 
 
 if __name__ == "__main__":
