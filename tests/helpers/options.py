@@ -33,5 +33,6 @@ OTHER_VALUES: dict[str, Any] = {
     "journal_dir": Path("/local"),
     "cache_dir": Path("/cache"),
     "is_offline": True,
+    "allow_private_urls": True,
     "is_restart": True,
 }

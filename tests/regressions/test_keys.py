@@ -230,3 +230,38 @@ def test_a_wrapper_that_repeats_its_key_leaks_none(folder: Path) -> None:
     )
     assert "is refused" in "".join(path.read_text() for path in folder.rglob("run.json")) or ended.returncode
     assert leaks(folder, ended, inputs=("wrapper.py",)) == []
+
+
+BODY = json.dumps({"headers": {"X-Team": "CANARYteam0001"}, "extra_body": {"api_key": "CANARYbody0001"}})
+
+
+def test_evalscopes_command_and_configuration_show_no_key(endpoint: Endpoint, folder: Path) -> None:
+    url = f"http://{endpoint.host}/v1/chat/completions"
+    judge = {"api_url": url, "api_key": "CANARYjudge001", "model_id": "j"}
+    words = ["evalscope", "eval", "--model", "m", "--api-url", url, "--api-key", "CANARYflag0001", "--debug"]
+    words += ["--datasets", "capitals", "--include-path", ".", "--model-args", BODY, "--judge-strategy", "llm"]
+    flags = polymeter(folder, *words, "--judge-model-args", json.dumps(judge))
+    config = {"model": "m", "api_url": url, "api_key": "CANARYfile0001", "datasets": ["capitals"], "debug": True}
+    config |= {"model_args": json.loads(BODY), "judge_model_args": judge}
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "run.py").write_text("from evalscope import run_task\nrun_task('config.json')\n")
+    script = polymeter(folder, "python", "run.py", POLYMETER_INCLUDE_PATH=str(folder))
+    for ended in (flags, script):
+        assert "capitals" in ended.stdout + ended.stderr
+    assert "refused" in "".join(path.read_text() for path in folder.rglob("samples/*.jsonl"))
+    assert leaks(folder, flags, script, inputs=("config.json",)) == []
+
+
+def test_ulmevalkits_command_and_configuration_show_no_key(endpoint: Endpoint, folder: Path) -> None:
+    model = {"class": "GPT4V", "model": "openai:m", "base_url": f"http://{endpoint.host}/v1", **json.loads(BODY)}
+    (folder / "config.json").write_text(json.dumps({"model": {"openai:m": {}}, "data": {"capitals": {}}}))
+    (folder / "other.json").write_text(json.dumps({"model": {"mine": model}, "data": {"capitals": {}}}))
+    judge = json.dumps({"key": "CANARYjudge001", "api_base": f"http://{endpoint.host}/v1"})
+    environment = {"OPENAI_BASE_URL": f"http://{endpoint.host}/v1", "OPENAI_API_KEY": "CANARYenv00001"}
+    more = ["--judge", "j", "--judge-args", judge, "--include-path", "."]
+    ended = [
+        polymeter(folder, "ulmeval", "run", "--config", name, *more, **environment)
+        for name in ("config.json", "other.json")
+    ]
+    assert "refused" in "".join(path.read_text() for path in folder.rglob("samples/*.jsonl"))
+    assert leaks(folder, *ended, inputs=("config.json", "other.json")) == []

@@ -11,6 +11,7 @@ import gc
 import sys
 import traceback
 from collections.abc import Sequence
+from types import TracebackType
 from typing import Annotated, Any
 
 import typer
@@ -77,6 +78,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # A process that ends returns all of its memory: searching it for cycles first would cost up to 0.3 s.
     atexit.register(gc.freeze)
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is None:
+        sys.excepthook = _print_unexpected
     state = State(arguments=words)
     remember_arguments(words)
     try:
@@ -104,6 +107,11 @@ def _begin(
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
         raise typer.Exit
+
+
+def _print_unexpected(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Print the traceback of a fault of Polymeter's own, without keys."""
+    _say(hide_secrets("".join(traceback.format_exception(kind, error, trace)).rstrip()))
 
 
 def _report(state: State, error: PolymeterError) -> int:
