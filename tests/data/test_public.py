@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from polymeter.core.errors import DataError
+from polymeter.core.parts import Video
 from polymeter.data import addresses
 from polymeter.data.addresses import is_public
 from polymeter.data.fetch import download, fetch_named_by_data
+from polymeter.data.video import frames
 from tests.helpers.file_server import Reply, serve
 
 PUBLIC = ["8.8.8.8", "1.1.1.1", "::ffff:8.8.8.8", "64:ff9b::808:808", "2606:4700:4700::1111"]
@@ -100,3 +102,16 @@ def test_what_code_names_is_its_authors_choice(tmp_path: Path, monkeypatch: pyte
 def test_the_size_is_bounded() -> None:
     with serve({"/b": Reply(b"x" * 101)}) as server, pytest.raises(DataError, match="100 are the most"):
         fetched(f"{server.url}/b")
+
+
+def test_a_video_at_a_private_address_and_one_behind_a_playlist_are_not_asked_for(tmp_path: Path) -> None:
+    pytest.importorskip("av")
+    with serve({"/v.mp4": Reply(b"x"), "/x.ts": Reply(b"x")}) as server:
+        with pytest.raises(DataError, match="no public address"):
+            frames(Video(server.url.replace("127.0.0.1", "127.0.0.2") + "/v.mp4"), n=1)
+        playlist = tmp_path / "list.m3u8"
+        playlist.write_text(f"#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n{server.url}/x.ts\n#EXT-X-ENDLIST\n")
+        for source in (playlist, playlist.read_bytes()):
+            with pytest.raises(DataError):
+                frames(Video(source), n=1)
+        assert not server.asked
