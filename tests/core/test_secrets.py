@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from polymeter.core.secrets import hide_in_arguments, hide_secrets, is_secret_name, with_digests, without_secrets
+from polymeter.core.errors import PlanError
+from polymeter.core.secrets import hide_in_arguments, hide_secrets, is_secret_name, remember, without_secrets
 
 SECRET = [
     "api_key",
@@ -70,8 +71,54 @@ def test_data_at_any_depth() -> None:
     }
 
 
-def test_digests_tell_secrets_apart_and_show_none() -> None:
-    one, two = with_digests({"api_key": "sk-1"}), with_digests({"api_key": "sk-2"})
-    assert one != two
-    assert "sk-1" not in str(one)
-    assert one == with_digests({"api_key": "sk-1"})
+def test_every_header_and_cookie_is_a_secret_whatever_its_name() -> None:
+    arguments = {
+        "headers": {"X-Team": "t", "N": 3},
+        "extra_headers": {"A": "b"},
+        "cookies": {"c": "d"},
+        "header": "infer",
+    }
+    assert without_secrets(arguments) == {
+        "headers": {"X-Team": "***", "N": "***"},
+        "extra_headers": {"A": "***"},
+        "cookies": {"c": "***"},
+        "header": "infer",
+    }
+
+
+def test_body_fields_stay_unless_they_are_named_like_credentials_at_any_depth() -> None:
+    body = {"apiKey": "a", "credentials": {"user": "u", "pin": 1}, "auth": {"client-secret": "s"}, "max_tokens": 5}
+    assert without_secrets({**body, "key": 7, "top_k": 3, "stop": ["x"]}) == {
+        "apiKey": "***",
+        "credentials": {"user": "***", "pin": "***"},
+        "auth": {"client-secret": "***"},
+        "max_tokens": 5,
+        "key": 7,
+        "top_k": 3,
+        "stop": ["x"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ('headers={"Authorization":"Bearer a b","X":"c,d"},n=1', 'headers={"Authorization":"***","X":"***"},n=1'),
+        ('--model-args=\'headers={"Cookie":"a=b; c=d"}\'', '--model-args=\'headers={"Cookie":"***"}\''),
+        (r'"{\"headers\": {\"X-A\": \"s\"}, \"n\": 1}"', r'"{\"headers\": {\"X-A\": \"***\"}, \"n\": 1}"'),
+        ("Authorization: Bearer a b\r\nHost: x", "Authorization: ***\r\nHost: x"),
+        ("{'Authorization': 'Bearer a b', 'Host': 'x'}", "{'Authorization': '***', 'Host': 'x'}"),
+        ("https://token@host/x?n=1", "https://***@host/x?n=1"),
+        ("https://host/x?api_key=a", "https://host/x?api_key=***"),
+        ("api_key='a b',max_tokens=5", "api_key='***',max_tokens=5"),
+    ],
+)
+def test_texts_of_every_form(text: str, hidden: str) -> None:
+    assert hide_secrets(text) == hidden
+    assert hide_secrets(hidden) == hidden
+
+
+def test_what_is_remembered_is_removed_from_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    remember({"headers": {"X-Team": "remembered-01", "Content-Type": "application/json"}, "max_tokens": 12345678})
+    monkeypatch.setenv("SOME_API_KEY", "from-environment-01")
+    error = PlanError("remembered-01 from-environment-01 application/json 12345678")
+    assert str(error) == "*** *** application/json 12345678"

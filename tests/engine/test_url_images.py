@@ -59,6 +59,7 @@ def named(request: Request) -> str:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.setenv("POLYMETER_ALLOW_PRIVATE_URLS", "1")
     (tmp_path / "colours.yaml").write_text(TASK)
     (tmp_path / "edits.yaml").write_text(EDITS)
     (tmp_path / "utils.py").write_text(UTILS)

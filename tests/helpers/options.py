@@ -37,5 +37,6 @@ OTHER_VALUES: dict[str, Any] = {
     "is_offline": True,
     "is_strict_resume": True,
     "retry_errors": True,
+    "allow_private_urls": True,
     "is_restart": True,
 }

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from polymeter.core.errors import StorageError
 from polymeter.core.model import Model, ModelSpec
 from polymeter.core.options import RunOptions
 from polymeter.core.progress import Progress, Silence
+from polymeter.data.addresses import private_allowed
 from polymeter.engine.plan import file_endings, named_place
 from polymeter.engine.run import RunOutcome, RunRequest, parse_model, resumable, resume_request, run
 from polymeter.store.folder import RunFolder
@@ -174,8 +175,18 @@ def run_request(request: RunRequest, progress: Progress) -> RunResult:
         PlanError: if it is impossible as requested.
         DataError: if a dataset cannot be opened.
     """
-    with without_hub() if request.options.is_offline else nullcontext():
+    with allowances(request.options):
         return carried_out(lambda: run(request, progress))
+
+
+@contextmanager
+def allowances(options: RunOptions) -> Iterator[None]:
+    """What may be fetched inside the block, as the options say."""
+    with (
+        without_hub() if options.is_offline else nullcontext(),
+        private_allowed() if options.allow_private_urls else nullcontext(),
+    ):
+        yield
 
 
 def carried_out(evaluation: Callable[[], RunOutcome]) -> RunResult:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from polymeter.core.identity import fingerprint
 from polymeter.core.model import ModelSpec
 from polymeter.core.options import RunOptions, mark_of
 from polymeter.core.progress import Progress, Silence
+from polymeter.core.secrets import without_secrets
+from polymeter.data.addresses import private_allowed
 from polymeter.engine.rescoring import ScoreRequest, score_again, stored_options
 
 _SCORING_OPTIONS = ("dialect_options",)
@@ -60,7 +63,8 @@ def score(
     )
     for file in request.options.imports:
         import_file(file)
-    return carried_out(lambda: score_again(request, progress or Silence()))
+    with private_allowed() if request.options.allow_private_urls else nullcontext():
+        return carried_out(lambda: score_again(request, progress or Silence()))
 
 
 def _changed(stored: RunOptions, options: Mapping[str, Any], output: Path) -> RunOptions:
@@ -90,5 +94,5 @@ def _default_output(run: Path, roles: Mapping[str, ModelLike]) -> Path:
 
 def _name(model: ModelLike) -> str:
     if isinstance(model, ModelSpec) and model.args:
-        return f"{model}-{fingerprint(jsonable(dict(model.args)))[:6]}"
+        return f"{model}-{fingerprint(without_secrets(jsonable(dict(model.args))))[:6]}"
     return str(model) if isinstance(model, (str, ModelSpec)) else type(model).__name__

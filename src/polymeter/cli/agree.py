@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from polymeter.cli.state import Debug
-from polymeter.core.json_text import json_text
 
 if TYPE_CHECKING:
     from polymeter.api.agreement import AgreementReport
@@ -30,13 +29,14 @@ def agree(
 ) -> int:
     """Show how well the scores of two runs agree: the share of equal ones, and beyond chance (Cohen's kappa)."""
     from polymeter.api import agree as agree_runs
+    from polymeter.cli.printing import as_json as to_json
     from polymeter.core.errors import PlanError
 
     if len(runs) > 2:
         raise PlanError("At most two runs can be compared.", hint="Compare them in pairs.")
     report = agree_runs(runs[0], runs[1] if len(runs) > 1 else None, column=column, metric=metric)
     if as_json:
-        typer.echo(json_text(report.document(), indent=2))
+        typer.echo(to_json(report.document()))
     else:
         _show(report)
     return 0
@@ -48,6 +48,9 @@ def _show(report: AgreementReport) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from polymeter.cli.printing import say
+    from polymeter.report.formatting import one_line
+
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     for name in ("task", "metric", "filter", "between", "and", "n", "agree", "kappa", "rank corr."):
         is_number = name in ("n", "agree", "kappa", "rank corr.")
@@ -56,7 +59,7 @@ def _show(report: AgreementReport) -> None:
         result = one.agreement
         numbers = (str(result.n), _formatted(result.raw), _formatted(result.kappa), _formatted(result.spearman))
         cells = (one.task, one.metric, one.filter, one.first, one.second, *numbers)
-        table.add_row(*(Text(cell) for cell in cells))
+        table.add_row(*(Text(one_line(cell)) for cell in cells))
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = max(console.width, 160)
@@ -64,7 +67,7 @@ def _show(report: AgreementReport) -> None:
     binned = [one.metric for one in report.compared if one.agreement.is_binned]
     notes = [f"{name}: numbers are compared in five bins." for name in dict.fromkeys(binned)]
     for note in (*report.notes, *notes):
-        typer.echo(note)
+        say(note)
 
 
 def _formatted(estimate: Estimate | None) -> str:

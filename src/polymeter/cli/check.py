@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from polymeter.cli.printing import say
 from polymeter.cli.state import Debug
 from polymeter.core.errors import PlanError
 
@@ -51,11 +52,11 @@ def check(
     folders, local_data = tuple(include_path or ()), parse_places(data or (), "--data")
     problems = check_path(path, folders)
     for problem in problems:
-        typer.echo(f"{problem.where}: {problem.message}")
+        say(f"{problem.where}: {problem.message}")
     if problems:
-        typer.echo(f"{len(problems)} problem{'' if len(problems) == 1 else 's'} found.", err=True)
+        say(f"{len(problems)} problem{'' if len(problems) == 1 else 's'} found.", err=True)
         return 2
-    typer.echo(f"{path}: no problems found.")
+    say(f"{path}: no problems found.")
     if prompts:
         _show_prompts(path, prompts, folders, local_data)
     return _show_references(path, folders, local_data, limit) if run_gold else 0
@@ -73,7 +74,7 @@ def _show_references(path: Path, folders: tuple[Path, ...], data: dict[str, str]
 
     is_fine = True
     for task_check in check_references(path, folders, data, limit=limit):
-        typer.echo("\n".join(_references(task_check)))
+        say("\n".join(_references(task_check)))
         is_fine = is_fine and task_check.is_fine
     return 0 if is_fine else 1
 
@@ -81,15 +82,16 @@ def _show_references(path: Path, folders: tuple[Path, ...], data: dict[str, str]
 def _prompt(shown: ShownPrompt) -> Iterator[str]:
     from polymeter.api.trying import describe_parameters
     from polymeter.core.parts import Text
+    from polymeter.report.formatting import clean
 
     for number, request in enumerate(shown.requests, 1):
         of_many = f" ({number} of {len(shown.requests)} sent together)" if len(shown.requests) > 1 else ""
-        yield f"\n── {shown.task}, sample {shown.sample}{of_many}"
+        yield clean(f"\n── {shown.task}, sample {shown.sample}{of_many}")
         for message in request.messages:
             yield f"[{message.role}]"
             for part in message.parts:
-                yield part.text if isinstance(part, Text) else f"<{part.modality}: {part.describe()}>"
-        yield typer.style(f"→ {describe_parameters(request)}", dim=True)
+                yield clean(part.text if isinstance(part, Text) else f"<{part.modality}: {part.describe()}>")
+        yield typer.style(clean(f"→ {describe_parameters(request)}"), dim=True)
 
 
 def _references(task_check: ReferenceCheck) -> Iterator[str]:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from polymeter.cli.printing import say
 from polymeter.cli.state import Debug
 
 
@@ -54,9 +55,9 @@ def docs(
         data=parse_places(data or (), "--data"),
     )
     for problem in written.problems:
-        typer.echo(f"{problem.where}: {problem.message}", err=True)
+        say(f"{problem.where}: {problem.message}", err=True)
     samples = f", {written.n_samples:,} with a sample" if written.n_samples else ""
-    typer.echo(f"{count(written.n_benchmarks, 'benchmark')}{samples}")
+    say(f"{count(written.n_benchmarks, 'benchmark')}{samples}")
     for index in written.indexes:
-        typer.echo(f"pages  {index}")
+        say(f"pages  {index}")
     return 1 if written.problems else 0

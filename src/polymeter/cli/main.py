@@ -14,6 +14,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
+from types import TracebackType
 from typing import Annotated, Any
 
 import typer
@@ -21,10 +22,12 @@ import typer
 from polymeter import __version__
 from polymeter.cli import agree, check, docs, models, python, rerun, resume, run, score, tasks, verify
 from polymeter.cli.foreign import SETTINGS, as_typer_command
+from polymeter.cli.printing import say
 from polymeter.cli.signals import INTERRUPTED
 from polymeter.cli.state import State, set_debug
 from polymeter.core.errors import PlanError, PolymeterError
 from polymeter.core.places import is_of_place, storage_error
+from polymeter.core.secrets import hide_secrets, remember_arguments
 from polymeter.core.systems import systems
 
 # Older versions of typer depend on click, newer ones bundle it: its classes are reached through typer's in both.
@@ -83,7 +86,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # A process that ends returns all of its memory: searching it for cycles first would cost up to 0.3 s.
     atexit.register(gc.freeze)
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is None:
+        sys.excepthook = _print_unexpected
     state = State(arguments=words)
+    remember_arguments(words)
     try:
         code = build_app()(args=words, prog_name="polymeter", standalone_mode=False, obj=state)
     except PolymeterError as error:
@@ -118,9 +124,14 @@ def _begin(
         raise typer.Exit
 
 
+def _print_unexpected(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Print the traceback of a fault of Polymeter's own, without keys."""
+    _say(hide_secrets("".join(traceback.format_exception(kind, error, trace)).rstrip()))
+
+
 def _report(state: State, error: PolymeterError) -> int:
     if state.is_debug:
-        traceback.print_exception(error)
+        _say(hide_secrets("".join(traceback.format_exception(error)).rstrip()))
     _say(f"Error: {error.what}")
     if error.where:
         _say(f"  at {error.where}")
@@ -139,7 +150,7 @@ def _report_usage(error: Any) -> int:
 
 def _say(text: str) -> None:
     with suppress(OSError):  # the terminal may be what is gone
-        typer.echo(text, err=True)
+        say(text, err=True)
 
 
 if __name__ == "__main__":

@@ -38,7 +38,9 @@ def models(
 
 def _listed(name: str, target: Target) -> list[str]:
     """A model in two lines: what it is, and its inputs and answers."""
-    lines = [f"{typer.style(name, bold=True)}  {target.summary}".rstrip()]
+    from polymeter.report.formatting import one_line
+
+    lines = [f"{typer.style(one_line(name), bold=True)}  {one_line(target.summary)}".rstrip()]
     facts = [
         f"takes {', '.join(target.takes)}" if target.takes else "",
         f"answers {', '.join(_ANSWERS.get(kind, kind) for kind in target.gives)}" if target.gives else "",
@@ -59,6 +61,7 @@ def _needs(extra: str) -> str:
 
 def _describe(name: str) -> list[str]:
     from polymeter.core.registries import MODELS
+    from polymeter.report.formatting import one_line
 
     target = MODELS.find(name)
     make = MODELS.get(name)
@@ -66,13 +69,13 @@ def _describe(name: str) -> list[str]:
     lines = _listed(name, target)
     n_lines = len(lines)
     for parameter in _parameters(make):
-        lines.append(f"  {_label(parameter)}")
+        lines.append(f"  {one_line(_label(parameter))}")
         if descriptions.get(parameter.name):
-            lines.append(f"      {typer.style(descriptions[parameter.name].replace('``', ''), dim=True)}")
+            lines.append(f"      {typer.style(one_line(descriptions[parameter.name].replace('``', '')), dim=True)}")
     if len(lines) == n_lines:
         lines.append("  takes no arguments")
     for model_name, description in _names_of(target).items():
-        lines.append(f"  {name}:{model_name}\n      {typer.style(description, dim=True)}")
+        lines.append(f"  {name}:{one_line(model_name)}\n      {typer.style(one_line(description), dim=True)}")
     return [*lines, "", f"Give them as: --model {name} --model-args name=value,…"]
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from polymeter.cli.printing import say
 from polymeter.cli.signals import INTERRUPTED
 from polymeter.report.formatting import count, one_line
 
@@ -36,13 +37,13 @@ def _show_results(result: RunResult) -> None:
     if not console.is_terminal:
         console.width = max(console.width, 160)
     print_table(console, result.results)
-    typer.echo(_counts(result.results))
+    say(_counts(result.results))
     manifest = result.folder.read_manifest() if result.folder.is_begun() else {}
     for role, summary in endpoints(manifest).items():
-        typer.echo(f"{'endpoint' if role == 'model' else role:<8} {summary}")
-    typer.echo(f"results  {_short(result.folder.results)}")
+        say(f"{'endpoint' if role == 'model' else role:<8} {summary}")
+    say(f"results  {_short(result.folder.results)}")
     if result.report.exists():
-        typer.echo(f"report   {_short(result.report)}")
+        say(f"report   {_short(result.report)}")
 
 
 def _counts(results: dict[str, Any]) -> str:
@@ -59,8 +60,8 @@ def _show_how_to_resume(result: RunResult) -> None:
 
 def _say_how_to_resume(reason: str, folder: Path) -> None:
     with suppress(OSError):  # a signal may have ended the run because the terminal is gone
-        typer.echo(f"{reason} All answers so far are kept. Continue with:", err=True)
-        typer.echo(f"  polymeter resume {shlex.quote(str(_short(folder)))}", err=True)
+        say(f"{reason} All answers so far are kept. Continue with:", err=True)
+        say(f"  polymeter resume {shlex.quote(str(_short(folder)))}", err=True)
 
 
 @contextmanager

@@ -85,6 +85,14 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
     offline: Annotated[
         bool, _option("--offline", help="Fetch no data and no weights; endpoints are still used.", panel=_WHAT)
     ] = False,
+    allow_private_urls: Annotated[
+        bool,
+        _option(
+            "--allow-private-urls",
+            help="Fetch images that data names by URL from private addresses too, not only from public ones.",
+            panel=_WHAT,
+        ),
+    ] = False,
     limit: Annotated[
         float | None,
         _option(
@@ -241,6 +249,7 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
         "cache_dir": cache_dir,
         "is_offline": offline or None,
         "is_strict_resume": strict_resume,
+        "allow_private_urls": allow_private_urls or None,
         "is_restart": restart or None,
     }
     options = {name: value for name, value in settings.items() if value not in (None, (), {})}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from polymeter.cli.printing import say
 from polymeter.cli.state import Debug
 from polymeter.core.errors import PlanError
 
@@ -59,7 +60,7 @@ def tasks(
 def _listing(catalog: Catalog, chosen: Sequence[Entry]) -> Iterator[str]:
     """Groups with their members below them, then the tasks that belong to none of them."""
     from polymeter.cli.extras import missing_modules
-    from polymeter.report.formatting import count
+    from polymeter.report.formatting import count, one_line
 
     names = {entry.name for entry in chosen}
     members = {member for entry in chosen for member in entry.members}
@@ -71,13 +72,13 @@ def _listing(catalog: Catalog, chosen: Sequence[Entry]) -> Iterator[str]:
     missing = missing_modules(package for _, entry in rows for package in entry.packages)
     width = min(max((2 * depth + len(entry.name) for depth, entry in rows), default=0), 48)
     for depth, entry in rows:
-        label = f"{'  ' * depth}{entry.name}"
+        label = f"{'  ' * depth}{one_line(entry.name)}"
         name = label.ljust(width)
-        yield f"{_bold(name) if entry.kind == 'group' else name}  {_dim(_about(entry, missing))}".rstrip()
+        yield f"{_bold(name) if entry.kind == 'group' else name}  {_dim(one_line(_about(entry, missing)))}".rstrip()
     n_tasks = len({entry.name for _, entry in rows if entry.kind == "task"})
     tags = sorted({tag for _, entry in rows for tag in entry.tags} - names)
     yield ""
-    yield count(n_tasks, "task") + (f"; tags: {', '.join(tags)}" if tags else "")
+    yield count(n_tasks, "task") + (f"; tags: {one_line(', '.join(tags))}" if tags else "")
 
 
 def _tree(catalog: Catalog, entry: Entry, depth: int = 0, above: tuple[str, ...] = ()) -> Iterator[tuple[int, Entry]]:
@@ -96,8 +97,13 @@ def _about(entry: Entry, missing: frozenset[str]) -> str:
 
 
 def _description(entry: Entry, values: Iterable[tuple[str, Any, Path]]) -> Iterator[str]:
-    yield f"{_bold(entry.name)}  {_dim(str(entry.file))}"
-    lines = [(key, _one_line(value), "" if file == entry.file else f"from {file.name}") for key, value, file in values]
+    from polymeter.report.formatting import one_line
+
+    yield f"{_bold(_one_line(entry.name))}  {_dim(one_line(str(entry.file)))}"
+    lines = [
+        (_one_line(key), _one_line(value), "" if file == entry.file else f"from {_one_line(file.name)}")
+        for key, value, file in values
+    ]
     width = max((len(key) for key, _, _ in lines), default=0)
     for key, value, source in lines:
         yield f"  {_dim(key.ljust(width))}  {value}{f'  {_dim(source)}' if source else ''}"
@@ -111,9 +117,9 @@ def _one_line(value: Any) -> str:
 
 def _echo_problems(catalog: Catalog) -> None:
     for problem in catalog.problems:
-        typer.echo(f"{problem.where}: {problem.message}", err=True)
+        say(f"{problem.where}: {problem.message}", err=True)
     for name, files in catalog.clashes.items():
-        typer.echo(f"Two files define {name!r}: {' and '.join(map(str, files))}", err=True)
+        say(f"Two files define {name!r}: {' and '.join(map(str, files))}", err=True)
 
 
 def _echo(lines: Iterable[str]) -> None:

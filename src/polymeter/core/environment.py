@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from polymeter.core.errors import PlanError
+from polymeter.core.secrets import remember
 
 WEIGHTS_VARIABLE = "POLYMETER_WEIGHTS"
 
@@ -15,6 +16,7 @@ WEIGHTS_VARIABLE = "POLYMETER_WEIGHTS"
 @contextmanager
 def environment_set(values: Mapping[str, str]) -> Iterator[None]:
     """Set variables inside the block; afterwards they have their former values, or are unset again."""
+    remember(dict(values))
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:

@@ -24,6 +24,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
+from polymeter.core.secrets import scrubbed
+
 ErrorKind = Literal["rate_limit", "transient", "permanent", "refused", "out_of_memory", "data", "score", "guest"]
 ErrorScope = Literal["request", "unclear", "endpoint"]
 """What an error concerns: this request, the whole endpoint (its account, key or model), or one of the two."""
@@ -38,7 +40,7 @@ _OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate mem
 
 
 class PolymeterError(Exception):
-    """Base of all errors that Polymeter raises on purpose.
+    """Base of all errors that Polymeter raises on purpose. Keys that a server or a guest repeats are taken out.
 
     Args:
         what: What happened, one sentence.
@@ -47,10 +49,10 @@ class PolymeterError(Exception):
     """
 
     def __init__(self, what: str, *, where: str = "", hint: str = "") -> None:
-        super().__init__(what)
-        self.what = what
-        self.where = where
-        self.hint = hint
+        self.what = scrubbed(what)
+        self.where = scrubbed(where)
+        self.hint = scrubbed(hint)
+        super().__init__(self.what)
 
     def __str__(self) -> str:
         where = f" [{self.where}]" if self.where else ""

@@ -16,6 +16,7 @@ from typing import Any
 
 from polymeter.core.parts import Text
 from polymeter.core.request import Generate, Loglikelihood, Parameters, Request
+from polymeter.core.secrets import without_secrets
 from polymeter.core.sources import digest
 
 _SEED_BITS = 31
@@ -122,7 +123,7 @@ def _seeds(request: Request) -> tuple[int, ...]:
 def _parameters_identity(parameters: Parameters, n: int, seeds: Sequence[int]) -> Any:
     if isinstance(parameters, Loglikelihood):
         return [parameters.kind, parameters.continuations]
-    extra = canonical(parameters.extra) if parameters.extra else None
+    extra = without_secrets(canonical(parameters.extra)) if parameters.extra else None
     if isinstance(parameters, Generate):
         return [
             parameters.kind,

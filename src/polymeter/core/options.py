@@ -141,6 +141,9 @@ class RunOptions(Options):
         "Which samples without a score are run again when a run goes on. Default: those that failed or are unscored, "
         "but not those that the model refused; true: all of them; false: none.",
     )
+    allow_private_urls: bool = runtime(
+        False, "Fetch what data names from addresses of this machine and its networks too, not only from public ones."
+    )
     is_restart: bool = runtime(False, "Delete what the run folder holds and start again.")
 
     def identity(self) -> dict[str, Any]:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 AudioLike = Audio | Path | str | bytes | Mapping[str, Any]
+ONLY_FILES = {"protocol_whitelist": "file,crypto,data"}
+"""What FFmpeg may open for a medium: playlists may name addresses, which it would follow."""
 _FULL_SCALE = 32768.0
 
 
@@ -171,7 +173,7 @@ def _of_container(data: bytes) -> tuple[NDArray[np.float32], int]:
     import av
     import numpy as np
 
-    with av.open(io.BytesIO(data)) as container:
+    with av.open(io.BytesIO(data), options=ONLY_FILES) as container:
         if not container.streams.audio:
             raise DataError("The file holds no sound.")
         stream = container.streams.audio[0]

@@ -1,5 +1,9 @@
 """Single files from URLs: verified, limited in size, complete or not at all.
 
+Two kinds of URL are told apart. One that *code* or the user names (a class's table, ``download``) is fetched from
+wherever it leads, as its author chose. One that *data* names (an image in a row) is fetched from public addresses only,
+also after redirects, and never with credentials: neither a user in the URL, nor cookies, nor a ``.netrc``.
+
 TLS certificates are always verified. If the MD5 of a file is given, the download is checked against it and discarded
 if it does not match. Two processes that need the same file fetch it once.
 """
@@ -12,7 +16,7 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -23,6 +27,7 @@ from polymeter.core.files import replacing, sweep
 from polymeter.core.pixels import check_pixels
 from polymeter.core.secrets import hide_secrets
 from polymeter.core.sources import digest
+from polymeter.data.public import answer_of
 
 if TYPE_CHECKING:
     import httpx
@@ -88,7 +93,7 @@ def download(
 
 
 def fetched_image(url: str, folder: Path, *, is_offline: bool = False) -> Path:
-    """The local copy of an image at an http(s) URL. Each URL is fetched once into a folder.
+    """The local copy of an image at an http(s) URL that data names. Each URL is fetched once into a folder.
 
     Args:
         url: The image's address.
@@ -96,7 +101,8 @@ def fetched_image(url: str, folder: Path, *, is_offline: bool = False) -> Path:
         is_offline: Refuse to fetch; an existing copy is still returned.
 
     Raises:
-        DataError: if it cannot be fetched, is larger than 64 MiB, or is not an image.
+        DataError: if it cannot be fetched, leads to an address that is not public, is larger than 64 MiB, or is not an
+            image.
     """
     name = digest(url.encode())
     copy = _existing_copy(folder, name)
@@ -109,11 +115,24 @@ def fetched_image(url: str, folder: Path, *, is_offline: bool = False) -> Path:
         if copy is not None:
             return copy
         buffer = io.BytesIO()
-        _fetch(url, buffer, max_bytes=MAX_IMAGE_BYTES, timeout_s=TIMEOUT_S, is_offline=is_offline)
+        fetch_named_by_data(url, buffer, max_bytes=MAX_IMAGE_BYTES, is_offline=is_offline)
         target = folder / f"{name}{_image_suffix(buffer.getvalue(), url)}"
         with replacing(target, binary=True) as file:
             file.write(buffer.getvalue())
     return target
+
+
+def fetch_named_by_data(url: str, file: IO[bytes], *, max_bytes: int, is_offline: bool = False) -> None:
+    """Write to a file what an http(s) URL gives that data names.
+
+    Raises:
+        DataError: if it cannot be fetched, leads to an address that is not public, or is too large.
+    """
+    if not url.lower().startswith(("http://", "https://")):
+        raise DataError(f"{url[:120]!r} is no address that data can be fetched from.", hint="Give an http(s) URL.")
+    _fetch(
+        url, file, max_bytes=max_bytes, timeout_s=TIMEOUT_S, is_offline=is_offline, stream=_stream_from_public_addresses
+    )
 
 
 def md5_of(path: Path) -> str:
@@ -154,8 +173,17 @@ def _errors_naming(target: Path) -> Iterator[None]:
         raise DataError(error.what, where=error.where or str(target), hint=error.hint) from error
 
 
-def _fetch(url: str, file: IO[bytes], *, max_bytes: int, timeout_s: float, is_offline: bool) -> str:
+def _fetch(
+    url: str,
+    file: IO[bytes],
+    *,
+    max_bytes: int,
+    timeout_s: float,
+    is_offline: bool,
+    stream: Callable[[str, _Sink, float], None] | None = None,
+) -> str:
     """Write the content of a URL; returns its hex MD5."""
+    stream = stream or _stream
     parts, shown = urlsplit(url), hide_secrets(url)
     scheme = parts.scheme.lower()
     if scheme == "file":
@@ -169,7 +197,7 @@ def _fetch(url: str, file: IO[bytes], *, max_bytes: int, timeout_s: float, is_of
         sink = _Sink(file, shown, max_bytes)
         try:
             with boundary(DataError, f"Fetching {shown}", hint="Check the address and the connection."):
-                _stream(url, sink, timeout_s)
+                stream(url, sink, timeout_s)
         except DataError as error:
             if not tries_left or not _is_transient(error):
                 raise
@@ -217,16 +245,30 @@ def _stream(url: str, sink: _Sink, timeout_s: float) -> None:
         httpx.Client(follow_redirects=True, timeout=timeout_s) as client,
         client.stream("GET", url, headers={"User-Agent": "polymeter", "Accept-Encoding": "identity"}) as response,
     ):
-        _check(url, response)
-        sink.expect(int(response.headers.get("content-length") or 0))
-        for block in response.iter_bytes(_BLOCK):
-            sink.write(block)
+        _check_status(url, response)
+        _check_tls(url, response)
+        _pour(response, sink)
 
 
-def _check(url: str, response: httpx.Response) -> None:
+def _stream_from_public_addresses(url: str, sink: _Sink, timeout_s: float) -> None:
+    with answer_of(url, timeout_s=timeout_s) as response:
+        _check_status(url, response)
+        _pour(response, sink)
+
+
+def _pour(response: httpx.Response, sink: _Sink) -> None:
+    sink.expect(int(response.headers.get("content-length") or 0))
+    for block in response.iter_bytes(_BLOCK):
+        sink.write(block)
+
+
+def _check_status(url: str, response: httpx.Response) -> None:
     if response.is_error:
         what = f"{hide_secrets(url)} answers {response.status_code} {response.reason_phrase}."
         raise _ServerError(what) if response.is_server_error else DataError(what)
+
+
+def _check_tls(url: str, response: httpx.Response) -> None:
     plain = next((step.url for step in (*response.history, response) if step.url.scheme != "https"), None)
     if url.lower().startswith("https:") and plain is not None:
         raise DataError(f"{hide_secrets(url)} leads to {plain.host} over plain http, which is not verified by TLS.")

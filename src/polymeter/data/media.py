@@ -15,13 +15,16 @@ from typing import TYPE_CHECKING, Any
 from polymeter.core.errors import DataError, boundary
 from polymeter.core.parts import Modality
 from polymeter.core.pixels import check_pixels
-from polymeter.core.sources import original
+from polymeter.core.secrets import hide_secrets
+from polymeter.core.sources import is_elsewhere, original
+from polymeter.data.fetch import MAX_IMAGE_BYTES, fetch_named_by_data
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
 
 Decoder = Callable[[Any], Any]
 
+_HUB = "hf://"
 _EXIF_ORIENTATION = 0x0112
 _PNG_EXIF_MARKS = (b"eXIf", b"Raw profile type")
 
@@ -146,6 +149,15 @@ def video_file(cell: Any) -> Any:
 def _read(path: str) -> bytes:
     if "://" not in path:
         return bytes(original(path))
+    if is_elsewhere(path):
+        buffer = io.BytesIO()
+        fetch_named_by_data(path, buffer, max_bytes=MAX_IMAGE_BYTES)
+        return buffer.getvalue()
+    if not path.startswith(_HUB) or "::" in path:  # others could lead anywhere, with the user's credentials
+        raise DataError(
+            f"{hide_secrets(path)[:120]!r} is no file, no http(s) address and no file of the hub.",
+            hint="Name the file itself.",
+        )
     from datasets.utils.file_utils import xopen
 
     with boundary(DataError, f"Fetching {path!r}"), xopen(path, "rb") as file:

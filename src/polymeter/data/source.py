@@ -9,13 +9,17 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from polymeter.core.errors import DataError, boundary
 from polymeter.core.opened_files import not_noting
+from polymeter.core.secrets import hide_secrets
+from polymeter.core.sources import is_elsewhere
+from polymeter.data.addresses import UnresolvedError, public_addresses
 from polymeter.data.cards import check_card
 from polymeter.data.local import is_saved, open_local, open_saved
 from polymeter.data.mending import load_files
@@ -217,6 +221,7 @@ def _clean(kwargs: dict[str, Any], directory: Path) -> dict[str, Any]:
 
 def _resolve_files(files: Any, directory: Path) -> Any:
     if isinstance(files, str):
+        _check_address(files)
         beside = directory / files
         has_it = (
             any(True for _ in directory.glob(files))
@@ -227,6 +232,22 @@ def _resolve_files(files: Any, directory: Path) -> Any:
     if isinstance(files, Mapping):
         return {split: _resolve_files(item, directory) for split, item in files.items()}
     return [_resolve_files(item, directory) for item in files]
+
+
+def _check_address(file: str) -> None:
+    """Refuse the URL of a data file whose host is not public. ``datasets`` resolves it again when it fetches it.
+
+    Raises:
+        DataError: if it is not public, or holds a user name.
+    """
+    for part in file.split("::"):
+        if not is_elsewhere(part):
+            continue
+        place, shown = urlsplit(part), hide_secrets(part)
+        if "@" in place.netloc:
+            raise DataError(f"{shown} holds a user name: what data names is fetched without credentials.")
+        with suppress(UnresolvedError):  # the attempt to fetch it says so too
+            public_addresses(place.hostname or "", place.port or 443, shown=shown)
 
 
 def _existing(path: str, directory: Path) -> Path | None:

@@ -7,6 +7,7 @@ next frame's, the last one for as long as the container says. Needs PyAV (``poly
 from __future__ import annotations
 
 import io
+import tempfile
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,9 @@ from polymeter.core.errors import DataError, boundary
 from polymeter.core.parts import Video
 from polymeter.core.pixels import check_pixels
 from polymeter.core.registry import missing_package
+from polymeter.core.sources import is_elsewhere
+from polymeter.data.audio import ONLY_FILES
+from polymeter.data.fetch import fetch_named_by_data
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
@@ -31,6 +35,7 @@ _STRIP_HEIGHT_PX = 160
 _STRIP_WIDTH_PX = 1280
 _CHEAP_PIXELS = 64_000_000
 _WHOLE = Fraction(9, 10)
+_MAX_VIDEO_BYTES = 4 << 30
 _QUARTER_TURNS = (90, 180, 270)
 
 
@@ -277,6 +282,18 @@ class _Cursor:
 
 
 @contextmanager
+def _local(origin: Path | str | bytes) -> Iterator[Any]:
+    """What PyAV reads: a file on this machine. It would follow a URL, and those inside of playlists, anywhere."""
+    if isinstance(origin, str) and is_elsewhere(origin):
+        with tempfile.NamedTemporaryFile(suffix=".video") as file:
+            fetch_named_by_data(origin, file, max_bytes=_MAX_VIDEO_BYTES)
+            file.flush()
+            yield file.name
+    else:
+        yield io.BytesIO(origin) if isinstance(origin, bytes) else str(origin)
+
+
+@contextmanager
 def _opened(origin: Path | str | bytes, name: str) -> Iterator[tuple[Any, Any]]:
     """A container and its first video stream; errors inside the block name this video."""
     try:
@@ -290,7 +307,8 @@ def _opened(origin: Path | str | bytes, name: str) -> Iterator[tuple[Any, Any]]:
     try:
         with (
             boundary(DataError, "Decoding the video", hint="The file is broken, or no video."),
-            av.open(io.BytesIO(origin) if isinstance(origin, bytes) else str(origin)) as container,
+            _local(origin) as file,
+            av.open(file, options=ONLY_FILES) as container,
         ):
             if not container.streams.video:
                 raise DataError("The file holds no video.")

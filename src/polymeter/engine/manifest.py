@@ -14,7 +14,7 @@ from polymeter.core.model import Model, ModelSpec
 from polymeter.core.options import RunOptions
 from polymeter.core.places import stored_at
 from polymeter.core.registries import stored_format
-from polymeter.core.secrets import HIDDEN, with_digests, without_secrets
+from polymeter.core.secrets import HIDDEN, without_secrets
 from polymeter.core.stable_names import OWN_PROMPT_ROLE, TASK_FORMAT
 from polymeter.engine.parts import now
 from polymeter.engine.plan import Plan, describe_selection, file_endings, model_name, named_place, selected_samples
@@ -48,14 +48,16 @@ def default_folder(plan: Plan) -> Path:
 
 
 def identity_of(plan: Plan) -> dict[str, Any]:
-    """Everything that can change a number of this run, apart from the tasks' own sources and data."""
+    """Everything that can change a number of this run, apart from the tasks' own sources and data. Secrets are not part
+    of it: another key gives the same answers.
+    """
     whole = {
         "model": canonical(plan.model.identity),
         "roles": {role: canonical(model.identity) for role, model in sorted(plan.roles.items())},
         "tasks": sorted(spec.name for spec in plan.selection.tasks),
         "options": plan.options.identity(),
     }
-    return with_digests(whole)  # type: ignore[no-any-return]
+    return without_secrets(whole)  # type: ignore[no-any-return]
 
 
 def completion_identity(plan: Plan) -> dict[str, Any]:
@@ -68,10 +70,15 @@ def completion_identity(plan: Plan) -> dict[str, Any]:
 
 def model_fingerprints(plan: Plan) -> dict[str, str]:
     """Fingerprint of the model in each role, as the journal keys its answers."""
-    own = fingerprint(plan.model.identity)
+    own = fingerprint_of(plan.model.identity)
     return {"model": own, OWN_PROMPT_ROLE: own} | {
-        role: fingerprint(model.identity) for role, model in plan.roles.items()
+        role: fingerprint_of(model.identity) for role, model in plan.roles.items()
     }
+
+
+def fingerprint_of(identity: Mapping[str, Any]) -> str:
+    """Fingerprint of a model's identity, the same for every key."""
+    return fingerprint(without_secrets(canonical(identity)))
 
 
 def new_manifest(plan: Plan, folder: RunFolder, command: str) -> dict[str, Any]:
@@ -95,7 +102,7 @@ def new_manifest(plan: Plan, folder: RunFolder, command: str) -> dict[str, Any]:
             role: {
                 "spec": _spec(plan.role_specs.get(role)),
                 "identity": canonical(model.identity),
-                "fingerprint": fingerprint(model.identity),
+                "fingerprint": fingerprint_of(model.identity),
                 **_opened(model),
             }
             for role, model in plan.roles.items()
@@ -179,9 +186,11 @@ def software_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
 def options_of(manifest: Mapping[str, Any], output: Path) -> RunOptions:
     """The options that a run was started with."""
     values = {**manifest["options"]["identity"], **manifest["options"]["runtime"]}
-    if HIDDEN in str(values["generation"]):
+    hidden = [name for name in ("generation", "dialect_options", "data", "weights") if HIDDEN in str(values.get(name))]
+    if hidden:
+        setting = "generation setting" if hidden[0] == "generation" else f"value of {hidden[0]!r}"
         raise PlanError(
-            "A generation setting of this run is a secret and was not stored.",
+            f"A {setting} of this run is a secret and was not stored.",
             where=str(output),
             hint="Give the original command with the same --output; it goes on where it stopped.",
         )

@@ -124,6 +124,7 @@ def plan_over_answers(manifest: Mapping[str, Any], request: ScoreRequest) -> Pla
     Raises:
         PlanError: A task of the run is not there any more, or what identifies a model was not stored.
     """
+    _check_named_without_secrets(manifest)
     roles: dict[str, ModelSpec | Model] = {
         role: _stand_in(role, entry, ModelTraits(family="judge")) for role, entry in manifest["roles"].items()
     }
@@ -142,12 +143,18 @@ def plan_over_answers(manifest: Mapping[str, Any], request: ScoreRequest) -> Pla
     return plan
 
 
+def _check_named_without_secrets(manifest: Mapping[str, Any]) -> None:
+    """Refuse a run of a version that made secrets part of a model's identity, as a digest."""
+    for name, entry in (("model", manifest["model"]), *manifest["roles"].items()):
+        if HIDDEN in str(entry["identity"]) and "'digest:" in str(manifest["identity"]):
+            raise PlanError(
+                f"What identifies {name!r} holds a secret and was not stored, so its answers cannot be told from "
+                "others.",
+                hint="Run the original command again on a new --output.",
+            )
+
+
 def _stand_in(name: str, entry: Mapping[str, Any], traits: ModelTraits) -> StoredAnswers:
-    if HIDDEN in str(entry["identity"]):
-        raise PlanError(
-            f"What identifies {name!r} holds a secret and was not stored, so its answers cannot be told from others.",
-            hint="Run the original command again on a new --output.",
-        )
     return StoredAnswers(name, entry["identity"], traits)
 
 

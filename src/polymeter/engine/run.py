@@ -19,7 +19,7 @@ from polymeter.core.options import RunOptions
 from polymeter.core.pixels import pixel_budget
 from polymeter.core.progress import Progress
 from polymeter.core.registries import MODELS
-from polymeter.core.secrets import HIDDEN
+from polymeter.core.secrets import HIDDEN, remember
 from polymeter.engine import manifest as manifests
 from polymeter.engine import parts
 from polymeter.engine.execution import FETCHED_IMAGES, Execution, RunOutcome, Status
@@ -174,6 +174,8 @@ def resume_request(path: Path, changes: Mapping[str, Any] | None = None, command
 def make_plan(request: RunRequest) -> Plan:
     """Names to specs, and the models made (not loaded)."""
     options = request.options
+    specs = [which for which in (request.model, *request.roles.values()) if isinstance(which, ModelSpec)]
+    remember(*(dict(spec.args) for spec in specs), options.generation, options.data, options.weights)
     named = [Path(name) for name in request.patterns if name.endswith(file_endings())]
     files = [named_place(path) for path in named if path.is_file()]
     options = options.model_copy(update={"include_paths": (*options.include_paths, *files)})

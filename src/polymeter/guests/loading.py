@@ -8,6 +8,8 @@ while the shims are on and inside containment.
 from __future__ import annotations
 
 import importlib
+import importlib.util
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +25,7 @@ from polymeter.guests.imports import GUEST_LOCK, PREFIX, guest_import_module, lo
 from polymeter.guests.neighbours import tree_file, trees
 from polymeter.guests.shims import switch_on_shims
 
+_PYTHONS_OWN = sys.stdlib_module_names | {"__main__"}
 _PIP_NAMES = {
     "bs4": "beautifulsoup4",
     "cv2": "opencv-python-headless",
@@ -125,16 +128,40 @@ class FunctionRef:
         return f"!function {self.name}"
 
 
+def check_place(ref: FunctionRef) -> None:
+    """Check where the code of a reference is, without running any: in a Python file that the tag leads to, or in an
+    installed package or another system's module that it names with dots. Python's own modules are neither, so that a
+    task file with no Python beside it calls none.
+
+    Raises:
+        PlanError: if it is in none of these.
+    """
+    if ref.source_file() is not None:
+        return
+    top, dot, _ = ref.module.partition(".")
+    if "/" not in ref.module and dot and top not in _PYTHONS_OWN:
+        is_there = top in import_roots() or (ref.directory / top).is_dir()
+        if is_there or (top.isidentifier() and importlib.util.find_spec(top) is not None):
+            return
+    near = did_you_mean(ref.module, [file.stem for file in ref.directory.glob("*.py")])
+    raise PlanError(
+        f"There is no {ref.module}.py for '!function {ref.name}'.",
+        where=ref.where,
+        hint=near or f"It is looked for in {ref.directory}; Python's own modules are not called by task files.",
+    )
+
+
 def resolve(ref: FunctionRef | Callable[..., Any]) -> Callable[..., Any]:
     """The function that a reference names; a function is returned as it is. Runs the top level of its module, once per
     file and run.
 
     Raises:
-        PlanError: if the module is missing or fails to load, needs a package that is not installed, or has no such
-            attribute.
+        PlanError: if the module is missing, is one of Python's own or fails to load, needs a package that is not
+            installed, or has no such attribute.
     """
     if not isinstance(ref, FunctionRef):
         return ref
+    check_place(ref)
     file = ref.source_file()
     with GUEST_LOCK, contained():
         switch_on_shims()

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import logging
-import os
 import re
 
-from polymeter.core.secrets import HIDDEN, hide_secrets, is_secret_name
+from polymeter.core.secrets import HIDDEN, hide_secrets, scrubbed
 
 HOME = "polymeter.guests"
 """The name of the logger above all of them."""
-_SHORTEST_KEY = 8
 _KEY = re.compile(r"\bsk-[\w-]{8,}")
 
 
@@ -23,12 +21,8 @@ def guest_logger(name: str) -> logging.Logger:
 
 
 class _WithoutKeys(logging.Filter):
-    """Takes keys out of a record: what looks like one, and values of variables of the environment named like one."""
+    """Takes keys out of a record: what looks like one, and the secrets that this process knows of."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        text = _KEY.sub(HIDDEN, hide_secrets(record.getMessage()))
-        for name, value in os.environ.items():
-            if len(value) >= _SHORTEST_KEY and value in text and is_secret_name(name):
-                text = text.replace(value, HIDDEN)
-        record.msg, record.args = text, None
+        record.msg, record.args = _KEY.sub(HIDDEN, scrubbed(hide_secrets(record.getMessage()))), None
         return True

@@ -27,6 +27,7 @@ from polymeter.core.request import (
     Response,
     Usage,
 )
+from polymeter.core.secrets import without_secrets
 from polymeter.core.task import Score
 
 LoadImage = Callable[[str], Any]
@@ -171,7 +172,7 @@ def _write_parameters(request: Request) -> dict[str, Any]:
     if parameters.seed is not None:
         body["seeds"] = [parameters.seed]
     if parameters.extra:
-        body["extra"] = jsonable(dict(parameters.extra))
+        body["extra"] = without_secrets(jsonable(dict(parameters.extra)))
     return body
 
 

@@ -27,6 +27,7 @@ def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "LMUData"
     monkeypatch.setenv("LMUData", str(folder))
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.setenv("POLYMETER_ALLOW_PRIVATE_URLS", "1")
     return folder
 
 

@@ -24,6 +24,7 @@ from tests.helpers.file_server import Reply, serve
 def root(tmp_path, monkeypatch):
     monkeypatch.setenv("LMUData", str(tmp_path / "lmu"))
     monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setenv("POLYMETER_ALLOW_PRIVATE_URLS", "1")
     monkeypatch.delenv("FORCE_LOCAL", raising=False)
     (tmp_path / "lmu").mkdir()
     return tmp_path / "lmu"

@@ -203,6 +203,7 @@ def blue_elsewhere(received: Received) -> Any:
 
 def test_an_input_image_elsewhere_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.setenv("POLYMETER_ALLOW_PRIVATE_URLS", "1")
     with OpenAIStub(blue_elsewhere) as stub:
         url = stub.base_url.replace("/v1", "/in.png")
         respond(OpenAIModel("flux", base_url=stub.base_url), drawing(Image(url), "x"))

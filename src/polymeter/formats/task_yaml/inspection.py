@@ -14,7 +14,6 @@ import yaml
 from polymeter.core.catalog import Catalog, Entry, Problem
 from polymeter.core.errors import PlanError, PolymeterError, did_you_mean
 from polymeter.core.registries import AGGREGATIONS, METRICS
-from polymeter.core.systems import import_roots
 from polymeter.formats.task_yaml import image_targets
 from polymeter.formats.task_yaml.config import TaskConfig, validate
 from polymeter.formats.task_yaml.filters import FILTERS
@@ -22,7 +21,7 @@ from polymeter.formats.task_yaml.load import load
 from polymeter.formats.task_yaml.reader import Reader, Resolved
 from polymeter.formats.task_yaml.task_code import METRICS_FILE, function_refs
 from polymeter.formats.task_yaml.templates import check_syntax
-from polymeter.guests.loading import FunctionRef
+from polymeter.guests.loading import FunctionRef, check_place
 from polymeter.metrics import check_kwargs, check_pair
 
 _REGISTERED = re.compile(
@@ -98,10 +97,9 @@ def check(entry: Entry, catalog: Catalog) -> list[Problem]:
 
 def _missing_functions(resolved: Resolved) -> Iterator[Problem]:
     for ref in dict.fromkeys(function_refs(resolved.values)):
+        yield from _caught(lambda ref=ref: check_place(ref), ref.where)
         file = ref.source_file()
         if file is None:
-            if not _is_importable(ref):
-                yield Problem(ref.where, f"There is no {ref.module}.py for '!function {ref.name}'.")
             continue
         names = _top_level_names(file)
         if names is not None and ref.attribute not in names:
@@ -158,11 +156,6 @@ def _top_level_names(file: Path) -> set[str] | None:
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names.add(node.id)
     return names
-
-
-def _is_importable(ref: FunctionRef) -> bool:
-    top = ref.module.partition(".")[0]
-    return "." in ref.module and (top in import_roots() or importlib.util.find_spec(top) is not None)
 
 
 def _as_written(value: Any) -> Any:

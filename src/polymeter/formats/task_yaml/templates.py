@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
 import jinja2
+import jinja2.sandbox
 from jinja2 import meta, nodes
 from jinja2.visitor import NodeTransformer
 
 from polymeter.core.errors import DataError, PlanError
+from polymeter.formats.task_yaml.sandbox import MAX_TEXT, Sandbox
 
 Render = Callable[[Mapping[str, Any]], str]
+_LONGEST_SHOWN = 120
+_MORE = "A template is data and cannot do this; a !function can."
 
 
 @lru_cache(maxsize=1)
 def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=False)  # noqa: S701  (prompts, not HTML)
+    environment = Sandbox(undefined=jinja2.StrictUndefined, autoescape=False)
     environment.filters["regex_replace"] = _regex_replace
     return environment
 
@@ -28,7 +32,7 @@ def _regex_replace(text: Any, pattern: str, repl: str, count: int = 0) -> str:
 
 
 def compile_template(text: str, columns: Iterable[str], *, field: str, where: str) -> Render:
-    """A function from a row to the rendered text.
+    """A function from a row to the rendered text, which runs in a sandbox.
 
     Args:
         text: The template.
@@ -56,14 +60,25 @@ def compile_template(text: str, columns: Iterable[str], *, field: str, where: st
     simple = _simple(tree)
     if simple is not None:
         return simple
-    render = template.render
 
     def rendered(doc: Mapping[str, Any]) -> str:
         try:
-            return render(doc)
+            return _joined(template.generate(doc))
+        except jinja2.sandbox.SecurityError as error:
+            what = f"The template of {field} is not allowed: {str(error).rstrip('.')} in {_shown(text)}."
+            raise DataError(what, where=where, hint=_MORE) from error
         except jinja2.UndefinedError as error:
             raise DataError(f"The template of {field} failed: {error.message}.", where=where) from error
-        except (jinja2.TemplateError, TypeError, ValueError, LookupError, ArithmeticError) as error:
+        except (
+            jinja2.TemplateError,
+            TypeError,
+            ValueError,
+            LookupError,
+            ArithmeticError,
+            AttributeError,
+            RecursionError,
+            MemoryError,
+        ) as error:
             raise DataError(f"The template of {field} failed: {type(error).__name__}: {error}.", where=where) from error
 
     return rendered
@@ -73,13 +88,53 @@ def check_syntax(text: str, field: str, where: str) -> nodes.Template:
     """The syntax tree of a template.
 
     Raises:
-        PlanError: if it is not a valid template.
+        PlanError: if it is not a valid template, or reaches for the inside of Python, as ``x.__class__`` does.
     """
     try:
-        return _environment().parse(text)
+        tree = _environment().parse(text)
     except jinja2.TemplateSyntaxError as error:
         message = f"The template of {field} is not valid: {error.message} (line {error.lineno} of it)."
         raise PlanError(message, where=where) from error
+    except RecursionError as error:
+        raise PlanError(f"The template of {field} is nested too deeply.", where=where) from error
+    inside = next(_insides(tree), None)
+    if inside is not None:
+        name, line = inside
+        message = f"The template of {field} is not allowed: it uses {name!r} (line {line} of it) in {_shown(text)}."
+        raise PlanError(message, where=where, hint=_MORE)
+    return tree
+
+
+def _insides(tree: nodes.Template) -> Iterator[tuple[str, int]]:
+    """The names of Python's inside that a template writes out, each with its line. What it puts together at run time is
+    refused when it is rendered.
+    """
+    for node in tree.find_all((nodes.Getattr, nodes.Getitem, nodes.Filter)):
+        if isinstance(node, nodes.Getattr):
+            name: Any = node.attr
+        elif isinstance(node, nodes.Getitem):
+            name = node.arg.value if isinstance(node.arg, nodes.Const) else ""
+        else:
+            first = node.args[0] if node.name == "attr" and node.args else None
+            name = first.value if isinstance(first, nodes.Const) else ""
+        if isinstance(name, str) and name.startswith("__") and name.endswith("__"):
+            yield name, node.lineno
+
+
+def _joined(pieces: Iterable[str]) -> str:
+    kept: list[str] = []
+    size = 0
+    for piece in pieces:
+        size += len(piece)
+        if size > MAX_TEXT:
+            raise jinja2.sandbox.SecurityError(f"it writes more than {MAX_TEXT:,} characters")
+        kept.append(piece)
+    return "".join(kept)
+
+
+def _shown(text: str) -> str:
+    line = " ".join(text.split())
+    return repr(line if len(line) <= _LONGEST_SHOWN else f"{line[: _LONGEST_SHOWN - 1]}…")
 
 
 def _guarded(tree: nodes.Template) -> set[str]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import typer
-
 from polymeter.cli.foreign import Subcommands, asks_for_help
+from polymeter.cli.printing import say
 from polymeter.cli.state import State
 from polymeter.interop.evalscope import flags
 
@@ -32,12 +31,12 @@ def run_command(state: State, words: list[str]) -> int:
 def show(result: EvalscopeResult) -> None:
     """Print the table of an evaluation, and where its files are."""
     for note in result.notes:
-        typer.echo(note, err=True)
+        say(note, err=True)
     if result.table:
-        typer.echo(result.table)
+        say(result.table)
     if result.run.results:
-        typer.echo(f"outputs  {result.folder}", err=True)
-        typer.echo(f"report   {result.run.report}", err=True)
+        say(f"outputs  {result.folder}", err=True)
+        say(f"report   {result.run.report}", err=True)
 
 
 def _evaluate(state: State, words: list[str]) -> int:
@@ -53,15 +52,15 @@ def _evaluate(state: State, words: list[str]) -> int:
         result = evaluate_evalscope(fields, progress=progress, typed=state.command, **run_options)
     show(result)
     if result.run.status != "complete":
-        typer.echo("The run did not end. To resume it, repeat the command with", err=True)
-        typer.echo(f"  --use-cache {result.folder}", err=True)
+        say("The run did not end. To resume it, repeat the command with", err=True)
+        say(f"  --use-cache {result.folder}", err=True)
     return result.exit_code
 
 
 def _version(state: State, words: list[str]) -> int:
     from polymeter import __version__
 
-    typer.echo(f"polymeter {__version__}, with the command line of EvalScope 0.17")
+    say(f"polymeter {__version__}, with the command line of EvalScope 0.17")
     return 0
 
 

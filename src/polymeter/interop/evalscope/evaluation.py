@@ -23,7 +23,7 @@ from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.identity import canonical, fingerprint
 from polymeter.core.model import ModelSpec
 from polymeter.core.progress import Progress
-from polymeter.core.secrets import HIDDEN, hide_secrets, with_digests
+from polymeter.core.secrets import hide_secrets, scrubbed, without_secrets
 from polymeter.interop.evalscope import results as files
 from polymeter.interop.evalscope.config import TaskConfig, check, notes_on_fields, parse_task_config
 from polymeter.interop.evalscope.model_names import Chosen, choose_judge, choose_model, judge_prompts, keys_set
@@ -90,8 +90,7 @@ def evaluate_evalscope(
     chosen, judge = choose_model(config), choose_judge(config)
     root = work_folder(config, stamp)
     evaluation = _Evaluation(config, chosen, judge, root, progress, typed, more_options)
-    secrets = [key for one in (chosen, judge) if one is not None for key in one.keys.values()]
-    with keys_set(chosen, judge), _logged(root / "logs" / "eval_log.log", secrets, is_debug=config.debug):
+    with keys_set(chosen, judge), _logged(root / "logs" / "eval_log.log", is_debug=config.debug):
         config.dump_yaml(root / "configs")
         run = evaluation.run()
         reports = files.write_files(run.folder, root, config) if run.results else {}
@@ -242,8 +241,8 @@ def _plain(chosen: Chosen) -> Any:
     """A model as plain data, without its address."""
     if isinstance(chosen.model, ModelSpec):
         args = {name: value for name, value in chosen.model.args.items() if name not in ("base_url", "api_key_env")}
-        return [str(chosen.model), canonical(_as_data(with_digests(args)))]
-    return canonical(with_digests(dict(chosen.model.identity)))
+        return [str(chosen.model), canonical(_as_data(without_secrets(args)))]
+    return canonical(without_secrets(dict(chosen.model.identity)))
 
 
 def _as_data(value: Any) -> Any:
@@ -274,30 +273,19 @@ def _notes(config: TaskConfig, run: RunResult, reports: Mapping[str, Report]) ->
 
 
 class _Hiding(logging.Formatter):
-    """Formats log lines without keys.
-
-    Args:
-        secrets: Texts to hide.
-    """
-
-    def __init__(self, secrets: list[str]) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(message)s")
-        self._secrets = secrets
+    """Formats log lines without keys."""
 
     def format(self, record: logging.LogRecord) -> str:
         """One line."""
-        line = hide_secrets(super().format(record))
-        for secret in self._secrets:
-            line = line.replace(secret, HIDDEN)
-        return line
+        return scrubbed(hide_secrets(super().format(record)))
 
 
 @contextmanager
-def _logged(file: Path, secrets: list[str], *, is_debug: bool) -> Iterator[None]:
+def _logged(file: Path, *, is_debug: bool) -> Iterator[None]:
     """Also write to a file what is logged."""
     file.parent.mkdir(parents=True, exist_ok=True)
     handler = logging.FileHandler(file, encoding="utf-8")
-    handler.setFormatter(_Hiding(secrets))
+    handler.setFormatter(_Hiding("%(asctime)s %(levelname)s %(message)s"))
     handler.setLevel(logging.DEBUG)
     # If logging is not set up, Python shows warnings only as long as no logger has a handler.
     handlers = [handler, *([logging.lastResort] if logging.lastResort and not logging.root.handlers else [])]

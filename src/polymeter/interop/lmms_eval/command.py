@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from polymeter.cli.foreign import Subcommands, asks_for_help
+from polymeter.cli.printing import as_json, say
 from polymeter.cli.state import State
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.core.json_text import json_text
 from polymeter.interop.lmms_eval import flags
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _eval(state: State, words: list[str]) -> int:
 
 
 def _evaluate(state: State, given: dict[str, Any]) -> int:
-    _say(flags.EVAL.notes_on(given))
+    _say_all(flags.EVAL.notes_on(given))
     options = {**flags.EVAL.defaults, **given}
     if options["verbosity"].upper() not in _LEVELS:
         hint = did_you_mean(options["verbosity"].upper(), _LEVELS) or f"Known: {', '.join(_LEVELS)}."
@@ -104,15 +104,15 @@ def _measure(state: State, options: dict[str, Any], given: Mapping[str, Any]) ->
 
 
 def _show_files(result: LmmsEvalResult) -> None:
-    _say(result.notes)
+    _say_all(result.notes)
     for path in result.files:
-        typer.echo(f"written  {path}")
+        say(f"written  {path}")
 
 
 def _show_configurations(result: LmmsEvalResult) -> None:
     for task in result.run.folder.read_manifest()["tasks"]:
-        typer.echo(f"\n{task['name']}:")
-        typer.echo(json_text(task["config"], indent=2))
+        say(f"\n{task['name']}:")
+        typer.echo(as_json(task["config"]))
 
 
 def _configurations(given: dict[str, Any]) -> list[tuple[dict[str, Any], str]]:
@@ -163,7 +163,7 @@ def _tasks(state: State, words: list[str]) -> int:
         flags.TASKS.print_help()
         return 0
     given = flags.TASKS.parse(words)
-    _say(flags.TASKS.notes_on(given))
+    _say_all(flags.TASKS.notes_on(given))
     return _list(given["action"].removeprefix("list_"), given.get("include_path"))
 
 
@@ -173,9 +173,9 @@ def _list(kind: str, include_path: str | None) -> int:
     catalog = build_catalog((Path(include_path),) if include_path else ())
     kinds = {"groups": "group", "subtasks": "task"}
     names = list(catalog.tags()) if kind == "tags" else [e.name for e in catalog if e.kind == kinds.get(kind, e.kind)]
-    typer.echo("\n".join(sorted(names)))
+    say("\n".join(sorted(names)))
     for problem in catalog.problems:
-        typer.echo(f"{problem.where}: {problem.message}", err=True)
+        say(f"{problem.where}: {problem.message}", err=True)
     return 0
 
 
@@ -186,24 +186,24 @@ def _models(state: State, words: list[str]) -> int:
     if asks_for_help(words):
         flags.MODELS.print_help()
         return 0
-    _say(flags.MODELS.notes_on(flags.MODELS.parse(words)))
+    _say_all(flags.MODELS.notes_on(flags.MODELS.parse(words)))
     code = models()
     wrappers = known_wrappers()
     if wrappers:
-        typer.echo(f"\nWrappers of installed packages: {', '.join(sorted(wrappers))}")
+        say(f"\nWrappers of installed packages: {', '.join(sorted(wrappers))}")
     return code
 
 
 def _version(state: State, words: Sequence[str]) -> int:
     from polymeter import __version__
 
-    typer.echo(f"polymeter {__version__}, with lmms-eval's command line")
+    say(f"polymeter {__version__}, with lmms-eval's command line")
     return 0
 
 
-def _say(notes: Iterable[str]) -> None:
+def _say_all(notes: Iterable[str]) -> None:
     for note in notes:
-        typer.echo(note, err=True)
+        say(note, err=True)
 
 
 def _power(state: State, words: list[str]) -> int:
@@ -215,7 +215,7 @@ def _power(state: State, words: list[str]) -> int:
 
 
 def _analyse(options: Mapping[str, Any]) -> int:
-    typer.echo("\n".join(_power_report(options)))
+    say("\n".join(_power_report(options)))
     return 0
 
 

@@ -11,9 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from polymeter.cli.foreign import Subcommands, asks_for_help
+from polymeter.cli.printing import say
 from polymeter.cli.state import State
 from polymeter.core.errors import DataError, PlanError
 from polymeter.core.json_text import json_text
@@ -67,7 +66,7 @@ def _evaluate(command: str, state: State, words: list[str]) -> int:
         return 0
     config, notes = flags.parse(command, words)
     for note in notes:
-        typer.echo(f"note: {note}", err=True)
+        say(f"note: {note}", err=True)
     from polymeter.cli.progress import make_progress
     from polymeter.interop.ulmeval.evaluation import evaluate_ulmeval
 
@@ -82,12 +81,12 @@ def _evaluate(command: str, state: State, words: list[str]) -> int:
 
 
 def _list_datasets(state: State, words: list[str]) -> int:
-    typer.echo("\n".join(_datasets(words)))
+    say("\n".join(_datasets(words)))
     return 0
 
 
 def _list_models(state: State, words: list[str]) -> int:
-    typer.echo("\n".join(_models(words)))
+    say("\n".join(_models(words)))
     return 0
 
 
@@ -117,17 +116,17 @@ def _models(words: list[str]) -> Iterator[str]:
 def _show_pair(pair: PairResult) -> None:
     """Print the result of a pair."""
     for note in pair.notes:
-        typer.echo(f"note: {note}", err=True)
-    typer.echo(f"\n{pair.model} on {pair.dataset}")
+        say(f"note: {note}", err=True)
+    say(f"\n{pair.model} on {pair.dataset}")
     if pair.error is not None:
-        typer.echo(f"Error: {_with_own_flag(pair.error.what)}", err=True)
+        say(f"Error: {_with_own_flag(pair.error.what)}", err=True)
         for detail in (f"at {pair.error.where}" if pair.error.where else "", _with_own_flag(pair.error.hint)):
             if detail:
-                typer.echo(f"  {detail}", err=True)
+                say(f"  {detail}", err=True)
     if pair.run is None:
         return
     if pair.returned is not None:
-        typer.echo(shown(pair.returned))
+        say(shown(pair.returned))
     if pair.is_scored or pair.run.status != "complete":
         from polymeter.cli.outcome import show
 
@@ -136,16 +135,16 @@ def _show_pair(pair: PairResult) -> None:
         _show_answers(pair.run)
     for file in pair.files:
         if file.name == f"{pair.model}_{pair.dataset}.pkl":
-            typer.echo(f"file     {file}")
+            say(f"file     {file}")
 
 
 def _show_summary(result: UlmevalResult) -> None:
     """Print one line for each pair if there are several."""
     if len(result.pairs) < 2:
         return
-    typer.echo("")
+    say("")
     for pair in result.pairs:
-        typer.echo(f"{_state(pair):<12} {pair.model} on {pair.dataset}")
+        say(f"{_state(pair):<12} {pair.model} on {pair.dataset}")
 
 
 def _with_own_flag(text: str) -> str:
@@ -158,8 +157,8 @@ def _show_answers(run: RunResult) -> None:
     tasks = run.results["tasks"].values()
     planned = sum(task["n_samples"] for task in tasks)
     answered = sum(task["statuses"].get("ok", 0) for task in tasks)
-    typer.echo(f"answered {answered:,} of {count(planned, 'sample')}; nothing is scored")
-    typer.echo(f"report   {run.report}")
+    say(f"answered {answered:,} of {count(planned, 'sample')}; nothing is scored")
+    say(f"report   {run.report}")
 
 
 def shown(returned: Any) -> str:

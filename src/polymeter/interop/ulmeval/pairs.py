@@ -22,7 +22,7 @@ from polymeter.core.identity import canonical, fingerprint
 from polymeter.core.model import Model, ModelSpec
 from polymeter.core.progress import Progress
 from polymeter.core.registries import stored_format
-from polymeter.core.secrets import with_digests
+from polymeter.core.secrets import without_secrets
 from polymeter.core.task import TaskSpec
 from polymeter.engine.model_pool import ModelPool
 from polymeter.interop.ulmeval.config import UlmevalConfig, seed_of
@@ -111,7 +111,7 @@ class Pair(ABC):
         if self.judge is not None:
             args = {name: value for name, value in self.judge.spec.args.items() if name != "api_key_env"}
             judge = [str(self.judge.spec), args]
-        return fingerprint(with_digests(jsonable([judge, judge_arguments(self.config)])))[:8]
+        return fingerprint(without_secrets(jsonable([judge, judge_arguments(self.config)])))[:8]
 
     def options(self) -> dict[str, Any]:
         """Options of a run that uses a model."""
@@ -182,7 +182,7 @@ class RunPair(Pair):
         content |= {name: self.tsv_options().get(name) for name in ("num_generations", "arguments")}
         content["data"] = {**settings.data, **self.config.data}
         content["weights"] = {**settings.weights, **self.config.weights}
-        return fingerprint([with_digests(canonical(dict(identity))), canonical(jsonable(content))])[:8]
+        return fingerprint([without_secrets(canonical(dict(identity))), canonical(jsonable(content))])[:8]
 
     @property
     def specs(self) -> tuple[ModelSpec, ...]:

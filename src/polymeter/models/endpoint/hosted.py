@@ -18,7 +18,7 @@ from polymeter.core.model import AsyncModel
 from polymeter.core.parts import Part, Text
 from polymeter.core.registry import missing_package
 from polymeter.core.request import Generate, GenerateImage, Message, Output, Request, Response
-from polymeter.core.secrets import hide_secrets
+from polymeter.core.secrets import hide_secrets, remember_values
 from polymeter.models.endpoint.errors import EndpointError, error_of
 from polymeter.models.endpoint.http import UnreachedError
 from polymeter.models.endpoint.shapes import offers_tools
@@ -280,6 +280,7 @@ def key_from(names: Sequence[str], title: str) -> tuple[str, str]:
     for name in names:
         key = os.environ.get(name, "").strip()
         if key:
+            remember_values([key])
             return name, key
     raise PlanError(
         f"{title} needs a key, and the environment variable {' or '.join(names)} is not set.",

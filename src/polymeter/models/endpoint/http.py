@@ -8,6 +8,7 @@ import asyncio
 import io
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -16,6 +17,7 @@ from urllib.request import getproxies, proxy_bypass
 from polymeter.core.errors import ModelError, PlanError
 from polymeter.core.secrets import hide_secrets
 from polymeter.core.sources import digest
+from polymeter.data.addresses import PRIVATE_HINT, NotPublicError, UnresolvedError, public_addresses, public_socket
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession, StreamReader
@@ -71,7 +73,7 @@ class Connections:
     ) -> None:
         self._max_answer_mb = max_answer_mb
         self._proxy = proxy_for(base_url)
-        self._origin = _origin(base_url)
+        self._base_url, self._origin = base_url, _origin(base_url)
         self._headers = dict(headers)
         self._where = where
         self._sessions: dict[asyncio.AbstractEventLoop, ClientSession] = {}
@@ -92,39 +94,56 @@ class Connections:
         """
         return await self._send("GET", url, None)
 
-    async def fetch(self, url: str) -> bytes:
+    async def fetch(self, url: str, *, is_named_by_data: bool = False) -> bytes:
         """Fetch a file by its URL. Another server than this one does not receive the key, and redirects to and from it
-        are followed.
+        are followed, as far as they lead to public addresses. The host of this server need not be public.
+
+        Args:
+            url: Its URL.
+            is_named_by_data: A dataset names it, and not this server: then this server is like any other.
 
         Raises:
             ModelError: if the server cannot be reached, does not have the file, or sends more than an answer may have.
         """
         import aiohttp
 
-        is_ours = _origin(url) == self._origin
+        is_ours = _origin(url) == self._origin and not is_named_by_data
+        is_trusted = is_ours or (not is_named_by_data and _host(url) == _host(self._base_url))
         shown = hide_secrets(url.partition("?")[0])[
             :_SHOWN
         ]  # the query may be a signature that gives access to the file
+        proxy = self._proxy if is_ours else proxy_for(url)
         try:
-            async with aiohttp.ClientSession(
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S),
-                headers=self._headers if is_ours else None,
-                cookie_jar=aiohttp.DummyCookieJar(),
-            ) as session:
-                proxy = self._proxy if is_ours else proxy_for(url)
-                async with session.get(url, proxy=proxy, allow_redirects=not is_ours) as response:
-                    if response.status >= 300:
-                        raise ModelError(
-                            f"The file at {shown} cannot be fetched: HTTP {response.status}.",
-                            kind="transient"
-                            if response.status in (408, 429) or response.status >= 500
-                            else "permanent",
-                            where=self._where,
-                        )
-                    return await at_most(response.content, self._max_answer_mb, where=self._where)
+            if not is_ours and "@" in urlsplit(url).netloc:
+                raise ModelError(f"The file at {shown} is not fetched: it holds a user name.", where=self._where)
+            if not is_trusted and proxy:
+                await asyncio.to_thread(_check_public, url, shown)
+            async with (
+                aiohttp.ClientSession(
+                    connector=None if is_trusted or proxy else aiohttp.TCPConnector(socket_factory=public_socket),
+                    timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S),
+                    headers=self._headers if is_ours else None,
+                    cookie_jar=aiohttp.DummyCookieJar(),
+                ) as session,
+                session.get(url, proxy=proxy, allow_redirects=not is_trusted) as response,
+            ):
+                if response.status >= 300:
+                    raise ModelError(
+                        f"The file at {shown} cannot be fetched: HTTP {response.status}.",
+                        kind="transient" if response.status in (408, 429) or response.status >= 500 else "permanent",
+                        where=self._where,
+                    )
+                return await at_most(response.content, self._max_answer_mb, where=self._where)
         except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError):
             raise ModelError(f"There is no file at {shown!r}, which is no web address.", where=self._where) from None
+        except NotPublicError as error:
+            raise ModelError(error.what, where=self._where, hint=PRIVATE_HINT) from None
         except (aiohttp.ClientError, OSError, asyncio.TimeoutError) as error:
+            refused = _refusal(error)
+            if refused is not None:
+                raise ModelError(
+                    f"{shown} is not fetched: {refused.what}.", where=self._where, hint=PRIVATE_HINT
+                ) from None
             raise self._error(error) from error
 
     async def aclose(self) -> None:
@@ -204,6 +223,24 @@ class UnreachedError(ModelError):
         self.has_connected = has_connected
 
 
+def _check_public(url: str, shown: str) -> None:
+    """Check what this machine knows of a host that a proxy resolves.
+
+    Raises:
+        NotPublicError: if it is not public.
+    """
+    parts = urlsplit(url)
+    with suppress(UnresolvedError):
+        public_addresses(parts.hostname or "", parts.port or 443, shown=shown)
+
+
+def _refusal(error: BaseException | None) -> NotPublicError | None:
+    """The refusal of an address behind an error of a connection."""
+    while error is not None and not isinstance(error, NotPublicError):
+        error = error.__cause__ or getattr(error, "os_error", None) or error.__context__
+    return error
+
+
 async def at_most(content: StreamReader, max_mb: float, *, where: str, is_error: bool = False) -> bytes:
     """A body as it streams in, decompressed; no more of it is held than is allowed.
 
@@ -254,6 +291,10 @@ def _origin(url: str) -> tuple[str, str]:
     """Scheme and server of a URL."""
     parts = urlsplit(url)
     return parts.scheme.lower(), parts.netloc.rpartition("@")[2].lower()
+
+
+def _host(url: str) -> str:
+    return (urlsplit(url).hostname or "").lower()
 
 
 def proxy_for(url: str) -> str | None:

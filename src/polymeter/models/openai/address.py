@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from urllib.parse import quote, urlsplit
 
 from polymeter.core.errors import PlanError
-from polymeter.core.secrets import hide_secrets, is_secret_name
+from polymeter.core.secrets import hide_secrets, remember, remember_values
 
 _OPENAI = "https://api.openai.com/v1"
 _OPENAI_HOST = "api.openai.com"
@@ -81,6 +81,8 @@ def find_address(
             f"The endpoint {host} needs a key, and the environment variable {key_env} is not set.",
             hint=f"Set {key_env}, or name another variable with --model-args api_key_env=NAME.",
         )
+    remember({"headers": dict(headers), "base_url": base})
+    remember_values([key])
     sent = {"api-key": key} if is_azure else {"Authorization": f"Bearer {key}"}
     sent = {**(sent if key else {}), **({"OpenAI-Organization": organization} if organization else {}), **headers}
     stem, query = (f"{base}/openai/deployments/{quote(name)}", _version(api_version)) if azure else (base, "")
@@ -94,7 +96,7 @@ def find_address(
         f"{stem}/images/generations{query}",
         f"{stem}/images/edits{query}",
         sent,
-        (key, *(value for header, value in headers.items() if is_secret_name(header)), parts.password or ""),
+        (key, parts.password or ""),
         key_env,
         bool(key),
         is_azure or host == _OPENAI_HOST,

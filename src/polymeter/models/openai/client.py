@@ -94,13 +94,13 @@ class Client:
         """
         return await self._ask(self.address.edits_url, lambda sent: form({**sent, "prompt": prompt}, files), settings)
 
-    async def fetch(self, url: str) -> bytes:
-        """Fetch a file that the endpoint or its user names by a URL.
+    async def fetch(self, url: str, *, is_named_by_data: bool = False) -> bytes:
+        """Fetch a file that the endpoint, or a dataset, names by a URL.
 
         Raises:
             ModelError: if it cannot be fetched.
         """
-        return await self._connections.fetch(url)
+        return await self._connections.fetch(url, is_named_by_data=is_named_by_data)
 
     async def model_names(self) -> list[str]:
         """The models that the endpoint lists.

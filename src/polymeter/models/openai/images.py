@@ -154,7 +154,7 @@ class ImageMaker:
             if isinstance(file, str):
                 if is_offline_now():
                     raise DataError(f"{hide_secrets(file)} is not fetched: the run is offline.", where=self._where)
-                image = Image(await self._client.fetch(file))
+                image = Image(await self._client.fetch(file, is_named_by_data=True))
                 fetched = await asyncio.to_thread(self._file, image, number, len(drawing.files))
                 drawing.files[number] = fetched
 
