@@ -23,7 +23,8 @@ from polymeter.metrics.translation import BLEU_AGGREGATION
 from polymeter.stats import Partition, estimate, paired_difference
 from polymeter.stats.intervals import Interval
 from polymeter.stats.mean_intervals import mean_interval, sum_interval
-from polymeter.stats.moments import mean_spread
+from polymeter.stats.moments import known_bounds
+from polymeter.stats.moments import mean_spread as spread_within
 
 Values = NDArray[np.float64]
 NEAR = (-0.02, -0.01, 0.0, 0.01, 0.02)
@@ -51,6 +52,11 @@ class Count:
 
 
 Line = tuple[str, Count]
+
+
+def mean_spread(data: Values, clusters: Partition | None = None, bounds: Bounds = UNBOUNDED) -> Spread:
+    """The moments, with the range that an estimate would take for known."""
+    return spread_within(data, clusters, known_bounds(data, bounds))
 
 
 def near(p: float) -> list[float]:

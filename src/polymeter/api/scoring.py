@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ def score(
     output: Path | str | None = None,
     progress: Progress | None = None,
     command: str = "",
+    is_strict: bool = False,
     **options: Any,
 ) -> RunResult:
     """Score a finished or partial run again from its stored answers. Its model gets no requests and is never loaded.
@@ -41,6 +43,7 @@ def score(
         output: The new run folder; default: beside the run, with the judge in its name.
         progress: Receives progress; default: none.
         command: The command to record.
+        is_strict: As for ``evaluate``.
         **options: ``dialect_options``, which are added to the run's, and fields of ``polymeter.RunOptions`` that cannot
             change a number.
 
@@ -60,7 +63,7 @@ def score(
     )
     for file in request.options.imports:
         import_file(file)
-    return carried_out(lambda: score_again(request, progress or Silence()))
+    return replace(carried_out(lambda: score_again(request, progress or Silence())), is_strict=is_strict)
 
 
 def _changed(stored: RunOptions, options: Mapping[str, Any], output: Path) -> RunOptions:

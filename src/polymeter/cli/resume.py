@@ -12,6 +12,9 @@ from polymeter.cli.state import Debug
 
 def resume(
     run: Annotated[Path, typer.Argument(help="The run folder.", metavar="RUN", show_default=False)],
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 if a number lacks a whole member or subset.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the results, no progress.")] = False,
     debug: Debug = False,
 ) -> int:
@@ -21,5 +24,5 @@ def resume(
     from polymeter.cli.progress import make_progress
 
     with make_progress(is_quiet=quiet) as progress:
-        result = resume_run(run, progress=progress)
+        result = resume_run(run, progress=progress, is_strict=strict)
     return show(result)

@@ -49,6 +49,9 @@ def score(  # noqa: PLR0917  (one parameter for each option)
     score_workers: Annotated[
         int | None, typer.Option("--score-workers", help="Threads for hooks and scoring.", metavar="N")
     ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 if a number lacks a whole member or subset.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the results, no progress.")] = False,
     debug: Debug = False,
 ) -> int:
@@ -69,6 +72,7 @@ def score(  # noqa: PLR0917  (one parameter for each option)
             output=output,
             progress=progress,
             command=state_of(context).command,
+            is_strict=strict,
             **{name: value for name, value in options.items() if value is not None},
         )
     return show(result)

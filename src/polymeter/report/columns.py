@@ -43,7 +43,7 @@ COLUMNS = (
     Column("filter", None, lambda line: line.filter, "aside"),
     Column("n-shot", "n-shot", lambda line: line.n_shot, "aside", is_right=True),
     Column(None, "Filter", lambda line: "" if line.filter == "none" else line.filter, "aside", is_optional=True),
-    Column("metric", "Metric", lambda line: line.metric, is_name=True, drawing="metric"),
+    Column("metric", "Metric", lambda line: f"{line.metric} ({line.mark})" if line.mark else line.metric, is_name=True, drawing="metric"),
     Column("", None, lambda line: line.direction, "aside"),
     Column("value", "Value", lambda line: line.value, "main", is_right=True, drawing="value"),
     Column("stderr", "Std. error", lambda line: line.stderr, "aside", is_right=True, drawing="stderr"),

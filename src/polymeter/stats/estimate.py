@@ -20,7 +20,7 @@ from polymeter.stats.clusters import Partition
 from polymeter.stats.errors import clustered_standard_error, standard_error
 from polymeter.stats.intervals import Interval
 from polymeter.stats.mean_intervals import mean_interval
-from polymeter.stats.moments import mean_spread
+from polymeter.stats.moments import known_bounds, mean_spread
 
 
 _UNKNOWN = "the uncertainty of this aggregation is not known"
@@ -95,7 +95,9 @@ def _mean(value: float, data: NDArray[np.float64], clusters: Partition | None, b
         stderr, method = standard_error(data), "mean"
     else:
         stderr, method = clustered_standard_error(data, clusters), "clustered"
-    spread = mean_spread(data, clusters, bounds)
+    if not np.isfinite(data).all():
+        return Estimate(value, stderr, no_interval="a value is infinite")
+    spread = mean_spread(data, clusters, known_bounds(data, bounds))
     found = mean_interval(spread)
     return Estimate(
         value, stderr, found.interval, None if stderr is None else method, found.method, found.problem, spread

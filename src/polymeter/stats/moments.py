@@ -33,12 +33,10 @@ def mean_spread(data: NDArray[np.float64], clusters: Partition | None = None, bo
     Args:
         data: The values, at least one, all finite.
         clusters: Which of them belong together; ``None``: none do.
-        bounds: The range that the metric declares. Without one, values that all lie between 0 and 1 are taken for
-            scores on that scale.
+        bounds: The range of the values.
     """
     n = int(data.size)
     mean = math.fsum(data.tolist()) / n
-    bounds = known_bounds(data, bounds)
     is_clustered = clusters is not None and clusters.count < n
     if clusters is None or not is_clustered:
         sizes, sums = np.ones(n), data
