@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from polymeter.core.spread import UNBOUNDED, Bounds, Spread
 from polymeter.metrics.choice import F1_AGGREGATION, MCC_AGGREGATION
 from polymeter.metrics.perplexity import PERPLEXITY_AGGREGATION
-from polymeter.metrics.translation import BLEU_AGGREGATION
 from polymeter.stats import Partition, estimate, paired_difference
 from polymeter.stats.intervals import Interval
 from polymeter.stats.mean_intervals import mean_interval, sum_interval
@@ -69,7 +68,9 @@ def proportions(repetitions: int) -> Iterator[Line]:
     from scipy.stats import binom
 
     for n in (20, 25, 50, 100, 400):
-        intervals = [mean_interval(mean_spread(np.repeat([1.0, 0.0], [k, n - k]))).interval or (0, 0) for k in range(n + 1)]
+        intervals = [
+            mean_interval(mean_spread(np.repeat([1.0, 0.0], [k, n - k]))).interval or (0, 0) for k in range(n + 1)
+        ]
         lows, highs = np.array(intervals).T
         every = np.linspace(0.0005, 0.5, 1000)
         coverages = np.array([binom.pmf(np.arange(n + 1), n, p)[(lows <= p) & (p <= highs)].sum() for p in every])
@@ -85,11 +86,16 @@ def repeats(repetitions: int) -> Iterator[Line]:
         for n_repeats in (4, 8):
             for alike, strength in (("different", 0.5), ("similar", 5.0), ("equal", 1e9)):
                 for p in (0.5, 0.8, 0.9, 0.96):
-                    yield f"n = {n}, {n_repeats} repeats, {alike} samples, p = {p}", _mean_count(
-                        lambda rng, q, n=n, k=n_repeats, s=strength: rng.binomial(k, rng.beta(q * s, (1 - q) * s, n)) / k,
-                        near(p),
-                        near(p),
-                        repetitions,
+                    yield (
+                        f"n = {n}, {n_repeats} repeats, {alike} samples, p = {p}",
+                        _mean_count(
+                            lambda rng, q, n=n, k=n_repeats, s=strength: (
+                                rng.binomial(k, rng.beta(q * s, (1 - q) * s, n)) / k
+                            ),
+                            near(p),
+                            near(p),
+                            repetitions,
+                        ),
                     )
 
 
@@ -118,8 +124,9 @@ def skewed(repetitions: int) -> Iterator[Line]:
     """Means of independent values of many shapes."""
     for n in (20, 50, 200):
         for name, (mean, bounds, draw) in SHAPES.items():
-            yield f"n = {n}, {name}", _mean_count(
-                lambda rng, _, n=n, draw=draw: draw(rng, n), [mean], [mean], repetitions, bounds=bounds
+            yield (
+                f"n = {n}, {name}",
+                _mean_count(lambda rng, _, n=n, draw=draw: draw(rng, n), [mean], [mean], repetitions, bounds=bounds),
             )
 
 
@@ -141,12 +148,15 @@ def clusters(repetitions: int) -> Iterator[Line]:
             partition = Partition.of_codes(np.repeat(np.arange(n_clusters), sizes))
             for correlation in (0.0, 0.1, 0.3, 0.6):
                 for p in (0.5, 0.8, 0.9, 0.96):
-                    yield f"{n_clusters} clusters, {name}, correlation {correlation}, p = {p}", _mean_count(
-                        lambda rng, q, s=sizes, c=correlation: _clustered(rng, q, s, c),
-                        near(p),
-                        near(p),
-                        repetitions,
-                        clusters=partition,
+                    yield (
+                        f"{n_clusters} clusters, {name}, correlation {correlation}, p = {p}",
+                        _mean_count(
+                            lambda rng, q, s=sizes, c=correlation: _clustered(rng, q, s, c),
+                            near(p),
+                            near(p),
+                            repetitions,
+                            clusters=partition,
+                        ),
                     )
 
 
@@ -169,8 +179,9 @@ def clustered_numbers(repetitions: int) -> Iterator[Line]:
                         shared = np.repeat(rng.normal(size=s.size), s)
                         return f(math.sqrt(c) * shared + math.sqrt(1 - c) * rng.normal(size=int(s.sum())))
 
-                    yield f"{n_clusters} clusters, {name}, correlation {correlation}, {shape}", _mean_count(
-                        draw, [0.0], [mean], repetitions, clusters=partition
+                    yield (
+                        f"{n_clusters} clusters, {name}, correlation {correlation}, {shape}",
+                        _mean_count(draw, [0.0], [mean], repetitions, clusters=partition),
                     )
 
 
@@ -199,7 +210,9 @@ def groups(repetitions: int) -> Iterator[Line]:
                 for q in near(p):
                     shares = np.where(np.arange(len(sizes)) % 2 == 1, 0.6, q) if mixed else np.full(len(sizes), q)
                     for _ in range(repetitions // len(NEAR)):
-                        spreads = [_proportion(int(k), n) for k, n in zip(rng.binomial(sizes, shares), sizes, strict=True)]
+                        spreads = [
+                            _proportion(int(k), n) for k, n in zip(rng.binomial(sizes, shares), sizes, strict=True)
+                        ]
                         interval = sum_interval(tuple(zip(weights.tolist(), spreads, strict=True))).interval
                         count.add(interval, float(weights @ shares))
                 yield f"{name}, p = {p}{' and 0.6' if mixed else ''}", count
@@ -230,7 +243,13 @@ def groups_of_means(repetitions: int) -> Iterator[Line]:
 def paired(repetitions: int) -> Iterator[Line]:
     """Differences of two models on the same samples."""
     for n in (20, 50, 200):
-        for p, q, correlation in ((0.5, 0.5, 0.5), (0.8, 0.7, 0.5), (0.9, 0.9, 0.5), (0.96, 0.94, 0.3), (0.97, 0.97, 0.8)):
+        for p, q, correlation in (
+            (0.5, 0.5, 0.5),
+            (0.8, 0.7, 0.5),
+            (0.9, 0.9, 0.5),
+            (0.96, 0.94, 0.3),
+            (0.97, 0.97, 0.8),
+        ):
             rng, count = np.random.default_rng(0), Count()
             both = min(p * q + correlation * math.sqrt(p * (1 - p) * q * (1 - q)), p, q)
             cells = np.array([both, p - both, q - both, 1 - p - q + both])
@@ -263,12 +282,21 @@ def resampled(repetitions: int) -> Iterator[Line]:
                     predictions = np.where(rng.random(n) < p, references, 1 - references)
                     return [*zip(references.tolist(), predictions.tolist(), strict=True)]
 
-                yield f"n = {n}, {aggregation.name}, {p} right", _aggregate_count(draw, aggregation, truth, repetitions // 4)
-        yield f"n = {n}, perplexity, normal", _aggregate_count(
-            lambda rng, n=n: rng.normal(-2, 0.7, n).tolist(), PERPLEXITY_AGGREGATION, math.exp(2), repetitions // 4
+                yield (
+                    f"n = {n}, {aggregation.name}, {p} right",
+                    _aggregate_count(draw, aggregation, truth, repetitions // 4),
+                )
+        yield (
+            f"n = {n}, perplexity, normal",
+            _aggregate_count(
+                lambda rng, n=n: rng.normal(-2, 0.7, n).tolist(), PERPLEXITY_AGGREGATION, math.exp(2), repetitions // 4
+            ),
         )
-        yield f"n = {n}, perplexity, skewed", _aggregate_count(
-            lambda rng, n=n: (-rng.exponential(1, n)).tolist(), PERPLEXITY_AGGREGATION, math.e, repetitions // 4
+        yield (
+            f"n = {n}, perplexity, skewed",
+            _aggregate_count(
+                lambda rng, n=n: (-rng.exponential(1, n)).tolist(), PERPLEXITY_AGGREGATION, math.e, repetitions // 4
+            ),
         )
 
 
@@ -332,8 +360,10 @@ def _aggregate_count(
 
 def _proportion(successes: int, n: int) -> Spread:
     share = successes / n
-    return mean_spread(np.repeat([1.0, 0.0], [successes, n - successes])) if n < 100 else Spread(
-        share, n, share * (1 - share) / n, 0.0, math.inf, n, (0.0, 1.0)
+    return (
+        mean_spread(np.repeat([1.0, 0.0], [successes, n - successes]))
+        if n < 100
+        else Spread(share, n, share * (1 - share) / n, 0.0, math.inf, n, (0.0, 1.0))
     )
 
 

@@ -221,7 +221,9 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
     arguments = parse_model_args(model, model_args or ())
     arguments |= {"base_url": base_url} if base_url else {}
     arguments |= {"strip_prompt": True} if strip_prompt else {}
-    return _evaluate(context, model, names, model_path, arguments, judge_roles(judge, judge_args), options, quiet, strict)
+    return _evaluate(
+        context, model, names, model_path, arguments, judge_roles(judge, judge_args), options, quiet, strict
+    )
 
 
 def _evaluate(

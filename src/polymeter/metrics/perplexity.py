@@ -58,7 +58,9 @@ def bits(totals: Sequence[float]) -> float:
 
 
 PERPLEXITY_AGGREGATION = Aggregation("perplexity", Additive(single_terms, perplexity), bounds=(0.0, None))
-WEIGHTED_PERPLEXITY_AGGREGATION = Aggregation("weighted_perplexity", Additive(weighted_terms, perplexity), bounds=(0.0, None))
+WEIGHTED_PERPLEXITY_AGGREGATION = Aggregation(
+    "weighted_perplexity", Additive(weighted_terms, perplexity), bounds=(0.0, None)
+)
 BITS_PER_BYTE_AGGREGATION = Aggregation("bits_per_byte", Additive(weighted_terms, bits), bounds=(0.0, None))
 
 PERPLEXITY = Metric(

@@ -113,7 +113,9 @@ def lost_members(results: Mapping[str, Any]) -> list[str]:
             for result in holder.get("results", ()):
                 failed = tuple(one_line(str(member)) for member in result.get("failed_members") or ())
                 if failed:
-                    metrics.setdefault((failed, int(result.get("n_members") or 0)), []).append(one_line(str(result["metric"])))
+                    metrics.setdefault((failed, int(result.get("n_members") or 0)), []).append(
+                        one_line(str(result["metric"]))
+                    )
             for (failed, n), names in metrics.items():
                 notes.append(
                     f"INCOMPLETE: {title} ({listing(dict.fromkeys(names))}) lacks {listing(failed)}: "

@@ -22,7 +22,6 @@ from polymeter.stats.intervals import Interval
 from polymeter.stats.mean_intervals import mean_interval
 from polymeter.stats.moments import known_bounds, mean_spread
 
-
 _UNKNOWN = "the uncertainty of this aggregation is not known"
 
 

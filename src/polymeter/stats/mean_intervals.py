@@ -85,7 +85,6 @@ def sum_interval(terms: Terms) -> MeanInterval:
 
 def bounded_interval(value: float, stderr: float, df: float, bounds: tuple[float, float]) -> Interval:
     """The score interval of any estimate between two bounds, from its standard error."""
-    low, high = bounds
     spread = Spread(value, FEWEST_SAMPLES, stderr**2, 0.0, df, FEWEST_SAMPLES, bounds)
     return _score(((1.0, spread),), _quantile(((1.0, spread),)))
 

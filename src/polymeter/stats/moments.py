@@ -118,9 +118,7 @@ def _less_biased(n_units: float) -> float:
     return n_units**2 / ((n_units - 1) * (n_units - 2)) * (1 + 3 / n_units)
 
 
-def _intraclass_correlation(
-    data: NDArray[np.float64], sums: NDArray[np.float64], sizes: NDArray[np.float64]
-) -> float:
+def _intraclass_correlation(data: NDArray[np.float64], sums: NDArray[np.float64], sizes: NDArray[np.float64]) -> float:
     """The intraclass correlation by one-way analysis of variance, between 0 and 1 (Donner 1986)."""
     n, n_clusters = data.size, sizes.size
     if n == n_clusters:

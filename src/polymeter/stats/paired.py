@@ -21,7 +21,6 @@ from polymeter.stats.intervals import LEVEL, Interval, normal_quantile
 from polymeter.stats.mean_intervals import MeanInterval, mean_interval
 from polymeter.stats.moments import FEWEST_OTHERS, FEWEST_SAMPLES, mean_spread
 
-
 _FEW = "fewer than two pairs or clusters"
 
 
@@ -141,9 +140,7 @@ def tango_interval(n: int, only_first: int, only_second: int) -> Interval:
     return bounds[0], bounds[1]
 
 
-def _interval(
-    first: NDArray[np.float64], second: NDArray[np.float64], partition: Partition | None
-) -> MeanInterval:
+def _interval(first: NDArray[np.float64], second: NDArray[np.float64], partition: Partition | None) -> MeanInterval:
     differences = first - second
     values = np.concatenate([first, second])
     if partition is None and differences.size >= FEWEST_SAMPLES and bool(np.isin(values, (0.0, 1.0)).all()):

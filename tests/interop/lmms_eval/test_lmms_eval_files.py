@@ -280,8 +280,8 @@ def test_hashes_tell_docs_and_their_order_apart():
 
 def test_a_baseline_is_compared_doc_by_doc_in_hundredths():
     of_task = task("t", [result("acc", 0.5, 4)], 4)
-    ours = samples.paired_values(of_task, [{"doc_id": i, "acc": float(i > 0)} for i in range(4)])
-    theirs = samples.paired_values(of_task, [{"doc_id": i, "acc": float(i > 2)} for i in range(1, 6)])
+    ours = samples.paired_values(of_task, [{"doc_id": i, "acc": float(i % 4 > 0)} for i in range(30)])
+    theirs = samples.paired_values(of_task, [{"doc_id": i, "acc": float(i % 3 > 1)} for i in range(36)])
     row = samples.paired_row(ours, theirs, "old")
     assert row["paired_baseline"] == "old"
     assert row["paired_baseline_score"] == pytest.approx(100 / 3)

@@ -11,8 +11,8 @@ from typing import Any
 from polymeter.core.errors import PlanError, ScoreError, boundary
 from polymeter.core.metric import Aggregation, Metric
 from polymeter.core.parts import Modality
-from polymeter.core.spread import UNBOUNDED, Bounds
 from polymeter.core.registries import AGGREGATIONS, METRICS
+from polymeter.core.spread import UNBOUNDED, Bounds
 from polymeter.formats.task_yaml.config import MetricItem, TaskConfig
 from polymeter.formats.task_yaml.registration import AGGREGATION_DEFINITIONS, METRIC_DEFINITIONS, USERS
 from polymeter.guests.loading import resolve
