@@ -272,7 +272,7 @@ def paired(repetitions: int) -> Iterator[Line]:
 
 def resampled(repetitions: int) -> Iterator[Line]:
     """Aggregations that are not means."""
-    for n in (20, 50, 100, 200):
+    for n in (20, 50, 200):
         for p in (0.7, 0.9):
             for aggregation in (F1_AGGREGATION, MCC_AGGREGATION):
                 truth = p if aggregation is F1_AGGREGATION else 2 * p - 1
@@ -284,18 +284,18 @@ def resampled(repetitions: int) -> Iterator[Line]:
 
                 yield (
                     f"n = {n}, {aggregation.name}, {p} right",
-                    _aggregate_count(draw, aggregation, truth, repetitions // 4),
+                    _aggregate_count(draw, aggregation, truth, repetitions // 5),
                 )
         yield (
             f"n = {n}, perplexity, normal",
             _aggregate_count(
-                lambda rng, n=n: rng.normal(-2, 0.7, n).tolist(), PERPLEXITY_AGGREGATION, math.exp(2), repetitions // 4
+                lambda rng, n=n: rng.normal(-2, 0.7, n).tolist(), PERPLEXITY_AGGREGATION, math.exp(2), repetitions // 5
             ),
         )
         yield (
             f"n = {n}, perplexity, skewed",
             _aggregate_count(
-                lambda rng, n=n: (-rng.exponential(1, n)).tolist(), PERPLEXITY_AGGREGATION, math.e, repetitions // 4
+                lambda rng, n=n: (-rng.exponential(1, n)).tolist(), PERPLEXITY_AGGREGATION, math.e, repetitions // 5
             ),
         )
 

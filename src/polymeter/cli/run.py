@@ -222,7 +222,15 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
     arguments |= {"base_url": base_url} if base_url else {}
     arguments |= {"strip_prompt": True} if strip_prompt else {}
     return _evaluate(
-        context, model, names, model_path, arguments, judge_roles(judge, judge_args), options, quiet, strict
+        context,
+        model,
+        names,
+        model_path,
+        arguments,
+        judge_roles(judge, judge_args),
+        options,
+        is_quiet=quiet,
+        is_strict=strict,
     )
 
 
@@ -234,6 +242,7 @@ def _evaluate(
     model_args: dict[str, Any],
     roles: dict[str, str | ModelSpec],
     options: dict[str, Any],
+    *,
     is_quiet: bool,
     is_strict: bool,
 ) -> int:

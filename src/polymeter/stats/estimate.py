@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,7 @@ class Estimate:
     method: str | None = None
     ci_method: str | None = None
     no_interval: str = ""
-    spread: Spread | None = None
+    spread: Spread | None = field(default=None, repr=False, compare=False)
 
 
 def estimate(
