@@ -316,7 +316,7 @@ TABLES: dict[str, Callable[[int], Iterator[Line]]] = {
 def main() -> None:
     """Print the tables that were named, or all."""
     names = [name for name in sys.argv[1:] if not name.startswith("-")] or [*TABLES]
-    repetitions = 500 if "--quick" in sys.argv else 4000
+    repetitions = 500 if "--quick" in sys.argv else 1000
     for name in names:
         make = TABLES[name]
         lines = [*make(repetitions)]
