@@ -6,16 +6,18 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from polymeter.core.errors import ScoreError
 from polymeter.core.options import RunOptions
 from polymeter.core.progress import Silence
 from polymeter.core.task import GroupSpec, Result
-from polymeter.engine.groups import reduce_group
+from polymeter.engine.groups import mark_lost_subsets, reduce_group
 from polymeter.engine.plan import Plan, Selection
 from polymeter.engine.run import run_plan
 from polymeter.models.mock import MockBatch
+from polymeter.stats import mean_spread, sum_interval
 from polymeter.store.folder import RunFolder
 from tests.helpers.tasks import ListTask, answer_of, docs
 
@@ -35,7 +37,51 @@ def test_a_plain_mean_counts_every_member_once() -> None:
     assert result.value == pytest.approx(0.65)
     assert result.stderr == pytest.approx(math.hypot(0.03, 0.04) / 2)
     assert (result.n, result.stderr_method, result.higher_is_better) == (400, "pooled", True)
-    assert result.interval == pytest.approx((0.65 - 1.96 * 0.025, 0.65 + 1.96 * 0.025), abs=1e-5)
+    assert (result.interval, result.no_interval) == (None, "the uncertainty of a member is not known")
+
+
+def test_the_interval_of_a_group_is_that_of_a_sum_of_its_members() -> None:
+    spreads = {
+        "one": mean_spread(np.repeat([1.0, 0.0], 10), None, (0, 1)),
+        "two": mean_spread(np.ones(20), None, (0, 1)),
+    }
+    results = {name: [Result("acc", "none", s.mean, 20, stderr=0.1, spread=s)] for name, s in spreads.items()}
+    (result,) = reduced(results)
+    assert result.interval == sum_interval(((0.5, spreads["one"]), (0.5, spreads["two"]))).interval
+    assert result.ci_method == "score"
+    outer = GroupSpec("outer", "Outer", ("both", "one"), ({"metric": "acc"},))
+    (nested,) = reduce_group(outer, {**results, "both": [result]}, {"both"})
+    assert nested.interval == sum_interval(((0.75, spreads["one"]), (0.25, spreads["two"]))).interval
+
+
+def test_a_group_names_the_members_that_it_lacks() -> None:
+    lost = {**RESULTS, "two": [Result("acc", "none", None, 0)]}
+    (result,) = reduced(lost)
+    assert (result.value, result.n_members, result.failed_members) == (0.5, 2, ("two",))
+    assert (result.interval, result.no_interval) == (None, "a member has no result")
+    (whole,) = reduced()
+    assert (whole.n_members, whole.failed_members) == (2, ())
+    (raised,) = reduced({**RESULTS, "two": []})
+    assert raised.failed_members == ("two",)
+    outer = GroupSpec("outer", "Outer", ("both", "one"), ({"metric": "acc"},))
+    (nested,) = reduce_group(outer, {**lost, "both": [result]}, {"both"})
+    assert (nested.n_members, nested.failed_members) == (3, ("both/two",))
+
+
+def test_a_member_without_the_metric_is_not_missing() -> None:
+    (result,) = reduced({**RESULTS, "two": [Result("f1", "none", 0.8, 300)]})
+    assert (result.n_members, result.failed_members) == (1, ())
+
+
+def test_a_task_names_the_subsets_that_it_lacks() -> None:
+    results = [
+        Result("acc", "none", 0.5, 4),
+        Result("acc", "none", 0.5, 4, ("a",)),
+        Result("acc", "none", None, 0, ("b",)),
+    ]
+    whole, *_ = mark_lost_subsets(results, {("a",): True, ("b",): False})
+    assert (whole.n_members, whole.failed_members) == (2, ("b",))
+    assert mark_lost_subsets(results[:2], {("a",): True})[0].failed_members == ()
 
 
 def test_a_weighted_mean_counts_members_by_their_samples() -> None:
@@ -124,6 +170,7 @@ def test_a_group_whose_function_fails_costs_no_other_result(tmp_path: Path) -> N
 @pytest.mark.parametrize("is_weighted", [False, True])
 def test_a_member_of_no_samples_does_not_count(is_weighted: bool) -> None:
     empty = {"one": [Result("acc", "none", 0.0, 0)]}
-    assert reduced(empty, weight_by_size=is_weighted) == []
+    (nothing,) = reduced(empty, weight_by_size=is_weighted)
+    assert (nothing.value, nothing.n, nothing.failed_members) == (None, 0, ("one",))
     (result,) = reduced({**RESULTS, **empty}, weight_by_size=is_weighted)
     assert result.value == 0.8

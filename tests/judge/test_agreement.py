@@ -54,11 +54,13 @@ def test_the_closed_form_is_what_resampling_finds() -> None:
 
 
 def test_raw_agreement_has_wilson_s_interval() -> None:
-    found = agreement([1, 1, 0, 0], [1, 1, 0, 0])
-    assert (found.raw.value, found.n, found.categories) == (1.0, 4, ("0", "1"))
-    assert found.raw.interval == pytest.approx((0.5101, 1.0), abs=1e-4)
+    found = agreement([1, 1, 0, 0] * 5, [1, 1, 0, 0] * 5)
+    assert (found.raw.value, found.n, found.categories) == (1.0, 20, ("0", "1"))
+    assert found.raw.interval == pytest.approx((0.8389, 1.0), abs=1e-4)
     assert found.kappa.value == 1.0
-    assert found.kappa.interval is None, "four equal pairs show no spread"
+    assert found.kappa.interval is None, "equal pairs show no spread"
+    few = agreement([1, 1, 0, 0], [1, 1, 0, 1])
+    assert {few.raw.no_interval, few.kappa.no_interval} == {"fewer than 20 samples"}
 
 
 def test_one_verdict_for_everything_has_no_kappa() -> None:
@@ -85,7 +87,7 @@ def test_numbers_are_put_into_bins_and_ranked() -> None:
 
 
 def test_a_rank_correlation_with_ties() -> None:
-    first, second = [1, 2, 2, 4, 5, 7, 7], [2, 1, 3, 3, 6, 5, 8]
+    first, second = [1, 2, 2, 4, 5, 7, 7] * 3, [2, 1, 3, 3, 6, 5, 8] * 3
     found = spearman(first, second)
     assert found.value == pytest.approx(spearmanr(first, second).statistic)
     assert found.interval is not None

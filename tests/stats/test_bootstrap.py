@@ -14,6 +14,7 @@ from polymeter.stats import (
     bootstrap,
     bootstrap_additive,
     bootstrap_error,
+    bootstrap_interval,
     clustered_standard_error,
     standard_error,
 )
@@ -91,21 +92,30 @@ def test_questions_and_not_answers_are_resampled() -> None:
     assert aggregate.terms(values).shape == (20, 2)
 
 
-def test_percentiles_or_normal() -> None:
-    many = np.linspace(0.0, 1.0, 1001)
-    error, interval = bootstrap_error(0.5, many)
-    assert interval == pytest.approx((0.025, 0.975))
-    few = many[::10]
-    error, interval = bootstrap_error(0.5, few)
-    assert error is not None
-    assert interval is not None
-    assert interval == pytest.approx((0.5 - 1.959964 * error, 0.5 + 1.959964 * error))
+def test_an_interval_stays_in_the_range_of_the_aggregate() -> None:
+    replicates = np.clip(generator().normal(0.97, 0.03, size=400), 0, 1)
+    found = bootstrap_interval(0.98, replicates, 40, bounds=(0.0, 1.0))
+    assert found.interval is not None
+    assert 0.8 < found.interval[0] < 0.98 < found.interval[1] <= 1.0
+    assert found.method == "bootstrap score"
+    skewed = np.exp(generator().normal(0, 0.5, size=400))
+    wide = bootstrap_interval(1.0, skewed, 40, bounds=(0.0, None))
+    assert wide.interval is not None
+    assert wide.interval[0] >= 0
+    assert wide.interval[1] - 1 > 1 - wide.interval[0]
+
+
+def test_no_interval_from_few_samples_or_equal_resamples() -> None:
+    replicates = np.linspace(0.0, 1.0, 100)
+    assert bootstrap_interval(0.5, replicates, 19, bounds=(0.0, 1.0)).problem == "fewer than 20 samples"
+    assert bootstrap_interval(0.5, replicates, 9, is_clustered=True).problem == "fewer than 10 clusters"
+    assert bootstrap_interval(1.0, np.ones(100), 50, bounds=(0.0, 1.0)).interval is None
 
 
 def test_what_is_not_finite_has_no_error() -> None:
-    assert bootstrap_error(1.0, np.array([1.0, math.inf])) == (None, None)
-    assert bootstrap_error(math.inf, np.array([1.0, 2.0])) == (None, None)
-    assert bootstrap_error(1.0, np.array([1.0])) == (None, None)
+    assert bootstrap_error(1.0, np.array([1.0, math.inf])) is None
+    assert bootstrap_error(math.inf, np.array([1.0, 2.0])) is None
+    assert bootstrap_error(1.0, np.array([1.0])) is None
 
 
 def test_resamples_are_bounded() -> None:

@@ -18,7 +18,6 @@ from polymeter.stats import (
     weighted_standard_error,
     wilson_interval,
 )
-from polymeter.stats.intervals import effective_trials
 
 NUMBERS = st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=40)
 
@@ -99,12 +98,6 @@ def test_intervals_are_centred() -> None:
     low, high = t_interval(1.0, 0.5, 4)
     assert (low + high) / 2 == pytest.approx(1.0)
     assert high - low > 2 * 0.979982
-
-
-def test_effective_trials() -> None:
-    assert effective_trials(100, 0.05, 0.1, n_clusters=20) == pytest.approx(25)
-    assert effective_trials(100, 0.05, 0.02, n_clusters=20) == 100
-    assert effective_trials(100, 0.0, 0.0, n_clusters=20) == 20
 
 
 def test_coverage_of_the_t_interval() -> None:

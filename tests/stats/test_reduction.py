@@ -62,19 +62,21 @@ def foreign(function: Any, name: str = "utils.aggregate") -> Aggregation:
 
 
 def test_mean_of_proportion() -> None:
-    result = reduce_one(make_rows([1, 0, True, 1.0]))
-    assert (result.metric, result.filter, result.subset, result.value, result.n) == ("m", "none", (), 0.75, 4)
-    assert result.stderr == pytest.approx(standard_error([1, 0, 1, 1]))
-    assert result.interval == wilson_interval(0.75, 4)
+    result = reduce_one(make_rows([1, 0, True, 1.0] * 5))
+    assert (result.metric, result.filter, result.subset, result.value, result.n) == ("m", "none", (), 0.75, 20)
+    assert result.stderr == pytest.approx(standard_error([1, 0, 1, 1] * 5))
+    assert result.interval == pytest.approx(wilson_interval(0.75, 20))
+    assert result.ci_method == "score"
     assert (result.stderr_method, result.higher_is_better) == ("mean", True)
 
 
 def test_mean_of_numbers_has_students_interval() -> None:
     from scipy.stats import t
 
-    result = reduce_one(make_rows([0.1, 0.9, 0.4, 0.3]))
+    result = reduce_one(make_rows([float(i) for i in range(-20, 21)]))
     assert result.stderr is not None
-    assert result.interval == pytest.approx(t.interval(0.95, 3, loc=result.value, scale=result.stderr))
+    assert result.interval == pytest.approx(t.interval(0.95, 40, loc=result.value, scale=result.stderr))
+    assert result.ci_method == "hall"
 
 
 def test_failures_missing_keys_and_nan_are_left_out() -> None:
@@ -93,13 +95,23 @@ def test_nothing_scored() -> None:
 def test_one_value_has_no_standard_error() -> None:
     result = reduce_one(make_rows([0.3]))
     assert (result.value, result.stderr, result.interval, result.stderr_method) == (0.3, None, None, None)
-    assert reduce_one(make_rows([1.0])).interval == wilson_interval(1.0, 1)
+    assert result.no_interval == "fewer than 20 samples"
 
 
 def test_certainty_is_not_claimed() -> None:
-    result = reduce_one(make_rows([1.0] * 5))
-    assert result.interval is not None
-    assert result.interval[0] < 0.6
+    result = reduce_one(make_rows([1.0] * 20))
+    assert result.interval == pytest.approx(wilson_interval(1.0, 20))
+    constant = reduce_one(make_rows([7.0] * 50))
+    assert (constant.interval, constant.no_interval) == (None, "all values are equal and the metric declares no range")
+
+
+def test_few_clusters_have_no_interval() -> None:
+    result = reduce_one(make_rows([i % 3 for i in range(90)], clusters=[str(i // 10) for i in range(90)]))
+    assert (result.interval, result.no_interval) == (None, "fewer than 10 clusters")
+    sizes = [100, *[1] * 20]
+    labels = [str(number) for number, size in enumerate(sizes) for _ in range(size)]
+    result = reduce_one(make_rows([i % 2 for i in range(120)], clusters=labels))
+    assert (result.interval, result.no_interval) == (None, "a few clusters hold most samples")
 
 
 def test_clusters() -> None:
@@ -115,13 +127,14 @@ def test_one_cluster_says_nothing_of_others() -> None:
 
 
 def test_clustered_proportion_counts_effective_trials() -> None:
-    values = [1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1]
-    wide = reduce_one(make_rows(values, clusters=[str(i // 4) for i in range(12)])).interval
+    values = [1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1] * 4
+    wide = reduce_one(make_rows(values, clusters=[str(i // 4) for i in range(48)])).interval
     narrow = reduce_one(make_rows(values)).interval
     assert wide is not None
     assert narrow is not None
     assert wide[1] - wide[0] > narrow[1] - narrow[0]
-    assert reduce_one(make_rows([1] * 12, clusters=[str(i // 4) for i in range(12)])).interval == wilson_interval(1, 3)
+    perfect = reduce_one(make_rows([1] * 48, clusters=[str(i // 4) for i in range(48)])).interval
+    assert perfect == pytest.approx(wilson_interval(1, 12))
 
 
 def test_subsets_follow_the_whole_in_order_of_appearance() -> None:
@@ -269,12 +282,12 @@ def test_an_aggregation_that_fails_on_a_resample_keeps_its_value() -> None:
         ("weighted_perplexity", [(-float(i), i + 1) for i in range(30)]),
         ("bits_per_byte", [(-float(i), i + 1) for i in range(30)]),
         ("bleu", [("the cat sat on the mat", f"the cat sat on mat {i % 3}") for i in range(30)]),
-        ("acc_all", [(i % 3 > 0, {"idx": {"paragraph": i // 4, "question": 0}, "label": 1}) for i in range(30)]),
+        ("acc_all", [(i % 3 > 0, {"idx": {"paragraph": i // 4, "question": 0}, "label": 1}) for i in range(80)]),
     ],
 )
 @pytest.mark.parametrize("is_clustered", [False, True])
 def test_every_resampled_aggregation_has_an_error(aggregation: str, values: list[Any], is_clustered: bool) -> None:
-    rows = make_rows(values, clusters=[str(i // 2) for i in range(30)] if is_clustered else ())
+    rows = make_rows(values, clusters=[str(i // 2) for i in range(len(values))] if is_clustered else ())
     result = reduce_one(rows, aggregation)
     assert result.stderr is not None
     assert result.stderr > 0

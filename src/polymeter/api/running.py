@@ -39,6 +39,7 @@ class RunResult:
         results: The content of ``results.json``; empty unless complete.
         n_failed: Samples without a score, and aggregations that failed.
         reason: Why it was stopped.
+        is_strict: Whether a number that lacks a whole member or subset makes the evaluation fail.
     """
 
     folder: RunFolder
@@ -46,11 +47,23 @@ class RunResult:
     results: dict[str, Any]
     n_failed: int
     reason: str = ""
+    is_strict: bool = False
 
     @property
     def exit_code(self) -> int:
-        """0: all samples scored; 1: some failed; 130: interrupted, and can be resumed."""
-        return _EXIT[self.status] or int(self.n_failed > 0)
+        """0: all samples scored; 1: some failed, or, if strict, a number is incomplete; 130: interrupted, and can be
+        resumed.
+        """
+        return _EXIT[self.status] or int(self.n_failed > 0 or (self.is_strict and bool(self.incomplete)))
+
+    @property
+    def incomplete(self) -> tuple[str, ...]:
+        """One sentence for each group that lacks a member, and each task that lacks a subset, because none of its
+        samples has a number.
+        """
+        from polymeter.report.table import lost_members
+
+        return tuple(lost_members(self.results))
 
     @property
     def report(self) -> Path:
@@ -79,9 +92,13 @@ class RunResult:
         for item in owner["results"]:
             if (item["metric"], item["filter"], tuple(item["subset"])) == (metric, filter, tuple(subset)):
                 interval = tuple(item["interval"]) if item["interval"] else None
-                return Result(
-                    **{**item, "subset": tuple(subset), "interval": interval, "artifacts": tuple(item["artifacts"])}
-                )
+                tuples = {
+                    "subset": tuple(subset),
+                    "interval": interval,
+                    "artifacts": tuple(item["artifacts"]),
+                    "failed_members": tuple(item.get("failed_members", ())),
+                }
+                return Result(**{**item, **tuples})
         metrics = ", ".join(sorted({item["metric"] for item in owner["results"]}))
         raise KeyError(f"{task!r} has no {metric!r} under filter {filter!r}; it has {metrics}")
 
@@ -95,6 +112,7 @@ def evaluate(
     roles: Mapping[str, ModelLike] | None = None,
     progress: Progress | None = None,
     command: str = "",
+    is_strict: bool = False,
     **options: Any,
 ) -> RunResult:
     """Measure a model on some tasks. The same call with the same ``output`` continues where it stopped.
@@ -107,6 +125,7 @@ def evaluate(
         roles: Further models by role, such as ``judge``.
         progress: Receives progress; default: none.
         command: The command to record.
+        is_strict: Fail (``exit_code`` 1) if a group lacks a member, or a task a subset, although no sample failed.
         **options: Fields of ``polymeter.RunOptions`` (``limit``, ``seed``, ``include_paths``, ``output``, …).
 
     Raises:
@@ -132,7 +151,7 @@ def evaluate(
         {role: model_of(which) for role, which in (roles or {}).items()},
         command,
     )
-    return run_request(request, progress or Silence())
+    return replace(run_request(request, progress or Silence()), is_strict=is_strict)
 
 
 def resume(
@@ -142,6 +161,7 @@ def resume(
     is_strict_resume: bool | None = None,
     progress: Progress | None = None,
     command: str = "",
+    is_strict: bool = False,
 ) -> RunResult:
     """Continue a run that stopped, or return the results of one that is finished.
 
@@ -157,6 +177,7 @@ def resume(
             since the run began. ``None``: as the run was started.
         progress: Receives progress; default: none.
         command: The command to record.
+        is_strict: As for ``evaluate``.
 
     Raises:
         PlanError: if there is no run at ``path``, it cannot be continued here, or ``is_strict_resume`` refuses it.
@@ -165,7 +186,7 @@ def resume(
     request = resume_request(Path(path), {"retry_errors": retry_errors, **strictness}, command)
     for file in request.options.imports:
         import_file(file)
-    return run_request(request, progress or Silence())
+    return replace(run_request(request, progress or Silence()), is_strict=is_strict)
 
 
 def run_request(request: RunRequest, progress: Progress) -> RunResult:

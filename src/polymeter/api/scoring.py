@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ def score(
     output: Path | str | None = None,
     progress: Progress | None = None,
     command: str = "",
+    is_strict: bool = False,
     **options: Any,
 ) -> RunResult:
     """Score a finished or partial run again from its stored answers. Its model gets no requests and is never loaded.
@@ -44,6 +46,7 @@ def score(
         output: The new run folder; default: beside the run, with the judge in its name.
         progress: Receives progress; default: none.
         command: The command to record.
+        is_strict: As for ``evaluate``.
         **options: ``dialect_options``, which are added to the run's, and fields of ``polymeter.RunOptions`` that cannot
             change a number.
 
@@ -64,7 +67,8 @@ def score(
     for file in request.options.imports:
         import_file(file)
     with private_allowed() if request.options.allow_private_urls else nullcontext():
-        return carried_out(lambda: score_again(request, progress or Silence()))
+        result = carried_out(lambda: score_again(request, progress or Silence()))
+    return replace(result, is_strict=is_strict)
 
 
 def _changed(stored: RunOptions, options: Mapping[str, Any], output: Path) -> RunOptions:

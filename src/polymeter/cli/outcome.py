@@ -25,6 +25,10 @@ def show(result: RunResult) -> int:
         _show_results(result)
     if result.status != "complete":
         _show_how_to_resume(result)
+    elif result.is_strict and result.incomplete:
+        typer.echo(f"Failed because of --strict: {count(len(result.incomplete), 'number')} incomplete.", err=True)
+        for sentence in result.incomplete:
+            typer.echo(f"  {sentence}", err=True)
     return result.exit_code
 
 

@@ -32,6 +32,9 @@ def resume(
         ),
     ] = None,
     strict_resume: StrictResume = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 if a number lacks a whole member or subset.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the results, no progress.")] = False,
     debug: Debug = False,
 ) -> int:
@@ -48,6 +51,7 @@ def resume(
                 run,
                 progress=progress,
                 command=state_of(context).command,
+                is_strict=strict,
                 **{name: value for name, value in options.items() if value is not None},
             )
     return show(result)

@@ -187,6 +187,9 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
             "--max-errors", help="Stop after this many failed samples; below 1: a share.", panel=_SPEED, metavar="N"
         ),
     ] = None,
+    strict: Annotated[
+        bool, _option("--strict", help="Exit with 1 if a number lacks a whole member or subset.", panel=_SPEED)
+    ] = False,
     output: Annotated[
         Path | None,
         _option("--output", "-o", help="The run folder; default: a new one in runs/.", panel=_OUTPUT, metavar="FOLDER"),
@@ -256,7 +259,17 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
     arguments = parse_model_args(model, model_args or ())
     arguments |= {"base_url": base_url} if base_url else {}
     arguments |= {"strip_prompt": True} if strip_prompt else {}
-    return _evaluate(context, model, names, model_path, arguments, judge_roles(judge, judge_args), options, quiet)
+    return _evaluate(
+        context,
+        model,
+        names,
+        model_path,
+        arguments,
+        judge_roles(judge, judge_args),
+        options,
+        is_quiet=quiet,
+        is_strict=strict,
+    )
 
 
 def _evaluate(
@@ -267,7 +280,9 @@ def _evaluate(
     model_args: dict[str, Any],
     roles: dict[str, str | ModelSpec],
     options: dict[str, Any],
+    *,
     is_quiet: bool,
+    is_strict: bool,
 ) -> int:
     from polymeter.cli.outcome import resumable, show
 
@@ -284,6 +299,7 @@ def _evaluate(
                 roles=roles,
                 progress=progress,
                 command=state_of(context).command,
+                is_strict=is_strict,
                 **options,
             )
     return show(result)

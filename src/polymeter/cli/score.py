@@ -51,6 +51,9 @@ def score(  # noqa: PLR0917  (one parameter for each option)
         int | None, typer.Option("--score-workers", help="Threads for hooks and scoring.", metavar="N")
     ] = None,
     strict_resume: StrictResume = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 if a number lacks a whole member or subset.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the results, no progress.")] = False,
     debug: Debug = False,
 ) -> int:
@@ -72,6 +75,7 @@ def score(  # noqa: PLR0917  (one parameter for each option)
             output=output,
             progress=progress,
             command=state_of(context).command,
+            is_strict=strict,
             **{name: value for name, value in options.items() if value is not None},
         )
     return show(result)

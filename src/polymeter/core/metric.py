@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from polymeter.core.parts import Modality
+from polymeter.core.spread import UNBOUNDED, Bounds
 
 Uncertainty = Literal["mean", "bootstrap", "none"]
 
@@ -21,12 +22,15 @@ class Aggregation:
         uncertainty: How its standard error is computed: ``mean`` in closed form (clustered if the task names clusters),
             ``bootstrap`` by resampling, ``none`` if neither makes sense.
         resamples: Number of bootstrap resamples.
+        bounds: The range of its number, which its interval never leaves; ``None`` for an end that it does not have. A
+            mean has the range of its values.
     """
 
     name: str
     aggregate: Callable[[Sequence[Any]], Any]
     uncertainty: Uncertainty = "bootstrap"
     resamples: int = 1000
+    bounds: Bounds = UNBOUNDED
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,8 @@ class Metric:
         reference: The modality of its references, for targets that hold several; ``None``: any.
         of_sets: ``(images, references, **kwargs) → number`` over all images and all their references, each an iterable
             that is consumed once, for a metric that has no value per sample; ``None`` for all others.
+        bounds: The range of the value of one sample, which the interval of its mean never leaves; ``None`` for an end
+            that it does not have.
         check: Called with the metric's keyword arguments before any request is made; raises PlanError if weights or
             packages that it needs are missing.
     """
@@ -59,6 +65,7 @@ class Metric:
     reference: Modality | None = None
     of_sets: Callable[..., float] | None = None
     check: Callable[..., None] | None = None
+    bounds: Bounds = UNBOUNDED
 
     @property
     def output_types(self) -> tuple[str, ...]:

@@ -146,6 +146,7 @@ METRICS: Registry[Metric] = Registry(
         "matthews_corrcoef": _metric("choice:MCC", "the same as mcc"),
         "exact_match": _metric("text:EXACT_MATCH", "equality with a reference"),
         "anls": _metric("text:ANLS", "average normalised Levenshtein similarity"),
+        "anls_paper": _metric("text:ANLS_PAPER", "average normalised Levenshtein similarity as in the paper"),
         "cer": _metric("text:CER", "character error rate"),
         "wer": _metric("text:WER", "word error rate"),
         "bypass": _metric("text:BYPASS", "the answers themselves; nothing is computed"),

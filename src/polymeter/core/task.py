@@ -13,6 +13,7 @@ from polymeter.core.errors import PolymeterError
 from polymeter.core.needs import Needs
 from polymeter.core.request import OwnPrompt, Parameters, Request, Response
 from polymeter.core.rows import RowFunctions
+from polymeter.core.spread import Spread, Terms
 
 if TYPE_CHECKING:
     from polymeter.core.role_client import RoleClient
@@ -183,10 +184,17 @@ class Result:
         n: How many samples it rests on.
         stderr: Standard error, if it can be computed.
         interval: 95 % interval, if it can be computed.
-        stderr_method: How they were computed: ``mean``, ``clustered``, ``bootstrap``, ``pooled``.
+        stderr_method: How the error was computed: ``mean``, ``clustered``, ``bootstrap``, ``pooled``.
         higher_is_better: ``None``: unknown.
         artifacts: Files written by the aggregation, relative to the run folder.
         n_planned: How many samples it would rest on if none had failed; ``None``: all of its task.
+        ci_method: How the interval was computed: ``score``, ``hall``, ``score and hall``, ``bootstrap score``,
+            ``bootstrap hall``.
+        no_interval: Why there is no interval, in a few words; empty if there is one, or no number either.
+        spread: What the interval of a mean rests on, or, for a group, the sum of those of its members. For groups; not
+            written to files.
+        n_members: Of a group's number: how many members could have been part of it.
+        failed_members: Of a group's number: the members that are not part of it, because they have no result.
     """
 
     metric: str
@@ -200,6 +208,11 @@ class Result:
     higher_is_better: bool | None = None
     artifacts: tuple[str, ...] = ()
     n_planned: int | None = None
+    ci_method: str | None = None
+    no_interval: str = ""
+    spread: Spread | Terms | None = field(default=None, repr=False, compare=False)
+    n_members: int | None = None
+    failed_members: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

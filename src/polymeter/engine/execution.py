@@ -405,7 +405,7 @@ class Execution:
                 if member in specs and member not in by_name:
                     reduce(member)
             try:
-                by_name[name] = reduce_group(specs[name], by_name)
+                by_name[name] = reduce_group(specs[name], by_name, specs)
             except PolymeterError as error:
                 by_name[name] = []
                 self._failures.append(str(error))

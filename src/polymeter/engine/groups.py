@@ -3,38 +3,101 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from polymeter.core.errors import ScoreError, boundary
+from polymeter.core.spread import Spread, Terms
 from polymeter.core.task import GroupSpec, Result
+from polymeter.stats.mean_intervals import MeanInterval, sum_interval
 
-_Z95 = 1.959963984540054
 
-
-def reduce_group(group: GroupSpec, results: Mapping[str, Sequence[Result]]) -> list[Result]:
+def reduce_group(
+    group: GroupSpec, results: Mapping[str, Sequence[Result]], groups: Collection[str] = ()
+) -> list[Result]:
     """A group's own results.
 
-    The standard error is that of a weighted mean of independent means, ``sqrt(sum((w_i * se_i)^2)) / sum(w_i)``.
+    The standard error is that of a weighted mean of independent means, ``sqrt(sum((w_i * se_i)^2)) / sum(w_i)``; the
+    interval is that of a sum of means (``polymeter.stats.mean_intervals``). A member that has no number for a metric of
+    the group is not part of its number: the result names it, and has no interval.
 
     Args:
         group: The group.
         results: Results by task name; a group stands for all tasks below it.
+        groups: The names in ``results`` that are groups. One without an aggregation has no results, and lost none.
     """
     found = []
     for aggregate in group.aggregates:
         metric = str(aggregate.get("metric", ""))
         filters = aggregate.get("filter_list", "none")
         for name in [filters] if isinstance(filters, str) else list(filters):
-            parts = [
-                result
-                for member in group.members
-                for result in results.get(member, ())
-                if result.metric == metric and result.filter == name and not result.subset and _counts(result)
-            ]
-            if parts:
-                found.append(_combine(metric, name, parts, aggregate, group.name))
+            of_member = {member: _whole(results.get(member), metric, name) for member in group.members}
+            parts = [result for result in of_member.values() if result is not None and _counts(result)]
+            failed = tuple(_failed(of_member, results, groups))
+            if not parts and not failed:
+                continue
+            n_members = sum(
+                result.n_members if member in groups and result.failed_members and result.n_members else 1
+                for member, result in of_member.items()
+                if result is not None
+            ) + sum(member in failed for member, result in of_member.items() if result is None)
+            combined = _combine(metric, name, parts, aggregate, group.name) if parts else Result(metric, name, None, 0)
+            if failed:
+                no_interval = "a member has no result" if parts else ""
+                combined = replace(combined, interval=None, ci_method=None, no_interval=no_interval, spread=None)
+            found.append(replace(combined, n_members=n_members, failed_members=failed))
     return found
+
+
+def mark_lost_subsets(results: Sequence[Result], scored: Mapping[tuple[str, ...], bool]) -> list[Result]:
+    """Results of a task; those for the whole name the subsets that they do not rest on, because none of their samples
+    has a score.
+
+    Args:
+        results: The task's results.
+        scored: Of each subset that rows belong to, whether any of its rows has a score.
+    """
+    if not any(scored.values()):
+        return list(results)
+    marked = []
+    for result in results:
+        if result.subset or result.n_members is not None or result.value is None:
+            marked.append(result)
+            continue
+        parts = dict(scored) if len(scored) > 1 else {}
+        for part in results:
+            if part.subset and (part.metric, part.filter) == (result.metric, result.filter):
+                parts[part.subset] = _is_measured(part)
+        failed = tuple("/".join(path) for path, is_scored in parts.items() if not is_scored)
+        marked.append(replace(result, n_members=len(parts), failed_members=failed) if failed else result)
+    return marked
+
+
+def _whole(results: Sequence[Result] | None, metric: str, name: str) -> Result | None:
+    """The number of a whole member; a result without samples or value is returned as well."""
+    for result in results or ():
+        if result.metric == metric and result.filter == name and not result.subset:
+            return result
+    return None
+
+
+def _failed(
+    of_member: Mapping[str, Result | None], results: Mapping[str, Sequence[Result]], groups: Collection[str]
+) -> Iterator[str]:
+    """The members that should have a number and have none, and those that are missing from members that are groups.
+
+    A member that has other metrics only is none: its author did not mean it. One that has no number at all has failed.
+    """
+    for member, result in of_member.items():
+        if result is None:
+            own = results.get(member)
+            if own is not None and member not in groups and not any(_is_measured(other) for other in own):
+                yield member
+        elif not _counts(result):
+            yield member
+        elif member in groups:
+            yield from (f"{member}/{name}" for name in result.failed_members)
 
 
 def _combine(metric: str, name: str, parts: Sequence[Result], aggregate: Mapping[str, Any], group: str) -> Result:
@@ -46,7 +109,7 @@ def _combine(metric: str, name: str, parts: Sequence[Result], aggregate: Mapping
     if callable(how):
         with boundary(ScoreError, f"Aggregating group {group!r}"):
             value = how([part.value for part in parts], [part.n for part in parts], is_weighted)
-        return Result(metric, name, value, n, higher_is_better=direction)
+        return Result(metric, name, value, n, higher_is_better=direction, no_interval="the group's own aggregation")
     weights = [float(part.n) if is_weighted else 1.0 for part in parts]
     total = sum(weights)
     value = sum(weight * part.value for weight, part in zip(weights, parts, strict=True)) / total
@@ -54,9 +117,35 @@ def _combine(metric: str, name: str, parts: Sequence[Result], aggregate: Mapping
     if all(part.stderr is not None for part in parts):
         terms = (weight * (part.stderr or 0.0) for weight, part in zip(weights, parts, strict=True))
         stderr = math.sqrt(sum(term * term for term in terms)) / total
-    interval = None if stderr is None else (value - _Z95 * stderr, value + _Z95 * stderr)
-    method = None if stderr is None else "pooled"
-    return Result(metric, name, value, n, (), stderr, interval, method, direction)
+    spreads = [_terms(part, weight / total) for part, weight in zip(parts, weights, strict=True)]
+    sum_of_means: Terms | None = None
+    if all(spreads):
+        sum_of_means = tuple(term for terms in spreads for term in terms)
+        found = sum_interval(sum_of_means)
+    else:
+        found = MeanInterval(problem="the uncertainty of a member is not known")
+    return Result(
+        metric,
+        name,
+        value,
+        n,
+        stderr=stderr,
+        interval=found.interval,
+        stderr_method=None if stderr is None else "pooled",
+        higher_is_better=direction,
+        ci_method=found.method,
+        no_interval=found.problem,
+        spread=sum_of_means,
+    )
+
+
+def _terms(result: Result, weight: float) -> Terms:
+    """A member's number as a weighted sum of means; empty if it is not known to be one."""
+    if result.spread is None:
+        return ()
+    if isinstance(result.spread, Spread):
+        return ((weight, result.spread),)
+    return tuple((weight * coefficient, spread) for coefficient, spread in result.spread)
 
 
 def _counts(result: Result) -> bool:
@@ -64,3 +153,8 @@ def _counts(result: Result) -> bool:
     value = result.value
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and not math.isnan(value)
     return is_number and result.n > 0
+
+
+def _is_measured(result: Result) -> bool:
+    """Whether a result has a value, of any type."""
+    return result.n > 0 and result.value is not None

@@ -12,6 +12,7 @@ from polymeter.core.guest_context import answering_through
 from polymeter.core.request import Response
 from polymeter.core.role_client import no_role_client
 from polymeter.core.task import ReduceContext, Result, SampleStatus, Score, ScoredRow
+from polymeter.engine.groups import mark_lost_subsets
 from polymeter.engine.rollouts import RunningTask
 from polymeter.guests.door import Door
 from polymeter.store.journal import Journal, SampleRow
@@ -34,11 +35,15 @@ class Rows:
         self._journal = journal
         self._media = media
         self._again = again
+        self.subsets: dict[tuple[str, ...], bool] = {}
+        """Whether any row of each subset has a score, of the rows that were read."""
 
     def __iter__(self) -> Iterator[ScoredRow]:
         for row in self._journal.rows(self._task.name):
             if row.index in self._task.selected:
-                yield self._row(row)
+                scored = self._row(row)
+                self.subsets[row.subset] = self.subsets.get(row.subset, False) or scored.score is not None
+                yield scored
 
     def _row(self, row: SampleRow) -> ScoredRow:
         score = self._score(row) if row.status is SampleStatus.OK else None
@@ -75,7 +80,8 @@ def reduce_task(
             boundary(ScoreError, f"Aggregating task {task.name!r}"),
             door.hook(task.name, "", "reduce"),  # a task without code of its own may name a user's aggregation
         ):
-            return list(task.task.reduce(rows, context))
+            results = list(task.task.reduce(rows, context))
+        return mark_lost_subsets(results, rows.subsets)
     finally:
         journal.close()
 

@@ -1,8 +1,9 @@
 """How well two judges agree, or a judge and human raters, beyond what chance would give.
 
-Each number comes with a 95 % interval: Wilson's for the share of equal verdicts, the closed form of the large-sample
-error for kappa, Fisher's for a rank correlation. Samples that share a cluster are not independent: the interval of the
-share then rests on the clusters, and that of kappa on resampling them.
+From 20 samples on, each number comes with a 95 % interval: Wilson's for the share of equal verdicts, one from the
+closed form of the large-sample error for kappa, Fisher's for a rank correlation. Samples that share a cluster are not
+independent: the interval of the share then rests on the clusters, that of kappa on resampling them, and a rank
+correlation has none.
 """
 
 from __future__ import annotations
@@ -18,7 +19,17 @@ from numpy.typing import NDArray
 
 from polymeter.core.codec import is_nan
 from polymeter.core.metric import Aggregation
-from polymeter.stats import Estimate, Partition, bootstrap, bootstrap_error, estimate, normal_interval, normal_quantile
+from polymeter.stats import (
+    Estimate,
+    Partition,
+    bootstrap,
+    bootstrap_error,
+    bootstrap_interval,
+    estimate,
+    normal_quantile,
+)
+from polymeter.stats.mean_intervals import bounded_interval
+from polymeter.stats.moments import FEWEST_SAMPLES
 
 BINS = 5
 _MOST_CATEGORIES = 10
@@ -92,7 +103,9 @@ def agreement(
         n_left_out,
         estimate(equal, _MEAN, clusters=partition),
         _kappa(codes, partition, seed),
-        spearman(*zip(*pairs, strict=True)) if is_numeric and len(values) > 2 else None,
+        spearman(*zip(*pairs, strict=True), is_clustered=partition is not None)
+        if is_numeric and len(values) > 2
+        else None,
         names,
         is_binned,
     )
@@ -123,26 +136,34 @@ def cohens_kappa(table: Sequence[Sequence[float]] | NDArray[np.float64]) -> tupl
     return kappa, math.sqrt(max(variance, 0.0))
 
 
-def spearman(first: Sequence[float], second: Sequence[float]) -> Estimate:
+def spearman(first: Sequence[float], second: Sequence[float], *, is_clustered: bool = False) -> Estimate:
     """Spearman's rank correlation, with Fisher's interval and the standard error of Bonett and Wright 2000.
 
     Args:
         first: One judge's numbers, shape ``(n,)``.
         second: The other judge's, on the same samples, shape ``(n,)``.
+        is_clustered: Whether samples share clusters.
 
     Returns:
         An estimate without a value if either judge gave the same number throughout; without an interval for fewer than
-        four samples and for a perfect correlation.
+        20 samples, for samples that share clusters, and for a perfect correlation.
     """
     a, b = _ranks(first), _ranks(second)
     if np.ptp(a) == 0 or np.ptp(b) == 0:
         return Estimate(None)
     value = float(np.clip(np.corrcoef(a, b)[0, 1], -1, 1))
-    if a.size < 4 or math.isclose(abs(value), 1.0):
-        return Estimate(value)
+    if a.size < FEWEST_SAMPLES:
+        return Estimate(value, no_interval=f"fewer than {FEWEST_SAMPLES} samples")
+    if is_clustered:
+        return Estimate(value, no_interval="the samples share clusters")
+    if math.isclose(abs(value), 1.0):
+        return Estimate(value, no_interval="the ranks show no spread")
     half = normal_quantile((1 + _LEVEL) / 2) * math.sqrt((1 + value**2 / 2) / (a.size - 3))
     return Estimate(
-        value, interval=(math.tanh(math.atanh(value) - half), math.tanh(math.atanh(value) + half)), method="fisher"
+        value,
+        interval=(math.tanh(math.atanh(value) - half), math.tanh(math.atanh(value) + half)),
+        method="fisher",
+        ci_method="fisher",
     )
 
 
@@ -161,12 +182,18 @@ def _kappa(codes: Sequence[tuple[int, int]], partition: Partition | None, seed: 
         replicates = bootstrap(
             kappa_of, codes, generator=np.random.default_rng(seed), resamples=_RESAMPLES, clusters=partition
         )
-        stderr, interval = bootstrap_error(value, replicates[~np.isnan(replicates)])
-        return Estimate(value, stderr, interval, None if stderr is None else "bootstrap")
+        known = replicates[~np.isnan(replicates)]
+        stderr = bootstrap_error(value, known)
+        if stderr is None:
+            return Estimate(value, no_interval="hardly any resample has a value")
+        found = bootstrap_interval(value, known, partition.count, bounds=(-1.0, 1.0), is_clustered=True)
+        return Estimate(value, stderr, found.interval, "bootstrap", found.method, found.problem)
     if not stderr:  # full agreement has no spread from which an error could be estimated
-        return Estimate(value)
-    low, high = normal_interval(value, stderr, level=_LEVEL)
-    return Estimate(value, stderr, (max(low, -1.0), min(high, 1.0)), method)
+        return Estimate(value, no_interval="the verdicts show no spread")
+    if len(codes) < FEWEST_SAMPLES:
+        return Estimate(value, stderr, None, method, no_interval=f"fewer than {FEWEST_SAMPLES} samples")
+    interval = bounded_interval(value, stderr, math.inf, (-1.0, 1.0))
+    return Estimate(value, stderr, interval, method, "score")
 
 
 def _table(pairs: Sequence[tuple[int, int]], size: int) -> NDArray[np.float64]:

@@ -111,10 +111,10 @@ def _confusion(values: Sequence[tuple[Any, Any]]) -> tuple[list[Any], list[Any],
     return [reference for reference, _ in counts], [prediction for _, prediction in counts], list(counts.values())
 
 
-F1_AGGREGATION = Aggregation("f1", binary_f1, resamples=200)
-MCC_AGGREGATION = Aggregation("matthews_corrcoef", matthews_correlation, resamples=200)
-BRIER_AGGREGATION = Aggregation("brier_score", Additive(brier_terms, ratio))
-ACC_ALL_AGGREGATION = Aggregation("acc_all", Additive(question_terms, ratio))
+F1_AGGREGATION = Aggregation("f1", binary_f1, resamples=200, bounds=(0.0, 1.0))
+MCC_AGGREGATION = Aggregation("matthews_corrcoef", matthews_correlation, resamples=200, bounds=(-1.0, 1.0))
+BRIER_AGGREGATION = Aggregation("brier_score", Additive(brier_terms, ratio), bounds=(0.0, 2.0))
+ACC_ALL_AGGREGATION = Aggregation("acc_all", Additive(question_terms, ratio), bounds=(0.0, 1.0))
 
 _INDICES = "reference index and predicted index"
 
@@ -126,14 +126,17 @@ ACC = Metric(
         "loglikelihood": "1 if the target is the greedy continuation",
         "multiple_choice": "1 if the choice with the highest log-likelihood is right",
     },
+    bounds=(0.0, 1.0),
 )
 ACC_NORM = Metric(
     "acc_norm",
     values={"multiple_choice": "1 if the choice with the highest log-likelihood per character is right"},
+    bounds=(0.0, 1.0),
 )
 ACC_MUTUAL_INFO = Metric(
     "acc_mutual_info",
     values={"multiple_choice": "1 if the choice whose log-likelihood the context raises most is right"},
+    bounds=(0.0, 1.0),
 )
 ACC_ALL = Metric(
     "acc_all",

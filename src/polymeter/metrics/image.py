@@ -232,6 +232,7 @@ PSNR = Metric(
     values={"generate_image": "peak signal-to-noise ratio to the nearest reference, in dB, at most 100"},
     reference="image",
     check=_check_skimage,
+    bounds=(None, 100.0),
 )
 SSIM = Metric(
     "ssim",
@@ -239,6 +240,7 @@ SSIM = Metric(
     values={"generate_image": "structural similarity to the nearest reference"},
     reference="image",
     check=_check_skimage,
+    bounds=(-1.0, 1.0),
 )
 LPIPS = Metric(
     "lpips",
@@ -247,6 +249,7 @@ LPIPS = Metric(
     values={"generate_image": "perceptual distance to the nearest reference"},
     reference="image",
     check=_check_lpips,
+    bounds=(0.0, None),
 )
 CLIP_SCORE = Metric(
     "clip_score",
@@ -254,4 +257,5 @@ CLIP_SCORE = Metric(
     values={"generate_image": "cosine similarity to the nearest text"},
     reference="text",
     check=_check_clip,
+    bounds=(-1.0, 1.0),
 )

@@ -57,9 +57,11 @@ def bits(totals: Sequence[float]) -> float:
     return -totals[0] / totals[1] / math.log(2)
 
 
-PERPLEXITY_AGGREGATION = Aggregation("perplexity", Additive(single_terms, perplexity))
-WEIGHTED_PERPLEXITY_AGGREGATION = Aggregation("weighted_perplexity", Additive(weighted_terms, perplexity))
-BITS_PER_BYTE_AGGREGATION = Aggregation("bits_per_byte", Additive(weighted_terms, bits))
+PERPLEXITY_AGGREGATION = Aggregation("perplexity", Additive(single_terms, perplexity), bounds=(0.0, None))
+WEIGHTED_PERPLEXITY_AGGREGATION = Aggregation(
+    "weighted_perplexity", Additive(weighted_terms, perplexity), bounds=(0.0, None)
+)
+BITS_PER_BYTE_AGGREGATION = Aggregation("bits_per_byte", Additive(weighted_terms, bits), bounds=(0.0, None))
 
 PERPLEXITY = Metric(
     "perplexity", "perplexity", higher_is_better=False, values={"loglikelihood": "log-likelihood of the target"}

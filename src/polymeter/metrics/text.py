@@ -79,6 +79,31 @@ def anls(
     return best if best >= limit else 0.0
 
 
+def anls_paper(references: Sequence[Any], predictions: Sequence[Any], threshold: float = _ANLS_THRESHOLD) -> float:
+    """Normalised Levenshtein similarity as the paper defines it (Biten et al. 2019, *Scene Text Visual Question
+    Answering*, equation 1; used for DocVQA as well).
+
+    ``max_r s(r, answer)`` with ``s = 1 - distance / max(len(r), len(answer))`` if the normalised distance is below the
+    threshold, else 0. Both texts are compared in lower case, stripped, with single spaces; distance and lengths are
+    those of the same texts, whereas ``anls`` takes the lengths of the original ones, as lmms-eval does, and counts an
+    answer exactly at the threshold.
+
+    Args:
+        references: The references.
+        predictions: The answer.
+        threshold: From this normalised distance on an answer is simply wrong.
+    """
+    from rapidfuzz.distance import Levenshtein
+
+    answer = _collapsed(_text(one_prediction(references, predictions))).strip().lower()
+    distances = [
+        Levenshtein.normalized_distance(_collapsed(_text(reference)).strip().lower(), answer)
+        for reference in references
+    ]
+    nearest = min(distances, default=1.0)
+    return 1 - nearest if nearest < threshold else 0.0
+
+
 def character_error_rate(references: Sequence[Any], predictions: Sequence[Any]) -> float:
     """Insertions, deletions and substitutions per character of the reference; the smallest rate over all references.
 
@@ -140,23 +165,33 @@ EXACT_MATCH = Metric(
         "generate_until": "1 if the prediction equals a reference, ignored parts removed",
         "multiple_choice": "1 if the right choice is the greedy continuation",
     },
+    bounds=(0.0, 1.0),
 )
 ANLS = Metric(
     "anls",
     score=anls,
     values={"generate_until": "similarity to the nearest reference, 0 below the threshold"},
+    bounds=(0.0, 1.0),
+)
+ANLS_PAPER = Metric(
+    "anls_paper",
+    score=anls_paper,
+    values={"generate_until": "similarity to the nearest reference as the paper defines it, 0 below the threshold"},
+    bounds=(0.0, 1.0),
 )
 CER = Metric(
     "cer",
     higher_is_better=False,
     score=character_error_rate,
     values={"generate_until": "character edits over characters of the reference"},
+    bounds=(0.0, None),
 )
 WER = Metric(
     "wer",
     higher_is_better=False,
     score=word_error_rate,
     values={"generate_until": "word edits over words of the reference"},
+    bounds=(0.0, None),
 )
 BYPASS = Metric(
     "bypass",

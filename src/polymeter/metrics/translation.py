@@ -91,9 +91,9 @@ def _texts(value: str | Sequence[str]) -> list[str]:
     return texts
 
 
-BLEU_AGGREGATION = Aggregation("bleu", _corpus_score(_bleu), resamples=200)
-CHRF_AGGREGATION = Aggregation("chrf", _corpus_score(_chrf), resamples=200)
-TER_AGGREGATION = Aggregation("ter", _corpus_score(_ter), resamples=200)
+BLEU_AGGREGATION = Aggregation("bleu", _corpus_score(_bleu), resamples=200, bounds=(0.0, 100.0))
+CHRF_AGGREGATION = Aggregation("chrf", _corpus_score(_chrf), resamples=200, bounds=(0.0, 100.0))
+TER_AGGREGATION = Aggregation("ter", _corpus_score(_ter), resamples=200, bounds=(0.0, None))
 
 _PAIR = {"generate_until": "reference and prediction"}
 BLEU = Metric("bleu", "bleu", score=references_and_prediction, values=_PAIR)

@@ -97,8 +97,8 @@ def sample_scale(values: Iterable[float], typical: float | None) -> Scale:
 def bars(lines: Iterable[Line]) -> list[Bar | None]:
     """One bar for each line that has a number; lines of one metric share a scale.
 
-    The values determine the scale, not their intervals: an interval of a bounded metric may reach beyond its bounds. It
-    is then drawn to the end of the scale; its label gives it in full.
+    The values determine the scale, not their intervals, which may reach beyond it where a metric declares no range. An
+    interval is then drawn to the end of the scale; its label gives it in full.
     """
     table = [*lines]
     values: dict[str, list[float]] = {}

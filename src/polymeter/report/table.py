@@ -36,6 +36,9 @@ class Line:
         number: The value as a number; ``None`` if it is not one.
         interval: Its 95 % interval; ``None`` if it has none.
         stderr_method: How the standard error was computed.
+        ci_method: How the interval was computed.
+        no_interval: Why there is none.
+        mark: ``(2 of 3)`` where members or subsets are missing from the number.
     """
 
     kind: str
@@ -54,6 +57,9 @@ class Line:
     number: float | None = None
     interval: tuple[float, float] | None = None
     stderr_method: str = ""
+    ci_method: str = ""
+    no_interval: str = ""
+    mark: str = ""
 
 
 def table_lines(results: Mapping[str, Any]) -> list[Line]:
@@ -76,6 +82,7 @@ def footnotes(results: Mapping[str, Any]) -> list[str]:
     notes = []
     if results.get("status") == "stopped":
         notes.append("This run was stopped before its end; the numbers rest on the samples that had ended by then.")
+    notes.extend(lost_members(results))
     for name, task in results.get("tasks", {}).items():
         title = title_of(results, "task", name)
         planned = int(task.get("n_samples", 0))
@@ -94,6 +101,28 @@ def footnotes(results: Mapping[str, Any]) -> list[str]:
                 f"{title}: {count(task['n_nondeterministic'], 'sample')} made a different request when replayed."
             )
     return [*notes, *(one_line(str(note)) for note in results.get("notes", ()))]
+
+
+def lost_members(results: Mapping[str, Any]) -> list[str]:
+    """One sentence for each group that has no number for a member, and each task that has none for a subset."""
+    notes = []
+    for kind, part in (("group", "member"), ("task", "subset")):
+        for name, holder in results.get(f"{kind}s", {}).items():
+            title = title_of(results, kind, name)
+            metrics: dict[tuple[tuple[str, ...], int], list[str]] = {}
+            for result in holder.get("results", ()):
+                failed = tuple(one_line(str(member)) for member in result.get("failed_members") or ())
+                if failed:
+                    metrics.setdefault((failed, int(result.get("n_members") or 0)), []).append(
+                        one_line(str(result["metric"]))
+                    )
+            for (failed, n), names in metrics.items():
+                notes.append(
+                    f"INCOMPLETE: {title} ({listing(dict.fromkeys(names))}) lacks {listing(failed)}: "
+                    f"{len(failed)} of its {count(n, part)} "
+                    f"{'has' if len(failed) == 1 else 'have'} no result."
+                )
+    return notes
 
 
 def missing_by_status(task: Mapping[str, Any]) -> dict[str, int]:
@@ -151,6 +180,9 @@ def _lines_of(
                 number=as_float(value),
                 interval=_interval(result.get("interval")) if is_whole else None,
                 stderr_method=str(result.get("stderr_method") or "") if is_whole else "",
+                ci_method=str(result.get("ci_method") or "") if is_whole else "",
+                no_interval=one_line(str(result.get("no_interval") or "")) if is_whole else "",
+                mark=_mark(result),
             )
             alias, version, n_shot = "", "", ""
 
@@ -191,6 +223,11 @@ def _collect_leaves(
 
 def _of(n: int, planned: int) -> str:
     return f"{n:,} of {planned:,}" if planned > n else f"{n:,}"
+
+
+def _mark(result: Mapping[str, Any]) -> str:
+    failed, n = len(result.get("failed_members") or ()), int(result.get("n_members") or 0)
+    return f"INCOMPLETE, lacks {failed} of {n}" if failed else ""
 
 
 def _interval(value: Any) -> tuple[float, float] | None:

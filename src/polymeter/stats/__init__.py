@@ -5,7 +5,7 @@ Knows values, not benchmarks: what a value means is up to ``polymeter.metrics`` 
 """
 
 from polymeter.stats.additive import Additive
-from polymeter.stats.bootstrap import bootstrap, bootstrap_additive, bootstrap_error
+from polymeter.stats.bootstrap import bootstrap, bootstrap_additive, bootstrap_error, bootstrap_interval
 from polymeter.stats.clusters import Partition
 from polymeter.stats.errors import (
     clustered_standard_error,
@@ -15,6 +15,8 @@ from polymeter.stats.errors import (
 )
 from polymeter.stats.estimate import Estimate, estimate
 from polymeter.stats.intervals import normal_interval, normal_quantile, t_interval, t_quantile, wilson_interval
+from polymeter.stats.mean_intervals import MeanInterval, mean_interval, sum_interval
+from polymeter.stats.moments import mean_spread
 from polymeter.stats.paired import PairedDifference, paired_difference, t_test_p_value
 from polymeter.stats.power import achieved_power, detectable_effect, difference_variance, needed_samples
 from polymeter.stats.reduction import MetricPlan, reduce_rows
@@ -22,6 +24,7 @@ from polymeter.stats.reduction import MetricPlan, reduce_rows
 __all__ = [
     "Additive",
     "Estimate",
+    "MeanInterval",
     "MetricPlan",
     "PairedDifference",
     "Partition",
@@ -29,10 +32,13 @@ __all__ = [
     "bootstrap",
     "bootstrap_additive",
     "bootstrap_error",
+    "bootstrap_interval",
     "clustered_standard_error",
     "detectable_effect",
     "difference_variance",
     "estimate",
+    "mean_interval",
+    "mean_spread",
     "needed_samples",
     "normal_interval",
     "normal_quantile",
@@ -40,6 +46,7 @@ __all__ = [
     "pooled_standard_error",
     "reduce_rows",
     "standard_error",
+    "sum_interval",
     "t_interval",
     "t_quantile",
     "t_test_p_value",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,16 @@ from numpy.typing import NDArray
 from polymeter.core.codec import is_nan, jsonable
 from polymeter.core.errors import ScoreError, boundary
 from polymeter.core.metric import Aggregation
+from polymeter.core.spread import UNBOUNDED, Bounds, Spread
 from polymeter.stats.additive import Additive
-from polymeter.stats.bootstrap import bootstrap, bootstrap_additive, bootstrap_error
+from polymeter.stats.bootstrap import bootstrap, bootstrap_additive, bootstrap_error, bootstrap_interval
 from polymeter.stats.clusters import Partition
 from polymeter.stats.errors import clustered_standard_error, standard_error
-from polymeter.stats.intervals import Interval, effective_trials, t_interval, wilson_interval
+from polymeter.stats.intervals import Interval
+from polymeter.stats.mean_intervals import mean_interval
+from polymeter.stats.moments import known_bounds, mean_spread
+
+_UNKNOWN = "the uncertainty of this aggregation is not known"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +34,18 @@ class Estimate:
         stderr: Standard error.
         interval: 95 % interval.
         method: How the error was computed: ``mean``, ``clustered`` or ``bootstrap``.
+        ci_method: How the interval was computed; see ``docs/uncertainty.md``.
+        no_interval: Why there is none although there is a number; empty if there is one.
+        spread: What the interval of a mean rests on, for groups.
     """
 
     value: Any
     stderr: float | None = None
     interval: Interval | None = None
     method: str | None = None
+    ci_method: str | None = None
+    no_interval: str = ""
+    spread: Spread | None = field(default=None, repr=False, compare=False)
 
 
 def estimate(
@@ -44,6 +55,7 @@ def estimate(
     clusters: Partition | None = None,
     seed: int = 0,
     label: str = "",
+    bounds: Bounds = UNBOUNDED,
 ) -> Estimate:
     """Aggregate values and estimate the uncertainty of the result.
 
@@ -55,6 +67,7 @@ def estimate(
         clusters: Which values belong together, if any do.
         seed: For resampling.
         label: Names what is being aggregated in messages.
+        bounds: The range of the values, as far as their metric declares one.
 
     Raises:
         ScoreError: if the aggregation raises.
@@ -65,30 +78,29 @@ def estimate(
     with boundary(ScoreError, action):
         value = _plain(aggregation.aggregate(values))
     if aggregation.uncertainty == "mean" and _is_number(value):
-        return _mean(value, np.asarray(values, dtype=np.float64), clusters)
-    return Estimate(value)
+        return _mean(value, np.asarray(values, dtype=np.float64), clusters, bounds)
+    return Estimate(value, no_interval=_UNKNOWN if _is_number(value) else "")
 
 
-def _mean(value: float, data: NDArray[np.float64], clusters: Partition | None) -> Estimate:
+def _mean(value: float, data: NDArray[np.float64], clusters: Partition | None, bounds: Bounds) -> Estimate:
     """The closed form, for data of shape ``(n,)``.
 
-    For 0s and 1s the interval is Wilson's, because Student's has no width when all succeed: 5 of 5 is not certainty.
+    The standard error is the one that other systems print; the interval rests on moments of its own.
     """
     if not math.isclose(value, float(data.mean()), rel_tol=1e-9, abs_tol=1e-12):
         # An author's aggregation that is called a mean but computes something else: its error is unknown.
-        return Estimate(value)
-    plain = standard_error(data)
+        return Estimate(value, no_interval=_UNKNOWN)
     if clusters is None or clusters.count < 2:
-        stderr, n_units, trials, method = plain, data.size, float(data.size), "mean"
+        stderr, method = standard_error(data), "mean"
     else:
-        stderr, n_units, method = clustered_standard_error(data, clusters), clusters.count, "clustered"
-        trials = effective_trials(data.size, plain or 0.0, stderr or 0.0, n_clusters=n_units)
-    interval = None
-    if np.isin(data, (0.0, 1.0)).all():
-        interval = wilson_interval(value, trials)
-    elif stderr is not None:
-        interval = t_interval(value, stderr, n_units - 1)
-    return Estimate(value, stderr, interval, None if stderr is None else method)
+        stderr, method = clustered_standard_error(data, clusters), "clustered"
+    if not np.isfinite(data).all():
+        return Estimate(value, stderr, no_interval="a value is infinite")
+    spread = mean_spread(data, clusters, known_bounds(data, bounds))
+    found = mean_interval(spread)
+    return Estimate(
+        value, stderr, found.interval, None if stderr is None else method, found.method, found.problem, spread
+    )
 
 
 def _bootstrapped(
@@ -102,8 +114,11 @@ def _bootstrapped(
             value = _plain(aggregate.total(terms))
         else:
             value = _plain(aggregate(values))
-    if not _is_number(value) or len(values if terms is None else terms) < 2:
+    if not _is_number(value):
         return Estimate(value)
+    n_units = len(values if terms is None else terms)
+    if n_units < 2:
+        return Estimate(value, no_interval="a single sample")
     if clusters is not None and (clusters.count < 2 or (terms is not None and len(terms) != len(values))):
         # One cluster cannot be resampled; terms per larger unit no longer line up with the values' clusters.
         clusters = None
@@ -120,9 +135,18 @@ def _bootstrapped(
                 )
     except ScoreError:
         # The aggregation has a value for the measured samples but not for every resample: keep it, without an error.
-        return Estimate(value)
-    stderr, interval = bootstrap_error(value, replicates)
-    return Estimate(value, stderr, interval, None if stderr is None else "bootstrap")
+        return Estimate(value, no_interval="some resamples have no value")
+    stderr = bootstrap_error(value, replicates)
+    if stderr is None:
+        return Estimate(value, no_interval="some resamples have no value")
+    found = bootstrap_interval(
+        value,
+        replicates,
+        n_units if clusters is None else clusters.count,
+        bounds=aggregation.bounds,
+        is_clustered=clusters is not None and clusters.count < n_units,
+    )
+    return Estimate(value, stderr, found.interval, "bootstrap", found.method, found.problem)
 
 
 def _plain(value: Any) -> Any:

@@ -70,16 +70,3 @@ def wilson_interval(proportion: float, n: float, *, level: float = LEVEL) -> Int
     centre = (proportion + z2 / (2 * n)) / (1 + z2 / n)
     half = math.sqrt(z2 * (proportion * (1 - proportion) / n + z2 / (4 * n * n))) / (1 + z2 / n)
     return max(0.0, min(centre - half, proportion)), min(1.0, max(centre + half, proportion))
-
-
-def effective_trials(n: int, stderr: float, clustered_stderr: float, *, n_clusters: int) -> float:
-    """The number of independent trials equivalent to ``n`` clustered ones.
-
-    That is ``n · (stderr / clustered_stderr)²``, at most ``n``.
-
-    The divisor is the design effect (Kish 1965). When all or none succeed there is no spread from which to estimate how
-    alike a cluster's members are, and the result is the number of clusters.
-    """
-    if stderr <= 0:
-        return n_clusters
-    return n if clustered_stderr <= stderr else n * (stderr / clustered_stderr) ** 2

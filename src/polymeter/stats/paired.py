@@ -14,9 +14,14 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
+from polymeter.core.spread import UNBOUNDED
 from polymeter.stats.clusters import Partition
 from polymeter.stats.errors import clustered_standard_error, standard_error
-from polymeter.stats.intervals import LEVEL, Interval, t_interval
+from polymeter.stats.intervals import LEVEL, Interval, normal_quantile
+from polymeter.stats.mean_intervals import MeanInterval, mean_interval
+from polymeter.stats.moments import FEWEST_OTHERS, FEWEST_SAMPLES, mean_spread
+
+_FEW = "fewer than two pairs or clusters"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +32,14 @@ class PairedDifference:
         difference: The mean difference; ``None`` without a pair.
         n: Number of pairs.
         stderr: Its standard error, clustered if clusters were given; ``None`` with too few pairs or clusters.
-        interval: Its interval by Student's t.
-        t: ``difference / stderr``; infinite if every pair differs by the same amount, 0 if no pair differs.
-        df: Degrees of freedom: pairs, or clusters, less one.
-        p_value: Two-sided, of the hypothesis that the true difference is zero.
+        interval: Its 95 % interval.
+        t: ``difference / stderr``; infinite if every pair differs by the same amount, 0 if no pair differs. With
+            clusters, the error has the CR2 correction.
+        df: Degrees of freedom: pairs less one, or those of Satterthwaite for clusters.
+        p_value: Two-sided, of the hypothesis that the true difference is zero, by the t-test.
         correlation: Pearson's, between the two models' values; ``None`` if either does not vary.
+        ci_method: How the interval was computed: ``tango``, ``score`` or ``hall``.
+        no_interval: Why there is none; empty if there is one.
     """
 
     difference: float | None
@@ -39,9 +47,11 @@ class PairedDifference:
     stderr: float | None = None
     interval: Interval | None = None
     t: float | None = None
-    df: int | None = None
+    df: float | None = None
     p_value: float | None = None
     correlation: float | None = None
+    ci_method: str | None = None
+    no_interval: str = ""
 
 
 def paired_difference(
@@ -49,15 +59,16 @@ def paired_difference(
     second: Sequence[float],
     *,
     clusters: Sequence[Hashable | None] | None = None,
-    level: float = LEVEL,
 ) -> PairedDifference:
     """Compare two models, sample by sample, with a paired t-test.
+
+    The interval of two proportions is Tango's score interval (1998), which is the inversion of McNemar's test; any
+    other is that of a mean. See ``docs/uncertainty.md``.
 
     Args:
         first: Values of one model, shape ``(n,)``, NaN where unscored.
         second: Values of the other on the same samples in the same order, shape ``(n,)``.
         clusters: The label that each sample shares with others, ``None`` for a sample on its own.
-        level: Confidence level of the interval.
 
     Raises:
         ValueError: if the lists differ in length.
@@ -74,21 +85,71 @@ def paired_difference(
     partition = None
     if clusters is not None:
         partition = Partition.of(compress(clusters, is_pair.tolist()))
+    is_clustered = partition is not None and partition.count < differences.size
     stderr = standard_error(differences) if partition is None else clustered_standard_error(differences, partition)
+    n = int(differences.size)
     if stderr is None:
-        return PairedDifference(difference, differences.size)
-    df = (differences.size if partition is None else partition.count) - 1
-    t = difference / stderr if stderr > 0 else math.copysign(math.inf, difference) if difference else 0.0
+        return PairedDifference(difference, n, no_interval=_FEW)
+    df, error = float(n - 1), stderr
+    if is_clustered:
+        spread = mean_spread(differences, partition)
+        df, error = spread.df, math.sqrt(spread.variance)
+    t = difference / error if error > 0 else math.copysign(math.inf, difference) if difference else 0.0
+    found = _interval(a, b, partition if is_clustered else None)
     return PairedDifference(
         difference,
-        int(differences.size),
+        n,
         stderr,
-        t_interval(difference, stderr, df, level=level),
+        found.interval,
         t,
-        int(df),
+        df,
         t_test_p_value(t, df),
         _correlation(a, b),
+        found.method,
+        found.problem,
     )
+
+
+def tango_interval(n: int, only_first: int, only_second: int) -> Interval:
+    """The score interval of the difference of two proportions of the same samples (Tango 1998, equation 8).
+
+    Args:
+        n: The number of pairs.
+        only_first: Pairs in which only the first model succeeds.
+        only_second: Pairs in which only the second one does.
+    """
+    z = normal_quantile((1 + LEVEL) / 2)
+
+    def excess(difference: float) -> float:
+        """Squared distance from the observed difference in standard errors at this one, less ``z²``."""
+        linear = -only_first - only_second + (2 * n - only_first + only_second) * difference
+        constant = -only_second * difference * (1 - difference)
+        share = (math.sqrt(max(linear**2 - 8 * n * constant, 0.0)) - linear) / (4 * n)
+        variance = n * (2 * share + difference * (1 - difference))
+        distance = (only_first - only_second - n * difference) ** 2
+        return distance - z * z * variance
+
+    observed = (only_first - only_second) / n
+    bounds = []
+    for end in (-1.0, 1.0):
+        inside, outside = observed, end
+        for _ in range(60):
+            middle = (inside + outside) / 2
+            inside, outside = (middle, outside) if excess(middle) <= 0 else (inside, middle)
+        bounds.append(outside)
+    return bounds[0], bounds[1]
+
+
+def _interval(first: NDArray[np.float64], second: NDArray[np.float64], partition: Partition | None) -> MeanInterval:
+    differences = first - second
+    values = np.concatenate([first, second])
+    if partition is None and differences.size >= FEWEST_SAMPLES and bool(np.isin(values, (0.0, 1.0)).all()):
+        only_first, only_second = int((differences > 0).sum()), int((differences < 0).sum())
+        return MeanInterval(tango_interval(differences.size, only_first, only_second), "tango")
+    if differences.size >= FEWEST_SAMPLES and int((differences != np.median(differences)).sum()) < FEWEST_OTHERS:
+        return MeanInterval(problem=f"fewer than {FEWEST_OTHERS} differences are unlike the others")
+    is_share = bool(((values >= 0) & (values <= 1)).all())
+    return mean_interval(mean_spread(differences, partition, (-1.0, 1.0) if is_share else UNBOUNDED))
 
 
 def t_test_p_value(t: float, df: float) -> float:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from polymeter.core.errors import ScoreError
 from polymeter.core.identity import seed_for
 from polymeter.core.metric import Aggregation
+from polymeter.core.spread import UNBOUNDED, Bounds
 from polymeter.core.task import ReduceContext, Result, ScoredRow
 from polymeter.stats.clusters import ALONE, Partition
 from polymeter.stats.estimate import Estimate, estimate
@@ -38,12 +39,14 @@ class MetricPlan:
         filter: The filter that the answers went through, the second part.
         aggregation: How its values become one number.
         higher_is_better: Direction; ``None``: unknown.
+        bounds: The range of its values.
     """
 
     name: str
     filter: str
     aggregation: Aggregation
     higher_is_better: bool | None
+    bounds: Bounds = UNBOUNDED
 
 
 def reduce_rows(rows: Iterable[ScoredRow], metrics: Sequence[MetricPlan], context: ReduceContext) -> list[Result]:
@@ -51,8 +54,8 @@ def reduce_rows(rows: Iterable[ScoredRow], metrics: Sequence[MetricPlan], contex
 
     A row without a score, without a metric's key, or with NaN there is left out of that metric. The whole task comes
     first; if the rows have more than one subset, each follows in order of appearance. Dictionaries of numbers under a
-    closed-form mean become a dictionary of means. Values of 0 and 1 get Wilson's interval, other means Student's,
-    everything else the bootstrap's; clusters count if there are at least two.
+    closed-form mean become a dictionary of means. Intervals are those of ``mean_intervals`` and ``bootstrap``; clusters
+    count if there are at least two.
 
     Args:
         rows: In sample order; read once.
@@ -116,6 +119,9 @@ class _Column:
             interval=number.interval,
             stderr_method=number.method,
             higher_is_better=plan.higher_is_better,
+            ci_method=number.ci_method,
+            no_interval=number.no_interval,
+            spread=number.spread,
         )
 
     def estimate(self, subset: int | None, seed: int, label: str) -> tuple[Estimate, int]:
@@ -129,7 +135,11 @@ class _Column:
         clusters = clusters if positions is None else clusters[positions]
         are_clustered = bool((clusters != ALONE).any()) and self.plan.aggregation.uncertainty != "none"
         partition = Partition.of_codes(clusters) if are_clustered else None
-        return estimate(values, self.plan.aggregation, clusters=partition, seed=seed, label=label), n
+        plan = self.plan
+        return (
+            estimate(values, plan.aggregation, clusters=partition, seed=seed, label=label, bounds=plan.bounds),
+            n,
+        )
 
     def _append(self, value: Any, subset: int, cluster: int) -> None:
         self.values.append(value)

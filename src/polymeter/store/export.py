@@ -219,7 +219,14 @@ def _result(result: Result) -> dict[str, Any]:
         "stderr": jsonable(result.stderr),
         "interval": jsonable(list(result.interval)) if result.interval else None,
         "stderr_method": result.stderr_method,
+        **({"ci_method": result.ci_method} if result.ci_method else {}),
+        **({"no_interval": result.no_interval} if result.no_interval else {}),
         "higher_is_better": result.higher_is_better,
         "artifacts": list(result.artifacts),
         **({} if result.n_planned is None else {"n_planned": result.n_planned}),
+        **(
+            {}
+            if result.n_members is None
+            else {"n_members": result.n_members, "failed_members": list(result.failed_members)}
+        ),
     }

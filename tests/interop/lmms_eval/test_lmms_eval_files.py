@@ -280,12 +280,12 @@ def test_hashes_tell_docs_and_their_order_apart():
 
 def test_a_baseline_is_compared_doc_by_doc_in_hundredths():
     of_task = task("t", [result("acc", 0.5, 4)], 4)
-    ours = samples.paired_values(of_task, [{"doc_id": i, "acc": float(i > 0)} for i in range(4)])
-    theirs = samples.paired_values(of_task, [{"doc_id": i, "acc": float(i > 2)} for i in range(1, 6)])
+    ours = samples.paired_values(of_task, [{"doc_id": i, "acc": float(i % 4 > 0)} for i in range(30)])
+    theirs = samples.paired_values(of_task, [{"doc_id": i, "acc": float(i % 3 > 1)} for i in range(36)])
     row = samples.paired_row(ours, theirs, "old")
     assert row["paired_baseline"] == "old"
     assert row["paired_baseline_score"] == pytest.approx(100 / 3)
-    assert row["paired_ci_lower"] < 200 / 3 < row["paired_ci_upper"]
+    assert row["paired_ci_lower"] < 40 < row["paired_ci_upper"]
     assert 0 < row["paired_pvalue"] < 1
     assert samples.paired_row(ours, {9: 1.0}, "old") == {}
 

@@ -12,6 +12,7 @@ from polymeter.core.errors import PlanError, ScoreError, boundary
 from polymeter.core.metric import Aggregation, Metric
 from polymeter.core.parts import Modality
 from polymeter.core.registries import AGGREGATIONS, METRICS
+from polymeter.core.spread import UNBOUNDED, Bounds
 from polymeter.formats.task_yaml.config import MetricItem, TaskConfig
 from polymeter.formats.task_yaml.registration import AGGREGATION_DEFINITIONS, METRIC_DEFINITIONS, USERS
 from polymeter.guests.loading import resolve
@@ -34,6 +35,7 @@ class BoundMetric:
         version: Changes whenever its numbers may.
         reference: See ``core.metric.Metric``.
         of_sets: See ``core.metric.Metric``.
+        bounds: See ``core.metric.Metric``.
     """
 
     name: str
@@ -47,6 +49,7 @@ class BoundMetric:
     version: str
     reference: Modality | None = None
     of_sets: Callable[..., float] | None = None
+    bounds: Bounds = UNBOUNDED
 
 
 def bind_metrics(
@@ -108,6 +111,7 @@ def _bind(item: MetricItem, config: TaskConfig, where: Callable[[], str], source
         version=registered.version if registered else "",
         reference=registered.reference if registered else None,
         of_sets=registered.of_sets if registered else None,
+        bounds=registered.bounds if registered else UNBOUNDED,
     )
 
 

@@ -70,7 +70,7 @@ def reduce_task(
         for metric in metrics:
             key = (metric.name, name)
             if metric.aggregation is not None:
-                plans.append(MetricPlan(metric.name, name, metric.aggregation, metric.higher_is_better))
+                plans.append(MetricPlan(metric.name, name, metric.aggregation, metric.higher_is_better, metric.bounds))
                 continue
             value = _guarded(partial(_aggregate, task, metric, values[key], context), context)
             results[key] = Result(
@@ -78,7 +78,7 @@ def reduce_task(
             )
             if _is_mean(value, values[key], score_key):
                 # The author's function returned the mean, so the mean's uncertainty applies to it.
-                plans.append(MetricPlan(metric.name, name, _constant(value), metric.higher_is_better))
+                plans.append(MetricPlan(metric.name, name, _constant(value), metric.higher_is_better, metric.bounds))
     held = frozenset((plan.name, plan.filter) for plan in plans) & set(own)
     usual = _reduced(_Numbers(rows, score_key, held) if held else rows, plans, context)
     whole = {(result.metric, result.filter): result for result in usual if not result.subset}

@@ -250,6 +250,9 @@ def _result(item: _Number, subset: tuple[str, ...], artifacts: tuple[str, ...], 
         estimated.method,
         True if item.metric.startswith(_RISING) else None,
         artifacts,
+        ci_method=estimated.ci_method,
+        no_interval=estimated.no_interval,
+        spread=estimated.spread,
     )
 
 

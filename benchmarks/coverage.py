@@ -1,0 +1,386 @@
+"""Prints how often the 95 % intervals contain the truth, by simulation with fixed seeds.
+
+Usage: ``python -m benchmarks.coverage [--quick] [NAME …]``; the names are those of the tables, all by default. Each
+table gives the mean coverage over its lines, the lowest one, and the lines themselves. Independent proportions are
+enumerated, not simulated. Where a probability is given, the coverage is averaged over probabilities close to it, since
+that of any interval for counts jumps from one probability to the next.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymeter.core.spread import UNBOUNDED, Bounds, Spread
+from polymeter.metrics.choice import F1_AGGREGATION, MCC_AGGREGATION
+from polymeter.metrics.perplexity import PERPLEXITY_AGGREGATION
+from polymeter.stats import Partition, estimate, paired_difference
+from polymeter.stats.intervals import Interval
+from polymeter.stats.mean_intervals import mean_interval, sum_interval
+from polymeter.stats.moments import known_bounds
+from polymeter.stats.moments import mean_spread as spread_within
+
+Values = NDArray[np.float64]
+NEAR = (-0.02, -0.01, 0.0, 0.01, 0.02)
+
+
+@dataclass(slots=True)
+class Count:
+    """How many intervals there were, and how many contained the truth."""
+
+    n: int = 0
+    n_shown: int = 0
+    n_right: float = 0.0
+
+    def add(self, interval: Interval | None, truth: float) -> None:
+        """Count one sample."""
+        self.n += 1
+        if interval is not None:
+            self.n_shown += 1
+            self.n_right += interval[0] - 1e-9 <= truth <= interval[1] + 1e-9
+
+    @property
+    def coverage(self) -> float | None:
+        """The share of the intervals shown that contain the truth; ``None`` if hardly any was shown."""
+        return self.n_right / self.n_shown if self.n_shown > 0.02 * self.n else None
+
+
+Line = tuple[str, Count]
+
+
+def mean_spread(data: Values, clusters: Partition | None = None, bounds: Bounds = UNBOUNDED) -> Spread:
+    """The moments, with the range that an estimate would take for known."""
+    return spread_within(data, clusters, known_bounds(data, bounds))
+
+
+def near(p: float) -> list[float]:
+    """Probabilities close to one, none of them certain."""
+    return [min(max(p + offset, 0.001), 0.999) for offset in NEAR]
+
+
+def proportions(repetitions: int) -> Iterator[Line]:
+    """Independent 0s and 1s, enumerated: the mean over probabilities up to 0.01 away, and the lowest of all."""
+    from scipy.stats import binom
+
+    for n in (20, 25, 50, 100, 400):
+        intervals = [
+            mean_interval(mean_spread(np.repeat([1.0, 0.0], [k, n - k]))).interval or (0, 0) for k in range(n + 1)
+        ]
+        lows, highs = np.array(intervals).T
+        every = np.linspace(0.0005, 0.5, 1000)
+        coverages = np.array([binom.pmf(np.arange(n + 1), n, p)[(lows <= p) & (p <= highs)].sum() for p in every])
+        for p in (0.5, 0.7, 0.8, 0.9, 0.95, 0.98):
+            close = np.abs(every - (1 - p)) <= 0.01
+            yield f"n = {n}, p = {p}", Count(1, 1, float(coverages[close].mean()))
+        yield f"n = {n}, the lowest for any p", Count(1, 1, float(coverages.min()))
+
+
+def repeats(repetitions: int) -> Iterator[Line]:
+    """Shares of repeats that succeed; the probability of a sample is drawn around p (``alike`` says how closely)."""
+    for n in (20, 50, 200):
+        for n_repeats in (4, 8):
+            for alike, strength in (("different", 0.5), ("similar", 5.0), ("equal", 1e9)):
+                for p in (0.5, 0.8, 0.9, 0.96):
+                    yield (
+                        f"n = {n}, {n_repeats} repeats, {alike} samples, p = {p}",
+                        _mean_count(
+                            lambda rng, q, n=n, k=n_repeats, s=strength: (
+                                rng.binomial(k, rng.beta(q * s, (1 - q) * s, n)) / k
+                            ),
+                            near(p),
+                            near(p),
+                            repetitions,
+                        ),
+                    )
+
+
+SHAPES: dict[str, tuple[float, Bounds, Callable[[np.random.Generator, int], Values]]] = {
+    "normal": (0.0, UNBOUNDED, lambda rng, n: rng.normal(size=n)),
+    "t, 5 df": (0.0, UNBOUNDED, lambda rng, n: rng.standard_t(5, n)),
+    "exponential": (1.0, (0.0, None), lambda rng, n: rng.exponential(size=n)),
+    "gamma 0.5": (0.5, (0.0, None), lambda rng, n: rng.gamma(0.5, size=n)),
+    "log-normal 0.5": (math.exp(0.125), (0.0, None), lambda rng, n: rng.lognormal(0, 0.5, n)),
+    "log-normal 1": (math.exp(0.5), (0.0, None), lambda rng, n: rng.lognormal(0, 1, n)),
+    "ratings 1 to 5": (3.4, UNBOUNDED, lambda rng, n: rng.choice(5, n, p=[0.1, 0.15, 0.25, 0.25, 0.25]) + 1.0),
+    "uniform, 0 to 1": (0.5, (0.0, 1.0), lambda rng, n: rng.random(n)),
+    "beta 5, 5": (0.5, (0.0, 1.0), lambda rng, n: rng.beta(5, 5, n)),
+    "beta 0.5, 0.5": (0.5, (0.0, 1.0), lambda rng, n: rng.beta(0.5, 0.5, n)),
+    "beta 8, 1": (8 / 9, (0.0, 1.0), lambda rng, n: rng.beta(8, 1, n)),
+    "beta 0.5, 5": (1 / 11, (0.0, 1.0), lambda rng, n: rng.beta(0.5, 5, n)),
+    "beta 0.2, 4": (1 / 21, (0.0, 1.0), lambda rng, n: rng.beta(0.2, 4, n)),
+    "60 % 1, 30 % 0": (0.675, (0.0, 1.0), lambda rng, n: _similarities(rng, n, 0.6, 0.3)),
+    "80 % 1, 10 % 0": (0.875, (0.0, 1.0), lambda rng, n: _similarities(rng, n, 0.8, 0.1)),
+    "90 % 1": (0.975, (0.0, 1.0), lambda rng, n: _similarities(rng, n, 0.9, 0.0)),
+}
+"""Mean, declared range and values of single samples; the last three are like ANLS."""
+
+
+def skewed(repetitions: int) -> Iterator[Line]:
+    """Means of independent values of many shapes."""
+    for n in (20, 50, 200):
+        for name, (mean, bounds, draw) in SHAPES.items():
+            yield (
+                f"n = {n}, {name}",
+                _mean_count(lambda rng, _, n=n, draw=draw: draw(rng, n), [mean], [mean], repetitions, bounds=bounds),
+            )
+
+
+SIZES: dict[str, Callable[[int], NDArray[np.int64]]] = {
+    "5 each": lambda n: np.full(n, 5),
+    "20 each": lambda n: np.full(n, 20),
+    "log-normal": lambda n: np.maximum(1, np.round(np.random.default_rng(n).lognormal(1.5, 0.8, n))).astype(np.int64),
+    "geometric": lambda n: np.random.default_rng(n).geometric(0.2, n),
+    "60 / rank": lambda n: np.maximum(1, 60 // np.arange(1, n + 1)),
+    "a third of 12, else 1": lambda n: np.where(np.arange(n) < n // 3, 12, 1),
+}
+
+
+def clusters(repetitions: int) -> Iterator[Line]:
+    """0s and 1s in clusters with an intraclass correlation."""
+    for n_clusters in (10, 20, 50):
+        for name, sizes_of in SIZES.items():
+            sizes = sizes_of(n_clusters)
+            partition = Partition.of_codes(np.repeat(np.arange(n_clusters), sizes))
+            for correlation in (0.0, 0.1, 0.3, 0.6):
+                for p in (0.5, 0.8, 0.9, 0.96):
+                    yield (
+                        f"{n_clusters} clusters, {name}, correlation {correlation}, p = {p}",
+                        _mean_count(
+                            lambda rng, q, s=sizes, c=correlation: _clustered(rng, q, s, c),
+                            near(p),
+                            near(p),
+                            repetitions,
+                            clusters=partition,
+                        ),
+                    )
+
+
+def clustered_numbers(repetitions: int) -> Iterator[Line]:
+    """Normal and log-normal values in clusters, without a range."""
+    for n_clusters in (10, 20, 50):
+        for name, sizes_of in SIZES.items():
+            sizes = sizes_of(n_clusters)
+            partition = Partition.of_codes(np.repeat(np.arange(n_clusters), sizes))
+            for correlation in (0.0, 0.3, 0.6):
+                for shape, transform, mean in (("normal", np.asarray, 0.0), ("skewed", np.exp, math.exp(0.5))):
+
+                    def draw(
+                        rng: np.random.Generator,
+                        _: float,
+                        s: NDArray[np.int64] = sizes,
+                        c: float = correlation,
+                        f: Callable[[Values], Values] = transform,
+                    ) -> Values:
+                        shared = np.repeat(rng.normal(size=s.size), s)
+                        return f(math.sqrt(c) * shared + math.sqrt(1 - c) * rng.normal(size=int(s.sum())))
+
+                    yield (
+                        f"{n_clusters} clusters, {name}, correlation {correlation}, {shape}",
+                        _mean_count(draw, [0.0], [mean], repetitions, clusters=partition),
+                    )
+
+
+GROUPS: dict[str, tuple[Sequence[int], bool]] = {
+    "3 of 20": ((20,) * 3, False),
+    "2 of 20": ((20,) * 2, False),
+    "10 of 20": ((20,) * 10, False),
+    "57 of 20": ((20,) * 57, False),
+    "20 of 5": ((5,) * 20, False),
+    "20, 200, 2000": ((20, 200, 2000), False),
+    "20, 200, 2000 by size": ((20, 200, 2000), True),
+    "20 and 10000": ((20, 10000), False),
+    "10 of 50 to 500": (tuple(range(50, 550, 50)), False),
+}
+
+
+def groups(repetitions: int) -> Iterator[Line]:
+    """Means of members' proportions, all with probability p or one half of them with 0.6."""
+    for name, (sizes, is_by_size) in GROUPS.items():
+        weights = np.array(sizes, dtype=np.float64) if is_by_size else np.ones(len(sizes))
+        weights /= weights.sum()
+        for mixed in (False, True):
+            for p in (0.5, 0.8, 0.9, 0.95, 0.98):
+                count = Count()
+                rng = np.random.default_rng(0)
+                for q in near(p):
+                    shares = np.where(np.arange(len(sizes)) % 2 == 1, 0.6, q) if mixed else np.full(len(sizes), q)
+                    for _ in range(repetitions // len(NEAR)):
+                        spreads = [
+                            _proportion(int(k), n) for k, n in zip(rng.binomial(sizes, shares), sizes, strict=True)
+                        ]
+                        interval = sum_interval(tuple(zip(weights.tolist(), spreads, strict=True))).interval
+                        count.add(interval, float(weights @ shares))
+                yield f"{name}, p = {p}{' and 0.6' if mixed else ''}", count
+
+
+def groups_of_means(repetitions: int) -> Iterator[Line]:
+    """Macro means of three members that are not proportions, and of clustered ones."""
+    for n in (20, 100):
+        for name in ("log-normal 1", "exponential", "normal", "90 % 1", "80 % 1, 10 % 0", "beta 8, 1"):
+            mean, bounds, draw = SHAPES[name]
+            rng, count = np.random.default_rng(0), Count()
+            for _ in range(repetitions):
+                spreads = [mean_spread(draw(rng, n), None, bounds) for _ in range(3)]
+                count.add(sum_interval(tuple((1 / 3, spread) for spread in spreads)).interval, mean)
+            yield f"3 of {n}, {name}", count
+    for n_clusters in (10, 30):
+        sizes = SIZES["geometric"](n_clusters)
+        partition = Partition.of_codes(np.repeat(np.arange(n_clusters), sizes))
+        for p in (0.5, 0.8, 0.95):
+            rng, count = np.random.default_rng(0), Count()
+            for q in near(p):
+                for _ in range(repetitions // len(NEAR)):
+                    spreads = [mean_spread(_clustered(rng, q, sizes, 0.3), partition) for _ in range(3)]
+                    count.add(sum_interval(tuple((1 / 3, spread) for spread in spreads)).interval, q)
+            yield f"3 of {n_clusters} clusters, correlation 0.3, p = {p}", count
+
+
+def paired(repetitions: int) -> Iterator[Line]:
+    """Differences of two models on the same samples."""
+    for n in (20, 50, 200):
+        for p, q, correlation in (
+            (0.5, 0.5, 0.5),
+            (0.8, 0.7, 0.5),
+            (0.9, 0.9, 0.5),
+            (0.96, 0.94, 0.3),
+            (0.97, 0.97, 0.8),
+        ):
+            rng, count = np.random.default_rng(0), Count()
+            both = min(p * q + correlation * math.sqrt(p * (1 - p) * q * (1 - q)), p, q)
+            cells = np.array([both, p - both, q - both, 1 - p - q + both])
+            for _ in range(repetitions):
+                drawn = rng.choice(4, n, p=np.clip(cells, 0, 1) / np.clip(cells, 0, 1).sum())
+                first, second = (drawn <= 1).astype(float), (drawn % 2 == 0).astype(float)
+                count.add(paired_difference(first.tolist(), second.tolist()).interval, p - q)
+            yield f"n = {n}, p = {p} and {q}, correlation {correlation}", count
+    for n_clusters in (10, 30):
+        for name in ("5 each", "geometric"):
+            sizes = SIZES[name](n_clusters)
+            labels = np.repeat(np.arange(n_clusters), sizes).tolist()
+            for p, q in ((0.6, 0.5), (0.9, 0.85)):
+                rng, count = np.random.default_rng(0), Count()
+                for _ in range(repetitions):
+                    first, second = _clustered(rng, p, sizes, 0.3), _clustered(rng, q, sizes, 0.3)
+                    count.add(paired_difference(first.tolist(), second.tolist(), clusters=labels).interval, p - q)
+                yield f"{n_clusters} clusters, {name}, p = {p} and {q}", count
+
+
+def resampled(repetitions: int) -> Iterator[Line]:
+    """Aggregations that are not means."""
+    for n in (20, 50, 200):
+        for p in (0.7, 0.9):
+            for aggregation in (F1_AGGREGATION, MCC_AGGREGATION):
+                truth = p if aggregation is F1_AGGREGATION else 2 * p - 1
+
+                def draw(rng: np.random.Generator, n: int = n, p: float = p) -> list[tuple[int, int]]:
+                    references = rng.integers(2, size=n)
+                    predictions = np.where(rng.random(n) < p, references, 1 - references)
+                    return [*zip(references.tolist(), predictions.tolist(), strict=True)]
+
+                yield (
+                    f"n = {n}, {aggregation.name}, {p} right",
+                    _aggregate_count(draw, aggregation, truth, repetitions // 5),
+                )
+        yield (
+            f"n = {n}, perplexity, normal",
+            _aggregate_count(
+                lambda rng, n=n: rng.normal(-2, 0.7, n).tolist(), PERPLEXITY_AGGREGATION, math.exp(2), repetitions // 5
+            ),
+        )
+        yield (
+            f"n = {n}, perplexity, skewed",
+            _aggregate_count(
+                lambda rng, n=n: (-rng.exponential(1, n)).tolist(), PERPLEXITY_AGGREGATION, math.e, repetitions // 5
+            ),
+        )
+
+
+TABLES: dict[str, Callable[[int], Iterator[Line]]] = {
+    "proportions": proportions,
+    "repeats": repeats,
+    "skewed": skewed,
+    "clusters": clusters,
+    "clustered-numbers": clustered_numbers,
+    "groups": groups,
+    "groups-of-means": groups_of_means,
+    "paired": paired,
+    "resampled": resampled,
+}
+
+
+def main() -> None:
+    """Print the tables that were named, or all."""
+    names = [name for name in sys.argv[1:] if not name.startswith("-")] or [*TABLES]
+    repetitions = 500 if "--quick" in sys.argv else 1000
+    for name in names:
+        make = TABLES[name]
+        lines = [*make(repetitions)]
+        known = [coverage for _, count in lines if (coverage := count.coverage) is not None]
+        print(f"\n## {name}: {(make.__doc__ or '').strip()}")
+        print(
+            f"mean {sum(known) / max(len(known), 1):.3f}, lowest {min(known, default=math.nan):.3f}, below 0.93: "
+            f"{sum(one < 0.93 for one in known)}, above 0.97: {sum(one > 0.97 for one in known)}, "
+            f"lines {len(lines)}, of them without intervals {len(lines) - len(known)}"
+        )
+        for label, count in lines:
+            shown = "no interval" if count.coverage is None else f"{count.coverage:.3f}"
+            hidden = f"  (shown for {count.n_shown / count.n:.0%})" if 0 < count.n_shown < count.n else ""
+            print(f"  {label:<70} {shown}{hidden}", flush=True)
+
+
+def _mean_count(
+    draw: Callable[[np.random.Generator, float], Values],
+    parameters: Sequence[float],
+    truths: Sequence[float],
+    repetitions: int,
+    *,
+    clusters: Partition | None = None,
+    bounds: Bounds = UNBOUNDED,
+) -> Count:
+    rng, count = np.random.default_rng(0), Count()
+    for parameter, truth in zip(parameters, truths, strict=True):
+        for _ in range(repetitions // len(parameters)):
+            count.add(mean_interval(mean_spread(draw(rng, parameter), clusters, bounds)).interval, truth)
+    return count
+
+
+def _aggregate_count(
+    draw: Callable[[np.random.Generator], Sequence[object]], aggregation: object, truth: float, repetitions: int
+) -> Count:
+    rng, count = np.random.default_rng(0), Count()
+    for seed in range(repetitions):
+        count.add(estimate(draw(rng), aggregation, seed=seed).interval, truth)  # type: ignore[arg-type]
+    return count
+
+
+def _proportion(successes: int, n: int) -> Spread:
+    share = successes / n
+    return (
+        mean_spread(np.repeat([1.0, 0.0], [successes, n - successes]))
+        if n < 100
+        else Spread(share, n, share * (1 - share) / n, 0.0, math.inf, n, (0.0, 1.0))
+    )
+
+
+def _similarities(rng: np.random.Generator, n: int, ones: float, zeros: float) -> Values:
+    """Shares of ones and zeros; the others lie between 0.5 and 1."""
+    which = rng.random(n)
+    return np.where(which < ones, 1.0, np.where(which < ones + zeros, 0.0, 0.5 + rng.random(n) / 2))
+
+
+def _clustered(rng: np.random.Generator, p: float, sizes: NDArray[np.int64], correlation: float) -> Values:
+    """0s and 1s whose probability differs from cluster to cluster, so that members correlate."""
+    shares = np.full(sizes.size, p)
+    if correlation > 0:
+        strength = 1 / correlation - 1
+        shares = rng.beta(p * strength, (1 - p) * strength, sizes.size)
+    return (rng.random(int(sizes.sum())) < np.repeat(shares, sizes)).astype(np.float64)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+"""What the interval of a mean rests on, kept with the result so that a group of results can be given one as well."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+Bounds = tuple[float | None, float | None]
+"""The least and the greatest value that a number can have; ``None``: there is no such end."""
+
+UNBOUNDED: Bounds = (None, None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spread:
+    """The moments of one mean. Two are the same only if they are one object: they then rest on the same samples.
+
+    Attributes:
+        mean: The mean.
+        n: The number of values.
+        variance: The variance of the mean, estimated for the interval; clusters count.
+        third: The third central moment of the mean.
+        df: Degrees of freedom of ``variance``; infinite where it follows from the mean.
+        trials: The number of independent values that would give this mean; what is left when all values are equal.
+        bounds: The range of the values.
+        is_continuous: Whether most values, or clusters, lie between the bounds.
+        problem: Why there can be no interval, also not for a group that contains it; empty: there can.
+    """
+
+    mean: float
+    n: int
+    variance: float
+    third: float = 0.0
+    df: float = math.inf
+    trials: float = 1.0
+    bounds: Bounds = UNBOUNDED
+    is_continuous: bool = False
+    problem: str = ""
+
+
+Terms = tuple[tuple[float, Spread], ...]
+"""A sum of independent means, each with its coefficient."""
