@@ -26,6 +26,8 @@ OTHER_VALUES: dict[str, Any] = {
     "media_budget_mb": 10,
     "decode_workers": 5,
     "score_workers": 6,
+    "score_timeout_s": 1.5,
+    "score_memory_mb": 512,
     "max_retries": 1,
     "timeout_s": 2.5,
     "max_errors": 0.5,

@@ -49,6 +49,14 @@ def score(  # noqa: PLR0917  (one parameter for each option)
     score_workers: Annotated[
         int | None, typer.Option("--score-workers", help="Threads for hooks and scoring.", metavar="N")
     ] = None,
+    score_timeout: Annotated[
+        float | None,
+        typer.Option("--score-timeout", help="Time limit of scoring a sample; default 60.", metavar="SECONDS"),
+    ] = None,
+    score_memory: Annotated[
+        int | None,
+        typer.Option("--score-memory", help="Memory limit of scoring a sample; default 2048.", metavar="MB"),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the results, no progress.")] = False,
     debug: Debug = False,
 ) -> int:
@@ -60,6 +68,8 @@ def score(  # noqa: PLR0917  (one parameter for each option)
     options = {
         "concurrency": number_or_auto(concurrency, "--concurrency"),
         "score_workers": score_workers,
+        "score_timeout_s": score_timeout,
+        "score_memory_mb": score_memory,
         "dialect_options": parse_dialect_options(dialect_option or (), "--dialect-option") or None,
     }
     with make_progress(is_quiet=quiet) as progress:

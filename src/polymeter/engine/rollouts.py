@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from polymeter.core.errors import DataError, ErrorKind, PolymeterError, ScoreError, UnscoredError, boundary
-from polymeter.core.guest_context import answering_through
+from polymeter.core.guest_context import scoring_sample
 from polymeter.core.identity import own_prompt_fingerprint, request_fingerprint
 from polymeter.core.request import Error, OwnPrompt, Request, Response
 from polymeter.core.stable_names import OWN_PROMPT_ROLE
@@ -302,7 +302,7 @@ class RolloutWorker:
         """
         task, asker = running.task, self._make_asker(running)
         doing = f"Scoring a sample of task {task.name!r}"
-        with self._guarded(task, running.sample.id, "score"), answering_through(asker), boundary(ScoreError, doing):
+        with self._guarded(task, running.sample.id, "score"), scoring_sample(asker), boundary(ScoreError, doing):
             wall, cpu = time.perf_counter(), time.thread_time()
             score = task.task.score(running.sample, rollout)
             if task.task.is_guest and not running.judge_calls:

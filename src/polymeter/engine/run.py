@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError
-from polymeter.core.guest_context import weights_from
+from polymeter.core.guest_context import guest_context_with, weights_from
 from polymeter.core.model import BatchModel, Model, ModelSpec
 from polymeter.core.options import RunOptions
 from polymeter.core.progress import Progress
 from polymeter.core.registries import MODELS
+from polymeter.core.scoring_limits import ScoringLimits
 from polymeter.core.secrets import HIDDEN
 from polymeter.engine import manifest as manifests
 from polymeter.engine.execution import Execution, RunOutcome, Status
@@ -87,7 +88,8 @@ def run_plan(plan: Plan, folder: RunFolder, progress: Progress, *, command: str 
         manifest, changed = _begin(plan, folder, command, progress)
         for note in plan.ignored:
             progress.note(note)
-        with dispatched(), random_state_kept():
+        limits = ScoringLimits(plan.options.score_timeout_s, plan.options.score_memory_mb)
+        with dispatched(), random_state_kept(), guest_context_with(limits=limits):
             return Execution(plan, folder, manifest, changed, progress).execute()
     finally:
         lock.release()

@@ -160,8 +160,12 @@ def _holds(comparison: Callable[[Any, Any], bool], a: Any, b: Any) -> bool:
 
 
 def _tried(function: Callable[[], Any]) -> Any:
-    """SymPy's result, or the exception it raised, of whatever class: it has none of its own for what it cannot do."""
+    """SymPy's result, or the exception it raised, of whatever class: it has none of its own for what it cannot do. That
+    memory ran out says nothing about the expressions.
+    """
     result = attempt(function)
-    if isinstance(result, Raised) and not isinstance(result.error, Exception):
+    if isinstance(result, Raised) and (
+        not isinstance(result.error, Exception) or isinstance(result.error, MemoryError)
+    ):
         raise result.error
     return result
