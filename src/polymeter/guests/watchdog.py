@@ -2,8 +2,8 @@
 threads, so it cannot be ended from outside; what hangs a run can at least be named.
 
 A hook that waits or computes in Python is named with its task, its sample and the line that it is at. One that never
-gives up the interpreter, inside a regular expression or the power of two integers, stops every other thread too, the one
-that would name it among them: for this case Python's own ``faulthandler`` prints where each thread is.
+gives up the interpreter, inside a regular expression or the power of two integers, stops every other thread too, also
+the one that would name it: for this case Python's own ``faulthandler`` prints where each thread is.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ from polymeter.metrics.scoring_process import Reply, ScoringProcess, is_scoring_
 P = ParamSpec("P")
 T = TypeVar("T")
 
-LONG = 10_000
-"""Characters of a text that is long: what is quadratic in fewer is done in less than a few seconds."""
+LONG = 4_000
+"""Characters of a text that is long: what is quadratic in fewer is done in about a second."""
 
 
 def bounded(function: Callable[P, T]) -> Callable[P, T]:

@@ -33,7 +33,10 @@ _BOOTSTRAP = (
 # Threads of numerical libraries reserve address space, which counts as memory, and nothing here uses them.
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
-Outcome = Literal["value", "raised", "memory", "timeout", "died"]
+_START_S = 120.0
+"""How long starting the process and importing what a function needs may take; it is not scoring."""
+
+Outcome = Literal["ready", "value", "raised", "memory", "timeout", "died"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +44,8 @@ class Reply:
     """What became of a call: its value, its exception, or why it has neither.
 
     Attributes:
-        outcome: ``value`` and ``raised`` come from the function; ``memory``, ``timeout`` and ``died`` mean that it was
-            not allowed to end.
+        outcome: ``ready`` comes before the first call of a module's functions: it is imported. ``value`` and ``raised``
+            come from the function; ``memory``, ``timeout`` and ``died`` mean that it was not allowed to end.
         content: The value, the exception, or the exit status of a child that died.
     """
 
@@ -60,6 +63,7 @@ class ScoringProcess:
     def __init__(self, memory_mb: int) -> None:
         self.memory_mb = memory_mb
         self.n_calls = 0
+        self._ready: set[str] = set()
         self._replies: queue.SimpleQueue[Reply | None] = queue.SimpleQueue()
         self._child = subprocess.Popen(
             [sys.executable, "-I", "-c", _BOOTSTRAP, str(memory_mb), *sys.path],
@@ -90,6 +94,10 @@ class ScoringProcess:
         except OSError:  # it died between two calls
             return self._ended("died")
         try:
+            if module not in self._ready:
+                if self._replies.get(timeout=_START_S) is None:
+                    return self._ended("died")
+                self._ready.add(module)
             reply = self._replies.get(timeout=timeout_s)
         except queue.Empty:
             return self._ended("timeout")
@@ -159,8 +167,14 @@ def serve(memory_mb: int) -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     out_of_memory = pickle.dumps(Reply("memory"))
     _limit_memory(memory_mb)
+    ready: set[str] = set()
     while (message := _read(requests)) is not None:
         timeout_s, module, function, args, kwargs = pickle.loads(message)  # noqa: S301  (from our own owner)
+        if module not in ready:
+            _end_after(_START_S)
+            _prepare(module)
+            ready.add(module)
+            _write(replies, pickle.dumps(Reply("ready")))
         _end_after(timeout_s + _GRACE_S)
         reply = _carried_out(module, function, args, kwargs, out_of_memory)
         _end_after(0)
@@ -178,6 +192,13 @@ def _carried_out(
     except Exception as error:  # noqa: BLE001  (raised again where the function was called)
         error.__traceback__ = error.__context__ = error.__cause__ = None
         return pickle.dumps(Reply("raised", error))
+
+
+def _prepare(module: str) -> None:
+    """Import a module, and what its functions import, so that this does not count as their time."""
+    prepare = getattr(importlib.import_module(module), "prepare", None)
+    if prepare is not None:
+        prepare()
 
 
 def _limit_memory(memory_mb: int) -> None:

@@ -62,6 +62,12 @@ def check_algebra() -> None:
             raise missing_package(package, "the comparison of mathematical expressions", "math")
 
 
+def prepare() -> None:
+    """Import the packages for algebra, which takes longer than most comparisons."""
+    _read_plain("1")
+    _read_latex("1")
+
+
 def is_computable(text: str) -> bool:
     """Whether an expression is short and its powers and factorials small enough to be computed."""
     if len(text) > _LONGEST:
