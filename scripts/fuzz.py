@@ -43,6 +43,8 @@ ROOT = Path(__file__).parents[1]
 MEMORY_MB = 6144
 CASE_S = 60.0
 MOST_BYTES = 2_000_000
+LONGEST_ANSWER = 20_000
+"""Longer ones are read in processes that are killed, which takes its time and finds nothing new."""
 
 Run = Callable[[bytes], None]
 
@@ -333,9 +335,9 @@ def of_answers(_: Path, stack: contextlib.ExitStack) -> Target:
     ]
 
     def run(case: bytes) -> None:
-        said = case.decode("utf-8", "surrogateescape" if case[:1] == b"s" else "replace")
+        said = case[:LONGEST_ANSWER].decode("utf-8", "surrogateescape" if case[:1] == b"s" else "replace")
         for way in ways:
-            with contextlib.suppress(PolymeterError), guest_context_with(limits=ScoringLimits(5, 1024).for_sample()):
+            with contextlib.suppress(PolymeterError), guest_context_with(limits=ScoringLimits(1, 1024)):
                 way(said)
 
     corpus = [
@@ -371,8 +373,8 @@ def of_answers(_: Path, stack: contextlib.ExitStack) -> Target:
     ]
     words += [
         b"\x00",
-        "‮".encode(),
-        "٣".encode(),
+        "\N{RIGHT-TO-LEFT OVERRIDE}".encode(),
+        "\N{ARABIC-INDIC DIGIT THREE}".encode(),
         "²".encode(),
         b"1e400",
         b"nan",

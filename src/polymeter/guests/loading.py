@@ -8,6 +8,7 @@ while the shims are on and inside containment.
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -113,7 +114,7 @@ class FunctionRef:
     def source_file(self) -> Path | None:
         """The file that defines it, if it lies below the folder of the tag."""
         for candidate in _candidates(self):
-            if candidate.is_file():
+            if os.path.isfile(candidate):  # unlike Path.is_file, it says no to a name that is too long
                 return candidate
         return None
 
