@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import FrameType
 
 from polymeter.core.errors import outside_of_polymeter
@@ -31,7 +31,7 @@ class _Call:
     task: str
     sample: str
     hook: str
-    began: float = field(default_factory=time.monotonic)
+    began: float
     is_waiting: bool = False
     is_named: bool = False
 
@@ -59,7 +59,7 @@ class Watchdog:
         if not self._is_watching:
             self._begin()
         thread = threading.get_ident()
-        self._calls[thread] = _Call(task, sample, hook)
+        self._calls[thread] = _Call(task, sample, hook, time.monotonic())
         try:
             yield
         finally:

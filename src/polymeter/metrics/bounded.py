@@ -127,7 +127,8 @@ def _length(values: Any) -> int:
 class _Processes:
     """The scoring processes of this process: as many as there are calls at a time, at most one for each core."""
 
-    def __init__(self) -> None:
+    def __init__(self, owner: int) -> None:
+        self._owner = owner
         self._idle: list[ScoringProcess] = []
         self._busy: set[ScoringProcess] = set()
         self._lock = threading.Lock()
@@ -165,6 +166,8 @@ class _Processes:
             process.kill()
 
     def _end_all(self) -> None:
+        if os.getpid() != self._owner:  # a forked child inherits this, but not the processes
+            return
         self.end_idle()
         with self._lock:
             busy, self._busy = self._busy, set()
@@ -175,4 +178,4 @@ class _Processes:
 @lru_cache(maxsize=4)
 def _processes(owner: int) -> _Processes:
     """The processes of the process with this id: a forked child must not speak through its parent's pipes."""
-    return _Processes()
+    return _Processes(owner)
