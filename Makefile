@@ -7,10 +7,10 @@ PYTEST_ARGS ?= -n auto --maxprocesses 8 --dist worksteal
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-t2i test check mutants without bench format clean
+.PHONY: help demo demo-t2i test check mutants regressions soak fuzz without bench format clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: .venv/.installed-demo ## evaluate the embedded model on the demo benchmark
 	$(BIN)/polymeter run --model ocr --tasks demo --output runs/demo
@@ -29,6 +29,15 @@ check: .venv/.installed ## check formatting, lint, types and the layers
 
 mutants: .venv/.installed ## put known faults back, one at a time: the tests must turn red
 	$(BIN)/python scripts/mutants.py
+
+regressions: .venv/.installed ## each test of tests/regressions must be red at BASE=<commit> and green here
+	$(BIN)/python scripts/regressions.py $(BASE)
+
+soak: .venv/.installed ## kill runs of every kind at random instants, resume them, compare (SOAK_ARGS="--n 20 --seed 1")
+	$(BIN)/python -m scripts.soak $(SOAK_ARGS)
+
+fuzz: .venv/.installed ## feed mutated input to everything that reads foreign bytes (FUZZ_ARGS="--target yaml --seconds 60")
+	$(BIN)/python -m scripts.fuzz $(FUZZ_ARGS)
 
 without: .venv/.installed ## delete SYSTEM=… from a copy of the tree: everything else must stay green
 	$(BIN)/python scripts/without_system.py $(SYSTEM) $(WITHOUT_ARGS)

@@ -27,6 +27,8 @@ OTHER_VALUES: dict[str, Any] = {
     "decode_workers": 5,
     "max_image_pixels": 4_000_000,
     "score_workers": 6,
+    "score_timeout_s": 1.5,
+    "score_memory_mb": 512,
     "max_retries": 1,
     "timeout_s": 2.5,
     "max_wait_s": 7.5,

@@ -152,6 +152,14 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
     score_workers: Annotated[
         int | None, _option("--score-workers", help="Threads for hooks and scoring.", panel=_SPEED, metavar="N")
     ] = None,
+    score_timeout: Annotated[
+        float | None,
+        _option("--score-timeout", help="Time limit of scoring a sample; default 60.", panel=_SPEED, metavar="SECONDS"),
+    ] = None,
+    score_memory: Annotated[
+        int | None,
+        _option("--score-memory", help="Memory limit of scoring a sample; default 2048.", panel=_SPEED, metavar="MB"),
+    ] = None,
     decode_workers: Annotated[
         int | None, _option("--decode-workers", help="Threads that decode media in advance.", panel=_SPEED, metavar="N")
     ] = None,
@@ -241,6 +249,8 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
         "concurrency": number_or_auto(concurrency, "--concurrency"),
         "window": window,
         "score_workers": score_workers,
+        "score_timeout_s": score_timeout,
+        "score_memory_mb": score_memory,
         "decode_workers": decode_workers,
         "max_image_pixels": max_image_pixels,
         "timeout_s": timeout,

@@ -50,6 +50,14 @@ def score(  # noqa: PLR0917  (one parameter for each option)
     score_workers: Annotated[
         int | None, typer.Option("--score-workers", help="Threads for hooks and scoring.", metavar="N")
     ] = None,
+    score_timeout: Annotated[
+        float | None,
+        typer.Option("--score-timeout", help="Time limit of scoring a sample; default 60.", metavar="SECONDS"),
+    ] = None,
+    score_memory: Annotated[
+        int | None,
+        typer.Option("--score-memory", help="Memory limit of scoring a sample; default 2048.", metavar="MB"),
+    ] = None,
     strict_resume: StrictResume = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 1 if a number lacks a whole member or subset.")
@@ -66,6 +74,8 @@ def score(  # noqa: PLR0917  (one parameter for each option)
         "concurrency": number_or_auto(concurrency, "--concurrency"),
         "score_workers": score_workers,
         "is_strict_resume": strict_resume,
+        "score_timeout_s": score_timeout,
+        "score_memory_mb": score_memory,
         "dialect_options": parse_dialect_options(dialect_option or (), "--dialect-option") or None,
     }
     with make_progress(is_quiet=quiet) as progress:

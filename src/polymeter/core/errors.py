@@ -134,18 +134,23 @@ def blame(error: BaseException) -> str:
     if isinstance(error, SyntaxError) and error.filename and not error.filename.startswith("<"):
         return f"{error.filename}:{error.lineno}"
     frames = traceback.extract_tb(error.__traceback__)
-    ours = Path(__file__).parents[1]
-    library = ours / "library"
-    python = sysconfig.get_path("stdlib")
     for frame in reversed(frames):
-        path = Path(frame.filename)
-        is_ours = path.is_relative_to(ours) and not path.is_relative_to(library)
-        is_machinery = (
-            "site-packages" in path.parts or path.is_relative_to(python) or frame.filename.startswith("<frozen")
-        )
-        if not is_ours and not is_machinery:
+        if outside_of_polymeter(frame.filename):
             return f"{frame.filename}:{frame.lineno}"
     return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+
+
+def outside_of_polymeter(file: str) -> bool:
+    """Whether code of a file is a guest's: neither Polymeter's, other than its library of benchmarks, nor Python's, nor
+    that of an installed package.
+    """
+    path = Path(file)
+    ours = Path(__file__).parents[1]
+    is_ours = path.is_relative_to(ours) and not path.is_relative_to(ours / "library")
+    is_machinery = (
+        "site-packages" in path.parts or path.is_relative_to(sysconfig.get_path("stdlib")) or file.startswith("<frozen")
+    )
+    return not is_ours and not is_machinery
 
 
 @dataclass(frozen=True, slots=True)

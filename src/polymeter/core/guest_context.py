@@ -16,6 +16,7 @@ from typing import Any
 
 from polymeter.core.environment import WEIGHTS_VARIABLE, named_places
 from polymeter.core.role_client import KnowsRoles, RoleClient, TakesRefusals, no_role_client
+from polymeter.core.scoring_limits import ScoringLimits
 
 MOST_PIXELS = 178_956_970
 """Most pixels of an image unless the run says otherwise: what Pillow refuses by itself, 0.7 GB once it is decoded."""
@@ -33,6 +34,7 @@ class GuestContext:
         cache_dir: Where prepared data is stored; ``None``: nowhere.
         max_image_pixels: Most pixels of an image that is decoded.
         folder: The folder of the guest's file, which may hold its data too; ``None``: unknown.
+        limits: The limits of scoring; ``None``: the default ones.
     """
 
     role_client: RoleClient = no_role_client
@@ -42,6 +44,7 @@ class GuestContext:
     cache_dir: Path | None = None
     folder: Path | None = None
     max_image_pixels: int = MOST_PIXELS
+    limits: ScoringLimits | None = None
 
 
 _CURRENT: ContextVar[GuestContext] = ContextVar("polymeter_guest_context", default=GuestContext())  # noqa: B039  (frozen)
@@ -60,6 +63,16 @@ def guest_context_with(**changes: Any) -> Iterator[None]:
         yield
     finally:
         _CURRENT.reset(token)
+
+
+@contextmanager
+def scoring_sample(client: RoleClient) -> Iterator[None]:
+    """Inside the block a sample is scored: this client asks the models of further roles, and the limits are the
+    sample's own.
+    """
+    limits = _CURRENT.get().limits
+    with guest_context_with(role_client=client, limits=limits and limits.for_sample()):
+        yield
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.guest_context import MOST_PIXELS
 from polymeter.core.identity import canonical
+from polymeter.core.scoring_limits import DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_S
 
 LONGEST_WAIT_S = 60.0
 """The longest wait before another attempt at an endpoint, unless the user asks for another."""
@@ -108,6 +109,16 @@ class RunOptions(Options):
     decode_workers: int = runtime(2, "Threads that decode media ahead of the model.", ge=1)
     score_workers: int | None = runtime(
         None, "Threads for hooks and scoring; if set, several run at a time when scoring waits for something.", ge=1
+    )
+    # Runtime, as the time limit of a request is: both decide whether a sample has a score, never which score it has. So
+    # a sample that exceeded its limit is scored on resume with a larger one.
+    score_timeout_s: float = runtime(
+        DEFAULT_TIMEOUT_S,
+        "Time limit of scoring one sample, in seconds, where scoring can be stopped; elsewhere, when to warn.",
+        gt=0,
+    )
+    score_memory_mb: int = runtime(
+        DEFAULT_MEMORY_MB, "Memory limit of a process that scores, in MB, where the system enforces it.", ge=256
     )
     max_retries: int = runtime(
         5,

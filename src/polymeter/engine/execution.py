@@ -36,6 +36,8 @@ from polymeter.engine.stored import StoredAnswers
 from polymeter.engine.task_rows import TaskRows
 from polymeter.engine.work_list import Settings, WorkList
 from polymeter.guests.door import Door, in_mode
+from polymeter.guests.watchdog import Watchdog
+from polymeter.metrics.bounded import end_idle_processes
 from polymeter.store.export import GroupSummary, TaskSummary, results_document, write_results, write_samples
 from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal, JournalWriter
@@ -90,7 +92,8 @@ class Execution:
         part = parts.as_part(manifest["sessions"][-1])
         self._writer = JournalWriter(folder.journal, [task.spec.name for task in plan.opened], part)
         self._files = FilesOfRun(folder.path, is_replay_only=isinstance(plan.model, StoredAnswers))
-        self._door = Door(options.seed)
+        self._watchdog = Watchdog(options.score_timeout_s, progress.note)
+        self._door = Door(options.seed, self._watchdog)
         self._prefetcher = Prefetcher(self._media, options.decode_workers, cache_folder(options) / FETCHED_IMAGES)
         identity = manifests.completion_identity(plan)
         self._tasks = [
@@ -149,6 +152,8 @@ class Execution:
             last.callback(self._writer.close)
             last.callback(self._driver.close)
             last.callback(self._prefetcher.close)
+            last.callback(end_idle_processes)
+            last.callback(self._watchdog.close)
 
     def _probe(self) -> None:
         """Settle what is not known of the model by one sample of each task concerned; a second one before refusing.

@@ -15,7 +15,7 @@ from typing import Any
 
 from polymeter.core.damaged_rows import check_undamaged
 from polymeter.core.errors import DataError, ErrorKind, PolymeterError, ScoreError, UnscoredError, boundary
-from polymeter.core.guest_context import answering_through
+from polymeter.core.guest_context import scoring_sample
 from polymeter.core.identity import own_prompt_fingerprint, request_fingerprint
 from polymeter.core.opened_files import Noted, is_own_file, noting
 from polymeter.core.parts import Image
@@ -351,7 +351,7 @@ class RolloutWorker:
         with (
             noting(running.files, is_own_file),
             self._guarded(task, running.sample.id, "score"),
-            answering_through(asker),
+            scoring_sample(asker),
             boundary(ScoreError, doing),
         ):
             wall, cpu = time.perf_counter(), time.thread_time()

@@ -13,12 +13,13 @@ from typing import Any
 
 from polymeter.core.errors import PlanError, StorageError
 from polymeter.core.files import sweep
-from polymeter.core.guest_context import weights_from
+from polymeter.core.guest_context import guest_context_with, weights_from
 from polymeter.core.model import BatchModel, Model, ModelSpec
 from polymeter.core.options import RunOptions
 from polymeter.core.pixels import pixel_budget
 from polymeter.core.progress import Progress
 from polymeter.core.registries import MODELS
+from polymeter.core.scoring_limits import ScoringLimits
 from polymeter.core.secrets import HIDDEN, remember
 from polymeter.engine import manifest as manifests
 from polymeter.engine import parts
@@ -118,8 +119,14 @@ def run_plan(plan: Plan, folder: RunFolder, progress: Progress, *, command: str 
         manifest, changed = _begin(plan, folder, command, kind, progress)
         for note in plan.ignored:
             progress.note(note)
+        limits = ScoringLimits(plan.options.score_timeout_s, plan.options.score_memory_mb)
         try:
-            with dispatched(), random_state_kept(), pixel_budget(plan.options.max_image_pixels):
+            with (
+                dispatched(),
+                random_state_kept(),
+                pixel_budget(plan.options.max_image_pixels),
+                guest_context_with(limits=limits),
+            ):
                 return Execution(plan, folder, manifest, changed, progress).execute()
         except KeyboardInterrupt:  # while models are loaded, or after a run that cannot be ended in order
             return _interrupted(folder, manifest)

@@ -19,11 +19,12 @@ import random
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Literal, ParamSpec, TypeVar
 
 from polymeter.core.identity import seed_for
 from polymeter.guests.generators import own_generators
+from polymeter.guests.watchdog import Watchdog
 
 Mode = Literal["load", "hook", "model"]
 P = ParamSpec("P")
@@ -79,10 +80,12 @@ class Door:
 
     Args:
         run_seed: The run's seed.
+        watchdog: Names the hooks that take too long; ``None``: nobody does.
     """
 
-    def __init__(self, run_seed: int) -> None:
+    def __init__(self, run_seed: int, watchdog: Watchdog | None = None) -> None:
         self._run_seed = run_seed
+        self._watchdog = watchdog
 
     @contextmanager
     def hook(self, task: str, sample: str, step: str) -> Iterator[None]:
@@ -92,7 +95,7 @@ class Door:
         if _here.mode == "hook":
             yield
             return
-        with _locked(), in_mode("hook"):
+        with _locked(), in_mode("hook"), self._watched(task, sample, step):
             _seed(seed_for(self._run_seed, task, sample, step))
             yield
 
@@ -104,7 +107,8 @@ class Door:
         if _here.mode == "hook":
             yield
             return
-        with _locked(), in_mode("hook"), own_generators(seed_for(self._run_seed, task, sample, step)):
+        seed = seed_for(self._run_seed, task, sample, step)
+        with _locked(), in_mode("hook"), own_generators(seed), self._watched(task, sample, step):
             yield
 
     @contextmanager
@@ -113,12 +117,21 @@ class Door:
         if _here.mode == "hook":
             yield
             return
-        with in_mode("hook"), own_generators(seed_for(self._run_seed, task, sample, step)):
+        seed = seed_for(self._run_seed, task, sample, step)
+        with in_mode("hook"), own_generators(seed), self._watched(task, sample, step):
             yield
 
     @contextmanager
     def left(self) -> Iterator[None]:
         """Leave while waiting, if this thread holds the lock."""
+        with nullcontext() if self._watchdog is None else self._watchdog.waiting(), self._unlocked():
+            yield
+
+    def _watched(self, task: str, sample: str, step: str) -> AbstractContextManager[None]:
+        return nullcontext() if self._watchdog is None else self._watchdog.watching(task, sample, step)
+
+    @contextmanager
+    def _unlocked(self) -> Iterator[None]:
         if not _here.holds_lock:
             yield
             return

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -116,7 +117,7 @@ class FunctionRef:
     def source_file(self) -> Path | None:
         """The file that defines it, if it lies below the folder of the tag."""
         for candidate in _candidates(self):
-            if candidate.is_file():
+            if os.path.isfile(candidate):  # unlike Path.is_file, it says no to a name that is too long
                 return candidate
         return None
 

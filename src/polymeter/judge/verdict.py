@@ -16,16 +16,19 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Generic, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Concatenate, Generic, ParamSpec, TypeVar
 
 from polymeter.core.errors import UnscoredError
+from polymeter.metrics.bounded import LONG, bounded, named_in_process
+from polymeter.metrics.patterns import is_quick
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
 M = TypeVar("M", bound="BaseModel")
 T = TypeVar("T")
+P = ParamSpec("P")
 
 RATING = re.compile(r"\[\[\s*([-+]?(?:\d+(?:\.\d*)?|\.\d+))\s*\]\]")
 _NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)")
@@ -104,11 +107,13 @@ def read_grade(
     Raises:
         UnscoredError: if no grade stands where a grade counts, or different ones do.
     """
-    text = text or ""
-    allowed = tuple(grades)
+    return _within_limits(_read_grade, text or "", pattern, tuple(grades), dict(labels or {}))
+
+
+def _read_grade(text: str, pattern: str | None, allowed: tuple[str, ...], labels: Mapping[str, str]) -> str:
     expected = f"a verdict ({', '.join(allowed)})"
     verdict = re.compile(pattern if pattern is not None else "|".join(map(re.escape, allowed)))
-    readings = [_named(match, allowed) for match in _matches(verdict, text, labels or {})]
+    readings = [_named(match, allowed) for match in _matches(verdict, text, labels)]
     if None in readings:
         raise unreadable(text, expected)
     return the_only((name for name in readings if name is not None), text, expected)
@@ -128,7 +133,10 @@ def read_rating(
     Raises:
         UnscoredError: if there is no rating, several differ, or it is out of bounds.
     """
-    text = text or ""
+    return _within_limits(_read_rating, text or "", pattern, bounds)
+
+
+def _read_rating(text: str, pattern: str | None, bounds: tuple[float, float] | None) -> float:
     expected = "a rating" if bounds is None else f"a rating from {bounds[0]:g} to {bounds[1]:g}"
     verdict = RATING if pattern is None else re.compile(pattern)
     readings = [_number(match) for match in _matches(verdict, text, {})]
@@ -140,6 +148,7 @@ def read_rating(
     return rating
 
 
+@bounded
 def read_bit(text: str) -> int:
     """The 1 or 0 that a judge gave: from the lines that are nothing but a verdict, else from the whole text.
 
@@ -149,6 +158,7 @@ def read_bit(text: str) -> int:
     return int(_sole(_BIT, text))
 
 
+@bounded
 def read_yes_no(text: str) -> bool:
     """The yes or no that a judge gave, read as ``read_bit`` reads its digits.
 
@@ -158,6 +168,7 @@ def read_yes_no(text: str) -> bool:
     return _sole(_YES_NO, text) == "yes"
 
 
+@bounded
 def read_correctness(text: str) -> bool:
     """Whether a judge called an answer right, anywhere in a text: CORRECT or INCORRECT (also NOT_ATTEMPTED), yes or no,
     true or false, 1 or 0.
@@ -201,6 +212,20 @@ class Contract(Generic[M]):
             first = error.errors()[0]
             field = ".".join(map(str, first["loc"])) or "the whole"
             raise unreadable(answer, f"an object of the schema ({field}: {first['msg']})") from None
+
+
+def _within_limits(
+    read: Callable[Concatenate[str, str | None, P], T],
+    text: str,
+    pattern: str | None,
+    *args: P.args,
+    **kwargs: P.kwargs,
+) -> T:
+    """Read a verdict; in a process that can be ended, if the answer is long or the pattern may backtrack for long."""
+    if len(text) <= LONG and (pattern is None or is_quick(pattern, len(text))):
+        return read(text, pattern, *args, **kwargs)
+    what = "a judge's verdict" if pattern is None else f"a judge's verdict by the regular expression {pattern!r}"
+    return named_in_process(what, read, text, pattern, *args, **kwargs)
 
 
 def _sole(verdict: re.Pattern[str], text: str) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from itertools import pairwise
 
 from polymeter.core.errors import PlanError
+from polymeter.metrics.bounded import bounded
 
 _DIGITS = "零一二三四五六七八九"
 _UNITS = {1: "十", 2: "百", 3: "千", **{4 * place: unit for place, unit in enumerate("万亿兆京垓秭穰沟涧正载", 1)}}
@@ -116,6 +117,7 @@ def num2chn(number_string: str, *, alt_two: bool = True, use_units: bool = True)
     return spoken[1:] if spoken.startswith("一十") else spoken
 
 
+@bounded
 def normalize_nsw(raw_text: str) -> str:
     """A text with its numbers as they are spoken."""
     text = f"^{raw_text}$"

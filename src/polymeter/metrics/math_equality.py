@@ -10,7 +10,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from polymeter.metrics.symbolic import symbolic_equal
+from polymeter.metrics.bounded import bounded, named_in_process
+from polymeter.metrics.symbolic import check_algebra, symbolic_equal
 
 _TOLERANCE = 1e-4
 _LETTERS = ("A", "B", "C", "D", "E")
@@ -18,6 +19,7 @@ _BRACKETED = re.compile(r"(\(|\[).+(\)|\])")
 _MATRIX = re.compile(r"\\begin\{[pb]matrix\}(.*)\\end\{[pb]matrix\}", re.DOTALL)
 
 
+@bounded
 def math_equal(
     prediction: str | None,
     reference: str | None,
@@ -32,10 +34,12 @@ def math_equal(
         reference: The reference.
         include_percentage: Whether a number also equals a reference a hundred times as large or as small.
         is_close: Whether numbers may differ by a ten-thousandth of the reference.
-        timeout: Ignored; EvalScope's function has it. Expressions that are too large to compute are never computed.
+        timeout: Ignored; EvalScope's function has it. Expressions that are too large to compute are never computed,
+            and algebra has the time limit of the run.
 
     Raises:
         PlanError: if algebra is needed, and its packages are not installed.
+        UnscoredError: if algebra exceeds the time or memory that scoring a sample may take.
     """
     if prediction is None or reference is None:
         return False
@@ -121,14 +125,19 @@ def _equal_by_algebra(prediction: str, reference: str, rule: _Rule) -> bool:
     left, right = prediction.count("="), reference.count("=")
     if left == right == 1:
         difference, expected = (_difference(text) for text in (prediction, reference))
-        if symbolic_equal(difference, expected) or symbolic_equal(f"-({difference})", expected):
+        if _equal_as_expressions(difference, expected) or _equal_as_expressions(f"-({difference})", expected):
             return True
     elif left == 1 and right == 0 and _is_short_name(prediction):
         if rule.equal(prediction.split("=")[1], reference):
             return True
     elif right == 1 and left == 0 and _is_short_name(reference) and rule.equal(prediction, reference.split("=")[1]):
         return True
-    return symbolic_equal(prediction, reference)
+    return _equal_as_expressions(prediction, reference)
+
+
+def _equal_as_expressions(first: str, second: str) -> bool:
+    check_algebra()
+    return named_in_process("comparing two expressions by algebra", symbolic_equal, first, second)
 
 
 def _all_equal(items: list[str], expected: list[str], rule: _Rule) -> bool:

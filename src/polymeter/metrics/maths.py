@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from polymeter.metrics.bounded import bounded
 from polymeter.metrics.math_equality import math_equal
 from polymeter.metrics.number_words import number_in_words
 
@@ -43,6 +44,7 @@ _MEMBERSHIP: _Replacements = (
 )
 
 
+@bounded
 def extract_answer(pred_str: str, use_last_number: bool = True) -> str:
     r"""The final answer in a model's text, normalised by ``strip_answer_string``.
 
@@ -64,6 +66,7 @@ def extract_answer(pred_str: str, use_last_number: bool = True) -> str:
     return strip_answer_string(answer.removeprefix(":").removesuffix(".").removesuffix("/"))
 
 
+@bounded
 def strip_answer_string(string: object) -> str:
     """An answer in normalised form: no units, display commands or spaces; fractions and roots with braces.
 

@@ -15,6 +15,8 @@ _VALUES = {
     **_SCALES,
 }
 _POINT = "point"
+_MOST_DIGITS = 4300
+"""Python refuses to read longer integers."""
 
 
 def number_in_words(text: str) -> int | float | None:
@@ -25,7 +27,7 @@ def number_in_words(text: str) -> int | float | None:
     """
     text = text.replace("-", " ").lower()
     if text.isdecimal():
-        return int(text)
+        return int(text) if len(text) < _MOST_DIGITS else None
     words = [word for word in text.split() if word in _VALUES or word == _POINT]
     scales = [word for word in words if word in _SCALES]
     if not words or words.count(_POINT) > 1:

@@ -16,6 +16,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple
 
+from polymeter.metrics.bounded import bounded
+
 _LETTERS = "ABCDEFGH"
 _MARKS = (",", ".", "!", "?", ";", ":", "'")
 _MARKS_AND_QUOTES = (*_MARKS, '"')
@@ -41,6 +43,7 @@ _MARKED_LETTER = re.compile(r"[【\[(*]*([A-Z])[】\])*]*\b", re.IGNORECASE)
 _MANY_WORDS = 5
 
 
+@bounded
 def extract_mcq_answer(response: str, choices: Sequence[str] | None = None) -> str:
     """The letter that an answer chooses; the empty string if none is mentioned.
 
@@ -60,6 +63,7 @@ def extract_mcq_answer(response: str, choices: Sequence[str] | None = None) -> s
     return max(mentions, key=lambda mention: (mention.rank, mention.position)).letter if mentions else ""
 
 
+@bounded
 def parse_mcq(predict_str: str) -> str:
     """The letter A to H that a text chooses: one that begins the text, ends it, is numbered, follows "the answer", or
     stands in a usual form; of several in one form the first. The empty string if none is mentioned.
@@ -77,6 +81,7 @@ def get_multi_choice_info(options: Sequence[str], start_chr: str = "A") -> tuple
     return dict(zip(letters, options, strict=True)), letters
 
 
+@bounded
 def parse_mmmu_multi_choice_response(response: str, all_choices: Sequence[str], index2ans: Mapping[str, str]) -> str:
     """MMMU: the last ``Answer: X``, else the first form that occurs; the empty string if none does."""
     announced = [letter for letter in _MARKER.findall(response) if letter in all_choices]
@@ -106,6 +111,7 @@ def parse_jmmmu_multi_choice_response(response: str, all_choices: Sequence[str],
     return _by_text(text, index2ans) or random.choice(all_choices)
 
 
+@bounded
 def parse_videommmu_multi_choice_response(
     response: str, all_choices: Sequence[str], index2ans: Mapping[str, str]
 ) -> str:
@@ -123,6 +129,7 @@ def parse_videommmu_multi_choice_response(
     return _last(text, letters, " @ ") if letters else _by_text(text, index2ans) or "No Answer Found."
 
 
+@bounded
 def parse_jmmmu_pro_multi_choice_response(response: str, all_choices: Sequence[str]) -> str:
     """JMMMU-Pro: a letter that the first line, else any line, announces; else the last outside option lines; else X."""
     lines = [line.strip() for line in (response or "").translate(_FULL_WIDTH).splitlines() if line.strip()]

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from polymeter.metrics.bounded import bounded
 from polymeter.metrics.words import chinese_words, english_words, is_chinese
 
 _SMALL = 1e-8
@@ -31,11 +32,13 @@ class Rouge:
     f1: float
 
 
+@bounded
 def segmented(text: str) -> list[str]:
     """The words of a text: by ``jieba`` if any of it is Chinese, else by the conventions of the Penn Treebank."""
     return chinese_words(text) if is_chinese(text) else english_words(text)
 
 
+@bounded
 def bleu_of_order(reference: Sequence[str], words: Sequence[str], n: int) -> float:
     """BLEU of one sentence and one order of n-grams (Papineni et al. 2002).
 
@@ -55,6 +58,7 @@ def bleu_of_order(reference: Sequence[str], words: Sequence[str], n: int) -> flo
     return penalty * math.exp(math.log(precision))
 
 
+@bounded
 def rouge(reference: Sequence[str], words: Sequence[str]) -> dict[str, Rouge]:
     """ROUGE-1, -2 and -L (Lin 2004) of two lists of words, under ``1``, ``2`` and ``l``.
 
@@ -68,6 +72,7 @@ def rouge(reference: Sequence[str], words: Sequence[str]) -> dict[str, Rouge]:
     return scores
 
 
+@bounded
 def distinct_rouge(reference: str, text: str) -> dict[str, Rouge]:
     """ROUGE-1, -2 and -L of distinct n-grams, under ``1``, ``2`` and ``l``, as in ``rouge_chinese``.
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, ClassVar
 
 from polymeter.core.errors import ScoreError
+from polymeter.metrics.bounded import bounded
 
 DEFAULT_PUNCS = "!,.?;:"
 Normalizer = Callable[[str], str]
@@ -28,6 +29,7 @@ _TOKENIZERS = {
 }
 
 
+@bounded
 def remove_sp(text: str, language: str, *, puncs: str = DEFAULT_PUNCS, no_space_languages: Collection[str] = ()) -> str:
     """A transcript without special tokens (``<|…|>``), repeated spaces and spaces before punctuation; without any
     spaces in languages that are written without them.
@@ -63,8 +65,8 @@ class EvaluationTokenizer:
         self.lowercase = lowercase
         self.punctuation_removal = punctuation_removal
         self.character_tokenization = character_tokenization
-        module, name = _TOKENIZERS[tokenizer_type]
-        self.tokenizer = getattr(importlib.import_module(f"sacrebleu.tokenizers.{module}"), name)
+        self.tokenizer = _tokenizer(tokenizer_type)
+        self._type = tokenizer_type
 
     @classmethod
     def remove_punctuation(cls, sent: str) -> str:
@@ -72,12 +74,23 @@ class EvaluationTokenizer:
         return cls.SPACE.join(word for word in words if not all(unicodedata.category(char)[0] == "P" for char in word))
 
     def tokenize(self, sent: str) -> str:
-        text = str(self.tokenizer()(sent))
+        is_changed = self.tokenizer is not _tokenizer(self._type)
+        text = str(self.tokenizer()(sent)) if is_changed else _tokenized(self._type, sent)
         if self.punctuation_removal:
             text = self.remove_punctuation(text)
         if self.character_tokenization:
             text = self.SPACE.join(text.replace(self.SPACE, self.SPACE_ESCAPE))
         return text.lower() if self.lowercase else text
+
+
+def _tokenizer(kind: str) -> Any:
+    module, name = _TOKENIZERS[kind]
+    return getattr(importlib.import_module(f"sacrebleu.tokenizers.{module}"), name)
+
+
+@bounded
+def _tokenized(kind: str, text: str) -> str:
+    return str(_tokenizer(kind)()(text))
 
 
 def compute_wer(  # noqa: PLR0913  (the signature that tasks are written against)
@@ -102,8 +115,6 @@ def compute_wer(  # noqa: PLR0913  (the signature that tasks are written against
     Raises:
         ScoreError: if the references have no words.
     """
-    from rapidfuzz.distance import Levenshtein
-
     tokenizer = EvaluationTokenizer("none", lowercase=True, punctuation_removal=True)
 
     def words(text: str) -> list[str]:
@@ -120,11 +131,18 @@ def compute_wer(  # noqa: PLR0913  (the signature that tasks are written against
 
     edits = length = 0
     for ref, hyp in zip(map(words, refs), map(words, hyps), strict=True):
-        edits += Levenshtein.distance(ref, hyp)
+        edits += _edits(ref, hyp)
         length += len(ref)
     if length == 0:
         raise ScoreError("The word error rate of references without words does not exist.")
     return edits / length
+
+
+@bounded
+def _edits(reference: list[str], hypothesis: list[str]) -> int:
+    from rapidfuzz.distance import Levenshtein
+
+    return int(Levenshtein.distance(reference, hypothesis))
 
 
 def zhconv_convert(text: str, target: str) -> str:
@@ -177,11 +195,15 @@ class BasicTextNormalizer:
         self.split_letters = split_letters
 
     def __call__(self, s: str) -> str:
-        text = re.sub(r"[<\[][^>\]]*[>\]]", "", s.lower())
-        text = self.clean(re.sub(r"\(([^)]+?)\)", "", text)).lower()
+        text = self.clean(_without_brackets(s.lower())).lower()
         if self.split_letters:
             text = " ".join(importlib.import_module("regex").findall(r"\X", text))
         return re.sub(r"\s+", " ", text)
+
+
+@bounded
+def _without_brackets(text: str) -> str:
+    return re.sub(r"\(([^)]+?)\)", "", re.sub(r"[<\[][^>\]]*[>\]]", "", text))
 
 
 def _plain(char: str) -> str:

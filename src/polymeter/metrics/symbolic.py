@@ -62,6 +62,12 @@ def check_algebra() -> None:
             raise missing_package(package, "the comparison of mathematical expressions", "math")
 
 
+def prepare() -> None:
+    """Import the packages for algebra, which takes longer than most comparisons."""
+    _read_plain("1")
+    _read_latex("1")
+
+
 def is_computable(text: str) -> bool:
     """Whether an expression is short and its powers and factorials small enough to be computed."""
     if len(text) > _LONGEST:
@@ -160,8 +166,12 @@ def _holds(comparison: Callable[[Any, Any], bool], a: Any, b: Any) -> bool:
 
 
 def _tried(function: Callable[[], Any]) -> Any:
-    """SymPy's result, or the exception it raised, of whatever class: it has none of its own for what it cannot do."""
+    """SymPy's result, or the exception it raised, of whatever class: it has none of its own for what it cannot do. That
+    memory ran out says nothing about the expressions.
+    """
     result = attempt(function)
-    if isinstance(result, Raised) and not isinstance(result.error, Exception):
+    if isinstance(result, Raised) and (
+        not isinstance(result.error, Exception) or isinstance(result.error, MemoryError)
+    ):
         raise result.error
     return result

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import string
 from collections.abc import Sequence
 from typing import Any
 
 from polymeter.core.metric import Aggregation, Metric
+from polymeter.metrics.bounded import bounded
+from polymeter.metrics.patterns import without_matches
 from polymeter.metrics.references import one_prediction, share_equal
 
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -48,6 +49,7 @@ def exact_match(
     return share_equal(references, predictions)
 
 
+@bounded
 def anls(
     references: Sequence[Any],
     predictions: Sequence[Any],
@@ -79,6 +81,7 @@ def anls(
     return best if best >= limit else 0.0
 
 
+@bounded
 def anls_paper(references: Sequence[Any], predictions: Sequence[Any], threshold: float = _ANLS_THRESHOLD) -> float:
     """Normalised Levenshtein similarity as the paper defines it (Biten et al. 2019, *Scene Text Visual Question
     Answering*, equation 1; used for DocVQA as well).
@@ -104,6 +107,7 @@ def anls_paper(references: Sequence[Any], predictions: Sequence[Any], threshold:
     return 1 - nearest if nearest < threshold else 0.0
 
 
+@bounded
 def character_error_rate(references: Sequence[Any], predictions: Sequence[Any]) -> float:
     """Insertions, deletions and substitutions per character of the reference; the smallest rate over all references.
 
@@ -113,6 +117,7 @@ def character_error_rate(references: Sequence[Any], predictions: Sequence[Any]) 
     return _error_rate(references, predictions, split=False)
 
 
+@bounded
 def word_error_rate(references: Sequence[Any], predictions: Sequence[Any]) -> float:
     """Edits per word of the reference, words separated by white space; otherwise like ``character_error_rate``."""
     return _error_rate(references, predictions, split=True)
@@ -131,8 +136,7 @@ def bypassed(values: Sequence[Any]) -> int:
 def _cleaned(text: Any, patterns: Sequence[str], ignore_case: bool, deleted: dict[int, int | None]) -> Any:
     if not isinstance(text, str):
         return text
-    for pattern in patterns:
-        text = re.sub(pattern, "", text)
+    text = without_matches(text, patterns)
     if ignore_case:
         text = text.lower()
     return text.translate(deleted) if deleted else text

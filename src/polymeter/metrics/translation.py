@@ -12,18 +12,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polymeter.core.errors import UnscoredError
 from polymeter.core.metric import Aggregation, Metric
 from polymeter.metrics.references import one_prediction
 from polymeter.stats.additive import Additive
 
+_LONGEST = 200_000
 Pair = tuple["str | Sequence[str]", "str | Sequence[str]"]
 
 
 def references_and_prediction(
     references: Sequence[str], predictions: Sequence[str]
 ) -> tuple[str | tuple[str, ...], str]:
-    """``(reference, prediction)`` of a sample; a tuple of references if there are several."""
+    """``(reference, prediction)`` of a sample; a tuple of references if there are several.
+
+    Raises:
+        UnscoredError: if the prediction is so long that the metric of the corpus would take hours for it alone.
+    """
     prediction = one_prediction(references, predictions)
+    if isinstance(prediction, str) and len(prediction) > _LONGEST:
+        raise UnscoredError(
+            f"The answer has {len(prediction):,} characters, too many for a corpus metric ({_LONGEST:,} at most)."
+        )
     return (references[0] if len(references) == 1 else tuple(references)), prediction
 
 

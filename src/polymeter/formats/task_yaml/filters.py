@@ -17,11 +17,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.errors import PlanError, ScoreError, boundary, did_you_mean
+from polymeter.core.errors import PlanError, ScoreError, UnscoredError, boundary, did_you_mean
 from polymeter.formats.task_yaml.config import FilterItem, FilterStep
 from polymeter.formats.task_yaml.reasoning import strip_reasoning
 from polymeter.formats.task_yaml.registration import FILTER_DEFINITIONS
 from polymeter.guests.loading import name_of, resolve
+from polymeter.metrics.patterns import applied, pick, without_matches
 
 Step = Callable[[Any, Mapping[str, Any]], Any]
 Reading = Callable[[Sequence[str], Mapping[str, Any]], Any]
@@ -156,6 +157,7 @@ FILTERS: Mapping[str, Callable[..., Step]] = {
     "map": map_values,
     "strip_thinking": strip_thinking,
 }
+_PATTERN_FILTERS = ("regex", "multi_choice_regex")
 
 
 def _step(step: FilterStep, task: str, where: str, sources: Collection[Path]) -> Step:
@@ -169,7 +171,20 @@ def _step(step: FilterStep, task: str, where: str, sources: Collection[Path]) ->
         hint = did_you_mean(step.function, FILTERS) or f"Known: {', '.join(sorted(FILTERS))}."
         raise PlanError(f"There is no filter {step.function!r}.", where=where, hint=hint)
     with boundary(PlanError, f"Filter {step.function!r} of task {task!r}", hint="Check its arguments."):
-        return factory(**step.kwargs)
+        made = factory(**step.kwargs)
+    return _located(made, f"filter {step.function!r}, {where}") if step.function in _PATTERN_FILTERS else made
+
+
+def _located(step: Step, where: str) -> Step:
+    """A step whose pattern may take too long: the sample then says where the pattern stands."""
+
+    def located(answers: Any, doc: Mapping[str, Any]) -> Any:
+        try:
+            return step(answers, doc)
+        except UnscoredError as error:
+            raise UnscoredError(error.what, where=where, hint=error.hint) from None
+
+    return located
 
 
 def _guest_step(code: Callable[..., Any], kwargs: Mapping[str, Any], task: str) -> Step:
@@ -207,20 +222,17 @@ def _map(function: Callable[[str], Any], answers: Any) -> Any:
 
 
 def match(pattern: re.Pattern[str], text: str, group_select: int) -> str:
-    """One match of a pattern, of several groups the first that matched something; empty if there is none."""
-    matches = pattern.findall(text)
-    if not -len(matches) <= group_select < len(matches):
-        return ""
-    chosen = matches[group_select]
-    if isinstance(chosen, tuple):
-        chosen = next((group for group in chosen if group), "")
-    return str(chosen).strip()
+    """One match of a pattern, of several groups the first that matched something; empty if there is none.
+
+    Raises:
+        UnscoredError: if it takes longer than scoring a sample may take.
+    """
+    return applied(pick, pattern, text, group_select)
 
 
 def without_ignored(text: str, patterns: Iterable[str], *, ignore_case: bool, ignore_punctuation: bool) -> str:
     """A text without matches of the patterns, then in lower case and without punctuation if wanted."""
-    for ignored in patterns:
-        text = re.sub(ignored, "", text)
+    text = without_matches(text, patterns)
     text = text.lower() if ignore_case else text
     return text.translate(punctuation()) if ignore_punctuation else text
 

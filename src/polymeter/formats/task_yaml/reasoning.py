@@ -57,11 +57,9 @@ def make_stripper(tags: Tags) -> Callable[[Any], Any]:
 def strip_reasoning(text: str, tags: Tags = DEFAULT_TAGS) -> str:
     """The text without the parts between each pair of tags."""
     for opening, closing in tags:
-        start = text.find(opening)
-        while start >= 0:
-            end = text.find(closing, start + len(opening))
-            if end < 0:
-                break
-            text = text[:start] + text[end + len(closing) :]
-            start = text.find(opening, start)
+        kept, position = [], 0
+        while (start := text.find(opening, position)) >= 0 and (end := text.find(closing, start + len(opening))) >= 0:
+            kept.append(text[position:start])
+            position = end + len(closing)
+        text = "".join((*kept, text[position:]))
     return text.strip()

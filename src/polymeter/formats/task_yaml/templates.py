@@ -14,6 +14,7 @@ from jinja2.visitor import NodeTransformer
 
 from polymeter.core.errors import DataError, PlanError
 from polymeter.formats.task_yaml.sandbox import MAX_TEXT, Sandbox
+from polymeter.metrics.patterns import applied, replaced
 
 Render = Callable[[Mapping[str, Any]], str]
 _LONGEST_SHOWN = 120
@@ -28,7 +29,7 @@ def _environment() -> jinja2.Environment:
 
 
 def _regex_replace(text: Any, pattern: str, repl: str, count: int = 0) -> str:
-    return re.sub(pattern, repl, str(text), count=count)
+    return applied(replaced, re.compile(pattern), str(text), repl, count)
 
 
 def compile_template(text: str, columns: Iterable[str], *, field: str, where: str) -> Render:

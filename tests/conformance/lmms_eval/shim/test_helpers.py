@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,6 +18,7 @@ from polymeter.interop.lmms_eval.shim.lmms_eval.files import (
     resolve_media_reference,
 )
 from polymeter.interop.lmms_eval.shim.lmms_eval.mmbench import MMBench_Evaluator
+from polymeter.metrics import bounded
 from polymeter.metrics import option_letters as mmmu_mcq_utils
 from polymeter.metrics import speech as asr_wer_utils
 from polymeter.metrics.chinese_speech import TextNorm, num2chn
@@ -99,12 +100,13 @@ def test_relatives_of_mmmu() -> None:
     ],
 )
 def test_reasoning_is_scored_for_its_conclusion_and_its_form(
-    answer: str, truth: str, expected: tuple[float, float, float], monkeypatch: pytest.MonkeyPatch
+    answer: str, truth: str, expected: tuple[float, float, float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fake = ModuleType("math_verify")
-    fake.parse = lambda text, **_: text  # type: ignore[attr-defined]
-    fake.verify = lambda gold, answer, **_: False  # type: ignore[attr-defined]
-    monkeypatch.setitem(__import__("sys").modules, "math_verify", fake)
+    # A file, because the comparison runs in a process of its own.
+    functions = "def parse(text, **_): return text\n\ndef verify(gold, answer, **_): return False\n"
+    (tmp_path / "math_verify.py").write_text(functions)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    bounded.end_idle_processes()
     found = reasoning_utils.compute_score("any", answer, truth)
     assert (found["score"], found["acc_score"], found["format_reward_score"]) == pytest.approx(expected)
 

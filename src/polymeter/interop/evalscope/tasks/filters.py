@@ -12,6 +12,7 @@ from functools import wraps
 from typing import Any, ClassVar
 
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.metrics.patterns import applied, first_match
 
 FilterFunction = Callable[..., str]
 Parse = Callable[..., Any]
@@ -70,8 +71,7 @@ def remove_until(value: str, marker: str) -> str:
 @Filter.register("extract")
 def extract(value: str, pattern: str) -> str:
     """The first match of a pattern, whole whatever groups it has; the empty text where there is none."""
-    match = re.search(pattern, value)
-    return match.group(0) if match else ""
+    return applied(first_match, re.compile(pattern), value)
 
 
 def apply_filters(adapter: Any, answer: Any) -> Any:

@@ -182,7 +182,7 @@ def ranking_parser(completion: Any, **_: Any) -> str:
     try:
         ranking = ast.literal_eval(completion) if isinstance(completion, str) else completion
         rank = next(entry["rank"] for entry in ranking if entry["model"] == ArenaWinner.MODEL_A)
-    except (ValueError, SyntaxError, TypeError, KeyError, StopIteration, RecursionError):
+    except (ValueError, SyntaxError, TypeError, KeyError, StopIteration, MemoryError, RecursionError):
         rank = None
     if rank == 1:
         return ArenaWinner.MODEL_A

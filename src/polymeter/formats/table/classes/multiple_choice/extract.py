@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from polymeter.metrics.bounded import bounded
+
 NO_OPTION = "Z"
 
 _FAILED = "Failed to obtain answer via API"
@@ -75,6 +77,7 @@ def can_infer(answer: Any, choices: Mapping[str, Any]) -> Inferred:
     return can_infer_option(str(answer), choices) or can_infer_text(str(answer), choices)
 
 
+@bounded
 def can_infer_sequence(answer: str, choices: Mapping[str, Any] | None = None) -> Inferred:
     """The order in which an answer arranges the options A to D.
 

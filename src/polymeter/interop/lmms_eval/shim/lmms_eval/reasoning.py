@@ -6,6 +6,7 @@ The ``math-verify`` package decides mathematical equality; it is needed only if 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +16,7 @@ from polymeter.core.errors import UnscoredError
 from polymeter.core.registry import missing_package
 from polymeter.interop.lmms_eval.shim.lmms_eval.judge_protocol import ServerConfig
 from polymeter.interop.lmms_eval.shim.lmms_eval.judge_servers import ServerInterface
+from polymeter.metrics.bounded import bounded, named_in_process
 from polymeter.metrics.option_letters import parse_mcq
 
 DEFAULT_REASONING_SYSTEM_PROMPT = (
@@ -119,6 +121,7 @@ def acc_reward(
     return llm_as_judge_sync(solution_str, ground_truth, extra_info)
 
 
+@bounded
 def format_reward(predict_str: str) -> float:
     """1 for reasoning and answer in their tags, or an answer in a box; 0.8 for a long text with mathematics that ends
     in a number; else 0.
@@ -133,6 +136,7 @@ def format_reward(predict_str: str) -> float:
     return _NEARLY_FORMATTED if is_nearly else 0.0
 
 
+@bounded
 def extract_anwser_tag(predict_str: str) -> str:
     """The conclusion: the text in the first ``<answer>`` tags, else in the last box, else the number at the end of the
     last line that ends in one. (The name is spelled as tasks import it.)
@@ -147,6 +151,7 @@ def extract_anwser_tag(predict_str: str) -> str:
     return next((number.group(1) for number in numbers if number), "")
 
 
+@bounded
 def extract_boxed_answer(predict_str: str) -> str:
     r"""The text in the last closed ``\boxed{}``, which may contain braces."""
     start = predict_str.rfind(_BOX)
@@ -193,10 +198,15 @@ def llm_as_judge_sync(predict_str: str, ground_truth: str, extra_info: Mapping[s
 
 
 def _is_same_mathematics(prediction: str, reference: str) -> float:
-    """Whether two texts mean the same mathematics. No time limit: math-verify's works only on the main thread."""
-    try:
-        package = importlib.import_module("math_verify")
-    except ModuleNotFoundError as error:
-        raise missing_package("math-verify", "comparing answers as mathematics") from error
+    """Whether two texts mean the same mathematics. In a process that can be ended: math-verify's own time limit works
+    only on the main thread.
+    """
+    if importlib.util.find_spec("math_verify") is None:
+        raise missing_package("math-verify", "comparing answers as mathematics")
+    return named_in_process("comparing two answers with math-verify", _verified, prediction, reference)
+
+
+def _verified(prediction: str, reference: str) -> float:
+    package = importlib.import_module("math_verify")
     expected, answer = (package.parse(text, parsing_timeout=None) for text in (reference, prediction))
     return float(package.verify(expected, answer, timeout_seconds=None))

@@ -25,6 +25,7 @@ from polymeter.interop.lmms_eval.shim.lmms_eval.batching import (
     stop_sequences_criteria,
 )
 from polymeter.interop.lmms_eval.shim.lmms_eval.logs import eval_logger
+from polymeter.metrics.patterns import applied, replaced
 
 __all__ = [
     "Collator",
@@ -164,7 +165,7 @@ def pattern_match(patterns: str | Iterable[str], source_list: Iterable[str]) -> 
 
 
 def regex_replace(string: str, pattern: str, repl: str, count: int = 0) -> str:
-    return re.sub(pattern, repl, string, count=count)
+    return applied(replaced, re.compile(pattern), string, repl, count)
 
 
 def make_table(result_dict: dict[str, Any], column: str = "results", sort_results: bool = False) -> str:

@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from polymeter.interop.lmms_eval.shim.lmms_eval.filters import strip_reasoning_tags
+from polymeter.metrics.bounded import bounded
 from polymeter.metrics.option_letters import extract_mcq_answer
+from polymeter.metrics.patterns import applied, group_of_first
 
 
 @dataclass
@@ -83,8 +85,8 @@ class RegexExtractor(Extractor):
         self.fallback = fallback
 
     def extract(self, text: str, **kwargs: Any) -> str:
-        match = self.regex.search(text)
-        return (match.group(self.group) or "").strip() if match else self.fallback
+        found = applied(group_of_first, self.regex, text, self.group)
+        return self.fallback if found is None else found.strip()
 
 
 class MCQExtractor(Extractor):
@@ -112,11 +114,16 @@ class NumberExtractor(Extractor):
         self.fallback = fallback
 
     def extract(self, text: str, **kwargs: Any) -> str:
-        boxed = re.search(r"\\boxed\{([^}]+)\}", text)
-        if boxed:
-            return boxed.group(1).strip()
-        numbers = re.findall(r"-?\d+(?:,\d{3})*(?:\.\d+)?", text)
-        return numbers[-1].replace(",", "") if numbers else self.fallback
+        return _boxed_or_last_number(text) or self.fallback
+
+
+@bounded
+def _boxed_or_last_number(text: str) -> str:
+    boxed = re.search(r"\\boxed\{([^}]+)\}", text)
+    if boxed:
+        return boxed.group(1).strip()
+    numbers = re.findall(r"-?\d+(?:,\d{3})*(?:\.\d+)?", text)
+    return numbers[-1].replace(",", "") if numbers else ""
 
 
 class StripExtractor(Extractor):

@@ -1,0 +1,101 @@
+"""Prove that the tests of ``tests/regressions`` test something: each is red at an earlier commit and green here.
+
+The earlier source is taken out of the repository into a temporary folder and put before everything else on Python's
+path; the tests, and the helpers that they use, are this tree's in both cases. A test that cannot be collected at the
+earlier commit proves nothing, and counts as neither.
+
+    make regressions BASE=<commit>
+    python scripts/regressions.py <commit> [tests/regressions/test_x.py …]
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from xml.etree import ElementTree
+
+ROOT = Path(__file__).parents[1]
+TESTS = "tests/regressions"
+GREEN, RED, SKIPPED, MISSING = "green", "red", "skipped", "not collected"
+
+
+def main() -> int:
+    """Run the tests twice and print what became of each."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("base", help="the commit before")
+    parser.add_argument("tests", nargs="*", default=[TESTS], help="files or folders; default: all")
+    parser.add_argument("--jobs", default="auto", help="processes of pytest-xdist")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="polymeter_base_") as folder:
+        take_out(given.base, Path(folder))
+        at_base = outcomes(Path(folder) / "src", given.tests, given.jobs)
+    here = outcomes(ROOT / "src", given.tests, given.jobs)
+    return report(given.base, at_base, here)
+
+
+def take_out(commit: str, folder: Path) -> None:
+    """Write the source of a commit into a folder."""
+    archive = subprocess.run(["git", "archive", commit, "src"], cwd=ROOT, capture_output=True, check=False)
+    if archive.returncode:
+        sys.exit(archive.stderr.decode().strip())
+    with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as tar:
+        tar.extractall(folder)
+
+
+def outcomes(source: Path, tests: Sequence[str], jobs: str) -> dict[str, str]:
+    """What became of each test with the package of a source folder."""
+    with tempfile.TemporaryDirectory(prefix="polymeter_report_") as folder:
+        report_file = Path(folder) / "report.xml"
+        environment = {**os.environ, "PYTHONPATH": str(source), "HF_HUB_OFFLINE": "1"}
+        check = subprocess.run(
+            [sys.executable, "-c", "import polymeter; print(polymeter.__file__)"],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        if not Path(check.stdout.strip()).is_relative_to(source):
+            sys.exit(f"Python imports {check.stdout.strip()}, not the package in {source}.")
+        command = [sys.executable, "-m", "pytest", "-q", "-n", jobs, "--dist", "worksteal", f"--junitxml={report_file}"]
+        subprocess.run([*command, *tests], cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, check=False)
+        if not report_file.exists():
+            sys.exit("pytest did not run.")
+        return read_report(report_file)
+
+
+def read_report(file: Path) -> dict[str, str]:
+    """The outcome of each test case of a JUnit file."""
+    found = {}
+    for case in ElementTree.parse(file).iter("testcase"):
+        name = f"{case.get('classname', '').removeprefix('tests.regressions.')}::{case.get('name')}"
+        if case.find("error") is not None and case.get("classname", "") == "":
+            continue  # a file that cannot be imported: its tests are missing below
+        is_red = case.find("failure") is not None or case.find("error") is not None
+        found[name] = RED if is_red else SKIPPED if case.find("skipped") is not None else GREEN
+    return found
+
+
+def report(base: str, at_base: Mapping[str, str], here: Mapping[str, str]) -> int:
+    """Print the table; 0 if every test is red there and green here."""
+    width = max([len(name) for name in here] + [4])
+    print(f"{'test':{width}}  at {base[:12]:14} here")
+    n_wrong = 0
+    for name in sorted(here):
+        before, now = at_base.get(name, MISSING), here[name]
+        is_right = (before, now) == (RED, GREEN)
+        n_wrong += not is_right
+        print(f"{name:{width}}  {before:17} {now}{'' if is_right else '   <-'}")
+    print(f"{len(here) - n_wrong} of {len(here)} tests are red at {base[:12]} and green here.")
+    return 1 if n_wrong or not here else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

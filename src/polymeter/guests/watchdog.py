@@ -1,0 +1,133 @@
+"""Says which of a guest's hooks is taking too long. Code of a guest runs in this process, under its lock and in its
+threads, so it cannot be ended from outside; what hangs a run can at least be named.
+
+A hook that waits or computes in Python is named with its task, its sample and the line that it is at. One that never
+gives up the interpreter, inside a regular expression or the power of two integers, stops every other thread too, also
+the one that would name it: for this case Python's own ``faulthandler`` prints where each thread is.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import io
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+
+from polymeter.core.errors import outside_of_polymeter
+
+_LOOKS = 4
+"""How often the watchdog looks within one time limit."""
+
+
+@dataclass(slots=True, eq=False)
+class _Call:
+    """A hook at work."""
+
+    task: str
+    sample: str
+    hook: str
+    began: float
+    is_waiting: bool = False
+    is_named: bool = False
+
+
+class Watchdog:
+    """Watches the hooks of one run. Its thread starts with the first hook.
+
+    Args:
+        timeout_s: How long a hook may take before it is named.
+        warn: Called with the warning, on the watchdog's thread.
+    """
+
+    def __init__(self, timeout_s: float, warn: Callable[[str], None]) -> None:
+        self._timeout_s = timeout_s
+        self._interval_s = timeout_s / _LOOKS
+        self._warn = warn
+        self._calls: dict[int, _Call] = {}
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        self._is_watching = False
+
+    @contextmanager
+    def watching(self, task: str, sample: str, hook: str) -> Iterator[None]:
+        """Watch a hook of this thread for as long as the block lasts."""
+        if not self._is_watching:
+            self._begin()
+        thread = threading.get_ident()
+        self._calls[thread] = _Call(task, sample, hook, time.monotonic())
+        try:
+            yield
+        finally:
+            del self._calls[thread]
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Inside the block the hook of this thread waits for a model, which has time limits of its own."""
+        call = self._calls.get(threading.get_ident())
+        if call is None:
+            yield
+            return
+        call.is_waiting = True
+        try:
+            yield
+        finally:
+            call.began, call.is_waiting = time.monotonic(), False
+
+    def close(self) -> None:
+        """Watch no longer."""
+        self._closed.set()
+
+    def look(self) -> None:
+        """Name the hooks that have taken too long."""
+        # A hook whose bounded steps used up their time gets a moment to say so.
+        late = time.monotonic() - self._timeout_s - self._interval_s
+        for thread, call in list(self._calls.items()):
+            if call.began < late and not call.is_waiting and not call.is_named:
+                call.is_named = True
+                self._warn(self._warning(call, sys._current_frames().get(thread)))
+
+    def _begin(self) -> None:
+        with self._lock:
+            if self._is_watching or self._closed.is_set():
+                return
+            self._is_watching = True
+        threading.Thread(target=self._watch, name="polymeter-watchdog", daemon=True).start()
+
+    def _watch(self) -> None:
+        try:
+            while not self._closed.is_set():
+                # Put off at every look: it prints only if this thread cannot run any more.
+                _print_threads_after(self._timeout_s + 2 * self._interval_s)
+                self._closed.wait(self._interval_s)
+                self.look()
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+
+    def _warning(self, call: _Call, frame: FrameType | None) -> str:
+        of = f" of sample {call.sample!r}" if call.sample else ""
+        place = "" if frame is None else f" at {_place(frame)}"
+        return (
+            f"Task {call.task!r} is still in its own code after more than {self._timeout_s:g} s, in the step "
+            f"{call.hook!r}{of}{place}. It cannot be ended from outside: Ctrl-C ends the run."
+        )
+
+
+def _place(innermost: FrameType) -> str:
+    """The innermost function of a guest that a thread is in, with file and line; if there is none, of all."""
+    frame: FrameType | None = innermost
+    while frame is not None and not outside_of_polymeter(frame.f_code.co_filename):
+        frame = frame.f_back
+    found = frame or innermost
+    return f"{found.f_code.co_filename}:{found.f_lineno} ({found.f_code.co_name})"
+
+
+def _print_threads_after(seconds: float) -> None:
+    try:
+        faulthandler.dump_traceback_later(seconds, file=sys.stderr)
+    except (AttributeError, OSError, ValueError, io.UnsupportedOperation):  # stderr is not a file
+        return
