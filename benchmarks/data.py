@@ -94,22 +94,24 @@ def hooks_task(folder: Path, n_docs: int) -> Path:
     return folder
 
 
-def image_task(folder: Path, n_docs: int) -> Path:
-    """A folder with a task of one 640×480 JPEG per question; the images look like photographs and all differ."""
+def image_bytes(number: int, size: tuple[int, int]) -> bytes:
+    """A JPEG that looks like a photograph; each number has its own."""
     import numpy as np
-    import pyarrow as pa
-    import pyarrow.parquet as pq
     from PIL import Image
 
+    coarse = np.random.default_rng(number).integers(0, 256, (30, 40, 3), dtype=np.uint8)
+    buffer = io.BytesIO()
+    Image.fromarray(coarse).resize(size, Image.Resampling.BICUBIC).save(buffer, format="JPEG", quality=90)
+    return buffer.getvalue()
+
+
+def image_task(folder: Path, n_docs: int, size: tuple[int, int] = (640, 480)) -> Path:
+    """A folder with a task of one JPEG per question."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     folder.mkdir(parents=True, exist_ok=True)
-    generator = np.random.default_rng(0)
-    rows = []
-    for number in range(n_docs):
-        coarse = generator.integers(0, 256, (30, 40, 3), dtype=np.uint8)
-        image = Image.fromarray(coarse).resize((640, 480), Image.Resampling.BICUBIC)
-        buffer = io.BytesIO()
-        image.save(buffer, format="JPEG", quality=90)
-        rows.append({"bytes": buffer.getvalue(), "path": f"{number}.jpg"})
+    rows = [{"bytes": image_bytes(number, size), "path": f"{number}.jpg"} for number in range(n_docs)]
     table = pa.table(
         {
             "image": pa.array(rows, pa.struct([("bytes", pa.binary()), ("path", pa.string())])),
@@ -126,7 +128,11 @@ def image_task(folder: Path, n_docs: int) -> Path:
             }
         }
     }
-    pq.write_table(table.replace_schema_metadata({"huggingface": json.dumps(features)}), folder / "images.parquet")
+    pq.write_table(
+        table.replace_schema_metadata({"huggingface": json.dumps(features)}),
+        folder / "images.parquet",
+        row_group_size=100,
+    )
     (folder / "bench_images.yaml").write_text(IMAGE_TASK.format(data="images.parquet"))
     return folder
 

@@ -18,7 +18,7 @@ from polymeter.core.errors import DataError
 from polymeter.core.parts import Image, Modality
 from polymeter.core.sources import digest
 from polymeter.data.digest import dataset_fingerprint
-from polymeter.data.media import Decoder, decoder_of, is_list, modality_of
+from polymeter.data.media import Decoder, decoder_of, is_list, modality_of, open_image
 
 if TYPE_CHECKING:
     import datasets
@@ -161,11 +161,11 @@ class ListRows:
 
     def full_doc(self, index: int) -> dict[str, Any]:
         """See ``Rows``."""
-        return dict(self._rows[index])
+        return {name: _own(value) for name, value in self._rows[index].items()}
 
     def cell(self, index: int, column: str) -> Any:
         """See ``Rows``."""
-        return self._rows[index].get(column)
+        return _own(self._rows[index].get(column))
 
     def is_always_one(self, column: str) -> bool:
         """See ``Rows``."""
@@ -256,6 +256,14 @@ def _digest_rows(rows: Sequence[Mapping[str, Any]]) -> str:
             state.update(f"{name}={content}\0".encode(errors="surrogatepass"))
         state.update(b"\1")
     return state.hexdigest()
+
+
+def _own(value: Any) -> Any:
+    """A cell for one use. An image that was not decoded yet is opened anew: whoever uses it decodes it in place, and
+    these rows live as long as the run.
+    """
+    data = vars(value).get("polymeter_bytes") if _is_image(value) and getattr(value, "tile", None) else None
+    return value if data is None else open_image(data)
 
 
 def _is_image(value: Any) -> bool:
