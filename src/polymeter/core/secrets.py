@@ -183,8 +183,10 @@ def _without_header_values(text: str, found: list[str]) -> str:
     """Hide every value of a ``headers={…}`` in a text."""
 
     def hidden(match: re.Match[str]) -> str:
-        quote = re.match(r"\\?[\"']?", match[2])[0]  # type: ignore[index]  (it may match nothing, but matches)
-        found.append(match[2].strip("\\\"'"))
+        value = match[2]
+        n_escapes = int(value.startswith("\\"))
+        quote = value[: n_escapes + 1] if value[n_escapes : n_escapes + 1] in ('"', "'") else ""
+        found.append(value.strip("\\\"'"))
         return f"{match[1]}{quote}{HIDDEN}{quote}"
 
     begin = 0

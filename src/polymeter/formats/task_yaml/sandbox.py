@@ -13,8 +13,9 @@ from functools import wraps
 from typing import Any
 
 import jinja2
+from jinja2.exceptions import SecurityError
 from jinja2.runtime import Context
-from jinja2.sandbox import ImmutableSandboxedEnvironment, SecurityError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 MAX_TEXT = 10_000_000
 """The longest text that a template may make, in characters."""

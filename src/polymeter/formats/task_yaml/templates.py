@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Any
 
 import jinja2
-import jinja2.sandbox
 from jinja2 import meta, nodes
+from jinja2.exceptions import SecurityError
 from jinja2.visitor import NodeTransformer
 
 from polymeter.core.errors import DataError, PlanError
@@ -65,7 +65,7 @@ def compile_template(text: str, columns: Iterable[str], *, field: str, where: st
     def rendered(doc: Mapping[str, Any]) -> str:
         try:
             return _joined(template.generate(doc))
-        except jinja2.sandbox.SecurityError as error:
+        except SecurityError as error:
             what = f"The template of {field} is not allowed: {str(error).rstrip('.')} in {_shown(text)}."
             raise DataError(what, where=where, hint=_MORE) from error
         except jinja2.UndefinedError as error:
@@ -116,6 +116,7 @@ def _insides(tree: nodes.Template) -> Iterator[tuple[str, int]]:
         elif isinstance(node, nodes.Getitem):
             name = node.arg.value if isinstance(node.arg, nodes.Const) else ""
         else:
+            assert isinstance(node, nodes.Filter)
             first = node.args[0] if node.name == "attr" and node.args else None
             name = first.value if isinstance(first, nodes.Const) else ""
         if isinstance(name, str) and name.startswith("__") and name.endswith("__"):
@@ -128,7 +129,7 @@ def _joined(pieces: Iterable[str]) -> str:
     for piece in pieces:
         size += len(piece)
         if size > MAX_TEXT:
-            raise jinja2.sandbox.SecurityError(f"it writes more than {MAX_TEXT:,} characters")
+            raise SecurityError(f"it writes more than {MAX_TEXT:,} characters")
         kept.append(piece)
     return "".join(kept)
 
