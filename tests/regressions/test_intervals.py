@@ -118,10 +118,11 @@ def test_group_intervals_of_near_certain_members_cover_the_truth() -> None:
     """The issue's case in small: three members of 20 samples that succeed with probability 0.98."""
     import random
 
-    from polymeter.core.task import GroupSpec
+    from polymeter.core.registries import AGGREGATIONS
+    from polymeter.core.task import GroupSpec, ReduceContext, Score, ScoredRow
+    from polymeter.core.task import SampleStatus as Status
     from polymeter.engine.groups import reduce_group
-    from polymeter.extend import MEAN, MetricPlan, ReduceContext, Score, ScoredRow, reduce_rows
-    from polymeter.extend import SampleStatus as Status
+    from polymeter.stats import MetricPlan, reduce_rows
 
     generator = random.Random(1)
     group = GroupSpec("g", "g", ("0", "1", "2"), ({"metric": "m"},))
@@ -133,7 +134,9 @@ def test_group_intervals_of_near_certain_members_cover_the_truth() -> None:
                 ScoredRow(str(i), i, (), None, Status.OK, Score({("m", "none"): float(generator.random() < 0.98)}))
                 for i in range(20)
             ]
-            members[name] = reduce_rows(rows, [MetricPlan("m", "none", MEAN, True)], ReduceContext(Path(".")))
+            members[name] = reduce_rows(
+                rows, [MetricPlan("m", "none", AGGREGATIONS.get("mean"), True)], ReduceContext(Path("."))
+            )
         (found,) = reduce_group(group, members)
         assert found.interval is not None
         low, high = found.interval

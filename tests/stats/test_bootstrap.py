@@ -94,12 +94,12 @@ def test_questions_and_not_answers_are_resampled() -> None:
 
 def test_an_interval_stays_in_the_range_of_the_aggregate() -> None:
     replicates = np.clip(generator().normal(0.97, 0.03, size=400), 0, 1)
-    found = bootstrap_interval(0.98, replicates, 40, bounds=(0.0, 1.0))
+    found = bootstrap_interval(0.98, replicates, 60, bounds=(0.0, 1.0))
     assert found.interval is not None
     assert 0.8 < found.interval[0] < 0.98 < found.interval[1] <= 1.0
     assert found.method == "bootstrap score"
     skewed = np.exp(generator().normal(0, 0.5, size=400))
-    wide = bootstrap_interval(1.0, skewed, 40, bounds=(0.0, None))
+    wide = bootstrap_interval(1.0, skewed, 60, bounds=(0.0, None))
     assert wide.interval is not None
     assert wide.interval[0] >= 0
     assert wide.interval[1] - 1 > 1 - wide.interval[0]
@@ -107,9 +107,9 @@ def test_an_interval_stays_in_the_range_of_the_aggregate() -> None:
 
 def test_no_interval_from_few_samples_or_equal_resamples() -> None:
     replicates = np.linspace(0.0, 1.0, 100)
-    assert bootstrap_interval(0.5, replicates, 19, bounds=(0.0, 1.0)).problem == "fewer than 20 samples"
+    assert bootstrap_interval(0.5, replicates, 49, bounds=(0.0, 1.0)).problem == "fewer than 50 samples"
     assert bootstrap_interval(0.5, replicates, 9, is_clustered=True).problem == "fewer than 10 clusters"
-    assert bootstrap_interval(1.0, np.ones(100), 50, bounds=(0.0, 1.0)).interval is None
+    assert bootstrap_interval(1.0, np.ones(100), 60, bounds=(0.0, 1.0)).interval is None
 
 
 def test_what_is_not_finite_has_no_error() -> None:

@@ -252,7 +252,7 @@ def test_infinite_values_have_no_error() -> None:
 
 
 def test_bootstrap_is_seeded_by_what_it_is_for() -> None:
-    rows = make_rows(np.random.default_rng(0).normal(size=50).tolist())
+    rows = make_rows(np.random.default_rng(0).normal(size=60).tolist())
     first, again = reduce_one(rows, "median"), reduce_one(rows, "median")
     assert first == again
     assert first.stderr_method == "bootstrap"
@@ -276,13 +276,13 @@ def test_an_aggregation_that_fails_on_a_resample_keeps_its_value() -> None:
 @pytest.mark.parametrize(
     ("aggregation", "values"),
     [
-        ("f1", [(i % 2, i % 3 % 2) for i in range(30)]),
-        ("matthews_corrcoef", [(i % 3, i % 4 % 3) for i in range(30)]),
-        ("brier_score", [(i % 2, (i / 40, 1 - i / 40)) for i in range(30)]),
-        ("weighted_perplexity", [(-float(i), i + 1) for i in range(30)]),
-        ("bits_per_byte", [(-float(i), i + 1) for i in range(30)]),
-        ("bleu", [("the cat sat on the mat", f"the cat sat on mat {i % 3}") for i in range(30)]),
-        ("acc_all", [(i % 3 > 0, {"idx": {"paragraph": i // 4, "question": 0}, "label": 1}) for i in range(80)]),
+        ("f1", [(i % 2, i % 3 % 2) for i in range(60)]),
+        ("matthews_corrcoef", [(i % 3, i % 4 % 3) for i in range(60)]),
+        ("brier_score", [(i % 2, (i / 80, 1 - i / 80)) for i in range(60)]),
+        ("weighted_perplexity", [(-float(i), i + 1) for i in range(60)]),
+        ("bits_per_byte", [(-float(i), i + 1) for i in range(60)]),
+        ("bleu", [("the cat sat on the mat", f"the cat sat on mat {i % 3}") for i in range(60)]),
+        ("acc_all", [(i % 3 > 0, {"idx": {"paragraph": i // 4, "question": 0}, "label": 1}) for i in range(200)]),
     ],
 )
 @pytest.mark.parametrize("is_clustered", [False, True])

@@ -23,7 +23,7 @@ from polymeter.stats.mean_intervals import MeanInterval, bounded_interval, mean_
 from polymeter.stats.moments import FEWEST_CLUSTERS, FEWEST_SAMPLES
 
 _FEWEST = 50
-FEWEST_RESAMPLED = 20
+FEWEST_RESAMPLED = 50
 """Below so many samples, no interval of an aggregation that is not a mean."""
 _ADDITIVE_BUDGET = 20_000_000
 _GENERAL_BUDGET = 5_000_000
