@@ -264,7 +264,7 @@ def differences(expected: Mapping[str, str], found: Mapping[str, str]) -> dict[s
 
 
 def without_intervals(label: str, text: str) -> str:
-    """A text without what it says of intervals, which are computed by other methods than when the runs were made. Values
+    """A text without what it says of intervals, computed by other methods than when the runs were made. Values
     and standard errors stay.
     """
     if label == "results" and text:
