@@ -131,6 +131,6 @@ def test_several_threads_have_a_process_each() -> None:
 
 
 def test_a_judges_pattern_that_never_ends_leaves_no_verdict() -> None:
-    with guest_context_with(limits=ScoringLimits(0.3)), pytest.raises(UnscoredError, match="longer than 0.3 s"):
+    with guest_context_with(limits=ScoringLimits(0.3)), pytest.raises(UnscoredError, match=r"longer than 0.3 s"):
         read_grade("a" * 60, pattern=CATASTROPHE)
     assert read_grade("GRADE: B", pattern=r"GRADE: (A|B)") == "B"
