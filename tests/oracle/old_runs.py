@@ -264,8 +264,8 @@ def differences(expected: Mapping[str, str], found: Mapping[str, str]) -> dict[s
 
 
 def without_intervals(label: str, text: str) -> str:
-    """A text without what it says of intervals, computed by other methods than when the runs were made. Values
-    and standard errors stay.
+    """A text without what it says of intervals, which other methods compute than when the runs were made. Values and
+    standard errors stay.
     """
     if label == "results" and text:
         document = json.loads(text)

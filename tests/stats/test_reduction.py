@@ -282,7 +282,7 @@ def test_an_aggregation_that_fails_on_a_resample_keeps_its_value() -> None:
         ("weighted_perplexity", [(-float(i), i + 1) for i in range(60)]),
         ("bits_per_byte", [(-float(i), i + 1) for i in range(60)]),
         ("bleu", [("the cat sat on the mat", f"the cat sat on mat {i % 3}") for i in range(60)]),
-        ("acc_all", [(i % 3 > 0, {"idx": {"paragraph": i // 4, "question": 0}, "label": 1}) for i in range(200)]),
+        ("acc_all", [(i % 9 > 0, {"idx": {"paragraph": i // 4, "question": 0}, "label": 1}) for i in range(200)]),
     ],
 )
 @pytest.mark.parametrize("is_clustered", [False, True])

@@ -121,7 +121,8 @@ def _quantile(terms: Terms) -> float:
 def _is_skewed(spread: Spread) -> bool:
     if not spread.is_continuous or spread.variance == 0:
         return False
-    return bool(abs(spread.third) / spread.variance**1.5 * math.sqrt(spread.trials) > _SKEWED)
+    skewness = abs(spread.third) / float(spread.variance**1.5) * math.sqrt(spread.trials)
+    return skewness > _SKEWED
 
 
 def _hall(terms: Terms, quantile: float) -> Interval:
