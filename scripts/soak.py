@@ -99,7 +99,7 @@ KINDS: Mapping[str, Kind] = {
     "dataset class and table, wrapper of ULMEvalKit": Kind(
         (
             *("--model", "ulm:OracleUlm", "--model-path", "ulm_wrapper.py", "--model-args", "shade=50"),
-            *("--tasks", "animals,garden,tones", *_TABLES),
+            *("--tasks", "animals,garden,shades", *_TABLES),
         )
     ),
     "dataset class and table, drawn images": Kind(
