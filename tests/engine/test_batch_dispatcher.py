@@ -82,7 +82,9 @@ def test_closing_breaks_off_what_is_computed_and_frees_the_model() -> None:
     ("ask", "told", "largest"),
     [
         (Generate(), None, 150),
-        (GenerateImage(), None, 64),
+        (GenerateImage(), None, 16),
+        (GenerateImage(size=(256, 256)), None, 64),
+        (GenerateImage(size=(2048, 2048)), None, 4),
         (GenerateImage(), 100, 100),
     ],
 )

@@ -30,6 +30,7 @@ from PIL import Image, ImageDraw
 
 import polymeter
 from polymeter import BatchModel, ModelTraits, Output, Response
+from polymeter.extend import ALL_READY
 
 kind, n, side, home = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4])
 born = {}
@@ -44,9 +45,10 @@ def remember(self, *args):
 Image.Image.__init__ = remember
 
 
-def loaded():
-    """Images whose pixels are in memory."""
-    images = [image for reference in list(born.values()) if (image := reference()) is not None]
+def loaded(images=None):
+    """How many images have their pixels in memory."""
+    if images is None:
+        images = [image for reference in list(born.values()) if (image := reference()) is not None]
     return sum(vars(image).get("_im") is not None or vars(image).get("im") is not None for image in images)
 
 
@@ -59,7 +61,7 @@ class Model(BatchModel):
         modalities={"text": True, "image": True},
     )
     identity = {"backend": "test"}
-    batch_hint = 4
+    batch_hint = ALL_READY
     most = 0
 
     def respond(self, requests):
@@ -151,7 +153,8 @@ before = status("VmRSS:")
 Path("/proc/self/clear_refs").write_text("5")  # the peak is counted from here on
 judge = {"judge": Model()} if kind.startswith("judged") else None
 done = polymeter.evaluate(Model(), str(task), roles=judge, output=home / "out", cache_dir=home / "cache")
-print(json.dumps({"status": done.status, "failed": done.n_failed, "end": loaded(), "most": Model.most,
+left = [item for item in gc.get_objects() if isinstance(item, Image.Image)]
+print(json.dumps({"status": done.status, "failed": done.n_failed, "end": loaded(left), "most": Model.most,
                   "growth_mb": status("VmHWM:") - before}))
 '''
 
