@@ -45,6 +45,7 @@ class FakeResult:
     status: str = "complete"
     exit_code: int = 0
     reason: str = ""
+    is_strict: bool = False
 
     @property
     def report(self) -> Path:

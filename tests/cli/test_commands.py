@@ -61,6 +61,7 @@ def test_run_tells_the_api_what_it_was_told(api):
     assert told["command"].startswith("polymeter run -m hf:org/name -t ocr_a,ocr_b")
     assert call == {
         "limit": 0.1,
+        "is_strict": False,
         "seed": 7,
         "generation": {"temperature": 0, "until": ["a,b"]},
         "num_fewshot": 2,
@@ -90,7 +91,7 @@ def test_run_tells_the_api_what_it_was_told(api):
 
 def test_what_is_not_said_is_left_to_the_options(api):
     assert main(["run", "--model", "mock", "--tasks", "t", "--seed", "0"]) == 0
-    assert set(api.calls[0]) == {"model", "tasks", "model_path", "model_args", "roles", "command", "seed"}
+    assert set(api.calls[0]) == {"model", "tasks", "model_path", "model_args", "roles", "command", "is_strict", "seed"}
 
 
 def test_keys_do_not_reach_the_recorded_command(api):
@@ -136,7 +137,7 @@ def test_a_run_that_ended_early_says_how_to_go_on(api, capsys, status, code, why
 
 def test_resume_goes_on_with_a_folder(api, capsys):
     assert main(["resume", "runs/x"]) == 0
-    assert api.calls == [{"path": Path("runs/x"), "command": "polymeter resume runs/x"}]
+    assert api.calls == [{"path": Path("runs/x"), "command": "polymeter resume runs/x", "is_strict": False}]
     assert "report   runs/report.html" in capsys.readouterr().out
 
 
@@ -150,7 +151,9 @@ def test_resume_goes_on_with_a_folder(api, capsys):
 )
 def test_resume_passes_on_what_was_decided(api, flag, option):
     assert main(["resume", "runs/x", flag]) == 0
-    assert api.calls == [{"path": Path("runs/x"), "command": f"polymeter resume runs/x {flag}", **option}]
+    assert api.calls == [
+        {"path": Path("runs/x"), "command": f"polymeter resume runs/x {flag}", "is_strict": False, **option}
+    ]
 
 
 def test_errors_say_what_where_and_what_to_do(api, capsys):

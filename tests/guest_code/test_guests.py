@@ -108,8 +108,15 @@ def test_a_file_literally_named_with_a_dot_comes_first(tmp_path):
     assert resolve(ref(tmp_path, "utils.sub.get"))() == "literal"
 
 
-def test_a_dotted_module_falls_back_to_import(tmp_path):
-    assert resolve(ref(tmp_path, "os.path.join"))("a", "b") == os.path.join("a", "b")
+def test_a_dotted_module_falls_back_to_an_installed_package(tmp_path):
+    import yaml.reader
+
+    assert resolve(ref(tmp_path, "yaml.reader.Reader")) is yaml.reader.Reader
+
+
+def test_python_own_modules_are_not_called(tmp_path):
+    with pytest.raises(PlanError, match=r"There is no os/path\.py|There is no os\.path\.py"):
+        resolve(ref(tmp_path, "os.path.join"))
 
 
 def test_an_edited_folder_is_loaded_anew(tmp_path):

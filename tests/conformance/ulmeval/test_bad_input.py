@@ -95,7 +95,7 @@ def test_a_table_whose_rows_cannot_be_told_apart(ran: Ran, base: str, columns: d
 
 
 @pytest.mark.parametrize(
-    ("data", "said"), [(b"", "Toy.tsv"), (b"index\tprompt\n1\t\xff\xfe\n", "UTF-8"), (None, "There is no table for")]
+    ("data", "said"), [(b"", "Toy.tsv"), (b"index\t\xff\xfe\n1\ta\n", "UTF-8"), (None, "There is no table for")]
 )
 def test_a_file_that_is_no_table(ran: Ran, data_folder: Path, data: bytes | None, said: str) -> None:
     file = write_class(ran.where / "lib", COUNTS)

@@ -37,7 +37,7 @@ class Recorder:
         self.typed = typed
         code = self.codes.pop(0) if self.codes else 0
         folder = SimpleNamespace(read_manifest=lambda: {"tasks": [{"name": "t", "config": {"a": 1}}]})
-        run = SimpleNamespace(results={}, status="complete", exit_code=code, folder=folder)
+        run = SimpleNamespace(results={}, status="complete", exit_code=code, is_strict=False, folder=folder)
         facts = api.CommandFacts(command.model, command.model_args, "x")
         return api.LmmsEvalResult(run, (Path("out/x_results.json"),), ("one note",), facts)
 
@@ -55,7 +55,7 @@ def run(*words):
 
 
 def test_every_option_of_upstream_is_known_and_one_of_ours():
-    ours = ["--model_path", "--model-path"]
+    ours = ["--model_path", "--model-path", "--strict_resume", "--strict-resume"]
     assert sorted(name for flag in flags.EVAL.flags for name in flag.names) == sorted([*UPSTREAM.split(), *ours])
 
 

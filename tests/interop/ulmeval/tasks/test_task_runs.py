@@ -190,7 +190,8 @@ def test_scores_of_samples_give_means_intervals_and_verdicts(tmp_path: Path) -> 
     run = run_toy(write_class(tmp_path / "lib", body), tmp_path / "run")
     wide, waste = (run.result("Toy", name) for name in ("is_wide", "waste"))
     assert wide.value == pytest.approx(1 / 3)
-    assert wide.interval is not None
+    assert wide.stderr == pytest.approx(1 / 3)
+    assert wide.no_interval == "fewer than 20 samples"
     assert wide.higher_is_better
     assert waste.value == 2
     assert waste.n == 2
