@@ -52,16 +52,17 @@ def test_run_tells_the_api_what_it_was_told(api):
     ]
     assert main(command) == 0
     (call,) = api.calls
-    told = {name: call.pop(name) for name in ("model", "tasks", "model_path", "model_args", "roles", "command")}
+    names = ("model", "tasks", "model_path", "model_args", "roles", "command", "is_strict")
+    told = {name: call.pop(name) for name in names}
     assert told["model"] == "hf:org/name"
     assert told["tasks"] == ["ocr_a", "ocr_b", "mm*"]
     assert told["model_path"] == "m.py"
     assert told["model_args"] == {"dtype": "bfloat16", "layers": [1, 2], "use_cache": False}
     assert told["roles"] == {"judge": "mock"}
     assert told["command"].startswith("polymeter run -m hf:org/name -t ocr_a,ocr_b")
+    assert told["is_strict"] is False
     assert call == {
         "limit": 0.1,
-        "is_strict": False,
         "seed": 7,
         "generation": {"temperature": 0, "until": ["a,b"]},
         "num_fewshot": 2,
