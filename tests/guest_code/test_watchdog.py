@@ -81,3 +81,16 @@ def test_a_step_of_no_sample_is_named_without_one(dog: Watchdog, clock: Clock, w
         clock.now = 126
         dog.look()
     assert "in the step 'reduce' at " in warnings[0]
+
+
+def test_a_hook_that_waits_while_another_of_its_thread_runs_is_watched_again(
+    dog: Watchdog, clock: Clock, warnings: list[str]
+) -> None:
+    door = Door(0, dog)
+    with door.hook("maths", "", "reduce"):
+        with door.left(), door.hook("maths", "3", "score"):
+            clock.now = 90
+        clock.now = 216
+        dog.look()
+    (warning,) = warnings
+    assert "'reduce'" in warning

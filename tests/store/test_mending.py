@@ -123,7 +123,7 @@ def test_a_file_that_cannot_be_read_to_its_end_is_an_error(path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[4096 * 2 : 4096 * 4] = b"\xa5" * 8192
     path.write_bytes(data)
-    with pytest.raises(JournalError, match="The journal cannot be read"):
+    with pytest.raises(JournalError, match="The journal cannot be used: database disk image is malformed"):
         find_damage(path)
 
 

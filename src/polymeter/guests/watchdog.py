@@ -59,11 +59,17 @@ class Watchdog:
         if not self._is_watching:
             self._begin()
         thread = threading.get_ident()
+        # A hook that waits may have left the door for another one of the same thread, as a reduction does that plays a
+        # sample again.
+        waiting = self._calls.get(thread)
         self._calls[thread] = _Call(task, sample, hook, time.monotonic())
         try:
             yield
         finally:
-            del self._calls[thread]
+            if waiting is None:
+                del self._calls[thread]
+            else:
+                self._calls[thread] = waiting
 
     @contextmanager
     def waiting(self) -> Iterator[None]:

@@ -101,7 +101,7 @@ def test_results_by_category_follow_the_whole(root: Path, tmp_path: Path) -> Non
         (0.5, 2),
         (1, 1),
     ]
-    assert found["acc"].interval is not None
+    assert found["acc"].no_interval == "fewer than 20 samples"
     assert found["unparsed"].higher_is_better is False
 
 
