@@ -26,7 +26,7 @@ task: copies
 dataset_path: csv
 dataset_kwargs: {data_files: {test: copies.csv}}
 test_split: test
-doc_to_text: "Repeat: {{word | trim}}"
+doc_to_text: "Repeat: {{word}}"
 doc_to_target: word
 generation_kwargs: {max_new_tokens: 8, temperature: 0}
 metric_list: [{metric: exact_match}]
@@ -124,9 +124,8 @@ def test_scores_of_another_version_are_not_mixed_with_those_of_this_one(here: Pa
 
 
 def test_a_completed_sample_is_asked_what_this_version_asks(here: Path, other_version: Path) -> None:
-    politer = changed(
-        other_version, "formats/task_yaml/templates.py", "return render(doc)", 'return render(doc) + " please"'
-    )
+    text = "layout % (doc[name],)"
+    politer = changed(other_version, "formats/task_yaml/templates.py", text, f'{text} + " please"')
     first = run(
         here, "--model", "mock", "--model-args", "mode=echo,failure=permanent,failure_rate=0.5", package=politer
     )

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from polymeter.stats import PairedDifference, paired_difference
+from polymeter.stats import PairedDifference, paired_difference, t_interval
 
 Sample = Mapping[str, Any]
 
@@ -83,7 +83,10 @@ def paired_row(ours: Mapping[Any, float], baseline: Mapping[Any, float], name: s
         return {}
     before = [baseline[doc] for doc in docs]
     test: PairedDifference = paired_difference([ours[doc] for doc in docs], before)
-    low, high = test.interval or (None, None)
+    # The interval of the t-test, whatever the number of docs: it is lmms-eval's own number.
+    low = high = None
+    if test.difference is not None and test.stderr is not None and test.df is not None:
+        low, high = t_interval(test.difference, test.stderr, test.df)
     return {
         "paired_baseline": name,
         "paired_baseline_score": 100 * sum(before) / len(before),
