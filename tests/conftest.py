@@ -4,6 +4,7 @@ import ast
 import os
 import re
 import shutil
+import signal
 import tempfile
 from pathlib import Path
 
@@ -14,6 +15,10 @@ os.environ["HF_DATASETS_OFFLINE"] = "1"
 os.environ["HF_DATASETS_DISABLE_PROGRESS_BARS"] = "1"
 os.environ.setdefault("HF_HOME", str(_session_dir / "huggingface"))
 os.environ["POLYMETER_CACHE_DIR"] = str(_session_dir / "cache")
+
+# A shell that starts the suite in the background ignores Ctrl-C for it; some tests interrupt themselves.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402

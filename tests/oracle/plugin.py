@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from tests.oracle import hooks
-from tests.oracle.old_runs import digest, journal
+from tests.oracle.old_runs import digest, journal, without_intervals
 
 ROOT = Path(__file__).parents[2]
 SHARED = "fixtures"
@@ -94,7 +94,7 @@ class Recorder:
         """
         manifest = json.loads((run / "run.json").read_text(encoding="utf-8"))
         file = run / "results.json"
-        results = file.read_text(encoding="utf-8") if file.exists() else "none"
+        results = without_intervals("results", file.read_text(encoding="utf-8")) if file.exists() else "none"
         tables, keys = _tables(run / "journal.db")
         tasks = [
             [task.get(name) for name in ("name", "source_hash", "score_digest", "dataset_fingerprint")]
