@@ -11,6 +11,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from polymeter.core.opened_files import not_noting
 from polymeter.core.sources import digest
 from polymeter.data.mapped import forget_mapped_pages
 from polymeter.data.media import is_list, modality_of
@@ -30,11 +31,12 @@ def dataset_fingerprint(dataset: datasets.Dataset, cache_dir: Path | None = None
 
     A medium counts by its bytes; one in a separate file by the file's name, size and first 64 KiB.
     """
-    base = _cached(dataset, cache_dir)
-    indices = dataset._indices
-    if indices is None:
-        return base
-    return digest(f"{base}:{digest(_bytes_of(indices.table, set()))}".encode())
+    with not_noting():  # it accounts for the files itself, and its cache is nobody's source
+        base = _cached(dataset, cache_dir)
+        indices = dataset._indices
+        if indices is None:
+            return base
+        return digest(f"{base}:{digest(_bytes_of(indices.table, set()))}".encode())
 
 
 def _cached(dataset: datasets.Dataset, cache_dir: Path | None) -> str:

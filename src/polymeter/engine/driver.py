@@ -54,7 +54,7 @@ class Driver:
         events: Where workers and dispatchers report.
 
     Attributes:
-        is_gone: Whether an endpoint can answer nobody any more, so that nothing can be played.
+        is_gone: Whether an endpoint can answer nobody any more, so that nothing can be run.
     """
 
     def __init__(

@@ -118,7 +118,7 @@ class Execution:
             undo.pop_all()
 
     def execute(self) -> RunOutcome:
-        """Play what is left, reduce, write."""
+        """Run what is left, reduce, write."""
         try:
             self._probe()
             if not self._driver.outcome.is_stopped:
@@ -237,7 +237,7 @@ class Execution:
             n = f"{len(changed)} sample{'s' if len(changed) != 1 else ''}"
             self._progress.note(
                 f"Files behind {n} of task {task.name!r} changed since they were scored, the first of them "
-                f"{next(iter(changed.values()))}: these samples are played again, and asked again where what the "
+                f"{next(iter(changed.values()))}: these samples are run again, and asked again where what the "
                 "model is shown has changed."
             )
         return changed

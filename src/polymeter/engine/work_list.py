@@ -58,7 +58,7 @@ class Settings:
 @dataclass(slots=True)
 class Outcome:
     """How the driving ended. ``model_errors``: by task, the first error of the model that asking again cannot help.
-    ``reason``: why it was stopped before all samples were played.
+    ``reason``: why it was stopped before all samples were run.
     """
 
     is_stopped: bool = False

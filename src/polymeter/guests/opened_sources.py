@@ -12,12 +12,13 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import accumulate
 from pathlib import Path
 
 from polymeter.core.opened_files import Noted, content_mark, is_noting, is_own_file, note_here, noting
 
 _opened_by: dict[str, set[str]] = {}  # source file of a guest's module → files that loading it has opened
-_opened_by_package: dict[str, set[str]] = {}  # the same for packages that guests import from elsewhere
+_opened_by_import: dict[str, set[str]] = {}  # dotted module that a guest imported from elsewhere → the same
 
 
 class _Here(threading.local):
@@ -70,15 +71,20 @@ def importing(name: str, fromlist: Sequence[str]) -> Iterator[None]:
     if not name or not is_noting(is_own_file):
         yield
         return
-    package = name.partition(".")[0]
+    items = [f"{name}.{item}" for item in fromlist]
+    # A package that was there before opens nothing itself any more: what is opened now belongs to the modules in it.
+    # Other modules of the same package must not count, or a hash would depend on what else this process has loaded.
+    loaded = items if items and name in sys.modules else [name]
     noted: Noted = {}
     with noting(noted, is_own_file):
         yield
-    known = _opened_by_package.setdefault(package, set()) if noted else _opened_by_package.get(package, set())
-    known.update(noted)
-    modules = [sys.modules.get(part) for part in (name, *(f"{name}.{item}" for item in fromlist))]
-    files = (getattr(module, "__file__", None) for module in modules)
-    note_here([*known, *(file for file in files if isinstance(file, str))])
+    if noted:
+        for module in loaded:
+            _opened_by_import.setdefault(module, set()).update(noted)
+    parents = accumulate(name.split("."), "{}.{}".format)
+    note_here(file for module in (*parents, *items) for file in _opened_by_import.get(module, ()))
+    files = (getattr(sys.modules.get(module), "__file__", None) for module in (name, *items))
+    note_here(file for file in files if isinstance(file, str))
 
 
 def opened_behind(sources: Iterable[Path], collected: Iterable[str] = ()) -> tuple[Path, ...]:

@@ -59,7 +59,7 @@ class Watchdog:
         if not self._is_watching:
             self._begin()
         thread = threading.get_ident()
-        # A hook that waits may have left the door for another one of the same thread, as a reduction does that plays a
+        # A hook that waits may have left the door for another one of its thread, as a reduction does that replays a
         # sample again.
         waiting = self._calls.get(thread)
         self._calls[thread] = _Call(task, sample, hook, time.monotonic())
