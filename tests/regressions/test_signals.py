@@ -113,11 +113,13 @@ def test_a_signal_before_the_first_sample_of_a_resumed_run_says_how_to_resume_it
 def test_a_second_signal_ends_a_process_at_once(place: Path) -> None:
     yaml = place / "tasks" / "capitals.yaml"
     yaml.write_text(yaml.read_text().replace('"What is the capital of {{country}}?"', "!function utils.text"))
+    says = 'print("importing", file=sys.stderr, flush=True)'
     stubborn = SLOW_IMPORT.replace(
-        "time.sleep(600)",
-        "try:\n    time.sleep(600)\nexcept KeyboardInterrupt:\n    print('caught', file=sys.stderr, flush=True)\n"
-        "    time.sleep(600)",
+        f"{says}\ntime.sleep(600)",
+        f"try:\n    {says}\n    time.sleep(600)\nexcept KeyboardInterrupt:\n"
+        "    print('caught', file=sys.stderr, flush=True)\n    time.sleep(600)",
     )
+    assert "caught" in stubborn
     (place / "tasks" / "utils.py").write_text(stubborn)
     process = started(*RUN, "-m", "mock", cwd=place, until="importing")
     process.send_signal(signal.SIGTERM)
