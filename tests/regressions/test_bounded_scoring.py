@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 YAML = """\
 task: hostile
 dataset_path: json
@@ -69,6 +71,7 @@ def process_results(doc, results):
 """
 
 
+@pytest.mark.needs_system("evalscope")
 def test_an_answer_that_algebra_never_ends_on_is_unscored_and_so_it_is_on_resume(tmp_path: Path) -> None:
     answers = [("2*(x+1)", "2x+2"), (HUGE_POWER, "42"), ("42", "43")]
     write(tmp_path, answers, MATHS_YAML, MATHS_CODE)
@@ -84,6 +87,7 @@ def test_an_answer_that_algebra_never_ends_on_is_unscored_and_so_it_is_on_resume
         assert "longer than 2 s" in second["error"]["message"]
 
 
+@pytest.mark.needs_system("evalscope")
 def test_an_answer_that_needs_too_much_memory_is_unscored(tmp_path: Path) -> None:
     write(tmp_path, [(HUGE_POWER, "42"), ("1", "1")], MATHS_YAML, MATHS_CODE)
     done = run(tmp_path, "--score-memory", "300")
@@ -94,6 +98,7 @@ def test_an_answer_that_needs_too_much_memory_is_unscored(tmp_path: Path) -> Non
     assert second["status"] == "ok"
 
 
+@pytest.mark.needs_system("evalscope")
 def test_a_long_answer_does_not_hang_the_extraction_of_a_mathematical_one(tmp_path: Path) -> None:
     code = MATHS_CODE.replace('doc["said"]', 'strip_answer_string("0" * 1_000_000 if doc["said"] else "1")').replace(
         "import math_equal", "import math_equal, strip_answer_string"

@@ -79,6 +79,7 @@ def test_a_broken_yaml_costs_one_line_with_its_place_and_stops_nothing_else(tmp_
     assert "Traceback" not in listed.stderr
 
 
+@pytest.mark.needs_system("evalscope")
 def test_check_and_run_go_on_beside_broken_files(tmp_path: Path) -> None:
     folder = _folder(tmp_path)
     for number, (content, _) in enumerate(_BROKEN.values()):

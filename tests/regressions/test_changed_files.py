@@ -371,6 +371,7 @@ IN_ADAPTERS = {
 
 
 @pytest.mark.parametrize("when", IN_ADAPTERS)
+@pytest.mark.needs_system("evalscope")
 def test_a_file_that_an_adapter_reads_is_a_source(tmp_path: Path, when: str) -> None:
     code = textwrap.dedent(ADAPTER).format(**IN_ADAPTERS[when])
     config = tmp_path / "elsewhere" / "cfg.json"
@@ -409,6 +410,7 @@ WRAPPER = """
 """
 
 
+@pytest.mark.needs_system("lmms_eval")
 def test_a_file_that_a_wrapper_reads_when_it_loads_is_a_source_of_the_model(tmp_path: Path) -> None:
     write(
         tmp_path, HOOKED.replace("doc_to_visual: !function utils.visual\n    ", "").replace("!function utils.text", "q")

@@ -52,6 +52,7 @@ def write_task(folder: Path, name: str, **values: str) -> Path:
     return file
 
 
+@pytest.mark.needs_system("lmms_eval")
 def test_names_of_tasks_cannot_control_the_terminal(tmp_path: Path) -> None:
     folder = tmp_path / "tasks"
     hostile = "evil" + "".join(ESCAPES[:4]) + "end"

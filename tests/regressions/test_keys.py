@@ -209,6 +209,7 @@ def test_a_wrong_option_beside_a_key_shows_no_key(folder: Path) -> None:
         assert leaks(folder, ended) == []
 
 
+@pytest.mark.needs_system("lmms_eval")
 def test_a_wrapper_that_repeats_its_key_leaks_none(folder: Path) -> None:
     (folder / "wrapper.py").write_text(
         "from lmms_eval.api.model import lmms\n"
@@ -235,6 +236,7 @@ def test_a_wrapper_that_repeats_its_key_leaks_none(folder: Path) -> None:
 BODY = json.dumps({"headers": {"X-Team": "CANARYteam0001"}, "extra_body": {"api_key": "CANARYbody0001"}})
 
 
+@pytest.mark.needs_system("evalscope")
 def test_evalscopes_command_and_configuration_show_no_key(endpoint: Endpoint, folder: Path) -> None:
     url = f"http://{endpoint.host}/v1/chat/completions"
     judge = {"api_url": url, "api_key": "CANARYjudge001", "model_id": "j"}
@@ -252,6 +254,7 @@ def test_evalscopes_command_and_configuration_show_no_key(endpoint: Endpoint, fo
     assert leaks(folder, flags, script, inputs=("config.json",)) == []
 
 
+@pytest.mark.needs_system("ulmeval")
 def test_ulmevalkits_command_and_configuration_show_no_key(endpoint: Endpoint, folder: Path) -> None:
     model = {"class": "GPT4V", "model": "openai:m", "base_url": f"http://{endpoint.host}/v1", **json.loads(BODY)}
     (folder / "config.json").write_text(json.dumps({"model": {"openai:m": {}}, "data": {"capitals": {}}}))

@@ -90,7 +90,7 @@ def write_task(here: Path, path: str, name: str | None = None, more: str = "") -
     (here / "task" / "questions.yaml").write_text(text)
 
 
-WAYS = ["path", "data", "adapter"]
+WAYS = ["path", "data", pytest.param("adapter", marks=pytest.mark.needs_system("evalscope"))]
 
 
 def measure(here: Path, way: str, config: str | None) -> subprocess.CompletedProcess[str]:

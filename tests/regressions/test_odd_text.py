@@ -112,6 +112,7 @@ def test_results_of_an_earlier_version_with_bare_nan_are_still_read(place: Path)
     check_files(place / "run" / "samples")
 
 
+@pytest.mark.needs_system("lmms_eval")
 def test_lmms_eval_files_hold_no_bare_nan_or_infinity(place: Path) -> None:
     words = ("lmms-eval", "--model", "mock", "--tasks", "odd", "--include_path", "tasks", "--log_samples")
     result = polymeter(*words, "--output_path", "out", cwd=place)

@@ -60,7 +60,7 @@ class BatchDispatcher:
         largest_own: The largest batch that a task names.
         prefetcher: Prepares media.
         listener: Hears of answers and failures.
-        max_retries: How often a request is asked again after a passing failure.
+        max_retries: How often a request is asked again after a transient failure.
         is_cut: Whether stop strings are applied.
     """
 

@@ -76,7 +76,7 @@ class EndpointDispatcher:
         concurrency: Most requests in flight; ``None``: found by trying (see ``Limiter``).
         prefetcher: Prepares requests, off the event loop.
         on_done: Takes answered requests; called on a thread of the dispatcher.
-        max_retries: How often a request is asked again after a passing failure. Rate limits do not count as long as
+        max_retries: How often a request is asked again after a transient failure. Rate limits do not count as long as
             the endpoint answers others.
         timeout_s: Deadline of one try, in seconds.
         longest_wait_s: The longest wait before another try, whatever the endpoint asks for.

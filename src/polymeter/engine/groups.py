@@ -10,7 +10,6 @@ from typing import Any
 from polymeter.core.errors import ScoreError, boundary
 from polymeter.core.spread import Spread, Terms
 from polymeter.core.task import GroupSpec, Result
-from polymeter.stats.mean_intervals import MeanInterval, sum_interval
 
 
 def reduce_group(
@@ -101,6 +100,8 @@ def _failed(
 
 
 def _combine(metric: str, name: str, parts: Sequence[Result], aggregate: Mapping[str, Any], group: str) -> Result:
+    from polymeter.stats.mean_intervals import MeanInterval, sum_interval  # NumPy, which listing tasks does not need
+
     is_weighted = bool(aggregate.get("weight_by_size", False))
     how = aggregate.get("aggregation", "mean")
     directions = {part.higher_is_better for part in parts}

@@ -114,7 +114,7 @@ class Recorder:
         return replace(output, images=images, messages=tuple(messages))
 
     def _with_previews(self, score: Score) -> Score:
-        """The score with previews in place of the pictures in its log (a reference that an image was compared to)."""
+        """The score with previews in place of the images in its log (a reference that an image was compared to)."""
         kept = {name: {"image": self._preview(value)} for name, value in score.log.items() if is_image(value)}
         return replace(score, log={**score.log, **kept}) if kept else score
 
