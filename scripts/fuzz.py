@@ -30,12 +30,14 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 import polymeter
 from polymeter.core.errors import PolymeterError
 from polymeter.core.guest_context import guest_context_with
 from polymeter.core.scoring_limits import ScoringLimits
+from polymeter.core.systems import systems
 from tests.helpers.openai_stub import OpenAIStub, Reply, chat
 from tests.oracle.old_runs import INPUTS
 
@@ -295,7 +297,6 @@ def of_answers(_: Path, stack: contextlib.ExitStack) -> Target:
     """Answers and verdicts: every way to read one."""
     from polymeter.formats.task_yaml.filters import multi_choice_regex, regex
     from polymeter.formats.task_yaml.reasoning import strip_reasoning
-    from polymeter.interop.evalscope.tasks.parsers import ResponseParser, lmsys_parser, ranking_parser
     from polymeter.judge import verdict
     from polymeter.metrics import chinese_speech, maths, option_letters, overlap, speech, text, vqa
 
@@ -322,17 +323,21 @@ def of_answers(_: Path, stack: contextlib.ExitStack) -> Target:
         lambda said: regex()([said], {}),
         lambda said: multi_choice_regex()([said], {"choices": ["one", "two"]}),
         strip_reasoning,
-        ResponseParser.parse_first_option,
-        lambda said: ResponseParser.parse_first_option_with_choices(said, letters),
-        lambda said: lmsys_parser(said, "[[rating]]"),
-        lambda said: lmsys_parser(said, "[[rating_a,rating_b]]"),
-        ranking_parser,
         verdict.read_grade,
         verdict.read_rating,
         verdict.read_bit,
         verdict.read_yes_no,
         verdict.read_correctness,
     ]
+    if any(system.name == "evalscope" for system in systems()):
+        parsers = import_module("polymeter.interop.evalscope.tasks.parsers")
+        ways += [
+            parsers.ResponseParser.parse_first_option,
+            lambda said: parsers.ResponseParser.parse_first_option_with_choices(said, letters),
+            lambda said: parsers.lmsys_parser(said, "[[rating]]"),
+            lambda said: parsers.lmsys_parser(said, "[[rating_a,rating_b]]"),
+            parsers.ranking_parser,
+        ]
 
     def run(case: bytes) -> None:
         said = case[:LONGEST_ANSWER].decode("utf-8", "surrogateescape" if case[:1] == b"s" else "replace")
