@@ -21,8 +21,8 @@ from polymeter.formats.table.roots import file_stem
 from polymeter.formats.table.rows import Table
 
 COLUMN = "prediction"
-FAILED = "Failed to obtain answer"
-"""What ULMEvalKit writes in place of an answer that failed."""
+FAILED = "Failed to obtain answer via API."
+"""ULMEvalKit's ``FAIL_MSG``, which authors compare answers with."""
 _SUFFIX = ".pkl"
 
 

@@ -40,7 +40,6 @@ _SETTINGS = frozenset(
         "top_k",
     }
 )
-_FAIL_MSG = "Failed to obtain answer via API. "
 _PASTED = re.compile(r"data:image/[\w.+-]+;base64,\s*[A-Za-z0-9+/=]{64,}")
 
 
@@ -79,7 +78,7 @@ class OpenAIWrapper(BaseAPI):
         use_azure: bool = False,
         **kwargs: Any,
     ) -> None:
-        super().__init__(1, system_prompt=system_prompt, verbose=verbose, fail_msg=_FAIL_MSG, **kwargs)
+        super().__init__(1, system_prompt=system_prompt, verbose=verbose, **kwargs)
         self.model = model
         self.api_base = api_base
         self.temperature = temperature
