@@ -9,7 +9,7 @@ from pathlib import Path
 
 from polymeter.core.errors import PlanError
 from polymeter.core.systems import import_roots
-from polymeter.guests.neighbours import tree_file
+from polymeter.guests.neighbours import beside_checkout, package_root, tree_file
 
 _MOST_LEVELS = 8
 
@@ -46,7 +46,7 @@ def packages_needed(tree: ast.Module, folder: Path) -> Iterator[tuple[str, int]]
             names = [node.module]
         for name in names:
             top = name.partition(".")[0]
-            is_beside = (folder / f"{top}.py").is_file() or (folder / top).is_dir()
+            is_beside = (folder / f"{top}.py").is_file() or (folder / top).is_dir() or beside_checkout(top, folder)
             if top not in sys.stdlib_module_names and top not in ours and not is_beside:
                 yield top, node.lineno
 
@@ -85,6 +85,9 @@ def _roots(folder: Path) -> list[Path]:
     roots = [folder]
     while (roots[-1] / "__init__.py").is_file() and len(roots) < _MOST_LEVELS:
         roots.append(roots[-1].parent)
+    package = package_root(folder)
+    if package is not None and package.parent not in roots:
+        roots.append(package.parent)
     return roots
 
 

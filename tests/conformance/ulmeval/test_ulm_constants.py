@@ -33,7 +33,7 @@ def test_a_failed_call_gives_the_text_that_classes_compare_with() -> None:
     published = "Failed to obtain answer via API."
     assert BaseAPI().fail_msg == OpenAIWrapper().fail_msg == GPT4V("gpt-4o").fail_msg == published
     assert OpenAIWrapper("gpt-4o", fail_msg="nothing").fail_msg == "nothing"
-    assert FAILED == published
+    assert published == FAILED
     with answering_through(Unavailable()):
         answer = OpenAIWrapper("gpt-4o").generate("Is it red?")
     assert answer == published
