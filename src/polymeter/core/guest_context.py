@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.environment import WEIGHTS_VARIABLE, named_places
-from polymeter.core.role_client import KnowsRoles, RoleClient, TakesRefusals, no_role_client
+from polymeter.core.role_client import KnowsRoles, RoleClient, TakesReadings, TakesRefusals, no_role_client
 from polymeter.core.scoring_limits import ScoringLimits
 
 MOST_PIXELS = 178_956_970
@@ -105,6 +105,17 @@ def refuse_verdict(why: str) -> None:
     client = current_role_client()
     if isinstance(client, TakesRefusals):
         client.refuse(why)
+
+
+def note_reading(rule: str) -> None:
+    """Report by which rule the verdict in a judge's last answer was read: it is kept beside the verdict.
+
+    Args:
+        rule: The rule, in a few words.
+    """
+    client = current_role_client()
+    if isinstance(client, TakesReadings):
+        client.note_reading(rule)
 
 
 @contextmanager

@@ -35,6 +35,15 @@ class TakesRefusals(Protocol):
 
 
 @runtime_checkable
+class TakesReadings(Protocol):
+    """A RoleClient that keeps by which rule a verdict was read."""
+
+    def note_reading(self, rule: str) -> None:
+        """Record the rule for the answer that this thread was given last."""
+        ...
+
+
+@runtime_checkable
 class KnowsRoles(Protocol):
     """A RoleClient that says which roles have a model in its run."""
 

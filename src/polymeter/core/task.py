@@ -125,6 +125,8 @@ class Score:
         log: Further values that the task reports for the sample; they are stored and never aggregated. Images (Pillow
             images or ``Image`` parts) are stored as previews, which the HTML report shows beside the answer.
         judge_calls: Fingerprints of the judge's answers that it rests on. Filled in by the engine.
+        judge_rules: For each of them, the rule by which its verdict was read; empty text where code read it that did
+            not say. Filled in by the engine.
     """
 
     values: Mapping[MetricKey, Any]
@@ -133,6 +135,7 @@ class Score:
     explanation: str | None = None
     log: Mapping[str, Any] = field(default_factory=dict)
     judge_calls: tuple[str, ...] = ()
+    judge_rules: tuple[str, ...] = ()
 
 
 class SampleStatus(str, Enum):

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from polymeter.core.damaged_rows import check_undamaged
@@ -203,6 +203,7 @@ class RunningSample:
     n_waiting: int = 0
     is_single: bool = True
     judge_calls: list[str] = field(default_factory=list)
+    judge_rules: dict[int, str] = field(default_factory=dict)
     lost_verdicts: dict[str, str] = field(default_factory=dict)
     n_asking: int = 0
     held_bytes: int = 0
@@ -362,9 +363,9 @@ class RolloutWorker:
         if running.lost_verdicts:
             raise UnscoredError(_why_unscored(running))
         if running.judge_calls:
-            return Score(
-                score.values, score.target, score.answer, score.explanation, score.log, tuple(running.judge_calls)
-            )
+            rules = tuple(running.judge_rules.get(number, "") for number in range(len(running.judge_calls)))
+            calls = tuple(running.judge_calls)
+            return replace(score, judge_calls=calls, judge_rules=rules if any(rules) else ())
         return score
 
     def _advance(self, running: RunningSample, progressed: ChunkProgress) -> None:

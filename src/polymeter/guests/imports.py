@@ -86,7 +86,7 @@ class _Folder:
         ) -> ModuleType:
             if level:
                 return self._relative(name, tuple(fromlist or ()), level, globals or {})
-            if name.partition(".")[0] in package_names():
+            if name.startswith(trees()) or name.partition(".")[0] in package_names():
                 module = self._from_package(name, tuple(fromlist or ()))
                 if module is not None:
                     return module

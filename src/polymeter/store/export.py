@@ -185,8 +185,9 @@ def _head(row: SampleRow, is_strict: bool) -> str:
         ],
         "log": score.get("log", {}),
     }
-    if score.get("judge_calls"):
-        head["judge_calls"] = score["judge_calls"]
+    for name in ("judge_calls", "judge_rules"):
+        if score.get(name):
+            head[name] = score[name]
     if is_strict:
         return json_text(head, is_compact=True)[:-1]
     return json.dumps(head, ensure_ascii=False, separators=(",", ":"))[:-1]

@@ -10,7 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from polymeter.judge.verdict import read_bit, read_yes_no, unreadable
+from polymeter.judge.passages import unreadable
+from polymeter.judge.verdict import read_bit, read_yes_no
 
 BINARY_JUDGE_PROMPT = """\
 You grade answers. Compare the candidate's answer with the reference and reply with {positive} if it is right, else with
