@@ -362,7 +362,8 @@ class FilePair(Pair):
     @cached_property
     def digest(self) -> str:
         """Digest of the file and of every setting that can change what is scored."""
-        content: list[Any] = [self.config.limit, seed_of(self.config.seed), dict(self.arguments), dict(self.config.data)]
+        config = self.config
+        content: list[Any] = [config.limit, seed_of(config.seed), dict(self.arguments), dict(config.data)]
         content += [self.parity] if self.parity else []
         return fingerprint([self.predictions.identity, jsonable(content)])[:8]
 
