@@ -127,6 +127,7 @@ class Score:
         judge_calls: Fingerprints of the judge's answers that it rests on. Filled in by the engine.
         judge_rules: For each of them, the rule by which its verdict was read; empty text where code read it that did
             not say. Filled in by the engine.
+        scorers: What it was measured with, and in whose place, where scoring has reported that. Filled in by the engine.
     """
 
     values: Mapping[MetricKey, Any]
@@ -136,6 +137,7 @@ class Score:
     log: Mapping[str, Any] = field(default_factory=dict)
     judge_calls: tuple[str, ...] = ()
     judge_rules: tuple[str, ...] = ()
+    scorers: tuple[tuple[str, str], ...] = ()
 
 
 class SampleStatus(str, Enum):

@@ -332,6 +332,7 @@ class Execution:
             except PolymeterError as error:
                 results.setdefault(task.name, [])
                 self._failures.append(str(error))
+            task.scorers.update(running.scorers)
             if len(self._failures) == n_failures:
                 self._failures.extend(_lost_verdicts(running))
         return results
@@ -378,6 +379,7 @@ class Execution:
         document = results_document(
             status="complete",
             model=model_name(self._plan),
+            parity=self._plan.parity.label,
             tasks=summaries,
             groups=groups,
             layout=selection.layout,
@@ -433,7 +435,13 @@ class Execution:
             task.n_nondeterministic,
             journal.statuses(task.name),
             journal.count_length(task.name),
+            [self._scorer(by, instead_of) for by, instead_of in task.scorers],
         )
+
+    def _scorer(self, by: str, instead_of: str) -> dict[str, str]:
+        """What a task's scores were measured with; a model in a role by its name."""
+        names = role_names(self._plan)
+        return {"by": f"{by} {names[by]}" if by in names else by, "instead_of": instead_of}
 
     def _nondeterminism(self) -> list[str]:
         return [

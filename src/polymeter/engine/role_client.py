@@ -80,6 +80,10 @@ class SampleRoleClient:
         if call is not None:
             self._running.judge_rules[call] = rule
 
+    def note_scorer(self, by: str, instead_of: str) -> None:
+        """Note what the sample is measured with."""
+        self._running.scorers[by, instead_of] = None
+
     def _from_here(self, request: Request) -> Request:
         """The request with the sample it is asked for as its origin, unless it names one."""
         origin = request.origin or Origin("", "")

@@ -79,7 +79,7 @@ def title_of(results: Mapping[str, Any], kind: str, name: str) -> str:
 
 def footnotes(results: Mapping[str, Any]) -> list[str]:
     """What a reader must know besides the numbers: missing samples, cut answers, replays that differed, notes."""
-    notes = []
+    notes = [f"parity: {one_line(str(results['parity']))}"] if results.get("parity") else []
     if results.get("status") == "stopped":
         notes.append("This run was stopped before its end; the numbers rest on the samples that had ended by then.")
     notes.extend(lost_members(results))
@@ -100,7 +100,15 @@ def footnotes(results: Mapping[str, Any]) -> list[str]:
             notes.append(
                 f"{title}: {count(task['n_nondeterministic'], 'sample')} made a different request when replayed."
             )
+        notes.extend(f"{title}: scored by {one_line(scorer)}." for scorer in _scorers(task))
     return [*notes, *(one_line(str(note)) for note in results.get("notes", ()))]
+
+
+def _scorers(task: Mapping[str, Any]) -> Iterator[str]:
+    """What a task's scores were measured with, where the benchmark itself does not say."""
+    for scorer in task.get("scorers") or ():
+        instead_of = scorer.get("instead_of")
+        yield f"the {scorer.get('by')}, in the place of {instead_of}" if instead_of else f"the {scorer.get('by')}"
 
 
 def lost_members(results: Mapping[str, Any]) -> list[str]:

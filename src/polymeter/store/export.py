@@ -37,6 +37,7 @@ class TaskSummary:
     n_nondeterministic: int = 0
     statuses: Mapping[str, int] = field(default_factory=dict)
     n_length: int = 0
+    scorers: Sequence[Mapping[str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +59,14 @@ def results_document(
     groups: Sequence[GroupSummary],
     layout: Sequence[Sequence[Any]],
     notes: Sequence[str],
+    parity: str = "",
 ) -> dict[str, Any]:
     """The content of ``results.json``. It depends only on the plan and the answers: no times, no local paths."""
     return {
         "schema_version": SCHEMA_VERSION,
         "status": status,
         "model": model,
+        **({"parity": parity} if parity else {}),
         "tasks": {task.name: _task(task) for task in tasks},
         "groups": {
             group.name: {
@@ -206,6 +209,7 @@ def _task(task: TaskSummary) -> dict[str, Any]:
         "n_length": task.n_length,
         "n_nondeterministic": task.n_nondeterministic,
         "source_hash": task.source_hash,
+        **({"scorers": [dict(scorer) for scorer in task.scorers]} if task.scorers else {}),
         "results": [_result(result) for result in task.results],
     }
 

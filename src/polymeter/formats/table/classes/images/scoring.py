@@ -192,6 +192,11 @@ def _detector(name: str) -> Detector:
     return make_detector(name)
 
 
+def note_detector(name: str) -> None:
+    """Have the result name the detector that looks for a scene's objects: GenEval's own is another network."""
+    note_scorer(f"detector {name}", "" if name == _DRAWN else _GENEVAL)
+
+
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()

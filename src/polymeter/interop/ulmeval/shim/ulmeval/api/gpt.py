@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import UnscoredError
-from polymeter.core.guest_context import current_role_client, refuse_verdict
+from polymeter.core.guest_context import current_role_client, note_scorer, refuse_verdict
 from polymeter.core.parts import Image, Part, Text
 from polymeter.core.request import Generate, Message, Request
 from polymeter.core.sources import from_data_url
@@ -43,6 +43,7 @@ _SETTINGS = frozenset(
         "top_k",
     }
 )
+_QUESTIONED = "mPLUG, which answers questions about images"
 _YES_OR_NO = re.compile(r"\b(?:yes|no)\b", re.IGNORECASE)
 _MOST_WORDS = 3
 _PASTED = re.compile(r"data:image/[\w.+-]+;base64,\s*[A-Za-z0-9+/=]{64,}")
@@ -133,6 +134,7 @@ class OpenAIWrapper(BaseAPI):
             image: A PIL image, or the path of one.
             question: The question.
         """
+        note_scorer(ROLE, _QUESTIONED)
         part = Image(image) if hasattr(image, "size") else Image(Path(image))
         text = Text(f"{question}\nAnswer with one word; yes or no, where that answers it.")
         code, answer, _ = self.generate_inner(Message("user", (part, text)))
