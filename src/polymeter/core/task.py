@@ -127,7 +127,8 @@ class Score:
         judge_calls: Fingerprints of the judge's answers that it rests on. Filled in by the engine.
         judge_rules: For each of them, the rule by which its verdict was read; empty text where code read it that did
             not say. Filled in by the engine.
-        scorers: What it was measured with, and in whose place, where scoring has reported that. Filled in by the engine.
+        scorers: What it was measured with, and in whose place, where scoring has reported that. Filled in by the
+            engine.
     """
 
     values: Mapping[MetricKey, Any]

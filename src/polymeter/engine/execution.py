@@ -109,6 +109,7 @@ class Execution:
         ]
         self._failures: list[str] = []
         self._n_scored_again = 0
+        self._tried: list[tuple[RunningTask, int]] = []
         rows = TaskRows(plan.opened, self._door)
         for model in (plan.model, *plan.roles.values()):
             model.rows = rows
@@ -176,6 +177,7 @@ class Execution:
                 continue
             for index in sorted({task.selected.start, task.selected[len(task.selected) // 2]}):
                 self._driver.run([_only(task, index)])
+                self._tried.append((task, index))
                 if self._driver.is_gone:
                     return
                 error = self._driver.outcome.model_errors.pop(task.name, None)
@@ -201,9 +203,12 @@ class Execution:
                 "stored answers, so that all scores are made by one version. The model is asked only where prompts "
                 "changed."
             )
-        self._progress.begin(
-            sum(len(task.selected) for task in self._tasks), sum(work.n_completed for work in work_lists)
-        )
+        # The samples that the model was tried with ended in this session, and not before it.
+        n_tried = sum(work.completed[index] for work in work_lists for task, index in self._tried if work.task is task)
+        n_before = sum(work.n_completed for work in work_lists) - n_tried
+        self._progress.begin(sum(len(task.selected) for task in self._tasks), n_before)
+        if n_tried:
+            self._progress.advance(n_tried, 0, 0)
         self._driver.run(work_lists)
         self._writer.flush()
         self._progress.end()
