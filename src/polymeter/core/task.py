@@ -13,7 +13,7 @@ from polymeter.core.errors import PolymeterError
 from polymeter.core.needs import Needs
 from polymeter.core.request import OwnPrompt, Parameters, Request, Response
 from polymeter.core.rows import RowFunctions
-from polymeter.core.spread import Spread, Terms
+from polymeter.core.spread import UNBOUNDED, Bounds, Spread, Terms
 
 if TYPE_CHECKING:
     from polymeter.core.role_client import RoleClient
@@ -201,6 +201,7 @@ class Result:
             written to files.
         n_members: Of a group's number: how many members could have been part of it.
         failed_members: Of a group's number: the members that are not part of it, because they have no result.
+        bounds: The range of the number, as far as its metric declares one; ``None`` for an end that is not known.
     """
 
     metric: str
@@ -219,6 +220,7 @@ class Result:
     spread: Spread | Terms | None = field(default=None, repr=False, compare=False)
     n_members: int | None = None
     failed_members: tuple[str, ...] = ()
+    bounds: Bounds = UNBOUNDED
 
 
 @dataclass(frozen=True, slots=True)

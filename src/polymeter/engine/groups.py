@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from polymeter.core.errors import ScoreError, boundary
-from polymeter.core.spread import Spread, Terms
+from polymeter.core.spread import UNBOUNDED, Spread, Terms
 from polymeter.core.task import GroupSpec, Result
 
 
@@ -137,6 +137,7 @@ def _combine(metric: str, name: str, parts: Sequence[Result], aggregate: Mapping
         ci_method=found.method,
         no_interval=found.problem,
         spread=sum_of_means,
+        bounds=parts[0].bounds if len({part.bounds for part in parts}) == 1 else UNBOUNDED,
     )
 
 

@@ -39,6 +39,7 @@ class Line:
         ci_method: How the interval was computed.
         no_interval: Why there is none.
         mark: ``(2 of 3)`` where members or subsets are missing from the number.
+        bounds: The declared range of the number; ``None`` for an end that is not known.
     """
 
     kind: str
@@ -60,6 +61,7 @@ class Line:
     ci_method: str = ""
     no_interval: str = ""
     mark: str = ""
+    bounds: tuple[float | None, float | None] = (None, None)
 
 
 def table_lines(results: Mapping[str, Any]) -> list[Line]:
@@ -191,8 +193,15 @@ def _lines_of(
                 ci_method=str(result.get("ci_method") or "") if is_whole else "",
                 no_interval=one_line(str(result.get("no_interval") or "")) if is_whole else "",
                 mark=_mark(result),
+                bounds=bounds_of(result) if is_whole else (None, None),
             )
             alias, version, n_shot = "", "", ""
+
+
+def bounds_of(result: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    """The declared range in a result of ``results.json``."""
+    low, high = result.get("bounds") or (None, None)
+    return as_float(low), as_float(high)
 
 
 def _spread(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:

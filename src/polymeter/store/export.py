@@ -15,6 +15,7 @@ from polymeter.core.files import replacing
 from polymeter.core.json_text import as_number, json_text, strict
 from polymeter.core.places import stored_at
 from polymeter.core.sources import digest
+from polymeter.core.spread import is_bounded
 from polymeter.core.task import Result, SampleStatus
 from polymeter.store.folder import SCHEMA_VERSION, RunFolder, write_json
 from polymeter.store.journal import Journal, SampleRow
@@ -228,6 +229,7 @@ def _result(result: Result) -> dict[str, Any]:
         **({"no_interval": result.no_interval} if result.no_interval else {}),
         "higher_is_better": result.higher_is_better,
         "artifacts": list(result.artifacts),
+        **({"bounds": list(result.bounds)} if is_bounded(result.bounds) else {}),
         **({} if result.n_planned is None else {"n_planned": result.n_planned}),
         **(
             {}
