@@ -28,12 +28,13 @@ _VERSION = 2
 _SUFFIXES = (".yaml", ".yml")
 
 # Keys that say that a file is about tasks. Other programs have some of the others (``task``, ``include``), too.
-_OF_TASKS = frozenset(
+_TASK_FIELDS = (
     "dataset_path dataset_name dataset_kwargs training_split validation_split test_split fewshot_split "
     "fewshot_config num_fewshot output_type metric_list process_docs process_results doc_to_text doc_to_target "
     "doc_to_visual doc_to_messages doc_to_choice doc_to_image generation_kwargs filter_list task_alias group_alias "
-    "tag aggregate_metric_list lmms_eval_specific_kwargs model_specific_generation_kwargs cluster_key full_docs".split()  # noqa: SIM905  (a list would fill the page)
+    "tag aggregate_metric_list lmms_eval_specific_kwargs model_specific_generation_kwargs cluster_key full_docs"
 )
+_OF_TASKS = frozenset(_TASK_FIELDS.split())
 _SHARED = frozenset(("task", "group", "include", "class", "metadata", "description", "batch_size", "repeats"))
 _TASK_LINE = re.compile(rf"^(?:task|group|{'|'.join(sorted(_OF_TASKS))})[ \t]*:", re.MULTILINE)
 _NEAR = 0.9
