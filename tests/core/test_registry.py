@@ -180,9 +180,9 @@ def test_the_table_for_listings() -> None:
 )
 def test_a_processor_that_needs_torchvision_names_the_extra(raised: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registries.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(PlanError, match="'torchvision', needed by the processor of 'tiny', is not") as caught:
-        with processor_of("'tiny'"):
-            raise raised
+    words = "'torchvision', needed by the processor of 'tiny', is not"
+    with pytest.raises(PlanError, match=words) as caught, processor_of("'tiny'"):
+        raise raised
     assert caught.value.hint == "Install it with: pip install 'polymeter[vision]'"
 
 
