@@ -267,7 +267,9 @@ def package_of(folder: Path) -> str:
         return name
 
 
-def load_file(file: Path, supplied: Mapping[str, Any] | None = None, stands_for: Sequence[str] = ()) -> ModuleType:
+def load_file(
+    file: Path, supplied: Mapping[str, Any] | None = None, stands_for: Sequence[str] = (), copy: str = ""
+) -> ModuleType:
     """The module of a source file; executed on first use, the same instance until ``forget_modules``. Call it inside
     ``contained``.
 
@@ -276,6 +278,7 @@ def load_file(file: Path, supplied: Mapping[str, Any] | None = None, stands_for:
         supplied: Names that code of its folder may use without importing them; what it defines itself wins.
         stands_for: Packages that the code was written to lie in, the likeliest first: what its relative imports name
             and its neighbours do not have is taken from their shims.
+        copy: Names an instance of the module of its own, with its own globals; empty: the one that all share.
     """
     file = file.resolve()
     package = package_of(file.parent)
@@ -285,11 +288,11 @@ def load_file(file: Path, supplied: Mapping[str, Any] | None = None, stands_for:
     stem = file.stem
     with GUEST_LOCK:
         name = f"{package}.{stem}"
-        if "." not in stem:
+        if "." not in stem and not copy:
             with _importable(file.parent):
                 return importlib.import_module(name)
-        # A file literally named "utils.sub.py" cannot be found by a dotted name.
-        name = f"{package}.{stem.replace('.', '_dot_')}"
+        # A file literally named "utils.sub.py" cannot be found by a dotted name, nor can a copy.
+        name = f"{package}.{stem.replace('.', '_dot_')}{f'_{digest(copy.encode())[:16]}' if copy else ''}"
         if name not in sys.modules:
             spec = importlib.util.spec_from_file_location(name, file, loader=_GuestLoader(name, str(file)))
             if spec is None or spec.loader is None:
