@@ -99,7 +99,7 @@ def test_what_cannot_be_is_refused_when_it_is_said(fields: dict[str, object], me
         ({"datasets": ["data_collection"]}, "A collection of datasets cannot be run"),
         ({"stage": "review"}, "no folder with answers is named. .*use_cache"),
         ({"model_id": "../x"}, "cannot name a folder"),
-        ({"use_cache": "/nowhere"}, "There is no folder '/nowhere'"),
+        ({"use_cache": __file__}, "is a file, and an evaluation needs a folder"),
         ({"model": 3}, "A int is no model"),
         ({"eval_type": "custom"}, "'custom' takes a model that is an object"),
         ({"eval_type": "service"}, "needs the address of an endpoint"),

@@ -24,6 +24,9 @@ from polymeter.guests import contained
 from polymeter.models.endpoint.shapes import count
 
 _PLACEHOLDER = "*PlaceHolder*"
+_SHOWN = 120
+_FAILED = ("abort", "cancelled", "error", "timeout")
+"""Values of ``finish_reason`` with which a server says that there is no answer."""
 _REQUESTS: Mapping[RequestKind, bool] = {"generate": True, "loglikelihood": False, "generate_image": False}
 _MODALITIES: Mapping[Modality, bool] = {"text": True, "image": False, "audio": False, "video": False}
 
@@ -175,11 +178,16 @@ def infer_config(request: Request, n: int = 1) -> dict[str, Any]:
 
 def _responses(answer: Any, n: int, doing: str) -> list[Response]:
     """The answers of ``n`` repeats of one prompt."""
+    if isinstance(answer, Mapping) and answer.get("error"):
+        failure = ModelError(f"{doing} reports an error: {str(answer['error'])[:_SHOWN]}.")
+        return [Response(error=Error.from_exception(failure))] * n
     try:
         outputs = tuple(_output(choice) for choice in answer["choices"])
+    except ModelError as error:
+        return [Response(error=Error.from_exception(error))] * n
     except (AttributeError, KeyError, TypeError, IndexError):
         problem: PolymeterError = ModelError(
-            f"{doing} gave {str(answer)[:120]}.", hint="An answer has choices[0].message.content."
+            f"{doing} gave {str(answer)[:_SHOWN]}.", hint="An answer has choices[0].message.content."
         )
         return [Response(error=Error.from_exception(problem))] * n
     usage = answer.get("usage") or {}
@@ -193,6 +201,9 @@ def _responses(answer: Any, n: int, doing: str) -> list[Response]:
 
 
 def _output(choice: Any) -> Output:
+    reason = choice.get("finish_reason")
+    if choice.get("error") or reason in _FAILED:
+        raise ModelError(f"A choice has the finish_reason {reason!r}: {str(choice.get('error') or choice)[:_SHOWN]}.")
     text = choice["message"]["content"]
     if text is None and choice.get("finish_reason"):  # the model ended its turn without a word
         text = ""
