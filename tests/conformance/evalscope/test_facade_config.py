@@ -105,7 +105,7 @@ def test_what_cannot_be_is_refused_when_it_is_said(fields: dict[str, object], me
         ({"eval_type": "service"}, "needs the address of an endpoint"),
         ({"chat_template": "x", "model": "mock"}, "'mock' takes no chat_template"),
         ({"chat_template": "x", "api_url": "http://localhost:1/v1"}, "'openai' takes no chat_template"),
-        ({"model_task": "image_generation"}, "generates images"),
+        ({"model_task": "image_generation", "chat_template": "x", "model": "org/x"}, "takes no chat_template"),
         ({"judge_model_args": {"modelid": "x"}}, "no argument 'modelid'. .*'model_id'"),
         ({"judge_strategy": "llm"}, "needs a judge, and none is named. .*judge_model_args"),
         ({"judge_strategy": "llm", "judge_model_args": {"model_id": "x/y"}}, "needs a key. .*MODELSCOPE_SDK_TOKEN"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,6 +107,8 @@ def answers_to(prompt: Prompt, output_type: str, responses: Sequence[Response], 
         logprobs = _logprobs(responses, len(choices))
         return [choices[max(range(len(choices)), key=logprobs.__getitem__)]]  # the first of equally likely ones
     if output_type == OutputType.CONTINUOUS:
+        if outputs and not any(output.logprobs for output in outputs):  # a user's own model gave all of them at once
+            return [_as_logprobs(output.text or "") for output in outputs]
         return [_logprobs(responses, len(prompt["data"]))]
     if output_type == OutputType.IMAGE_GENERATION:
         return [_path_of(image, image_folder) for output in outputs for image in output.images]
@@ -240,6 +243,15 @@ def _logprobs(responses: Sequence[Response], n: int) -> list[float]:
     if len(logprobs) != n:
         raise ScoreError(f"The model gave {len(logprobs)} log-probabilities for {n} continuations.")
     return logprobs
+
+
+def _as_logprobs(text: str) -> Any:
+    """The log-probabilities in an answer that lists them; any other text as it is."""
+    try:
+        numbers = json.loads(text)
+    except ValueError:
+        return text
+    return numbers if isinstance(numbers, list) else text
 
 
 def _path_of(image: Any, folder: Path) -> str:

@@ -121,6 +121,9 @@ def choose_mode(
     if wanted not in _REQUEST_KINDS:
         raise _unknown_mode(name, wanted)
     kind = _REQUEST_KINDS[wanted]
+    if kind == "loglikelihood" and eval_type == EvalType.CUSTOM and wanted == OutputType.CONTINUOUS:
+        # A user's own model answers such a prompt as a whole, with the list of its log-probabilities.
+        return Mode(wanted, "generate", eval_type, note)
     if kind == "loglikelihood":
         has_logprobs = False if eval_type in _TEXT_ONLY else traits.requests.get("loglikelihood")
         takes_text = OutputType.GENERATION in allowed
