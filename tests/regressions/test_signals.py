@@ -130,6 +130,7 @@ def test_a_second_signal_ends_a_process_at_once(place: Path) -> None:
     assert process.returncode in (-signal.SIGTERM, 128 + signal.SIGTERM)
 
 
+@pytest.mark.control
 def test_a_signal_that_is_ignored_when_the_run_starts_stays_ignored(place: Path) -> None:
     capitals(place / "tasks", n_rows=4)
     words = (*RUN, "-m", "mock", "-a", "delay_ms=300", "-b", "1")
