@@ -50,7 +50,13 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     benchmark = open_benchmark(spec, traits, options, context)
     adapter, mode, records = benchmark.adapter, benchmark.mode, benchmark.records
     asked_as = OutputType.GENERATION if mode.request_kind == "generate" else mode.output_type
-    form = RequestForm(asked_as, *parameters_for(mode, context.generation), context.system_prompt)
+    form = RequestForm(
+        asked_as,
+        *parameters_for(mode, context.generation),
+        context.system_prompt,
+        has_raw_contexts=context.parity.on("raw-logprobs"),
+        counts_last_tokens=context.parity.on("choice-tokens"),
+    )
     samples = RecordSamples(spec.name, records)
     judging = JudgeUse()
     review: ReviewAnswer = keep_answer

@@ -13,8 +13,8 @@ from polymeter.core.task import MetricKey, Rollout, Sample, Score
 from polymeter.interop.evalscope.tasks.base import DataAdapter
 from polymeter.interop.evalscope.tasks.constants import OutputType
 from polymeter.interop.evalscope.tasks.guest import OpenBenchmark
+from polymeter.interop.evalscope.tasks.judging import LLMJudge
 from polymeter.interop.evalscope.tasks.prompts import answers_to
-from polymeter.judge import LLMJudge
 
 REVIEW_KEY: MetricKey = ("review", "none")
 """Where a score keeps what ``match`` gave for each answer, exactly as it was."""
