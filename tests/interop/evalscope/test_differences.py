@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
+import polymeter
 from polymeter.core.errors import PlanError, UnscoredError
 from polymeter.core.guest_context import guest_context_with
 from polymeter.core.model import ModelTraits
@@ -20,6 +22,8 @@ from polymeter.interop.evalscope.tasks.judging import LLMJudge
 from polymeter.interop.evalscope.tasks.parsers import lmsys_parser
 from polymeter.interop.evalscope.tasks.prompts import RequestForm, requests_for
 from polymeter.interop.evalscope.tasks.settings import choose_mode
+from polymeter.store.export import read_samples
+from tests.conformance.evalscope.facade_kit import benchmarks
 from tests.helpers.differences import difference
 
 pytestmark = pytest.mark.needs_system("evalscope")
@@ -204,3 +208,41 @@ def test_words_of_a_package_that_is_missing_are_asked_for(monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "nltk", None)
     with guest_context_with(parity=parity_with("evalscope")), pytest.raises(PlanError, match="needs NLTK"):
         metrics.bleu_ngram_one_sample("a b", "a c")
+
+
+# --- whole runs -------------------------------------------------------------------------------------------------------
+
+
+@difference("judge-verdict", here=("unscored", None), there=("ok", 0.0))
+def test_a_run_counts_an_unreadable_verdict_as_there(
+    tmp_path: Path, parity: str, expected: tuple[str, float | None]
+) -> None:
+    run = polymeter.evaluate(
+        "mock",
+        "capitals",
+        roles={"judge": "mock"},
+        include_paths=[benchmarks(tmp_path)],
+        output=tmp_path / "run",
+        limit=1,
+        parity=parity,
+        dialect_options={"adapter": {"judge_strategy": "llm"}},
+    )
+    assert run.results["tasks"]["capitals"]["statuses"] == {expected[0]: 2}
+    assert run.value("capitals", "AverageAccuracy") == expected[1]
+
+
+@difference("judge-prompt", here="Compare a candidate's answer", there="Your job is to look at a question")
+def test_a_run_asks_its_judge_as_there(tmp_path: Path, parity: str, expected: str) -> None:
+    run = polymeter.evaluate(
+        "mock",
+        "capitals",
+        roles={"judge": "mock"},
+        include_paths=[benchmarks(tmp_path)],
+        output=tmp_path / "run",
+        limit=1,
+        parity=parity,
+        dialect_options={"adapter": {"judge_strategy": "llm"}},
+    )
+    sample = next(iter(read_samples(run.folder, "capitals")))
+    (asked,) = [one["request"] for one in sample["exchanges"] if one["role"] == "judge"]
+    assert expected in str(asked)
