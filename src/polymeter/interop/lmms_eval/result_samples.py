@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,52 @@ def doc_hash(doc: Any) -> str:
 def hash_text(text: str) -> str:
     """SHA-256 of a text, in hexadecimal."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def item_errors(
+    read: Callable[[], Iterable[Sample]], score_key: str, cluster_key: str | None
+) -> dict[tuple[str, str], tuple[float | None, float | None]]:
+    """lmms-eval's own two standard errors of each metric and filter, whatever its aggregation: that of the mean of the
+    samples' numbers, and the clustered one. A number is a sample's value, or what a dictionary holds under
+    ``score_key``.
+
+    ``None`` for fewer than two numbers or clusters. A sample's cluster is what such a dictionary holds under
+    ``cluster_key``, else that of its row.
+
+    Args:
+        read: Reads the run folder's samples from the start.
+        score_key: The task's ``score_key``.
+        cluster_key: The task's ``cluster_key``.
+    """
+    items: dict[tuple[str, str], list[tuple[float, Any]]] = {}
+    for sample in read():
+        for score in sample["scores"]:
+            value, cluster = score["value"], sample.get("cluster")
+            if isinstance(value, Mapping):
+                cluster = value.get(cluster_key, cluster) if cluster_key else None
+                value = value.get(score_key)
+            if isinstance(value, (int, float)):
+                items.setdefault((score["metric"], score["filter"]), []).append((float(value), cluster))
+    return {key: _errors(numbers) for key, numbers in items.items()}
+
+
+def _errors(items: Sequence[tuple[float, Any]]) -> tuple[float | None, float | None]:
+    """The standard error of the mean, and the one that adds what the members of a cluster have in common: equation 4 of
+    Miller 2024 without a correction for few clusters. Samples without a cluster form one.
+    """
+    n = len(items)
+    if n < 2:
+        return None, None
+    mean = math.fsum(value for value, _ in items) / n
+    of_mean = math.fsum((value - mean) ** 2 for value, _ in items) / (n - 1) / n
+    clusters: dict[Any, list[float]] = {}
+    for value, cluster in items:
+        clusters.setdefault(json.dumps(cluster, sort_keys=True), []).append(value - mean)
+    if len(clusters.keys() - {"null"}) < 2:
+        return math.sqrt(of_mean), None
+    shared = math.fsum(math.fsum(own) ** 2 - math.fsum(one * one for one in own) for own in clusters.values())
+    # Members that vary against each other may make the estimate of the variance negative; lmms-eval gives 0 then.
+    return math.sqrt(of_mean), math.sqrt(max(0.0, of_mean + shared / n**2))
 
 
 def paired_values(task: Mapping[str, Any], lines: Iterable[Mapping[str, Any]]) -> dict[Any, float]:

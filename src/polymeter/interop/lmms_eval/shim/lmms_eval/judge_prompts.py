@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from polymeter.core.reasoning import strip_reasoning
 from polymeter.judge.verdict import read_bit, read_yes_no, unreadable
 
 BINARY_JUDGE_PROMPT = """\
@@ -164,7 +165,7 @@ class JudgePromptBuilder:
 
 
 class ResponseParser:
-    """Reads verdicts. A verdict that is not clear raises ``UnscoredError``."""
+    """Reads verdicts, outside of a judge's visible reasoning. A verdict that is not clear raises ``UnscoredError``."""
 
     @staticmethod
     def parse_binary_response(response: str, output_format: str = "0/1") -> int | bool:
@@ -180,6 +181,7 @@ class ResponseParser:
     @staticmethod
     def parse_score_response(response: str, score_range: tuple[float, float] | None = None) -> float:
         """The first number, moved into the range if one is given."""
+        response = strip_reasoning(response)
         number = _NUMBER.search(response)
         if number is None:
             raise unreadable(response, "a number")
@@ -189,7 +191,8 @@ class ResponseParser:
     @staticmethod
     def parse_comparative_response(response: str) -> tuple[float, float]:
         """The first two numbers of the first line."""
-        lines = response.strip().splitlines()
+        response = strip_reasoning(response)
+        lines = response.splitlines()
         numbers = _NUMBER.findall(lines[0]) if lines else []
         if len(numbers) < 2:
             raise unreadable(response, "two scores on its first line")
@@ -198,6 +201,7 @@ class ResponseParser:
     @staticmethod
     def parse_json_response(response: str) -> dict[str, Any]:
         """The JSON object in the text, from its first brace to its last."""
+        response = strip_reasoning(response)
         start, end = response.find("{"), response.rfind("}")
         try:
             verdict = json.loads(response[start : end + 1]) if 0 <= start < end else None
