@@ -151,7 +151,9 @@ def test_what_does_not_fit_a_contract_is_no_verdict(said: str, why: str) -> None
         Contract(Verdict).read(said)
 
 
-@pytest.mark.parametrize("thought", ["<think>It could be A, or 1, or yes.</think>\n", "It could be A, 1, yes.</think>\n\n"])
+@pytest.mark.parametrize(
+    "thought", ["<think>It could be A, or 1, or yes.</think>\n", "It could be A, 1, yes.</think>\n\n"]
+)
 def test_what_a_judge_thinks_aloud_is_no_verdict(thought: str) -> None:
     assert read_grade(f"{thought}B") == "B"
     assert read_rating(f"{thought.replace('1', '[[1]]')}[[0.5]]") == 0.5

@@ -90,21 +90,20 @@ def item_errors(
 
 def _errors(items: Sequence[tuple[float, Any]]) -> tuple[float | None, float | None]:
     """The standard error of the mean, and the one that adds what the members of a cluster have in common: equation 4 of
-    Miller 2024 without a correction for few clusters. Samples without a cluster form one.
+    Miller 2024, without a correction for few clusters. Samples without a cluster form one.
     """
     n = len(items)
     if n < 2:
         return None, None
-    mean = math.fsum(value for value, _ in items) / n
-    of_mean = math.fsum((value - mean) ** 2 for value, _ in items) / (n - 1) / n
-    clusters: dict[Any, list[float]] = {}
+    mean = sum(value for value, _ in items) / n
+    clusters: dict[str, list[float]] = {}
     for value, cluster in items:
         clusters.setdefault(json.dumps(cluster, sort_keys=True), []).append(value - mean)
+    within = sum(deviation**2 for own in clusters.values() for deviation in own) / (n - 1)
+    of_mean = math.sqrt(within / n)
     if len(clusters.keys() - {"null"}) < 2:
-        return math.sqrt(of_mean), None
-    shared = math.fsum(math.fsum(own) ** 2 - math.fsum(one * one for one in own) for own in clusters.values())
-    # Members that vary against each other may make the estimate of the variance negative; lmms-eval gives 0 then.
-    return math.sqrt(of_mean), math.sqrt(max(0.0, of_mean + shared / n**2))
+        return of_mean, None
+    return of_mean, math.sqrt(within + sum(sum(own) ** 2 for own in clusters.values())) / n
 
 
 def paired_values(task: Mapping[str, Any], lines: Iterable[Mapping[str, Any]]) -> dict[Any, float]:
