@@ -34,6 +34,9 @@ def test_a_submission_lies_in_the_run_folder(tmp_path: Path) -> None:
 OTHER = """
     def grade(text):
         return {"score": float(text == "answer 1")}
+
+    def process_results(doc, results):
+        return {"score": 0.0, "said": results[0]}
 """
 
 
