@@ -224,6 +224,7 @@ class _GuestLoader(SourceFileLoader):
         module.__dict__["__builtins__"] = folder.builtins
         with in_mode("load"), loading_sources(Path(self.path)):
             super().exec_module(module)
+        folder._note_added()  # for imports inside its functions, which run when the search path is as before
 
 
 class _GuestFinder(MetaPathFinder):
@@ -305,6 +306,20 @@ def load_file(
                 del sys.modules[name]
                 raise
         return sys.modules[name]
+
+
+def load_from_tree(name: str) -> str | None:
+    """The private name under which the module of a dotted name of one of the trees has been loaded, from the folders of
+    benchmarks that the user has named; ``None`` if there is none there.
+    """
+    path = tree_path(name, None)
+    if path is None:
+        return None
+    is_module = path.with_name(f"{path.name}.py").is_file() or (path / "__init__.py").is_file()
+    private = f"{package_of(path.parent)}.{path.name}" if is_module else package_of(path)
+    with GUEST_LOCK, _kept_search_path():
+        importlib.import_module(private)
+    return private
 
 
 def forget_modules() -> None:

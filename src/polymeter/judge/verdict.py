@@ -8,7 +8,8 @@ Where a verdict counts:
 
 Quotes, brackets, emphasis and a closing full stop around a verdict do not matter. If it stands in several of these
 places, it must be the same in all. A letter somewhere in a sentence is never a verdict, so neither the candidate's
-answer that a judge repeats nor the first letter of "As the reference says …" is mistaken for one.
+answer that a judge repeats nor the first letter of "As the reference says …" is mistaken for one. What a judge thinks
+aloud, between the tags of ``polymeter.core.reasoning`` or before a closing one, is not searched.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Concatenate, Generic, ParamSpec, TypeVar
 
 from polymeter.core.errors import UnscoredError
+from polymeter.core.reasoning import strip_reasoning
 from polymeter.metrics.bounded import LONG, bounded, named_in_process
 from polymeter.metrics.patterns import is_quick
 
@@ -107,7 +109,7 @@ def read_grade(
     Raises:
         UnscoredError: if no grade stands where a grade counts, or different ones do.
     """
-    return _within_limits(_read_grade, text or "", pattern, tuple(grades), dict(labels or {}))
+    return _within_limits(_read_grade, strip_reasoning(text or ""), pattern, tuple(grades), dict(labels or {}))
 
 
 def _read_grade(text: str, pattern: str | None, allowed: tuple[str, ...], labels: Mapping[str, str]) -> str:
@@ -133,7 +135,7 @@ def read_rating(
     Raises:
         UnscoredError: if there is no rating, several differ, or it is out of bounds.
     """
-    return _within_limits(_read_rating, text or "", pattern, bounds)
+    return _within_limits(_read_rating, strip_reasoning(text or ""), pattern, bounds)
 
 
 def _read_rating(text: str, pattern: str | None, bounds: tuple[float, float] | None) -> float:
@@ -155,7 +157,7 @@ def read_bit(text: str) -> int:
     Raises:
         UnscoredError: if there is no verdict, or both. ``10`` is not a verdict.
     """
-    return int(_sole(_BIT, text))
+    return int(_sole(_BIT, strip_reasoning(text)))
 
 
 @bounded
@@ -165,7 +167,7 @@ def read_yes_no(text: str) -> bool:
     Raises:
         UnscoredError: if there is no verdict, or both.
     """
-    return _sole(_YES_NO, text) == "yes"
+    return _sole(_YES_NO, strip_reasoning(text)) == "yes"
 
 
 @bounded
@@ -176,6 +178,7 @@ def read_correctness(text: str) -> bool:
     Raises:
         UnscoredError: if the text shows no verdict, or both. (lmms-eval counts the former as *no*.)
     """
+    text = strip_reasoning(text)
     readings = {_CORRECTNESS[word.lower()] is not bool(negated) for negated, word in _CORRECT_OR_NOT.findall(text)}
     return the_only(readings, text, "a verdict")
 
@@ -203,7 +206,7 @@ class Contract(Generic[M]):
         """
         from pydantic import ValidationError
 
-        answer = (text or "").strip()
+        answer = strip_reasoning(text or "")
         blocks = _FENCE.findall(answer)
         body = blocks[0] if len(blocks) == 1 else answer
         try:
