@@ -11,7 +11,7 @@ from pathlib import Path
 
 from polymeter.core.errors import PlanError
 from polymeter.core.systems import import_roots
-from polymeter.guests.neighbours import tree_file
+from polymeter.guests.neighbours import beside_checkout, package_root, tree_file
 
 _MOST_LEVELS = 8
 _MOST_PARSED = 4096
@@ -50,7 +50,7 @@ def packages_needed(tree: ast.Module, folder: Path) -> Iterator[tuple[str, int]]
             names = [node.module]
         for name in names:
             top = name.partition(".")[0]
-            is_beside = (folder / f"{top}.py").is_file() or (folder / top).is_dir()
+            is_beside = (folder / f"{top}.py").is_file() or (folder / top).is_dir() or beside_checkout(top, folder)
             if top not in sys.stdlib_module_names and top not in ours and not is_beside:
                 yield top, node.lineno
 
@@ -98,6 +98,9 @@ class _Imports:
             roots = [folder]
             while (roots[-1] / "__init__.py").is_file() and len(roots) < _MOST_LEVELS:
                 roots.append(roots[-1].parent)
+            package = package_root(folder)
+            if package is not None and package.parent not in roots:
+                roots.append(package.parent)
             self._roots[folder] = tuple(roots)
         return self._roots[folder]
 

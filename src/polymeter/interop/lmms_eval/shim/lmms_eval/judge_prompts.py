@@ -13,7 +13,8 @@ from typing import Any
 from polymeter.core.guest_context import guest_context
 from polymeter.core.reasoning import strip_reasoning
 from polymeter.interop.lmms_eval.original_prompts import original_prompt
-from polymeter.judge.verdict import read_bit, read_yes_no, unreadable
+from polymeter.judge.passages import unreadable
+from polymeter.judge.verdict import read_bit, read_yes_no
 
 BINARY_JUDGE_PROMPT = """\
 You grade answers. Compare the candidate's answer with the reference and reply with {positive} if it is right, else with
