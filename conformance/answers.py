@@ -1,0 +1,64 @@
+"""Three scripted models. Both tools are given the same texts, made here from what a benchmark expects.
+
+*right* knows the answer to about four questions of five, *wrong* to one of six, so that means lie between their extremes.
+*messy* says what models say: markdown, a letter in a sentence, a unit, several readings, reasoning, nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Sequence
+
+_KNOWN = {"right": 0.8, "wrong": 0.17, "messy": 0.6}
+_FORMS = (
+    "{0}",
+    "**{0}**",
+    "Answer: {0}",
+    "The answer is {0}.",
+    "The answer is ({0}).",
+    "<think>\nIt could be {1}, but no.\n</think>\n\n{0}",
+    "Let me think step by step. First {1}, then {0}.\n\nFinal answer: {0}",
+    "\\boxed{{{0}}}",
+    "{0} or {1}",
+    "I would say {1}. No, wait: {0}",
+    "{0} cm",
+    "\u201c{0}\u201d \u2013 s\u00ed, na\u00efvet\u00e9 \u2713",
+    '```json\n{{"answer": "{0}", "score": 3}}\n```',
+    "  {0}\n\n(because of the picture)",
+    "$$x = {0}$$",
+    "\uff21nswer\uff1a{0}",
+    "",
+    "I cannot answer that.",
+)
+
+
+def generator(*key: object) -> random.Random:
+    """A generator that depends on the key alone, in every process and tool."""
+    text = "\x1f".join(map(str, key))
+    return random.Random(int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big"))
+
+
+def scripted(model: str, target: str, others: Sequence[str], key: Sequence[object]) -> str:
+    """What a scripted model answers.
+
+    Args:
+        model: ``right``, ``wrong`` or ``messy``.
+        target: What the benchmark expects.
+        others: Other possible answers, such as the remaining options.
+        key: What the answer depends on beside that: seed, benchmark, sample.
+    """
+    chance = generator(model, *key)
+    wrong = chance.choice([one for one in others if one != target] or ["something else"])
+    is_known = chance.random() < _KNOWN[model]
+    said, other = (target, wrong) if is_known else (wrong, target)
+    if model != "messy":
+        return said
+    return chance.choice(_FORMS).format(said, other)
+
+
+def loss(model: str, is_target: bool, key: Sequence[object]) -> float:
+    """The negative log-likelihood that a scripted model gives to one continuation."""
+    chance = generator(model, *key)
+    strength = {"right": 4.0, "wrong": -2.0, "messy": 1.0}[model]
+    return round(5.0 + 3.0 * chance.random() - (strength if is_target else 0.0), 6)
