@@ -18,6 +18,7 @@ _FORMS = (
     "The answer is {0}.",
     "The answer is ({0}).",
     "<think>\nIt could be {1}, but no.\n</think>\n\n{0}",
+    "so it is {1}? No.</think>\n\n{0}",
     "Let me think step by step. First {1}, then {0}.\n\nFinal answer: {0}",
     "\\boxed{{{0}}}",
     "{0} or {1}",

@@ -2,13 +2,14 @@
 
 Files without an extension are not packed into that wheel (nor into its source archive), so half of its task files name an
 ``include`` that is not there, and its task index cannot be built at all. The wheel of 0.7.3 has them. Only what is missing
-is added; a list of it is left in ``conformance_templates.txt`` beside the tasks.
+is added, without the lines that name functions which 0.7.2 does not have; a list of it is left in ``conformance_templates.txt`` beside the tasks.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
+import re
 import subprocess
 import sys
 import tempfile
@@ -44,8 +45,17 @@ def _is_missing(name: str, tasks: Path) -> bool:
 
 def _copy(wheel: zipfile.ZipFile, name: str, tasks: Path) -> str:
     place = PurePosixPath(*PurePosixPath(name).parts[2:])
-    tasks.joinpath(*place.parts).write_bytes(wheel.read(name))
+    target = tasks.joinpath(*place.parts)
+    lines = wheel.read(name).decode("utf-8").splitlines(keepends=True)
+    target.write_text("".join(line for line in lines if _is_known(line, target.parent)), encoding="utf-8")
     return str(place)
+
+
+def _is_known(line: str, folder: Path) -> bool:
+    """Whether the function that a line names, if any, is in the file beside it."""
+    match = re.search(r"!function\s+(\w+)\.(\w+)", line)
+    file = folder / f"{match[1]}.py" if match else folder
+    return match is None or not file.is_file() or re.search(rf"\b{match[2]}\b", file.read_text(encoding="utf-8")) is not None
 
 
 def main() -> None:
