@@ -10,7 +10,7 @@ import hashlib
 import random
 from collections.abc import Sequence
 
-_KNOWN = {"right": 0.8, "wrong": 0.17, "messy": 0.6}
+_KNOWN = {"right": 0.84, "wrong": 0.17, "messy": 0.6}
 _FORMS = (
     "{0}",
     "**{0}**",
@@ -40,26 +40,30 @@ def generator(*key: object) -> random.Random:
     return random.Random(int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big"))
 
 
-def scripted(model: str, target: str, others: Sequence[str], key: Sequence[object]) -> str:
+def known(model: str, count: int, key: Sequence[object]) -> set[int]:
+    """Which of a benchmark's questions a scripted model knows the answer to: always the same share."""
+    return set(generator("known", model, *key).sample(range(count), round(_KNOWN[model] * count)))
+
+
+def scripted(model: str, target: str, others: Sequence[str], is_known: bool, key: Sequence[object]) -> str:
     """What a scripted model answers.
 
     Args:
         model: ``right``, ``wrong`` or ``messy``.
         target: What the benchmark expects.
         others: Other possible answers, such as the remaining options.
+        is_known: Whether the model knows the answer.
         key: What the answer depends on beside that: seed, benchmark, sample.
     """
     chance = generator(model, *key)
     wrong = chance.choice([one for one in others if one != target] or ["something else"])
-    is_known = chance.random() < _KNOWN[model]
     said, other = (target, wrong) if is_known else (wrong, target)
     if model != "messy":
         return said
     return chance.choice(_FORMS).format(said, other)
 
 
-def loss(model: str, is_target: bool, key: Sequence[object]) -> float:
-    """The negative log-likelihood that a scripted model gives to one continuation."""
+def loss(model: str, is_target: bool, is_known: bool, key: Sequence[object]) -> float:
+    """The negative log-likelihood that a scripted model gives to one continuation: the lowest is its answer."""
     chance = generator(model, *key)
-    strength = {"right": 4.0, "wrong": -2.0, "messy": 1.0}[model]
-    return round(5.0 + 3.0 * chance.random() - (strength if is_target else 0.0), 6)
+    return round(5.0 + 3.0 * chance.random() - (4.0 if is_target == is_known else 0.0), 6)

@@ -23,7 +23,7 @@ class Expected:
     Attributes:
         row: The first cell of the row.
         tasks: Glob of tasks.
-        names: Glob of values (``value:NAME``, ``sample:NAME``, ``prompt``, ``failure``).
+        names: Glob of values (``value:NAME``, ``sample:NAME``, ``prompt``, ``settings``).
     """
 
     row: str
@@ -103,7 +103,8 @@ def _compare_task(task: str, pairs: Sequence[tuple[Observation, Observation]], m
         for sample, prompt, other in _joined(there.prompts, here.prompts):
             made.n_prompts += 1
             if prompt != other:
-                made.differences.append(Difference(task, there.model, "prompt", prompt, other, sample))
+                what = "settings" if sample.endswith("settings") else "prompt"
+                made.differences.append(Difference(task, there.model, what, prompt, other, sample))
     if all(same(pairs[0][0].values, one.values) for one, _ in pairs) and all(
         same(pairs[0][0].samples, one.samples) for one, _ in pairs
     ):

@@ -72,6 +72,13 @@ class _Handler(BaseHTTPRequestHandler):
         """Nothing is logged."""
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_: Any) -> None:
+        """A client that hangs up is no error here."""
+
+
 def _texts(messages: Any) -> Iterator[str]:
     if isinstance(messages, str):
         yield messages
@@ -85,8 +92,7 @@ def _texts(messages: Any) -> Iterator[str]:
 @contextmanager
 def judge_endpoint() -> Iterator[str]:
     """Serve verdicts; the address, up to ``/v1``."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-    server.daemon_threads = True
+    server = _Server(("127.0.0.1", 0), _Handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

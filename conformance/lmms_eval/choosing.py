@@ -5,6 +5,7 @@ Tasks that share all hooks and settings are one task to a measuring tool; the ro
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,6 +62,20 @@ def published_tasks(folder: Path) -> list[Published]:
     return list(found.values())
 
 
+def task_files(folder: Path) -> dict[str, Path]:
+    """The file of every task below a folder, also where its configuration cannot be read; of two with a name, the last."""
+    found: dict[str, Path] = {}
+    for file in sorted(folder.rglob("*.yaml")):
+        try:
+            name = read_yaml(file).get("task")
+        except (OSError, yaml.YAMLError):
+            match = re.search(r"^task:\s*[\"']?([^\s\"'#\[]+)", file.read_text(encoding="utf-8"), re.M)
+            name = match[1] if match else None
+        if isinstance(name, str):
+            found[name] = file
+    return found
+
+
 def chosen_tasks(tasks: list[Published], folder: Path, per_folder: int = PER_FOLDER) -> list[Published]:
     """Of each task folder, tasks with different hooks; of output types other than text, all that differ."""
     chosen, seen = [], set[tuple[str, str]]()
@@ -79,3 +94,19 @@ def chosen_tasks(tasks: list[Published], folder: Path, per_folder: int = PER_FOL
 
 def _plain(value: Any) -> Any:
     return f"{value.file.name}:{value.name}" if isinstance(value, FunctionName) else value
+
+
+def main() -> None:
+    """Write the names of the tasks to try."""
+    import json
+    import sys
+
+    from conformance.lmms_eval.templates import add_templates_once
+
+    folder = add_templates_once()
+    names = [task.name for task in chosen_tasks(published_tasks(folder), folder)]
+    Path(sys.argv[1]).write_text(json.dumps(names), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import os
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -88,10 +88,14 @@ def make_asked_files(folder: Path) -> None:
     os.path.exists, os.path.isfile = exists_now, isfile_now
 
 
-def task_manager(model_name: str) -> Any:
+def task_managers() -> dict[str, Any]:
+    """A manager of tasks for each kind of model; the index, which is slow to make, is made once."""
     from lmms_eval.tasks import TaskManager
 
-    return TaskManager("ERROR", model_name=model_name)
+    simple = TaskManager("ERROR", model_name="scripted_simple")
+    chat = copy.copy(simple)
+    chat.model_name = "scripted_chat"
+    return {"simple": simple, "chat": chat}
 
 
 def load_task(name: str, manager: Any, kind: str) -> Any:
@@ -144,10 +148,6 @@ def quiet() -> None:
     logging.disable(logging.CRITICAL)
 
 
-def read_json(path: str) -> Any:
-    return json.loads(Path(path).read_text(encoding="utf-8"))
-
-
 def real_error(error: BaseException) -> BaseException:
     """What was raised before a retry wrapped it."""
     from tenacity import RetryError
@@ -165,7 +165,3 @@ def reason(error: BaseException) -> str:
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text[:200]}"
 
-
-def flush() -> None:
-    sys.stdout.flush()
-    sys.stderr.flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import traceback
 from collections.abc import Mapping
@@ -50,6 +51,14 @@ class Repairs:
             # Harmless where the key was missed inside a value: then the next failure is the same, and columns are tried.
             self.shape.columns.key(missing)
             return True
+        if isinstance(missing, str) and missing not in row and self.shape.kinds.get(missing, "") in {"image", "images"}:
+            # A column of pictures is not there when answers are scored.
+            self.shape.kinds[missing] = "text"
+            self.tried.add((missing, "image"))
+            self.tried.add((missing, "images"))
+            return True
+        if isinstance(error, KeyError) and error.args and self._from_table(error, row):
+            return True
         message = f"{type(error).__name__}: {error}"
         wanted = [kind for pattern, kinds in _WANTS if re.search(pattern, message) for kind in kinds]
         suspects = self._suspects(error, row)
@@ -57,6 +66,27 @@ class Repairs:
             for column in suspects:
                 for kind in kinds:
                     if (column, kind) not in self.tried:
+                        self.tried.add((column, kind))
+                        self.shape.kinds[column] = kind
+                        return True
+        return False
+
+    def _from_table(self, error: KeyError, row: Mapping[str, Any]) -> bool:
+        """Where a cell is looked up in a table of the task's code: the table's keys are what the column may hold."""
+        columns = [name for name, cell in row.items() if _is_cell(error.args[0], cell)]
+        for frame, line in reversed(_frames(error)):
+            words = re.findall(r"\w+", line)
+            tables = [
+                table
+                for word in words
+                for table in (frame.f_locals.get(word), frame.f_globals.get(word))
+                if isinstance(table, dict) and table and "__builtins__" not in table and not set(row) & set(map(str, table))
+            ]
+            for column in columns:
+                for table in tables:
+                    keys = [key for key in table if isinstance(key, (str, int))]
+                    kind = f"|{json.dumps(keys[:12])}"
+                    if keys and (column, kind) not in self.tried:
                         self.tried.add((column, kind))
                         self.shape.kinds[column] = kind
                         return True

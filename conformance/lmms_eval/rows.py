@@ -81,6 +81,8 @@ class _Row:
 
     def value(self, name: str, use: Use, depth: int = 0) -> Any:  # noqa: PLR0911
         calls = use.calls
+        if depth > 6:
+            return self.plain(name, Use())
         if calls & {".convert", ".resize", ".size", ".mode", ".save", ".crop", ".thumbnail"}:
             return image(self.chance)
         if parsed := use.keys.get("<parsed>"):

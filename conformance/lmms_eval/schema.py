@@ -115,15 +115,17 @@ def columns_of(config: Mapping[str, Any]) -> Use:
     return row
 
 
-def _merge(into: Use, other: Use) -> None:
+def _merge(into: Use, other: Use, depth: int = 0) -> None:
+    if depth > _DEPTH:  # a loop that takes a value apart makes it a part of itself
+        return
     into.calls |= other.calls
     into.guarded |= other.guarded
     for value in other.literals:
         into.compare(value)
     for name, use in other.keys.items():
-        _merge(into.key(name), use)
+        _merge(into.key(name), use, depth + 1)
     if other.has_items:
-        _merge(into.item, other.item)
+        _merge(into.item, other.item, depth + 1)
 
 
 _NAME = re.compile(r"\{\{-?\s*([A-Za-z_]\w*)((?:\.\w+|\[['\"][^'\"]+['\"]\]|\[\d+\])*)")

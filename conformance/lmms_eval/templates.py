@@ -7,7 +7,6 @@ is added, without the lines that name functions which 0.7.2 does not have; a lis
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import re
 import subprocess
@@ -58,12 +57,13 @@ def _is_known(line: str, folder: Path) -> bool:
     return match is None or not file.is_file() or re.search(rf"\b{match[2]}\b", file.read_text(encoding="utf-8")) is not None
 
 
-def main() -> None:
-    argparse.ArgumentParser(description=__doc__).parse_args()
+def add_templates_once() -> Path:
+    """Add them if that was not done before; the folder of tasks."""
     tasks = tasks_folder()
     if not (tasks / LIST).exists():
         (tasks / LIST).write_text("\n".join(add_templates(tasks)) + "\n", encoding="utf-8")
+    return tasks
 
 
 if __name__ == "__main__":
-    main()
+    add_templates_once()

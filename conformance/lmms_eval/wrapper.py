@@ -42,7 +42,7 @@ class _Scripted(lmms):
             losses = self._book[task]["losses"][self._model][str(doc_id)]
             loss = losses[continuation.strip()]
             is_greedy = loss == min(losses.values())
-            self._note(task, doc_id, context + "\x00" + continuation)
+            self._note(task, doc_id, f"{context}\x00{continuation}\x00")
             # lmms-eval turns a bare pair into text before it scores; there it has to come as a result's text.
             made.append(GenerationResult(text=(loss, is_greedy)) if self._as_result else (-loss, is_greedy))
         return made
@@ -62,7 +62,7 @@ class _Scripted(lmms):
             to_visual(row)
             outputs, info, text = [], None, context
             for number in range(1, 9):
-                outputs.append(self._answer(task, doc_id, text))
+                outputs.append(self._answer(task, doc_id, f"{text}\x00"))
                 payload = to_text(row, previous_output=outputs, round_idx=number, previous_round_info=info)
                 _visuals, text, is_over, outputs, info = payload
                 if is_over:
