@@ -12,6 +12,7 @@ from polymeter.core.systems import import_roots
 from polymeter.guests.neighbours import tree_file
 
 _MOST_LEVELS = 8
+_INSTALLED = ("site-packages", "dist-packages")
 
 
 def files_behind(files: Iterable[Path]) -> tuple[Path, ...]:
@@ -81,11 +82,13 @@ def _file_in_a_tree(name: str, folder: Path) -> Iterator[Path]:
 
 
 def _roots(folder: Path) -> list[Path]:
-    """Where an absolute import may mean a neighbour: the folder, and what its package lies in."""
+    """Where an absolute import may mean a neighbour: the folder, and what its package lies in. Packages installed beside
+    a package are no neighbours: a benchmark inside an installed tool would be made of all of them.
+    """
     roots = [folder]
     while (roots[-1] / "__init__.py").is_file() and len(roots) < _MOST_LEVELS:
         roots.append(roots[-1].parent)
-    return roots
+    return [root for root in roots if root.name not in _INSTALLED]
 
 
 def _files_of(name: str, roots: Iterable[Path]) -> Iterator[Path]:
