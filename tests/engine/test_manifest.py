@@ -11,7 +11,7 @@ import pytest
 
 from polymeter.core.errors import PlanError
 from polymeter.core.model import ModelSpec
-from polymeter.core.options import RunOptions
+from polymeter.core.options import RunOptions, mark_of
 from polymeter.engine.manifest import (
     changed_tasks,
     check_same_run,
@@ -28,7 +28,7 @@ from polymeter.store.folder import RunFolder
 from tests.helpers.options import OTHER_VALUES
 from tests.helpers.tasks import ListTask, answer_of, docs
 
-IDENTITY_OPTIONS = list(RunOptions().identity())
+IDENTITY_OPTIONS = [name for name in RunOptions.model_fields if mark_of(RunOptions, name) == "identity"]
 FOLDER = RunFolder(Path("/runs/one"))
 
 

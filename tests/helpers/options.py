@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from polymeter.core.systems import systems
+
 OTHER_VALUES: dict[str, Any] = {
     "limit": 5.0,
     "offset": 2,
@@ -16,6 +18,7 @@ OTHER_VALUES: dict[str, Any] = {
     "dialect_options": {"task_yaml": {"a": 1}},
     "data": {"org/set": "/data/set"},
     "weights": {"org/model": "/weights/model"},
+    "parity": next((system.parity_name for system in systems() if system.differences), ""),
     "apply_stops_to_foreign": True,
     "include_paths": (Path("/tasks"),),
     "imports": (Path("/code/models.py"),),

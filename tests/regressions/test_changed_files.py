@@ -177,6 +177,7 @@ def test_an_image_behind_a_path_that_was_replaced_is_shown_again(tmp_path: Path,
     assert again.n_asked == 2  # the one that was replaced, and the one that was owed
 
 
+@pytest.mark.control
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_image_that_was_only_touched_is_not_shown_again(tmp_path: Path, kind: str) -> None:
     half_done_run_over_images(tmp_path, kind)
@@ -317,6 +318,7 @@ def test_a_file_that_only_one_row_names_is_asked_about_again_for_that_row_alone(
     goes_on_as_one_run(tmp_path, 2)
 
 
+@pytest.mark.control
 def test_files_that_task_code_writes_itself_are_not_sources(tmp_path: Path) -> None:
     points = """
         from pathlib import Path

@@ -140,6 +140,7 @@ def evaluate(
             "weights": {**settings.weights, **absolute_places(own_options.weights)},
             "include_paths": (*settings.include_paths, *own_options.include_paths),
             "cache_dir": own_options.cache_dir or settings.cache_dir,
+            "parity": own_options.parity if "parity" in options else settings.parity,
         }
     )
     for file in merged.imports:

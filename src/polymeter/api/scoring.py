@@ -20,8 +20,10 @@ from polymeter.core.secrets import without_secrets
 from polymeter.data.addresses import private_allowed
 from polymeter.engine.rescoring import ScoreRequest, score_again, stored_options
 
-_SCORING_OPTIONS = ("dialect_options",)
-"""Identity options that can change a score but none of the model's answers."""
+_SCORING_OPTIONS = ("dialect_options", "parity")
+"""Identity options that may change when a run is scored again: those that can change a score. A sample that they make
+ask something else than the model answered has no score.
+"""
 
 
 def score(
@@ -47,8 +49,8 @@ def score(
         progress: Receives progress; default: none.
         command: The command to record.
         is_strict: As for ``evaluate``.
-        **options: ``dialect_options``, which are added to the run's, and fields of ``polymeter.RunOptions`` that cannot
-            change a number.
+        **options: ``dialect_options``, which are added to the run's, ``parity``, in place of the run's, and fields of
+            ``polymeter.RunOptions`` that cannot change a number.
 
     Raises:
         PlanError: if there is no run, an option could change the model's answers, or the output holds another run.

@@ -12,10 +12,12 @@ from pathlib import Path
 
 from polymeter.core.environment import WEIGHTS_VARIABLE, named_places
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.parity import parity_name
 
 INCLUDE_VARIABLE = "POLYMETER_INCLUDE_PATH"
 DATA_VARIABLE = "POLYMETER_DATA"
-_KEYS = ("data", "weights", "include_paths", "cache_dir")
+PARITY_VARIABLE = "POLYMETER_PARITY"
+_KEYS = ("data", "weights", "include_paths", "cache_dir", "parity")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,7 @@ class UserSettings:
         weights: Model id to path.
         include_paths: Folders of benchmarks.
         cache_dir: Where prepared data is kept.
+        parity: The system whose values runs take; empty: none.
         file: The file, if there was one.
     """
 
@@ -34,6 +37,7 @@ class UserSettings:
     weights: dict[str, str] = field(default_factory=dict)
     include_paths: tuple[Path, ...] = ()
     cache_dir: Path | None = None
+    parity: str = ""
     file: Path | None = None
 
 
@@ -41,17 +45,19 @@ def read_settings() -> UserSettings:
     """The user's settings; relative paths are relative to the file that contains them.
 
     The folders in ``POLYMETER_INCLUDE_PATH`` (separated as in ``PATH``) are added to those of the file, and so are the
-    pairs ``ID=PATH;ID=PATH`` of ``POLYMETER_DATA`` and ``POLYMETER_WEIGHTS``, which override it.
+    pairs ``ID=PATH;ID=PATH`` of ``POLYMETER_DATA`` and ``POLYMETER_WEIGHTS``, which override it. ``POLYMETER_PARITY``
+    wins over ``parity`` of the file.
 
     Raises:
-        PlanError: if the file is not a mapping or has an unknown key, or ``POLYMETER_SETTINGS`` names a file that does
-            not exist.
+        PlanError: if the file is not a mapping or has an unknown key, ``POLYMETER_SETTINGS`` names a file that does
+            not exist, or ``parity`` a system that does not.
     """
     path = _find()
     included = tuple(Path(folder) for folder in os.environ.get(INCLUDE_VARIABLE, "").split(os.pathsep) if folder)
     data, weights = named_places(DATA_VARIABLE), named_places(WEIGHTS_VARIABLE)
+    parity = os.environ.get(PARITY_VARIABLE, "")
     if path is None:
-        return UserSettings(data, weights, include_paths=included)
+        return UserSettings(data, weights, include_paths=included, parity=_parity(parity, PARITY_VARIABLE))
     from polymeter.core.yaml_text import read_yaml
 
     content = read_yaml(path, what="settings file") or {}
@@ -68,8 +74,25 @@ def read_settings() -> UserSettings:
         {str(name): str(folder / str(target)) for name, target in (content.get("weights") or {}).items()} | weights,
         (*included, *(folder / str(included_path) for included_path in content.get("include_paths") or ())),
         folder / str(cache_dir) if cache_dir else None,
+        _parity(parity, PARITY_VARIABLE) if parity else _parity(str(content.get("parity") or ""), str(path)),
         path,
     )
+
+
+def parity_of(given: str | None) -> str:
+    """The system whose values a new run takes: the one given, else that of the settings; empty: none.
+
+    Raises:
+        PlanError: if there is no such system.
+    """
+    return read_settings().parity if given is None else parity_name(given)
+
+
+def _parity(text: str, where: str) -> str:
+    try:
+        return parity_name(text)
+    except PlanError as error:
+        raise PlanError(error.what, where=where, hint=error.hint) from None
 
 
 def _find() -> Path | None:

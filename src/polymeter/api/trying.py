@@ -19,6 +19,7 @@ from polymeter.api.tasks import build_catalog
 from polymeter.core.errors import PlanError, PolymeterError, ScoreError, boundary
 from polymeter.core.format import OpenContext
 from polymeter.core.options import RunOptions
+from polymeter.core.parity import parity_with
 from polymeter.core.repeats import group_repeats
 from polymeter.core.request import Loglikelihood, OwnPrompt, Request
 from polymeter.core.task import Sample, Task, TaskSpec
@@ -96,7 +97,10 @@ def tasks_in(path: Path, include_paths: Sequence[Path] = ()) -> list[str]:
 
 
 def open_named(
-    patterns: Sequence[str], include_paths: Sequence[Path] = (), data: Mapping[str, str] | None = None
+    patterns: Sequence[str],
+    include_paths: Sequence[Path] = (),
+    data: Mapping[str, str] | None = None,
+    parity: str | None = None,
 ) -> list[Task]:
     """Open tasks for a chat model with all capabilities. Runs their code.
 
@@ -104,21 +108,23 @@ def open_named(
         patterns: Names, globs, groups and tags.
         include_paths: Further folders of benchmarks.
         data: Local files that replace dataset ids.
+        parity: The system whose prompts are wanted where Polymeter differs from it; default: that of the settings.
 
     Raises:
         PlanError: if a pattern matches nothing, or a task cannot be loaded.
         DataError: if a dataset cannot be opened.
     """
     selection = plan.select(patterns, build_catalog(include_paths))
-    return [open_spec(spec, data) for spec in selection.tasks]
+    return [open_spec(spec, data, parity) for spec in selection.tasks]
 
 
-def open_spec(spec: TaskSpec, data: Mapping[str, str] | None = None) -> Task:
+def open_spec(spec: TaskSpec, data: Mapping[str, str] | None = None, parity: str | None = None) -> Task:
     """Open one task for a chat model with all capabilities. Runs its code.
 
     Args:
         spec: The task.
         data: Local files that replace dataset ids.
+        parity: The system whose prompts are wanted where Polymeter differs from it; default: that of the settings.
 
     Raises:
         PlanError: if it cannot be loaded.
@@ -126,15 +132,24 @@ def open_spec(spec: TaskSpec, data: Mapping[str, str] | None = None) -> Task:
     """
     settings = read_settings()
     cache_dir = plan.cache_folder(RunOptions(cache_dir=settings.cache_dir))
-    context = OpenContext(data={**settings.data, **(data or {})}, cache_dir=cache_dir)
+    context = OpenContext(
+        data={**settings.data, **(data or {})},
+        parity=parity_with(settings.parity if parity is None else parity),
+        cache_dir=cache_dir,
+    )
     with in_mode("load"):
         return plan.format_of(spec).compile(spec, plan.traits_without_model(), context)
 
 
 def first_prompts(
-    path: Path, n: int, include_paths: Sequence[Path] = (), data: Mapping[str, str] | None = None
+    path: Path,
+    n: int,
+    include_paths: Sequence[Path] = (),
+    data: Mapping[str, str] | None = None,
+    parity: str | None = None,
 ) -> Iterator[ShownPrompt]:
-    """The first requests about the first ``n`` samples of each task in a file or folder. Runs their code.
+    """The first requests about the first ``n`` samples of each task in a file or folder, with the values of ``parity``
+    where Polymeter differs from that system. Runs their code.
 
     Raises:
         PlanError: if it contains no task, or one cannot be loaded.
@@ -142,7 +157,7 @@ def first_prompts(
         ScoreError: if a hook raises.
     """
     for name in _names_in(path, include_paths):
-        for task in open_named([name], (*include_paths, path), data):
+        for task in open_named([name], (*include_paths, path), data, parity):
             for sample in task.samples[:n]:
                 yield first_prompt(task, sample)
 
@@ -177,7 +192,12 @@ def describe_parameters(request: Request) -> str:
 
 
 def check_references(
-    path: Path, include_paths: Sequence[Path] = (), data: Mapping[str, str] | None = None, *, limit: float | None = None
+    path: Path,
+    include_paths: Sequence[Path] = (),
+    data: Mapping[str, str] | None = None,
+    *,
+    limit: float | None = None,
+    parity: str | None = None,
 ) -> Iterator[ReferenceCheck]:
     """Answer the tasks in a file or folder with their own references, through the real engine and scoring. Runs their
     code.
@@ -187,17 +207,24 @@ def check_references(
         include_paths: Further folders of benchmarks.
         data: Local files that replace dataset ids.
         limit: The largest number of samples of each task.
+        parity: The system whose values are wanted where Polymeter differs from it; default: that of the settings.
 
     Raises:
         PlanError: if it contains no task.
     """
+    chosen = {} if parity is None else {"parity": parity}
     for name in _names_in(path, include_paths):
         with tempfile.TemporaryDirectory(prefix="polymeter-gold-") as folder:
-            yield _check_one(name, (*include_paths, path), data, limit, Path(folder) / "run")
+            yield _check_one(name, (*include_paths, path), data, limit, Path(folder) / "run", chosen)
 
 
 def _check_one(
-    name: str, include_paths: Sequence[Path], data: Mapping[str, str] | None, limit: float | None, output: Path
+    name: str,
+    include_paths: Sequence[Path],
+    data: Mapping[str, str] | None,
+    limit: float | None,
+    output: Path,
+    options: Mapping[str, Any],
 ) -> ReferenceCheck:
     try:
         run = evaluate(
@@ -209,6 +236,7 @@ def _check_one(
             limit=limit,
             output=output,
             media="none",
+            **options,
         )
     except PolymeterError as error:
         return ReferenceCheck(name, problem=str(error))

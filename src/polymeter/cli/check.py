@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from polymeter.cli.parity import Parity
 from polymeter.cli.printing import say
 from polymeter.cli.state import Debug
 from polymeter.core.errors import PlanError
@@ -41,14 +42,17 @@ def check(
         list[str] | None,
         typer.Option(help="Local files that replace a dataset: id=path.", metavar="ID=PATH", show_default=False),
     ] = None,
+    parity: Parity = None,
     debug: Debug = False,
 ) -> int:
     """Check a benchmark file or a folder of them; prints each problem with its file and line."""
     from polymeter.api import check_path
     from polymeter.cli.pairs import parse_places
+    from polymeter.core.parity import parity_with
 
     if not path.exists():
         raise PlanError(f"There is no file or folder {str(path)!r}.", hint="Name a YAML file, or a folder of them.")
+    parity_with(parity or "")
     folders, local_data = tuple(include_path or ()), parse_places(data or (), "--data")
     problems = check_path(path, folders)
     for problem in problems:
@@ -58,22 +62,24 @@ def check(
         return 2
     say(f"{path}: no problems found.")
     if prompts:
-        _show_prompts(path, prompts, folders, local_data)
-    return _show_references(path, folders, local_data, limit) if run_gold else 0
+        _show_prompts(path, prompts, folders, local_data, parity)
+    return _show_references(path, folders, local_data, limit, parity) if run_gold else 0
 
 
-def _show_prompts(path: Path, n: int, folders: tuple[Path, ...], data: dict[str, str]) -> None:
+def _show_prompts(path: Path, n: int, folders: tuple[Path, ...], data: dict[str, str], parity: str | None) -> None:
     from polymeter.api.trying import first_prompts
 
-    for shown in first_prompts(path, n, folders, data):
+    for shown in first_prompts(path, n, folders, data, parity):
         typer.echo("\n".join(_prompt(shown)))
 
 
-def _show_references(path: Path, folders: tuple[Path, ...], data: dict[str, str], limit: float | None) -> int:
+def _show_references(
+    path: Path, folders: tuple[Path, ...], data: dict[str, str], limit: float | None, parity: str | None
+) -> int:
     from polymeter.api.trying import check_references
 
     is_fine = True
-    for task_check in check_references(path, folders, data, limit=limit):
+    for task_check in check_references(path, folders, data, limit=limit, parity=parity):
         say("\n".join(_references(task_check)))
         is_fine = is_fine and task_check.is_fine
     return 0 if is_fine else 1

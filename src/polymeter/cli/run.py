@@ -121,6 +121,15 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
     system_prompt: Annotated[
         str | None, _option("--system-prompt", help="Text put before every conversation.", panel=_HOW, metavar="TEXT")
     ] = None,
+    parity: Annotated[
+        str | None,
+        _option(
+            "--parity",
+            help="Where Polymeter differs from another system on purpose, take that system's values.",
+            panel=_HOW,
+            metavar="SYSTEM",
+        ),
+    ] = None,
     dialect_option: Annotated[
         list[str] | None,
         _option(
@@ -239,6 +248,7 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
         "num_fewshot": num_fewshot,
         "prompt_key": prompt_key,
         "system_prompt": system_prompt,
+        "parity": parity,
         "data": parse_places(data or (), "--data"),
         "dialect_options": parse_dialect_options(dialect_option or (), "--dialect-option"),
         "weights": parse_places(weights or (), "--weights"),

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from polymeter.cli.pairs import parse_dialect_options
+from polymeter.cli.parity import Parity
 from polymeter.cli.resume import StrictResume
 from polymeter.cli.roles import JudgeArgs, judge_roles
 from polymeter.cli.run import number_or_auto
@@ -27,6 +28,7 @@ def score(  # noqa: PLR0917  (one parameter for each option)
         ),
     ] = None,
     judge_args: JudgeArgs = None,
+    parity: Parity = None,
     dialect_option: Annotated[
         list[str] | None,
         typer.Option(
@@ -76,6 +78,7 @@ def score(  # noqa: PLR0917  (one parameter for each option)
         "is_strict_resume": strict_resume,
         "score_timeout_s": score_timeout,
         "score_memory_mb": score_memory,
+        "parity": parity,
         "dialect_options": parse_dialect_options(dialect_option or (), "--dialect-option") or None,
     }
     with make_progress(is_quiet=quiet) as progress:

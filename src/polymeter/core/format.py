@@ -9,6 +9,7 @@ from typing import Any
 
 from polymeter.core.catalog import Catalog, Claims, Entry, Problem, Root
 from polymeter.core.model import ModelTraits
+from polymeter.core.parity import NO_PARITY, Parity
 from polymeter.core.task import GroupSpec, Task, TaskSpec
 
 
@@ -35,6 +36,7 @@ class OpenContext:
             below 1 a share of them.
         options: Further settings for one format.
         roles: The run's names for the models in its further roles, by role.
+        parity: Whose values are wanted where Polymeter differs from another system.
         cache_dir: Where prepared datasets are stored.
     """
 
@@ -47,6 +49,7 @@ class OpenContext:
     limit: float | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     roles: Mapping[str, str] = field(default_factory=dict)
+    parity: Parity = NO_PARITY
     cache_dir: Path | None = None
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.environment import WEIGHTS_VARIABLE, named_places
+from polymeter.core.parity import NO_PARITY, Parity
 from polymeter.core.role_client import KnowsRoles, RoleClient, TakesRefusals, no_role_client
 from polymeter.core.scoring_limits import ScoringLimits
 
@@ -35,6 +36,7 @@ class GuestContext:
         max_image_pixels: Most pixels of an image that is decoded.
         folder: The folder of the guest's file, which may hold its data too; ``None``: unknown.
         limits: The limits of scoring; ``None``: the default ones.
+        parity: Whose values are wanted where Polymeter differs from another system.
     """
 
     role_client: RoleClient = no_role_client
@@ -45,6 +47,7 @@ class GuestContext:
     folder: Path | None = None
     max_image_pixels: int = MOST_PIXELS
     limits: ScoringLimits | None = None
+    parity: Parity = NO_PARITY
 
 
 _CURRENT: ContextVar[GuestContext] = ContextVar("polymeter_guest_context", default=GuestContext())  # noqa: B039  (frozen)

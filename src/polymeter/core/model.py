@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from polymeter.core.parity import NO_PARITY, Parity
 from polymeter.core.parts import Modality
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ class _BaseModel(ABC):
         opened_sources: Files that the code of a wrapper has opened while it was loaded. They are no part of its
             identity, by which answers are found; a run goes on only if they are as they were.
         rows: Leads from a request to its task's row; the run sets it while it uses the model.
+        parity: Whose values are wanted where Polymeter differs from another system; the run sets it.
         address: Where an endpoint is asked, for the record of the run; ``None`` for a model on this machine. It is not
             part of the identity, because the same model may be served elsewhere; a run that goes on at another address
             says so.
@@ -90,6 +92,7 @@ class _BaseModel(ABC):
     made_from: ModelSpec | None = None
     opened_sources: tuple[Path, ...] = ()
     rows: RowAccess | None = None
+    parity: Parity = NO_PARITY
 
     @property
     @abstractmethod

@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.guest_context import MOST_PIXELS
 from polymeter.core.identity import canonical
+from polymeter.core.parity import parity_name
 from polymeter.core.scoring_limits import DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_S
 
 LONGEST_WAIT_S = 60.0
@@ -35,9 +36,16 @@ def runtime(default: Any, description: str, **rules: Any) -> Any:
     return _marked("runtime", default, description, rules)
 
 
-def _marked(mark: str, default: Any, description: str, rules: dict[str, Any]) -> Any:
+def later_identity(default: Any, description: str, **rules: Any) -> Any:
+    """A field that can change an output, and that runs of earlier versions do not have: with its default value it is no
+    part of the identity, so that those runs go on.
+    """
+    return _marked("identity", default, description, rules, is_later=True)
+
+
+def _marked(mark: str, default: Any, description: str, rules: dict[str, Any], *, is_later: bool = False) -> Any:
     make = {"default_factory": default} if isinstance(default, type) else {"default": default}
-    return Field(**make, description=description, json_schema_extra={"mark": mark}, **rules)
+    return Field(**make, description=description, json_schema_extra={"mark": mark, "is_later": is_later}, **rules)
 
 
 class Options(BaseModel):
@@ -82,6 +90,10 @@ class RunOptions(Options):
     )
     data: dict[str, str] = identity(dict, "Local files in place of dataset ids: ID[:CONFIG] → path.")
     weights: dict[str, str] = identity(dict, "Local files in place of model ids: ID → path.")
+    parity: str = later_identity(
+        "",
+        "The system whose values a run takes where Polymeter differs from it on purpose; default: none.",
+    )
     apply_stops_to_foreign: bool = identity(False, "Cut the outputs of wrapped models at stop strings too.")
 
     include_paths: tuple[Path, ...] = runtime(
@@ -157,13 +169,24 @@ class RunOptions(Options):
     )
     is_restart: bool = runtime(False, "Delete what the run folder holds and start again.")
 
+    @field_validator("parity")
+    @classmethod
+    def _known_system(cls, value: str) -> str:
+        return parity_name(value)
+
     def identity(self) -> dict[str, Any]:
         """The options that can change an output, as plain data."""
         return {
             name: canonical(getattr(self, name))
             for name, info in type(self).model_fields.items()
-            if isinstance(info.json_schema_extra, dict) and info.json_schema_extra.get("mark") == "identity"
+            if isinstance(info.json_schema_extra, dict)
+            and info.json_schema_extra.get("mark") == "identity"
+            and not (info.json_schema_extra.get("is_later") and getattr(self, name) == info.default)
         }
+
+    def runtime(self) -> dict[str, Any]:
+        """The options that cannot."""
+        return {name: value for name, value in self if mark_of(type(self), name) == "runtime"}
 
 
 def mark_of(options: type[Options], name: str) -> str | None:

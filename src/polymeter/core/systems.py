@@ -114,6 +114,9 @@ class System:
         scripts: How scripts written for it are run.
         extensions: Code for extension points of formats that this system does not own, by the name of the point.
         library: The package whose folder holds the system's benchmarks.
+        version: The version whose behaviour is matched; empty: it has no versions.
+        differences: Where its table of differences is (``core.parity``), as ``"module:attribute"``. Empty: none is
+            declared, and no run can be at parity with it.
     """
 
     name: str
@@ -129,6 +132,13 @@ class System:
     scripts: Scripts = field(default_factory=Scripts)
     extensions: Mapping[str, str] = field(default_factory=dict)
     library: str = ""
+    version: str = ""
+    differences: str = ""
+
+    @property
+    def parity_name(self) -> str:
+        """The name by which users ask for its values: that of its command line, if it has one."""
+        return self.name if self.command is None else self.command.name
 
 
 def systems() -> tuple[System, ...]:

@@ -378,6 +378,7 @@ class Execution:
         document = results_document(
             status="complete",
             model=model_name(self._plan),
+            parity=self._plan.parity.label,
             tasks=summaries,
             groups=groups,
             layout=selection.layout,

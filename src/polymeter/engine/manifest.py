@@ -84,7 +84,7 @@ def fingerprint_of(identity: Mapping[str, Any]) -> str:
 def new_manifest(plan: Plan, folder: RunFolder, command: str) -> dict[str, Any]:
     """The manifest of a run that begins."""
     options = plan.options
-    runtime = {name: jsonable(_plain(value)) for name, value in options if name not in options.identity()}
+    runtime = {name: jsonable(_plain(value)) for name, value in options.runtime().items()}
     return {
         "status": "running",
         "started": now(),
@@ -112,6 +112,7 @@ def new_manifest(plan: Plan, folder: RunFolder, command: str) -> dict[str, Any]:
         "tasks": [_task(plan, number) for number in range(len(plan.opened))],
         "identity": identity_of(plan),
         "options": {"identity": options.identity(), "runtime": runtime},
+        **_parity(plan),
         "include_paths": [{"path": str(named_place(path)), **git_state(path)} for path in options.include_paths],
         "data": dict(options.data),
         "weights": dict(options.weights),
@@ -175,7 +176,15 @@ def is_changed_unopened(manifest: Mapping[str, Any], plan: Plan) -> bool:
 def continued(manifest: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
     """The manifest of a run that goes on."""
     tasks = [_task(plan, number) for number in range(len(plan.opened))]
-    return {**manifest, "status": "running", "ended": None, "tasks": tasks, **software(), "hardware": hardware()}
+    return {
+        **manifest,
+        "status": "running",
+        "ended": None,
+        "tasks": tasks,
+        **_parity(plan),
+        **software(),
+        "hardware": hardware(),
+    }
 
 
 def software_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -196,6 +205,16 @@ def options_of(manifest: Mapping[str, Any], output: Path) -> RunOptions:
         )
     values |= {"output": output, "is_restart": False, "include_paths": tuple(values["include_paths"])}
     return RunOptions.make(values, where=str(output))
+
+
+def _parity(plan: Plan) -> dict[str, Any]:
+    """Whose values the run takes; nothing without parity."""
+    parity = plan.parity
+    if not parity.system:
+        return {}
+    return {
+        "parity": {"system": parity.system, "version": parity.version, "switched": sorted(parity.switched)},
+    }
 
 
 def _task(plan: Plan, number: int) -> dict[str, Any]:

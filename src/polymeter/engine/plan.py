@@ -15,6 +15,7 @@ from polymeter.core.format import Format, Loaded, OpenContext
 from polymeter.core.model import Model, ModelSpec, ModelTraits
 from polymeter.core.needs import check_needs, ignored_settings
 from polymeter.core.options import RunOptions
+from polymeter.core.parity import Parity, parity_with
 from polymeter.core.registries import FORMATS, stored_format
 from polymeter.core.systems import broken_systems, libraries, package_folder
 from polymeter.core.task import GroupSpec, Task, TaskSpec
@@ -66,6 +67,11 @@ class Plan:
     opened: tuple[Task, ...] = ()
     notes: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
+
+    @property
+    def parity(self) -> Parity:
+        """Whose values are wanted where Polymeter differs from another system."""
+        return parity_with(self.options.parity)
 
 
 def library_roots() -> list[Path]:
@@ -183,6 +189,7 @@ def compile_tasks(plan: Plan, cache_dir: Path | None) -> None:
         data=options.data,
         limit=options.limit,
         roles=role_names(plan),
+        parity=plan.parity,
         cache_dir=cache_dir,
     )
     opened = []

@@ -16,6 +16,7 @@ from polymeter.core.files import sweep
 from polymeter.core.guest_context import guest_context_with, weights_from
 from polymeter.core.model import BatchModel, Model, ModelSpec
 from polymeter.core.options import RunOptions
+from polymeter.core.parity import parity_with
 from polymeter.core.pixels import pixel_budget
 from polymeter.core.progress import Progress
 from polymeter.core.registries import MODELS
@@ -125,7 +126,7 @@ def run_plan(plan: Plan, folder: RunFolder, progress: Progress, *, command: str 
                 dispatched(),
                 random_state_kept(),
                 pixel_budget(plan.options.max_image_pixels),
-                guest_context_with(limits=limits),
+                guest_context_with(limits=limits, parity=plan.parity),
             ):
                 return Execution(plan, folder, manifest, changed, progress).execute()
         except KeyboardInterrupt:  # while models are loaded, or after a run that cannot be ended in order
@@ -227,6 +228,7 @@ def _model_notes(specs: Iterable[ModelSpec | None]) -> list[str]:
 def _make(which: ModelSpec | Model, options: RunOptions) -> tuple[Model, ModelSpec | None]:
     model = make_model(which, options.weights) if isinstance(which, ModelSpec) else check_model(which)
     spec = which if isinstance(which, ModelSpec) else model.made_from
+    model.parity = parity_with(options.parity)
     if isinstance(model, BatchModel) and isinstance(options.batch_size, int):
         model.planned_batch_size = options.batch_size
     return model, spec

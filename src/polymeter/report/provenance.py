@@ -53,6 +53,8 @@ def headline(manifest: Mapping[str, Any], results: Mapping[str, Any]) -> Headlin
         facts.append(("Started", moment(str(manifest["started"]))))
     if manifest.get("seconds") is not None:
         facts.append(("Took", duration(float(manifest["seconds"]))))
+    if results.get("parity"):
+        facts.append(("Parity", str(results["parity"])))
     usage = manifest.get("usage") or {}
     if usage.get("input_tokens") or usage.get("output_tokens"):
         tokens = {"in": usage.get("input_tokens"), "out": usage.get("output_tokens")}
@@ -81,6 +83,7 @@ def provenance(manifest: Mapping[str, Any]) -> list[Section]:
             _section(f"Model in the role {one_line(str(role))}", _role(entry))
             for role, entry in (manifest.get("roles") or {}).items()
         ),
+        _section("Values as in another system (parity)", manifest.get("parity")),
         _section("Settings that can change a number", options.get("identity")),
         _section("Settings that cannot", options.get("runtime")),
         *(_section(f"Task {one_line(str(task.get('name')))}", _facts(task)) for task in manifest.get("tasks") or ()),

@@ -79,7 +79,7 @@ def title_of(results: Mapping[str, Any], kind: str, name: str) -> str:
 
 def footnotes(results: Mapping[str, Any]) -> list[str]:
     """What a reader must know besides the numbers: missing samples, cut answers, replays that differed, notes."""
-    notes = []
+    notes = [f"parity: {one_line(str(results['parity']))}"] if results.get("parity") else []
     if results.get("status") == "stopped":
         notes.append("This run was stopped before its end; the numbers rest on the samples that had ended by then.")
     notes.extend(lost_members(results))

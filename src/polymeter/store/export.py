@@ -58,12 +58,14 @@ def results_document(
     groups: Sequence[GroupSummary],
     layout: Sequence[Sequence[Any]],
     notes: Sequence[str],
+    parity: str = "",
 ) -> dict[str, Any]:
     """The content of ``results.json``. It depends only on the plan and the answers: no times, no local paths."""
     return {
         "schema_version": SCHEMA_VERSION,
         "status": status,
         "model": model,
+        **({"parity": parity} if parity else {}),
         "tasks": {task.name: _task(task) for task in tasks},
         "groups": {
             group.name: {

@@ -55,7 +55,7 @@ def run(*words):
 
 
 def test_every_option_of_upstream_is_known_and_one_of_ours():
-    ours = ["--model_path", "--model-path", "--strict_resume", "--strict-resume"]
+    ours = ["--model_path", "--model-path", "--strict_resume", "--strict-resume", "--parity"]
     assert sorted(name for flag in flags.EVAL.flags for name in flag.names) == sorted([*UPSTREAM.split(), *ours])
 
 

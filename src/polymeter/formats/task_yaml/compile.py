@@ -28,7 +28,13 @@ from polymeter.formats.task_yaml.prompt import Prompt, make_prompt
 from polymeter.formats.task_yaml.registration import code_files
 from polymeter.formats.task_yaml.rounds import AGENTIC, MULTI_ROUND, check_rounds, compile_agentic, compile_multi_round
 from polymeter.formats.task_yaml.rows import RowSamples, full_row
-from polymeter.formats.task_yaml.settings import config_for_run, keep_answers, read_run_options, traits_for_run
+from polymeter.formats.task_yaml.settings import (
+    config_at_parity,
+    config_for_run,
+    keep_answers,
+    read_run_options,
+    traits_for_run,
+)
 from polymeter.formats.task_yaml.task_code import load_task_code
 from polymeter.formats.task_yaml.visual_cot import VISUAL_COT, can_draw, compile_visual_cot
 from polymeter.guests import contained
@@ -57,6 +63,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     # The configuration for this run. Mistakes that show without running code are reported first.
     options = read_run_options(context.options)
     config, traits = config_for_run(config_of(spec), options), traits_for_run(traits, options)
+    config = config_at_parity(config, context.parity)
     prompt_key = context.prompt_key or traits.family
     locate = field_locator(spec)
     check_fields(config, locate)

@@ -156,12 +156,13 @@ def make_prompt(parts: Parts, spec: TaskSpec, traits: ModelTraits, context: Open
     # If doc_to_messages is the whole prompt, simple models get it too, as text and media.
     is_whole = config.class_ is None and config.doc_to_text is None
     takes_messages = parts.messages is not None and (traits.kind == "chat" or is_whole)
+    is_bare = traits.kind == "chat" and config.class_ is None and context.parity.on("chat-prompt")
 
     return Prompt(
         fingerprint=f"{rows.fingerprint}:{spec.source_hash[:12]}",
         text_form=parts.text,
         choice_form=parts.choices,
-        description=forms.description_form(config.description, parts.binding),
+        description=None if is_bare else forms.description_form(config.description, parts.binding),
         column_visuals=column_visuals(rows, column) if column is not None else None,
         visual_form=None if column is not None else parts.visual,
         messages_form=parts.messages if takes_messages else None,
@@ -170,7 +171,7 @@ def make_prompt(parts: Parts, spec: TaskSpec, traits: ModelTraits, context: Open
         next_messages=parts.messages,
         system=(Message("system", (Text(context.system_prompt),)),) if context.system_prompt else (),
         sees_media=config.process_results_use_image or config.output_type == "generate_until_multi_round",
-        fewshot=_examples(parts, context.seed) if parts.n_fewshot else None,
+        fewshot=_examples(parts, context.seed) if parts.n_fewshot and not is_bare else None,
         has_own=traits.has_own_prompts,
     )
 

@@ -9,6 +9,7 @@ from typing import Any
 from polymeter.core.format import OpenContext
 from polymeter.core.model import ModelTraits
 from polymeter.core.options import Options, identity
+from polymeter.core.parity import Parity
 from polymeter.formats.task_yaml.config import MetricItem, TaskConfig
 
 _BYPASS = "bypass"
@@ -47,6 +48,14 @@ def config_for_run(config: TaskConfig, options: YamlRunOptions) -> TaskConfig:
         changes["process_results_use_image"] = True
     if options.predict_only:
         changes |= {"metric_list": (MetricItem(metric=_BYPASS),), "process_results": None}
+    return config.model_copy(update=changes) if changes else config
+
+
+def config_at_parity(config: TaskConfig, parity: Parity) -> TaskConfig:
+    """A task's configuration without the fields that the system to be matched does not read."""
+    changes: dict[str, Any] = {}
+    if parity.on("fewshot-rows") and config.fewshot_config:
+        changes["fewshot_config"] = {key: value for key, value in config.fewshot_config.items() if key == "sampler"}
     return config.model_copy(update=changes) if changes else config
 
 

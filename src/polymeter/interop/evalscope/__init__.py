@@ -23,4 +23,6 @@ SYSTEM = System(
     ),
     scripts=Scripts(names=f"{_HERE}.tasks.guest:supplied_names"),
     library=f"{_HERE}.library",
+    version="0.17.0",
+    differences=f"{_HERE}.differences:DIFFERENCES",
 )

@@ -19,9 +19,11 @@ from typing import Any
 
 from polymeter.api.running import RunResult, evaluate
 from polymeter.api.scoring import score
+from polymeter.api.settings import parity_of
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.identity import canonical, fingerprint
 from polymeter.core.model import ModelSpec
+from polymeter.core.parity import OFF
 from polymeter.core.progress import Progress
 from polymeter.core.secrets import hide_secrets, scrubbed, without_secrets
 from polymeter.interop.evalscope import results as files
@@ -179,6 +181,8 @@ class _Evaluation:
     def run(self) -> RunResult:
         """Run the model and score its answers; if only the scoring differs from an earlier run, score that run's."""
         options = run_options(self.config, self.chosen)
+        parity = parity_of(self.more_options.get("parity"))
+        options |= {"parity": parity} if parity else {}
         answers, scoring = self._answer_digest(options), self._scoring_digest(options)
         target = RunFolder(self.root / f"run_{answers}_{scoring}")
         source = self._source(target, answers)
@@ -191,6 +195,7 @@ class _Evaluation:
                 progress=self.progress,
                 command=self.typed,
                 dialect_options={"adapter": {**_SCORING_DEFAULTS, **options["dialect_options"]["adapter"]}},
+                parity=parity or OFF,
                 is_strict_resume=bool(self.more_options.get("is_strict_resume")),
             )
         return evaluate(
@@ -223,7 +228,7 @@ class _Evaluation:
     def _answer_digest(self, options: Mapping[str, Any]) -> str:
         """Digest of everything that can change an answer."""
         adapter = options["dialect_options"]["adapter"]
-        content = {name: options[name] for name in ("limit", "seed", "generation") if name in options}
+        content = {name: options[name] for name in ("limit", "seed", "generation", "parity") if name in options}
         content |= {name: adapter[name] for name in ("dataset_args", "eval_type", "dataset_hub") if name in adapter}
         return fingerprint([_plain(self.chosen), sorted(self.config.datasets), canonical(_as_data(content))])[:8]
 

@@ -83,6 +83,12 @@ EVAL = FlagTable(
             is_ours=True,
         ),
         Flag(
+            "parity",
+            "text",
+            "take this system's values where Polymeter differs from it on purpose: evalscope for this one's",
+            is_ours=True,
+        ),
+        Flag(
             "strict_resume",
             "switch",
             "refuse to continue a run whose endpoint, task sources or Polymeter code changed",

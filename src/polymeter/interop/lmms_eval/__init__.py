@@ -47,4 +47,6 @@ SYSTEM = System(
     extensions={
         "task_yaml.class_task": f"{_HERE}.tasks.class_task:class_task",
     },
+    version="0.7.2",
+    differences=f"{_HERE}.differences:DIFFERENCES",
 )

@@ -93,7 +93,8 @@ def _measure(state: State, options: dict[str, Any], given: Mapping[str, Any]) ->
     command_fields = {name: value for name, value in options.items() if name in names}
     # Unset, the model's or the task's own batch size applies; the record shows lmms-eval's default.
     command_fields["batch_size"] = given.get("batch_size")
-    command = LmmsEvalCommand(**command_fields, arguments=options)
+    recorded = {name: value for name, value in options.items() if name != "parity" or value}
+    command = LmmsEvalCommand(**command_fields, arguments=recorded)
     with make_progress(is_quiet=options["verbosity"].upper() in _QUIET) as progress:
         result = evaluate_lmms_eval(command, progress=progress, typed=state.command)
     code = show(result.run)

@@ -15,6 +15,7 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from polymeter.api.running import RunResult, evaluate
+from polymeter.api.settings import parity_of
 from polymeter.api.tasks import build_catalog
 from polymeter.core.errors import PlanError
 from polymeter.core.identity import fingerprint
@@ -65,6 +66,7 @@ class LmmsEvalCommand:
     strict_resume: bool = False
     repeats: int = 1
     baseline: str | None = None
+    parity: str | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -193,6 +195,7 @@ def _options(command: LmmsEvalCommand, seeds: Seeds) -> dict[str, Any]:
         "generation": parse_generation(command.gen_kwargs) or None,
         "num_fewshot": command.num_fewshot,
         "system_prompt": read_text(command.system_instruction) or None,
+        "parity": parity_of(command.parity) or command.parity,
         "is_strict_resume": command.strict_resume or None,
         "batch_size": parse_batch_size(command.batch_size) if command.batch_size is not None else None,
         "dialect_options": {"task_yaml": task_yaml_options} if task_yaml_options else None,

@@ -98,6 +98,13 @@ EVAL = FlagTable(
             "--strict-resume",
             is_ours=True,
         ),
+        _flag(
+            "--parity",
+            "text",
+            None,
+            "take this system's values where Polymeter differs from it on purpose: lmms-eval for this one's",
+            is_ours=True,
+        ),
         _flag("--repeats", "int", 1, "how many times to ask every question", "-n", "--num_samples"),
         _flag(
             "--baseline", "text", None, "a sample file, or a folder of sample files, to compare with by a paired t-test"

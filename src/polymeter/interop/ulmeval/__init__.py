@@ -63,4 +63,5 @@ SYSTEM = System(
             "batch_generation_inner",
         ),
     ),
+    differences=f"{_HERE}.differences:DIFFERENCES",
 )

@@ -63,6 +63,7 @@ class UlmevalConfig:
         data: Local files in place of datasets.
         weights: Local files in place of model ids.
         journal_dir: A local folder for live journals, for outputs on a network file system.
+        parity: The system whose values are taken where Polymeter differs from it; ``None``: that of the settings.
         strict_resume: Refuse to continue a run whose endpoint, task sources or Polymeter code changed.
     """
 
@@ -87,6 +88,7 @@ class UlmevalConfig:
     data: Mapping[str, str] = field(default_factory=dict)
     weights: Mapping[str, str] = field(default_factory=dict)
     journal_dir: Path | None = None
+    parity: str | None = None
     strict_resume: bool = False
 
     def settled(self) -> UlmevalConfig:

@@ -130,6 +130,12 @@ _OURS = (
     ),
     Flag("seed", "int", "seed of the run; default: $SEED, else 0", is_ours=True),
     Flag(
+        "parity",
+        "text",
+        "take this system's values where Polymeter differs from it on purpose: ulmeval for this one's",
+        is_ours=True,
+    ),
+    Flag(
         "strict_resume",
         "switch",
         "refuse to continue a run whose endpoint, task sources or Polymeter code changed",

@@ -15,11 +15,12 @@ from typing import Any
 
 from polymeter.api.running import RunResult, evaluate
 from polymeter.api.scoring import score
-from polymeter.api.settings import read_settings
+from polymeter.api.settings import parity_of, read_settings
 from polymeter.core.codec import jsonable
 from polymeter.core.errors import PlanError
 from polymeter.core.identity import canonical, fingerprint
 from polymeter.core.model import Model, ModelSpec
+from polymeter.core.parity import OFF
 from polymeter.core.progress import Progress
 from polymeter.core.registries import stored_format
 from polymeter.core.secrets import without_secrets
@@ -111,7 +112,13 @@ class Pair(ABC):
         if self.judge is not None:
             args = {name: value for name, value in self.judge.spec.args.items() if name != "api_key_env"}
             judge = [str(self.judge.spec), args]
-        return fingerprint(without_secrets(jsonable([judge, judge_arguments(self.config)])))[:8]
+        content = [judge, judge_arguments(self.config), *([self.parity] if self.parity else [])]
+        return fingerprint(without_secrets(jsonable(content)))[:8]
+
+    @cached_property
+    def parity(self) -> str:
+        """The system whose values are taken; empty: none."""
+        return parity_of(self.config.parity)
 
     def options(self) -> dict[str, Any]:
         """Options of a run that uses a model."""
@@ -125,6 +132,7 @@ class Pair(ABC):
             "max_retries": config.retry,
             "concurrency": config.api_nproc,
             "journal_dir": config.journal_dir,
+            "parity": self.parity or config.parity,
             "is_strict_resume": config.strict_resume or None,
             "dialect_options": {TSV: self.tsv_options()} if is_of_table(self.spec) else {},
         }
@@ -180,6 +188,7 @@ class RunPair(Pair):
         identity = self.pool.identity(self.chosen.spec)
         content: dict[str, Any] = {name: options[name] for name in ("limit", "seed", "generation") if name in options}
         content |= {name: self.tsv_options().get(name) for name in ("num_generations", "arguments")}
+        content |= {"parity": self.parity} if self.parity else {}
         content["data"] = {**settings.data, **self.config.data}
         content["weights"] = {**settings.weights, **self.config.weights}
         return fingerprint([without_secrets(canonical(dict(identity))), canonical(jsonable(content))])[:8]
@@ -280,7 +289,10 @@ class EvalPair(Pair):
         self.notes.append(f"The answers of {source.path} are scored.")
         if not is_whole(source):
             self.notes.append("That run did not end, or samples of it failed: those have no score.")
-        options: dict[str, Any] = {"include_paths": (*self._included(), *self.include_paths())}
+        options: dict[str, Any] = {
+            "include_paths": (*self._included(), *self.include_paths()),
+            "parity": self.parity or OFF,
+        }
         if is_of_table(self.spec):
             judge_args = judge_arguments(self.config)
             options["dialect_options"] = {
@@ -350,7 +362,9 @@ class FilePair(Pair):
     @cached_property
     def digest(self) -> str:
         """Digest of the file and of every setting that can change what is scored."""
-        content = [self.config.limit, seed_of(self.config.seed), dict(self.arguments), dict(self.config.data)]
+        config = self.config
+        content: list[Any] = [config.limit, seed_of(config.seed), dict(self.arguments), dict(config.data)]
+        content += [self.parity] if self.parity else []
         return fingerprint([self.predictions.identity, jsonable(content)])[:8]
 
     def tsv_options(self) -> dict[str, Any]:
