@@ -15,6 +15,7 @@ from polymeter.guests.neighbours import beside_checkout, package_root, tree_file
 
 _MOST_LEVELS = 8
 _MOST_PARSED = 4096
+_INSTALLED = ("site-packages", "dist-packages")
 
 
 def files_behind(files: Iterable[Path]) -> tuple[Path, ...]:
@@ -93,7 +94,9 @@ class _Imports:
             yield file
 
     def _own_roots(self, folder: Path) -> tuple[Path, ...]:
-        """Where an absolute import may mean a neighbour: the folder, and what its package lies in."""
+        """Where an absolute import may mean a neighbour: the folder, and what its package lies in. Packages installed
+        beside a package are no neighbours: a benchmark inside an installed tool would be made of all of them.
+        """
         if folder not in self._roots:
             roots = [folder]
             while (roots[-1] / "__init__.py").is_file() and len(roots) < _MOST_LEVELS:
@@ -101,7 +104,7 @@ class _Imports:
             package = package_root(folder)
             if package is not None and package.parent not in roots:
                 roots.append(package.parent)
-            self._roots[folder] = tuple(roots)
+            self._roots[folder] = tuple(root for root in roots if root.name not in _INSTALLED)
         return self._roots[folder]
 
     def _below(self, name: str, roots: tuple[Path, ...]) -> list[Path]:
