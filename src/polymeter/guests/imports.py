@@ -69,38 +69,31 @@ class _Folder:
             fromlist: Sequence[str] | None = (),
             level: int = 0,
         ) -> ModuleType:
-            with importing(name if level == 0 else "", tuple(fromlist or ())):
-                return import_here(name, globals, locals, fromlist, level)
-
-        def import_here(
-            name: str,
-            globals: Mapping[str, Any] | None,
-            locals: Mapping[str, Any] | None,
-            fromlist: Sequence[str] | None,
-            level: int,
-        ) -> ModuleType:
             if level and self.stands_for:
                 module = self._from_shim(name, tuple(fromlist or ()), level, globals or {})
                 if module is not None:
                     return module
             if level > 1:
                 return self._from_parent(name, fromlist or (), level, globals or {})
-            if level == 0 and name.startswith(trees()):
+            if level:
+                return real(name, globals, locals, fromlist or (), level)
+            if name.startswith(trees()):
                 module = self._from_tree(name, tuple(fromlist or ()))
                 if module is not None:
                     return module
             importer = str((globals or {}).get("__name__", ""))
-            private = self.private_name(name, importer) if level == 0 else None
-            if private is None and level == 0 and self.means_another(name, importer):
-                with _without_our_entries():
-                    return real(name, globals, locals, fromlist or (), level)
-            if private is None:
-                return real(name, globals, locals, fromlist or (), level)
-            if fromlist:
-                return real(private, globals, locals, fromlist, 0)
-            importlib.import_module(private)
-            depth = private.count(".") - name.count(".")
-            return sys.modules[".".join(private.split(".")[: depth + 1])]
+            private = self.private_name(name, importer)
+            with importing(private or name, tuple(fromlist or ())):
+                if private is None and self.means_another(name, importer):
+                    with _without_our_entries():
+                        return real(name, globals, locals, fromlist or (), 0)
+                if private is None:
+                    return real(name, globals, locals, fromlist or (), 0)
+                if fromlist:
+                    return real(private, globals, locals, fromlist, 0)
+                importlib.import_module(private)
+                depth = private.count(".") - name.count(".")
+                return sys.modules[".".join(private.split(".")[: depth + 1])]
 
         scope["__import__"] = guest_import
         self.builtins = scope
@@ -191,11 +184,11 @@ class _Folder:
             if is_file or len(parts) < len(fromlist):
                 if not is_file and not (path / "__init__.py").is_file():
                     return None
-                module = importlib.import_module(f"{package_of(path.parent)}.{path.name}")
+                module = _import_neighbour(f"{package_of(path.parent)}.{path.name}")
             else:
                 module = importlib.import_module(package_of(path))
             for item in parts:
-                setattr(module, item, importlib.import_module(f"{package_of(path)}.{item}"))
+                setattr(module, item, _import_neighbour(f"{package_of(path)}.{item}"))
         return module if fromlist else _tree_of(name, module)
 
     def _from_parent(self, name: str, fromlist: Sequence[str], level: int, scope: Mapping[str, Any]) -> ModuleType:
@@ -326,6 +319,11 @@ def guest_import_module(name: str, folder: Path, supplied: Mapping[str, Any] | N
     _folders[package_of(folder)].builtins.update(supplied or {})
     with GUEST_LOCK, _importable(folder):
         return importlib.import_module(f"{package_of(folder)}.{name}")
+
+
+def _import_neighbour(private: str) -> ModuleType:
+    with importing(private):
+        return importlib.import_module(private)
 
 
 @contextmanager
