@@ -300,3 +300,14 @@ def test_a_contract_tells_the_judge_and_reads_it() -> None:
 def test_what_does_not_fit_a_contract_is_no_verdict(said: str, why: str) -> None:
     with pytest.raises(UnscoredError, match=why):
         Contract(Verdict).read(said)
+
+
+@pytest.mark.parametrize(
+    "thought", ["<think>It could be A, or 1, or yes.</think>\n", "It could be A, 1, yes.</think>\n\n"]
+)
+def test_what_a_judge_thinks_aloud_is_no_verdict(thought: str) -> None:
+    assert read_grade(f"{thought}B") == "B"
+    assert read_rating(f"{thought.replace('1', '[[1]]')}[[0.5]]") == 0.5
+    assert read_bit(f"{thought}0") == 0
+    assert read_yes_no(f"{thought}No") is False
+    assert read_correctness(f"{thought}incorrect") is False

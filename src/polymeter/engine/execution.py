@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ from polymeter.core.model import AsyncModel, Model
 from polymeter.core.needs import unknown_needs
 from polymeter.core.progress import Progress
 from polymeter.core.stable_names import OWN_PROMPT_ROLE, SESSION_DISPATCHERS
-from polymeter.core.task import ReduceContext, Result, Sample
+from polymeter.core.task import GroupSpec, ReduceContext, Result, Sample
 from polymeter.engine import manifest as manifests
 from polymeter.engine import parts
 from polymeter.engine.batch_dispatcher import BatchDispatcher
@@ -417,7 +417,7 @@ class Execution:
                 if member in specs and member not in by_name:
                     reduce(member)
             try:
-                by_name[name] = reduce_group(specs[name], by_name, specs)
+                by_name[name] = reduce_group(self._as_reduced(specs[name], specs), by_name, specs, self._plan.parity)
             except PolymeterError as error:
                 by_name[name] = []
                 self._failures.append(str(error))
@@ -426,6 +426,17 @@ class Execution:
             if name not in by_name:
                 reduce(name)
         return [GroupSummary(g.name, g.alias, g.version, g.members, by_name[g.name]) for g in specs.values()]
+
+    def _as_reduced(self, group: GroupSpec, groups: Mapping[str, GroupSpec]) -> GroupSpec:
+        """A group as its numbers are made: of its members, or of all tasks below it."""
+        if not self._plan.parity.on("group-of-tasks"):
+            return group
+
+        def below(name: str) -> Iterator[str]:
+            for member in groups[name].members:
+                yield from below(member) if member in groups else (member,)
+
+        return replace(group, members=tuple(dict.fromkeys(below(group.name))))
 
     def _summary(self, task: RunningTask, results: Sequence[Result], journal: Journal) -> TaskSummary:
         spec = task.task.spec

@@ -74,16 +74,6 @@ class _Folder:
             fromlist: Sequence[str] | None = (),
             level: int = 0,
         ) -> ModuleType:
-            with importing(name if level == 0 else "", tuple(fromlist or ())):
-                return import_here(name, globals, locals, fromlist, level)
-
-        def import_here(
-            name: str,
-            globals: Mapping[str, Any] | None,
-            locals: Mapping[str, Any] | None,
-            fromlist: Sequence[str] | None,
-            level: int,
-        ) -> ModuleType:
             if level:
                 return self._relative(name, tuple(fromlist or ()), level, globals or {})
             if name.startswith(trees()) or name.partition(".")[0] in package_names():
@@ -92,16 +82,17 @@ class _Folder:
                     return module
             importer = str((globals or {}).get("__name__", ""))
             private = self.private_name(name, importer)
-            if private is None and self.means_another(name, importer):
-                with _without_our_entries():
-                    return real(name, globals, locals, fromlist or (), level)
-            if private is None:
-                return real(name, globals, locals, fromlist or (), level)
-            if fromlist:
-                return real(private, globals, locals, fromlist, 0)
-            importlib.import_module(private)
-            depth = private.count(".") - name.count(".")
-            return sys.modules[".".join(private.split(".")[: depth + 1])]
+            with importing(private or name, tuple(fromlist or ())):
+                if private is None and self.means_another(name, importer):
+                    with _without_our_entries():
+                        return real(name, globals, locals, fromlist or (), 0)
+                if private is None:
+                    return real(name, globals, locals, fromlist or (), 0)
+                if fromlist:
+                    return real(private, globals, locals, fromlist, 0)
+                importlib.import_module(private)
+                depth = private.count(".") - name.count(".")
+                return sys.modules[".".join(private.split(".")[: depth + 1])]
 
         scope["__import__"] = guest_import
         self.builtins = scope
@@ -238,11 +229,11 @@ class _Folder:
             if is_file or len(parts) < len(fromlist):
                 if not is_file and not (path / "__init__.py").is_file():
                     return None
-                module = importlib.import_module(f"{package_of(path.parent)}.{path.name}")
+                module = _import_neighbour(f"{package_of(path.parent)}.{path.name}")
             else:
                 module = importlib.import_module(package_of(path))
             for item in parts:
-                setattr(module, item, importlib.import_module(f"{package_of(path)}.{item}"))
+                setattr(module, item, _import_neighbour(f"{package_of(path)}.{item}"))
         return module if fromlist else _tree_of(name, module)
 
     def _from_package_init(self, name: str, fromlist: tuple[str, ...]) -> ModuleType | None:
@@ -292,6 +283,7 @@ class _GuestLoader(SourceFileLoader):
         module.__dict__["__builtins__"] = folder.builtins
         with in_mode("load"), loading_sources(Path(self.path)):
             super().exec_module(module)
+        folder._note_added()  # for imports inside its functions, which run when the search path is as before
 
 
 class _GuestFinder(MetaPathFinder):
@@ -335,7 +327,9 @@ def package_of(folder: Path) -> str:
         return name
 
 
-def load_file(file: Path, supplied: Mapping[str, Any] | None = None, stands_for: Sequence[str] = ()) -> ModuleType:
+def load_file(
+    file: Path, supplied: Mapping[str, Any] | None = None, stands_for: Sequence[str] = (), copy: str = ""
+) -> ModuleType:
     """The module of a source file; executed on first use, the same instance until ``forget_modules``. Call it inside
     ``contained``.
 
@@ -344,6 +338,7 @@ def load_file(file: Path, supplied: Mapping[str, Any] | None = None, stands_for:
         supplied: Names that code of its folder may use without importing them; what it defines itself wins.
         stands_for: Packages that the code was written to lie in, the likeliest first: what its relative imports name
             and its neighbours do not have is taken from their shims.
+        copy: Names an instance of the module of its own, with its own globals; empty: the one that all share.
     """
     file = file.resolve()
     package = package_of(file.parent)
@@ -353,11 +348,11 @@ def load_file(file: Path, supplied: Mapping[str, Any] | None = None, stands_for:
     stem = file.stem
     with GUEST_LOCK:
         name = f"{package}.{stem}"
-        if "." not in stem:
+        if "." not in stem and not copy:
             with _importable(file.parent):
                 return importlib.import_module(name)
-        # A file literally named "utils.sub.py" cannot be found by a dotted name.
-        name = f"{package}.{stem.replace('.', '_dot_')}"
+        # A file literally named "utils.sub.py" cannot be found by a dotted name, nor can a copy.
+        name = f"{package}.{stem.replace('.', '_dot_')}{f'_{digest(copy.encode())[:16]}' if copy else ''}"
         if name not in sys.modules:
             spec = importlib.util.spec_from_file_location(name, file, loader=_GuestLoader(name, str(file)))
             if spec is None or spec.loader is None:
@@ -370,6 +365,20 @@ def load_file(file: Path, supplied: Mapping[str, Any] | None = None, stands_for:
                 del sys.modules[name]
                 raise
         return sys.modules[name]
+
+
+def load_from_tree(name: str) -> str | None:
+    """The private name under which the module of a dotted name of one of the trees has been loaded, from the folders of
+    benchmarks that the user has named; ``None`` if there is none there.
+    """
+    path = tree_path(name, None)
+    if path is None:
+        return None
+    is_module = path.with_name(f"{path.name}.py").is_file() or (path / "__init__.py").is_file()
+    private = f"{package_of(path.parent)}.{path.name}" if is_module else package_of(path)
+    with GUEST_LOCK, _kept_search_path():
+        importlib.import_module(private)
+    return private
 
 
 def forget_modules() -> None:
@@ -397,6 +406,11 @@ def guest_import_module(name: str, folder: Path, supplied: Mapping[str, Any] | N
     _folders[package_of(folder)].builtins.update(supplied or {})
     with GUEST_LOCK, _importable(folder):
         return importlib.import_module(f"{package_of(folder)}.{name}")
+
+
+def _import_neighbour(private: str) -> ModuleType:
+    with importing(private):
+        return importlib.import_module(private)
 
 
 def _names_of_init(folder: Path, stands_for: tuple[str, ...], wanted: Sequence[str]) -> dict[str, Any]:

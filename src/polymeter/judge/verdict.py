@@ -10,7 +10,8 @@ Where a verdict counts (``judge.passages``):
 
 Quotes, brackets, emphasis and a closing full stop around a verdict do not matter. If it stands in several of these
 places, it must be the same in all. A letter or a number somewhere in a sentence is never a verdict, so neither the
-candidate's answer that a judge repeats nor the first letter of "As the reference says …" is mistaken for one.
+candidate's answer that a judge repeats nor the first letter of "As the reference says …" is mistaken for one. What a
+judge thinks aloud, between the tags of ``polymeter.core.reasoning`` or before a closing one, is not searched.
 
 Each reader tells the run by which rule it read the verdict, which is kept beside it.
 """
@@ -24,6 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Concatenate, Generic, ParamSpec, TypeVar
 
 from polymeter.core.guest_context import note_reading
+from polymeter.core.reasoning import strip_reasoning
 from polymeter.judge.passages import (
     ANYWHERE,
     AROUND,
@@ -113,7 +115,8 @@ def read_grade(
     Raises:
         UnscoredError: if no grade stands where a grade counts, or different ones do.
     """
-    return _noted(_within_limits(_read_grade, text or "", pattern, tuple(grades), dict(labels or {})))
+    answer = strip_reasoning(text or "")
+    return _noted(_within_limits(_read_grade, answer, pattern, tuple(grades), dict(labels or {})))
 
 
 def _read_grade(text: str, pattern: str | None, allowed: tuple[str, ...], labels: Mapping[str, str]) -> tuple[str, str]:
@@ -140,7 +143,7 @@ def read_rating(
     Raises:
         UnscoredError: if there is no rating, several differ, or it is out of bounds or on another scale.
     """
-    return _noted(_within_limits(_read_rating, text or "", pattern, bounds))
+    return _noted(_within_limits(_read_rating, strip_reasoning(text or ""), pattern, bounds))
 
 
 def _read_rating(text: str, pattern: str | None, bounds: tuple[float, float] | None) -> tuple[float, str]:
@@ -178,7 +181,7 @@ def read_bit(text: str) -> int:
     Raises:
         UnscoredError: if there is no verdict, or both. ``10`` is not a verdict.
     """
-    return int(_noted(_bit(text)))
+    return int(_noted(_bit(strip_reasoning(text))))
 
 
 def read_yes_no(text: str) -> bool:
@@ -187,7 +190,7 @@ def read_yes_no(text: str) -> bool:
     Raises:
         UnscoredError: if there is no verdict, or both.
     """
-    return _noted(_yes_no(text)) == "yes"
+    return _noted(_yes_no(strip_reasoning(text))) == "yes"
 
 
 def read_correctness(text: str) -> bool:
@@ -197,7 +200,7 @@ def read_correctness(text: str) -> bool:
     Raises:
         UnscoredError: if the text shows no verdict, or both. (lmms-eval counts the former as *no*.)
     """
-    return _noted(_correctness(text))
+    return _noted(_correctness(strip_reasoning(text)))
 
 
 @bounded
@@ -243,7 +246,7 @@ class Contract(Generic[M]):
         """
         from pydantic import ValidationError
 
-        answer = (text or "").strip()
+        answer = strip_reasoning(text or "")
         blocks = code_blocks(answer)
         body = blocks[0] if len(blocks) == 1 else answer
         try:

@@ -165,7 +165,9 @@ def _write_parameters(request: Request) -> dict[str, Any]:
     parameters = request.parameters
     body: dict[str, Any] = {"kind": parameters.kind}
     if isinstance(parameters, Loglikelihood):
-        return {**body, "continuations": list(parameters.continuations)}
+        told: dict[str, Any] = {} if parameters.template == "auto" else {"template": parameters.template}
+        told |= {"is_last_token": True} if parameters.is_last_token else {}
+        return {**body, "continuations": list(parameters.continuations), **told}
     if isinstance(parameters, Generate):
         for name in ("max_new_tokens", "temperature", "top_p"):
             value = getattr(parameters, name)
