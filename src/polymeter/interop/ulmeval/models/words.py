@@ -26,7 +26,7 @@ def adding_words(model: Model, name: str) -> Model:
         name: Its name in the list.
     """
     if name in _WORDS and isinstance(model, BatchModel):
-        model.respond = _with_words(model, model.respond, _WORDS[name])  # type: ignore[method-assign]
+        model.respond = _with_words(model, model.respond, _WORDS[name])  # type: ignore[method-assign, assignment]
     return model
 
 
