@@ -140,7 +140,7 @@ def _effective(weights: NDArray[np.float64]) -> float:
 
 def _skewness(data: NDArray[np.float64]) -> float:
     deviations = data - data.mean()
-    return float((deviations**3).mean()) / float(np.square(deviations).mean()) ** 1.5
+    return float((deviations**3).mean() / np.square(deviations).mean() ** 1.5)
 
 
 def _intraclass_correlation(data: NDArray[np.float64], sums: NDArray[np.float64], sizes: NDArray[np.float64]) -> float:
