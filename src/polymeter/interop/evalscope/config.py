@@ -31,7 +31,6 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
 }
 _HUBS = ("modelscope", "huggingface", "local")
 _BACKENDS = ("Native", "OpenCompass", "VLMEvalKit", "RAGEval", "ThirdParty")
-_COLLECTION = "data_collection"
 _DICTS = ("model_args", "dataset_args", "generation_config", "judge_model_args", "eval_config")
 
 
@@ -234,12 +233,6 @@ def check(config: TaskConfig) -> None:
         )
     if not config.datasets:
         raise PlanError("No dataset is named.", where="TaskConfig datasets", hint="'polymeter tasks' lists them.")
-    if _COLLECTION in config.datasets:
-        raise PlanError(
-            "A collection of datasets cannot be run as one dataset.",
-            where="TaskConfig datasets",
-            hint="Name the datasets themselves; each has its own report.",
-        )
     if config.dataset_hub and config.dataset_hub.lower() not in _HUBS:
         hint = did_you_mean(config.dataset_hub.lower(), _HUBS) or f"Known: {', '.join(_HUBS)}."
         raise PlanError(f"There is no dataset_hub {config.dataset_hub!r}.", where="TaskConfig dataset_hub", hint=hint)
