@@ -5,8 +5,9 @@ model? A run whose journal holds every answer asks nobody, so its endpoints are 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import closing
 from typing import Any
 
@@ -37,13 +38,24 @@ def check_endpoints(plan: Plan, folder: RunFolder, progress: Progress) -> None:
     if not endpoints:
         return
     progress.stage("asking the endpoint" if len(endpoints) == 1 else f"asking {len(endpoints)} endpoints")
-    # A thread of its own: the caller may have an event loop running, as notebooks do.
-    with ThreadPoolExecutor(1, thread_name_prefix="polymeter-preflight") as pool:
-        asking = [pool.submit(asyncio.run, _ask(endpoint)) for endpoint in endpoints]
-        import_datasets()  # needed next, and half a second long
-        for asked in asking:
-            with boundary(PlanError, "Asking the endpoint before the run"):
-                asked.result()
+    # A thread of its own: the caller may have an event loop running, as notebooks do. Nothing waits for it but the
+    # lines below, so that an interrupted run does not hang with an endpoint that does.
+    answers: list[Future[None]] = [Future() for _ in endpoints]
+    threading.Thread(target=_ask_all, args=(endpoints, answers), name="polymeter-preflight", daemon=True).start()
+    import_datasets()  # needed next, and half a second long
+    for answer in answers:
+        with boundary(PlanError, "Asking the endpoint before the run"):
+            answer.result()
+
+
+def _ask_all(endpoints: Sequence[AsyncModel], answers: Sequence[Future[None]]) -> None:
+    for endpoint, answer in zip(endpoints, answers, strict=True):
+        try:
+            asyncio.run(_ask(endpoint))
+        except BaseException as error:  # noqa: BLE001  (whatever it is, the run that waits for it has to see it)
+            answer.set_exception(error)
+        else:
+            answer.set_result(None)
 
 
 def has_all_answers(plan: Plan, folder: RunFolder) -> bool:

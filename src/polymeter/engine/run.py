@@ -187,7 +187,7 @@ def make_plan(request: RunRequest) -> Plan:
     named = [Path(name) for name in request.patterns if name.endswith(file_endings())]
     files = [named_place(path) for path in named if path.is_file()]
     options = options.model_copy(update={"include_paths": (*options.include_paths, *files)})
-    catalog = build_catalog(options.include_paths, cache_folder(options))
+    catalog = build_catalog(options.include_paths, cache_folder(options), parity_with(options.parity))
     selection = select(request.patterns, catalog)
     model, spec = _make(request.model, options)
     made = {role: _make(which, options) for role, which in request.roles.items()}

@@ -11,10 +11,11 @@ from pathlib import Path
 
 from polymeter.core.errors import PlanError
 from polymeter.core.systems import import_roots
-from polymeter.guests.neighbours import tree_file
+from polymeter.guests.neighbours import beside_checkout, package_root, tree_file
 
 _MOST_LEVELS = 8
 _MOST_PARSED = 4096
+_INSTALLED = ("site-packages", "dist-packages")
 
 
 def files_behind(files: Iterable[Path]) -> tuple[Path, ...]:
@@ -50,7 +51,7 @@ def packages_needed(tree: ast.Module, folder: Path) -> Iterator[tuple[str, int]]
             names = [node.module]
         for name in names:
             top = name.partition(".")[0]
-            is_beside = (folder / f"{top}.py").is_file() or (folder / top).is_dir()
+            is_beside = (folder / f"{top}.py").is_file() or (folder / top).is_dir() or beside_checkout(top, folder)
             if top not in sys.stdlib_module_names and top not in ours and not is_beside:
                 yield top, node.lineno
 
@@ -93,12 +94,17 @@ class _Imports:
             yield file
 
     def _own_roots(self, folder: Path) -> tuple[Path, ...]:
-        """Where an absolute import may mean a neighbour: the folder, and what its package lies in."""
+        """Where an absolute import may mean a neighbour: the folder, and what its package lies in. Packages installed
+        beside a package are no neighbours: a benchmark inside an installed tool would be made of all of them.
+        """
         if folder not in self._roots:
             roots = [folder]
             while (roots[-1] / "__init__.py").is_file() and len(roots) < _MOST_LEVELS:
                 roots.append(roots[-1].parent)
-            self._roots[folder] = tuple(roots)
+            package = package_root(folder)
+            if package is not None and package.parent not in roots:
+                roots.append(package.parent)
+            self._roots[folder] = tuple(root for root in roots if root.name not in _INSTALLED)
         return self._roots[folder]
 
     def _below(self, name: str, roots: tuple[Path, ...]) -> list[Path]:

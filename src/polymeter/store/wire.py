@@ -133,6 +133,10 @@ def write_score(score: Score) -> WrittenScore:
         details["log"] = jsonable(dict(score.log))
     if score.judge_calls:
         details["judge_calls"] = list(score.judge_calls)
+    if score.judge_rules:
+        details["judge_rules"] = list(score.judge_rules)
+    if score.scorers:
+        details["scorers"] = [list(scorer) for scorer in score.scorers]
     tail = encode(details)
     pairs = [[metric, name, value] for (metric, name), value in score.values.items()]
     try:
@@ -152,6 +156,8 @@ def read_score(body: str) -> Score:
         explanation=value.get("explanation"),
         log=value.get("log", {}),
         judge_calls=tuple(value.get("judge_calls", ())),
+        judge_rules=tuple(value.get("judge_rules", ())),
+        scorers=tuple((by, instead_of) for by, instead_of in value.get("scorers", ())),
     )
 
 

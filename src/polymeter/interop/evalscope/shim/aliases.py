@@ -51,6 +51,8 @@ EVALSCOPE: Mapping[str, str | Mapping[str, str]] = {
         **same_names(_SHIM, "__version__"),
     },
     "evalscope.benchmarks": {**_BENCHMARK, **_ADAPTER},
+    "evalscope.benchmarks.aigc.t2i": {},
+    "evalscope.benchmarks.aigc.t2i.base": same_names(f"{_TASKS}.image_adapter", "T2IBaseAdapter"),
     "evalscope.benchmarks.benchmark": {**_BENCHMARK, **same_names(f"{_TASKS}.registration", "BENCHMARK_MAPPINGS")},
     "evalscope.benchmarks.data_adapter": _ADAPTER,
     "evalscope.benchmarks.filters": same_names(f"{_TASKS}.filters", "Filter"),
