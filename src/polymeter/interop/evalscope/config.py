@@ -31,6 +31,7 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
 }
 _HUBS = ("modelscope", "huggingface", "local")
 _BACKENDS = ("Native", "OpenCompass", "VLMEvalKit", "RAGEval", "ThirdParty")
+_COLLECTION = "data_collection"
 _DICTS = ("model_args", "dataset_args", "generation_config", "judge_model_args", "eval_config")
 
 
@@ -233,6 +234,14 @@ def check(config: TaskConfig) -> None:
         )
     if not config.datasets:
         raise PlanError("No dataset is named.", where="TaskConfig datasets", hint="'polymeter tasks' lists them.")
+    collection = config.dataset_args.get(_COLLECTION, {})
+    if _COLLECTION in config.datasets and not (collection.get("local_path") or collection.get("dataset_id")):
+        raise PlanError(
+            "No file of the collection is named.",
+            where="TaskConfig dataset_args",
+            hint=f"Write dataset_args={{'{_COLLECTION}': {{'local_path': 'FILE.jsonl'}}}}; a sampler of "
+            "evalscope.collections makes such a file.",
+        )
     if config.dataset_hub and config.dataset_hub.lower() not in _HUBS:
         hint = did_you_mean(config.dataset_hub.lower(), _HUBS) or f"Known: {', '.join(_HUBS)}."
         raise PlanError(f"There is no dataset_hub {config.dataset_hub!r}.", where="TaskConfig dataset_hub", hint=hint)
