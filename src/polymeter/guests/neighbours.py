@@ -9,18 +9,22 @@ nearest first, and then below the folders of benchmarks that the user has named.
 it is the other way round where the shim has the names: there the files beside it are the very modules that the shims
 replace.
 
-Both are lookups only; ``imports`` decides when to make them.
+*Packages of a checkout*: a copy of such a package brings folders of its own (``tool.extra``), and code beside it, which
+its users import because they start it from there.
+
+All are lookups only; ``imports`` decides when to make them.
 """
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 
-from polymeter.core.systems import systems
+from polymeter.core.systems import import_roots, systems
 from polymeter.guests.shims import is_shim
 
 _MOST_TREE_LEVELS = 8
@@ -33,6 +37,12 @@ _included: dict[Path, None] = {}  # folders of benchmarks that the user has name
 def trees() -> tuple[str, ...]:
     """Prefixes of the dotted names that are looked for on disk."""
     return tuple(tree for system in systems() for tree in system.trees)
+
+
+@lru_cache(maxsize=1)
+def package_names() -> frozenset[str]:
+    """The importable packages of all systems."""
+    return frozenset(import_roots())
 
 
 def include_trees(places: Iterable[Path]) -> None:
@@ -112,6 +122,45 @@ def is_checkout(folder: Path) -> bool:
     ancestors = [folder, *folder.parents][:_MOST_CHECKOUT_LEVELS]
     checkouts = [checkout for system in systems() for checkout in system.checkouts.items()]
     return any(path.name == root and (path / inside).is_dir() for path in ancestors for root, inside in checkouts)
+
+
+def package_root(folder: Path) -> Path | None:
+    """The folder of a system's package that a folder lies in, by its name (``…/ulmeval`` of ``…/ulmeval/dataset``)."""
+    ancestors = [folder, *folder.parents][:_MOST_CHECKOUT_LEVELS]
+    return next((path for path in ancestors if path.name in package_names()), None)
+
+
+def checkout_path(name: str, folder: Path) -> Path | None:
+    """The folder, or the file without its suffix, that a name below a system's package means in the copy of that
+    package that a folder lies in, where the shims have no such module; ``None`` if there is none.
+
+    Args:
+        name: The dotted name.
+        folder: The folder of the file that imports it.
+    """
+    top, _, below = name.partition(".")
+    root = package_root(folder)
+    if root is None or not below or root.name != top or has_shim(name):
+        return None
+    path = root.joinpath(*below.split("."))
+    return path if path.with_name(f"{path.name}.py").is_file() or path.is_dir() else None
+
+
+def beside_checkout(top: str, folder: Path) -> Path | None:
+    """The folder around the copy of a system's package that a folder lies in, if it has a module of that name."""
+    root = package_root(folder)
+    if root is None or top in package_names():
+        return None
+    around = root.parent
+    return around if (around / f"{top}.py").is_file() or (around / top).is_dir() else None
+
+
+def has_shim(name: str) -> bool:
+    """Whether there is a shim of that name."""
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:  # a package above it is missing
+        return False
 
 
 def names_beside(base: Path, name: str, wanted: Sequence[str]) -> frozenset[str]:

@@ -194,7 +194,9 @@ class _ShimFinder(MetaPathFinder):
         private = self._in_a_tree(fullname)
         if private is not None:
             return private
-        raise ModuleNotFoundError(self._what_is_missing(fullname), name=fullname)
+        if _is_import():
+            raise ModuleNotFoundError(self._what_is_missing(fullname), name=fullname)
+        return None
 
     def _spec(self, fullname: str, name: str, tables: _Tables) -> ModuleSpec:
         target = tables.target(name) or (name if name != fullname else "")
@@ -290,6 +292,16 @@ class _Made(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         module.__file__ = self._file
+
+
+def _is_import() -> bool:
+    """Whether the import system asks a finder for an ``import`` statement, which fails where there is no module and
+    should say why. Code that asks whether there is one (``importlib.util.find_spec``) is answered with ``None``.
+    """
+    frame = sys._getframe(2)
+    while frame.f_code.co_name == "_find_spec" and frame.f_back is not None:
+        frame = frame.f_back
+    return frame.f_code.co_name == "_find_and_load_unlocked"
 
 
 def _packages_around(name: str) -> Iterator[str]:

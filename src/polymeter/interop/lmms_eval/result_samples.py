@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from polymeter.core.parity import NO_PARITY, Parity
 from polymeter.stats import PairedDifference, paired_difference, t_interval
 
 Sample = Mapping[str, Any]
@@ -29,30 +30,35 @@ def filters_of(task: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(result["filter"] for result in task["results"])) or ("none",)
 
 
-def sample_records(read: Callable[[], Iterable[Sample]], filters: Sequence[str]) -> Iterator[dict[str, Any]]:
+def sample_records(
+    read: Callable[[], Iterable[Sample]], filters: Sequence[str], parity: Parity = NO_PARITY
+) -> Iterator[dict[str, Any]]:
     """The lines of a sample file, as plain data, in lmms-eval's order: all samples of one filter, then of the next.
 
     Args:
         read: Reads the run folder's samples from the start at each call.
         filters: Names of the filters.
+        parity: Whether a doc's hash is lmms-eval's.
     """
     for number, name in enumerate(filters):
         for sample in read():
             if sample["status"] == "ok":
-                record = _record(sample, name, is_first=number == 0)
+                record = _record(sample, name, parity, is_first=number == 0)
                 yield record | {"filter": name} if len(filters) > 1 else record
 
 
-def task_hash(read: Callable[[], Iterable[Sample]]) -> str:
+def task_hash(read: Callable[[], Iterable[Sample]], parity: Parity = NO_PARITY) -> str:
     """Hash of a task's docs and their order."""
     state = hashlib.sha256()
     for number, sample in enumerate(read()):
-        state.update(f"sample_{number}{doc_hash(sample['doc'])}".encode())
+        state.update(f"sample_{number}{doc_hash(sample['doc'], parity)}".encode())
     return state.hexdigest()
 
 
-def doc_hash(doc: Any) -> str:
-    """Hash of one row without its media."""
+def doc_hash(doc: Any, parity: Parity = NO_PARITY) -> str:
+    """Hash of one row without its media; lmms-eval's is that of no row."""
+    if parity.on("doc-hash"):
+        doc = None
     return hash_text(json.dumps(doc, indent=2, ensure_ascii=False))
 
 
@@ -142,7 +148,7 @@ def paired_row(ours: Mapping[Any, float], baseline: Mapping[Any, float], name: s
     }
 
 
-def _record(sample: Sample, filter_name: str, *, is_first: bool) -> dict[str, Any]:
+def _record(sample: Sample, filter_name: str, parity: Parity, *, is_first: bool) -> dict[str, Any]:
     exchanges = [exchange for exchange in sample["exchanges"] if exchange["role"] == "model"]
     raw = _responses(exchanges)
     filtered = _filtered(sample["answer"], raw) if is_first else None
@@ -152,7 +158,7 @@ def _record(sample: Sample, filter_name: str, *, is_first: bool) -> dict[str, An
         "resps": raw,
         "filtered_resps": filtered,
         "token_counts": [_tokens(exchange) for exchange in exchanges],
-        "doc_hash": doc_hash(sample["doc"]),
+        "doc_hash": doc_hash(sample["doc"], parity),
         "input": _text(exchanges),
     }
     if filtered is not None and (filtered == raw or (raw and filtered == raw[0])):

@@ -18,6 +18,7 @@ from typing import Any
 from polymeter.core.errors import PlanError
 from polymeter.core.files import replacing
 from polymeter.core.json_text import json_text
+from polymeter.core.parity import NO_PARITY, Parity, parity_with
 from polymeter.core.places import stored_at
 from polymeter.interop.lmms_eval import result_samples as samples
 from polymeter.interop.lmms_eval.result_samples import hash_text
@@ -88,17 +89,19 @@ def write_files(
         PlanError: if the run is not finished, or the baseline cannot be read.
     """
     results = run.read_results()
+    manifest = run.read_manifest()
+    parity = _parity(manifest)
     written: list[Path] = []
     hashes: dict[str, str] = {}
     for name, task in results["tasks"].items() if has_samples else ():
         path = samples.samples_file(folder, facts.stamp, name)
         with stored_at(path, "Writing samples"), replacing(path) as file:
-            for record in _records(run, name, task):
+            for record in _records(run, name, task, parity):
                 file.write(json_text(record, nan=None))
                 file.write("\n")
-        hashes[name] = samples.task_hash(lambda name=name: read_samples(run, name))  # type: ignore[misc]
+        hashes[name] = samples.task_hash(lambda name=name: read_samples(run, name), parity)  # type: ignore[misc]
         written.append(path)
-    document = results_document(run.read_manifest(), results, facts, hashes, item_errors(run))
+    document = results_document(manifest, results, facts, hashes, item_errors(run))
     for name, task in results["tasks"].items() if baseline else ():
         document["results"][name] |= _paired(run, name, task, Path(baseline))
     path = results_file(folder, facts.stamp)
@@ -131,10 +134,16 @@ def samples_with_docs(run: RunFolder, results: Mapping[str, Any]) -> dict[str, l
         results: Its ``results.json``.
     """
     samples_of: dict[str, list[dict[str, Any]]] = {}
+    parity = _parity(run.read_manifest())
     for name, task in results["tasks"].items():
         docs = {sample["index"]: sample["doc"] for sample in read_samples(run, name)}
-        samples_of[name] = [{**record, "doc": docs[record["doc_id"]]} for record in _records(run, name, task)]
+        samples_of[name] = [{**record, "doc": docs[record["doc_id"]]} for record in _records(run, name, task, parity)]
     return samples_of
+
+
+def _parity(manifest: Mapping[str, Any]) -> Parity:
+    """Whose values the run took."""
+    return parity_with(manifest["options"]["identity"].get("parity", ""))
 
 
 def results_document(
@@ -157,14 +166,15 @@ def results_document(
     group_rows = {name: _row(group) for name, group in groups.items()}
     has_group_numbers = any(group["results"] for group in groups.values())
     planned = {task["name"]: task for task in manifest["tasks"]}
+    parity = _parity(manifest)
     return {
         "results": {name: _row(task, (errors or {}).get(name, {})) for name, task in tasks.items()} | group_rows,
         **({"groups": group_rows} if has_group_numbers else {}),
         "group_subtasks": _subtasks(tasks, groups),
         "configs": {name: _config(planned[name], manifest) for name in sorted(tasks)},
-        "versions": _versions(planned, groups),
+        "versions": _versions(planned, groups, parity),
         "n-shot": {name: tasks[name]["num_fewshot"] for name in sorted(tasks)},
-        "higher_is_better": _directions(tasks, groups),
+        "higher_is_better": _directions(tasks, groups, parity),
         "n-samples": {
             name: {
                 "original": planned[name]["n_rows"],
@@ -218,10 +228,11 @@ def _config(task: Mapping[str, Any], manifest: Mapping[str, Any]) -> dict[str, A
     return {"task": task["name"], **config}
 
 
-def _versions(tasks: Mapping[str, Any], groups: Mapping[str, Any]) -> dict[str, Any]:
+def _versions(tasks: Mapping[str, Any], groups: Mapping[str, Any], parity: Parity) -> dict[str, Any]:
     versions: dict[str, Any] = {name: group["version"] or _NO_ERROR for name, group in groups.items()}
     for name, task in tasks.items():
-        versions[name] = _version(task)
+        is_unread = parity.on("metadata-list") and isinstance(task["config"].get("metadata"), list)
+        versions[name] = _NO_VERSION if is_unread else _version(task)
     return dict(sorted(versions.items()))
 
 
@@ -234,13 +245,16 @@ def _version(task: Mapping[str, Any]) -> Any:
     return task["version"] or _NO_VERSION
 
 
-def _directions(tasks: Mapping[str, Any], groups: Mapping[str, Any]) -> dict[str, dict[str, bool | None]]:
+def _directions(
+    tasks: Mapping[str, Any], groups: Mapping[str, Any], parity: Parity
+) -> dict[str, dict[str, bool | None]]:
     directions = {
         name: {result["metric"]: result["higher_is_better"] for result in task["results"]}
         for name, task in tasks.items()
     }
+    shared: dict[str, bool | None] = {}
     for name in groups:
-        merged: dict[str, bool | None] = {}
+        merged: dict[str, bool | None] = shared if parity.on("group-direction") else {}
         for member in _tasks_below(name, groups):
             for metric, direction in directions.get(member, {}).items():
                 merged[metric] = direction if merged.get(metric, direction) == direction else None
@@ -302,8 +316,10 @@ def _seconds(moment: str | None) -> float | None:
     return datetime.fromisoformat(moment).timestamp() if moment else None
 
 
-def _records(run: RunFolder, name: str, task: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    return samples.sample_records(lambda: read_samples(run, name), samples.filters_of(task))
+def _records(
+    run: RunFolder, name: str, task: Mapping[str, Any], parity: Parity = NO_PARITY
+) -> Iterator[dict[str, Any]]:
+    return samples.sample_records(lambda: read_samples(run, name), samples.filters_of(task), parity)
 
 
 def _paired(run: RunFolder, name: str, task: Mapping[str, Any], baseline: Path) -> dict[str, Any]:

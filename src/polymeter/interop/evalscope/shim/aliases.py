@@ -19,7 +19,11 @@ _SCORES = same_names(
     "weighted_mean",
 )
 _PARSERS = same_names(f"{_TASKS}.parsers", "ResponseParser lmsys_parser ranking_parser")
-_MATHS = same_names("polymeter.metrics.maths", "extract_answer math_equal strip_answer_string")
+_MATHS = {
+    **same_names("polymeter.metrics.maths", "math_equal"),
+    **same_names(f"{_TASKS}.metrics", "extract_answer strip_answer_string"),
+}
+_JUDGE = same_names(f"{_TASKS}.judging", "LLMJudge")
 _METRICS = same_names(f"{_TASKS}.metrics", "Metric metric_registry")
 _REPORT = same_names(f"{_TASKS}.report", "Category Report ReportKey Subset")
 _TABLES = same_names(f"{_TASKS}.report_tables", "gen_table get_data_frame get_report_list")
@@ -65,14 +69,14 @@ EVALSCOPE: Mapping[str, str | Mapping[str, str]] = {
     "evalscope.constants": {"*": f"{_TASKS}.constants"},
     "evalscope.metrics": {
         **_PARSERS,
-        **same_names("polymeter.judge", "LLMJudge"),
+        **_JUDGE,
         **_MATHS,
         **_SCORES,
         **_METRICS,
         **_ROUGE,
     },
     "evalscope.metrics.completion_parsers": _PARSERS,
-    "evalscope.metrics.llm_judge": same_names("polymeter.judge", "LLMJudge"),
+    "evalscope.metrics.llm_judge": _JUDGE,
     "evalscope.metrics.math_parser": _MATHS,
     "evalscope.metrics.metrics": _SCORES,
     "evalscope.metrics.named_metrics": {**_METRICS, **same_names(f"{_TASKS}.metrics", "MetricRegistry")},
