@@ -25,9 +25,11 @@ from polymeter.core.options import RunOptions, mark_of
 from polymeter.core.progress import Progress
 from polymeter.core.secrets import hide_secrets, without_secrets
 from polymeter.interop.lmms_eval import results as files
+from polymeter.interop.lmms_eval.efficiency import build_efficiency_summary
 from polymeter.interop.lmms_eval.model_names import model_and_arguments, path_in_checkout
 from polymeter.interop.lmms_eval.models.arguments import simple_parse_args_string
 from polymeter.interop.lmms_eval.results import CommandFacts
+from polymeter.interop.lmms_eval.shim.lmms_eval.figures import reset_logged_metrics, summarize_logged_metrics
 from polymeter.store.folder import RunFolder
 
 Seeds = tuple[int | None, int | None, int | None, int | None]
@@ -126,6 +128,7 @@ def evaluate_lmms_eval(
         [name, command.model_path, hide_secrets(command.model_args), sorted(patterns), _options_in_name(options)]
     )[:8]
     folder = _folder(command)
+    reset_logged_metrics()
     run = evaluate(
         name if model is None else model,
         patterns,
@@ -137,7 +140,12 @@ def evaluate_lmms_eval(
         **options,
     )
     facts = CommandFacts(
-        command.model, hide_secrets(command.model_args), stamp, seeds, without_secrets(dict(command.arguments))
+        command.model,
+        hide_secrets(command.model_args),
+        stamp,
+        seeds,
+        without_secrets(dict(command.arguments)),
+        summarize_logged_metrics(),
     )
     written: tuple[Path, ...] = ()
     if folder is not None and run.results:
@@ -163,6 +171,7 @@ def lmms_eval_document(result: LmmsEvalResult, *, has_samples: bool = True) -> d
     document = files.results_document(run.read_manifest(), results, result.facts, errors=files.item_errors(run))
     if has_samples:
         document["samples"] = files.samples_with_docs(run, results)
+        document["efficiency"] = build_efficiency_summary(document)
     return document
 
 
