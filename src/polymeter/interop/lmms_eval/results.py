@@ -122,7 +122,7 @@ def item_errors(run: RunFolder) -> dict[str, ItemErrors]:
     return {
         name: samples.item_errors(
             lambda name=name: read_samples(run, name),  # type: ignore[misc]
-            configs[name].get("score_key") or _DEFAULTS["score_key"],
+            _score_key(manifest, name),
             configs[name].get("cluster_key"),
         )
         for name, task in results["tasks"].items()
@@ -314,7 +314,7 @@ def _throughput(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _planned(manifest: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    return next(task for task in manifest["tasks"] if task["name"] == name)  # type: ignore[no-any-return]
+    return next(task for task in manifest["tasks"] if task["name"] == name)
 
 
 def _score_key(manifest: Mapping[str, Any], name: str) -> str:

@@ -64,15 +64,12 @@ class ModelRegistryV2:
     def _merged(earlier: ModelManifest | None, later: ModelManifest, *, overwrite: bool) -> ModelManifest:
         if earlier is None:
             return later
-        paths = []
-        for old, new in (
-            (earlier.simple_class_path, later.simple_class_path),
-            (earlier.chat_class_path, later.chat_class_path),
-        ):
-            if not overwrite and old and new and old != new:
-                raise ValueError(f"Model {later.model_id!r} is announced already: {earlier}.")
-            paths.append(new or old)
-        return ModelManifest(later.model_id, *paths, tuple(dict.fromkeys((*earlier.aliases, *later.aliases))))
+        simple = (earlier.simple_class_path, later.simple_class_path)
+        chat = (earlier.chat_class_path, later.chat_class_path)
+        if not overwrite and any(old and new and old != new for old, new in (simple, chat)):
+            raise ValueError(f"Model {later.model_id!r} is announced already: {earlier}.")
+        aliases = tuple(dict.fromkeys((*earlier.aliases, *later.aliases)))
+        return ModelManifest(later.model_id, simple[1] or simple[0], chat[1] or chat[0], aliases)
 
     def get_manifest(self, model_name: str) -> ModelManifest:
         """The manifest of a name.
@@ -117,6 +114,14 @@ class ModelRegistryV2:
     def list_canonical_model_ids(self) -> list[str]:
         """All names except aliases of manifests."""
         return [name for name in self.list_model_names() if self._ids.get(name, name) == name]
+
+    def list_kinds(self) -> dict[str, tuple[str, bool]]:
+        """For each name the name of its class, and whether that takes a text and media; imports none."""
+        kinds = {name: (LMMS_MODELS[name].__name__, LMMS_MODELS[name].is_simple) for name in LMMS_MODELS}
+        for name in self._ids:
+            resolved = self.resolve(name)
+            kinds[name] = (resolved.class_name, resolved.model_type == "simple")
+        return dict(sorted(kinds.items()))
 
     def announced(self) -> Iterator[str]:
         """The names with a manifest."""

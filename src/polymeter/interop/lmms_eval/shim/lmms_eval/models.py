@@ -45,5 +45,5 @@ def __getattr__(name: str) -> Any:
     tables["AVAILABLE_CHAT_TEMPLATE_MODELS"] = (False,)
     if name not in tables:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    classes = {model: get_model(model) for model in MODEL_REGISTRY_V2.list_model_names()}
-    return {model: cls.__name__ for model, cls in classes.items() if cls.is_simple in tables[name]}
+    models = MODEL_REGISTRY_V2.list_kinds()
+    return {model: cls for model, (cls, is_simple) in models.items() if is_simple in tables[name]}
