@@ -74,16 +74,6 @@ class _Folder:
             fromlist: Sequence[str] | None = (),
             level: int = 0,
         ) -> ModuleType:
-            with importing(name if level == 0 else "", tuple(fromlist or ())):
-                return import_here(name, globals, locals, fromlist, level)
-
-        def import_here(
-            name: str,
-            globals: Mapping[str, Any] | None,
-            locals: Mapping[str, Any] | None,
-            fromlist: Sequence[str] | None,
-            level: int,
-        ) -> ModuleType:
             if level:
                 return self._relative(name, tuple(fromlist or ()), level, globals or {})
             if name.startswith(trees()) or name.partition(".")[0] in package_names():
@@ -92,16 +82,17 @@ class _Folder:
                     return module
             importer = str((globals or {}).get("__name__", ""))
             private = self.private_name(name, importer)
-            if private is None and self.means_another(name, importer):
-                with _without_our_entries():
-                    return real(name, globals, locals, fromlist or (), level)
-            if private is None:
-                return real(name, globals, locals, fromlist or (), level)
-            if fromlist:
-                return real(private, globals, locals, fromlist, 0)
-            importlib.import_module(private)
-            depth = private.count(".") - name.count(".")
-            return sys.modules[".".join(private.split(".")[: depth + 1])]
+            with importing(private or name, tuple(fromlist or ())):
+                if private is None and self.means_another(name, importer):
+                    with _without_our_entries():
+                        return real(name, globals, locals, fromlist or (), 0)
+                if private is None:
+                    return real(name, globals, locals, fromlist or (), 0)
+                if fromlist:
+                    return real(private, globals, locals, fromlist, 0)
+                importlib.import_module(private)
+                depth = private.count(".") - name.count(".")
+                return sys.modules[".".join(private.split(".")[: depth + 1])]
 
         scope["__import__"] = guest_import
         self.builtins = scope
@@ -238,11 +229,11 @@ class _Folder:
             if is_file or len(parts) < len(fromlist):
                 if not is_file and not (path / "__init__.py").is_file():
                     return None
-                module = importlib.import_module(f"{package_of(path.parent)}.{path.name}")
+                module = _import_neighbour(f"{package_of(path.parent)}.{path.name}")
             else:
                 module = importlib.import_module(package_of(path))
             for item in parts:
-                setattr(module, item, importlib.import_module(f"{package_of(path)}.{item}"))
+                setattr(module, item, _import_neighbour(f"{package_of(path)}.{item}"))
         return module if fromlist else _tree_of(name, module)
 
     def _from_package_init(self, name: str, fromlist: tuple[str, ...]) -> ModuleType | None:
@@ -415,6 +406,11 @@ def guest_import_module(name: str, folder: Path, supplied: Mapping[str, Any] | N
     _folders[package_of(folder)].builtins.update(supplied or {})
     with GUEST_LOCK, _importable(folder):
         return importlib.import_module(f"{package_of(folder)}.{name}")
+
+
+def _import_neighbour(private: str) -> ModuleType:
+    with importing(private):
+        return importlib.import_module(private)
 
 
 def _names_of_init(folder: Path, stands_for: tuple[str, ...], wanted: Sequence[str]) -> dict[str, Any]:
