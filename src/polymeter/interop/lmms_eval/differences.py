@@ -137,8 +137,10 @@ DIFFERENCES = (
             ),
             Difference(
                 rule="standard error of a function aggregation",
-                there="`N/A`",
-                here="that of the mean, if the function returns the mean of numbers; otherwise none",
+                there="`stderr` is `N/A`, except that functions named for Amber and CHAIR are bootstrapped; `stderr_clt` and "
+                "`stderr_clustered` are made from each item's number or `score`, whatever the function",
+                here="`stderr` is that of the mean, if the function returns the mean of numbers, otherwise none; "
+                "`stderr_clt` and `stderr_clustered` of the result files as there",
                 why="most functions are means",
                 switch="function-error",
             ),
@@ -342,6 +344,13 @@ DIFFERENCES = (
                 switch=Stays.SAME,
             ),
             Difference(
+                rule="`reasoning_tags` whose closing tag is part of the opening one",
+                there="the tags alone are removed",
+                here="an error",
+                why="all reasoning would be scored",
+                switch=Stays.CRASH,
+            ),
+            Difference(
                 rule="`metadata` as a list",
                 there="ignored, so the version is shown as `Yaml`, and neither hooks nor the number of examples see it",
                 here="merged, so the version is shown",
@@ -501,6 +510,13 @@ DIFFERENCES = (
                 switch="blank-line-stop",
             ),
             Difference(
+                rule="an undecoded recording (`Audio(decode=False)`) for a chat wrapper, without `doc_to_messages`",
+                there="an item of `type` video, whose `url` is the name in the dataset",
+                here='an item of `type` audio, whose `url` is the cell, `{"bytes", "path"}`',
+                why="there is no file of that name",
+                switch=Stays.CRASH,
+            ),
+            Difference(
                 rule="abstract methods",
                 there="`loglikelihood`, `generate_until`, `generate_until_multi_round`",
                 here="none: a method that is missing is something the model cannot do, reported during planning",
@@ -604,13 +620,6 @@ DIFFERENCES = (
                 switch=Stays.OPEN,
             ),
             Difference(
-                rule="reasoning in a round",
-                there="left in the list",
-                here="removed from each round before scoring; `previous_output` stays raw",
-                why="as for single answers",
-                switch=Stays.OPEN,
-            ),
-            Difference(
                 rule="visual chain of thought on a model that cannot generate images",
                 there="refused",
                 here="the question is asked without the drawing",
@@ -693,11 +702,11 @@ DIFFERENCES = (
                 switch=Stays.CRASH,
             ),
             Difference(
-                rule="the same name in `register_model` twice",
+                rule="the same name in `register_model` twice, for two wrappers of one kind",
                 there="the later one wins",
-                here="an error that names both files",
+                here="an error that names both",
                 why="it was unclear which one was run",
-                switch=Stays.OPEN,
+                switch=Stays.NAMING,
             ),
             Difference(
                 rule="`api.metrics.median`",
