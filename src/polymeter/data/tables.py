@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, boundary
+from polymeter.core.guest_context import guest_context
 from polymeter.data.mending import mended_table
 
 if TYPE_CHECKING:
@@ -67,10 +68,12 @@ def read_tsv(path: Path | str) -> pd.DataFrame:
 def read_words(path: Path | str) -> pd.DataFrame:
     """A TSV as ``read_tsv`` gives it, except that words such as "None" and "NA" stay text: only empty cells are NaN.
 
+    At parity with ULMEvalKit these words are missing values, as in ``read_tsv``.
+
     Raises:
         DataError: if the file does not exist, or is not a table in UTF-8 text.
     """
-    return _read(path, keep_default_na=False, na_values=[""])
+    return _read(path, **_missing_words())
 
 
 def read_texts(path: Path | str) -> pd.DataFrame:
@@ -82,7 +85,13 @@ def read_texts(path: Path | str) -> pd.DataFrame:
     """
     columns = columns_of(path) if Path(path).is_file() else ()
     texts = {name: object for name in columns if name != "index"}
-    return _read(path, keep_default_na=False, na_values=[""], dtype=texts)
+    return _read(path, dtype=texts, **_missing_words())
+
+
+def _missing_words() -> dict[str, Any]:
+    """Which words pandas takes for missing values."""
+    is_there = guest_context().parity.on("missing-words")
+    return {} if is_there else {"keep_default_na": False, "na_values": [""]}
 
 
 @contextmanager

@@ -264,7 +264,7 @@ class _Folder:
         wanted = getattr(shim, "__all__", ()) if "*" in others else (item for item in fromlist if item not in names)
         found = joined(name, [(shim, [item for item in wanted if hasattr(shim, item)])])
         vars(found).update({item: value for item, value in names.items() if not hasattr(found, item)})
-        found.__all__ = [item for item in vars(found) if not item.startswith("__")]
+        vars(found)["__all__"] = [item for item in vars(found) if not item.startswith("__")]
         return found
 
     def _from_parent(self, name: str, fromlist: Sequence[str], level: int, scope: Mapping[str, Any]) -> ModuleType:
