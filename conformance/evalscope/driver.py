@@ -64,7 +64,7 @@ class Driver:
         place = self._work / case["name"]
         try:
             args = self._args(case)
-            report = self._run(case["adapter"], args, case["config"], place, self._model)
+            report = self._run(case["adapter"], args, case["config"], place / "runs", self._model)
         except BaseException as error:  # SystemExit is how a script ends elsewhere
             if isinstance(error, KeyboardInterrupt):
                 raise
@@ -82,11 +82,12 @@ class Driver:
         args: dict[str, Any] = json.loads(text)
         if case["adapter"] != "general_arena":
             return args
-        source = next(one for one in self._script.cases if one["name"] == args.pop("from"))
+        name_of_source = args.pop("from")
+        source = next(one for one in self._script.cases if one["name"] == name_of_source)
         self._script.case = source
         fought = []
         for name, ending in ((self._model, ""), ("baseline", " So it is.")):
-            place = self._work / case["name"] / name
+            place = self._work / case["name"] / "fought" / name
             self._run(source["adapter"], self._args(source), source["config"], place, name, ending)
             reports = next(place.glob("*/reports")) / name
             fought.append({"name": name, "report_path": str(reports)})
@@ -101,14 +102,14 @@ class Driver:
         from evalscope import TaskConfig, run_task
         from evalscope.models import CustomModel
 
-        said_by = self._model if model == self._model else "right"
+        said_by = model if model == self._model else "right"
         settings: dict[str, Any] = {
             "model": scripted_model(CustomModel, self._script, said_by, model, ending),
             "model_id": model,
             "eval_type": "custom",
             "datasets": [adapter],
             "dataset_args": {adapter: args},
-            "work_dir": str(place / "runs" if model == self._model and not ending else place),
+            "work_dir": str(place),
             "eval_batch_size": 4,
             **{key: value for key, value in config.items() if key not in ("judge", "at_endpoint")},
             "judge_model_args": {
