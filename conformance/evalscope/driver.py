@@ -10,6 +10,9 @@ import json
 import os
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +66,9 @@ class Driver:
         self._script.shown = {}
         place = self._work / case["name"]
         try:
-            args = self._args(case)
-            report = self._run(case["adapter"], args, case["config"], place / "runs", self._model)
+            with _registered_as_before(case["adapter"]):
+                args = self._args(case)
+                report = self._run(case["adapter"], args, case["config"], place / "runs", self._model)
         except BaseException as error:  # SystemExit is how a script ends elsewhere
             if isinstance(error, KeyboardInterrupt):
                 raise
@@ -126,6 +130,20 @@ class Driver:
         return run_task(TaskConfig(**settings))[adapter]
 
 
+@contextmanager
+def _registered_as_before(adapter: str) -> Iterator[None]:
+    """Undo what a run's settings do to the registered benchmark: in EvalScope they last as long as the process."""
+    from evalscope.benchmarks.benchmark import BENCHMARK_MAPPINGS
+
+    meta = BENCHMARK_MAPPINGS.get(adapter)
+    before = deepcopy(vars(meta)) if meta is not None else {}
+    try:
+        yield
+    finally:
+        if meta is not None:
+            vars(meta).update(before)
+
+
 _IMAGES = ("evalmuse", "genai_bench", "general_t2i", "hpdv2", "tifa160")
 
 
@@ -168,9 +186,9 @@ def _reviews(place: Path) -> dict[str, dict[str, Any]]:
 
 
 def _without_places(value: Any) -> Any:
-    """A value without names of folders, which differ between runs."""
-    if isinstance(value, str) and os.sep in value and os.path.isabs(value):
-        return os.path.basename(value)
+    """A value, without names of files and folders, which differ between runs."""
+    if isinstance(value, str) and os.path.isabs(value):
+        return f"*{os.path.splitext(value)[1]}"
     return value
 
 
