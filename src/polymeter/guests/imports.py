@@ -23,6 +23,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from polymeter.core.opened_files import not_noting
 from polymeter.core.sources import digest
 from polymeter.guests.door import in_mode
 from polymeter.guests.neighbours import (
@@ -315,7 +316,8 @@ def package_of(folder: Path) -> str:
             return earlier[1]
         if not any(isinstance(finder, _GuestFinder) for finder in sys.meta_path):
             sys.meta_path.insert(0, _GuestFinder())
-        code = digest(b"".join(file.read_bytes() for file in files))
+        with not_noting():  # what a guest does not import is no source of it
+            code = digest(b"".join(file.read_bytes() for file in files))
         name = PREFIX + digest(f"{folder}:{code}".encode())[:16]
         if name not in sys.modules:
             package = ModuleType(name)
