@@ -1,6 +1,6 @@
 """Three scripted models. Both tools are given the same texts, made here from what a benchmark expects.
 
-*right* knows the answer to about four questions of five, *wrong* to one of six, so that means lie between their extremes.
+*right* knows the answer to five questions of six, *wrong* to one of six, so that means lie between their extremes.
 *messy* says what models say: markdown, a letter in a sentence, a unit, several readings, reasoning, nothing.
 """
 

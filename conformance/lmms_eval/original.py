@@ -36,7 +36,7 @@ def observe(name: str, model: str, kind: str, work: Path, manager: Any, book: Pa
                 log_samples=True,
                 verbosity="ERROR",
             )
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, installed.OutOfTime) as error:
         return Observation(name, model, failure=installed.reason(installed.real_error(error)))
     if document is None or name not in document["results"]:
         return Observation(name, model, failure="no result")

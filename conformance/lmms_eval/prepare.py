@@ -17,7 +17,7 @@ from typing import Any
 from conformance.answers import generator, known, loss, scripted
 from conformance.frame import MODELS, plain
 from conformance.lmms_eval import installed
-from conformance.lmms_eval.choosing import Published, chosen_tasks, published_tasks
+from conformance.lmms_eval.choosing import Published, published_tasks
 from conformance.lmms_eval.hints import HINTS
 from conformance.lmms_eval.repair import Repairs
 from conformance.lmms_eval.rows import Shape, make_rows, write_rows
@@ -26,19 +26,23 @@ from conformance.lmms_eval.templates import tasks_folder
 
 N_ROWS = 12
 MOST_REPAIRS = 30
-SECONDS = 60
+SECONDS = 40
 ENOUGH_SECONDS = 8
 # How the expected text is dressed where the bare text is not what a task's scoring reads.
 DRESSES = (
-    "{0}", "Answer: {0}", "({0})", "\\boxed{{{0}}}", "<answer>{0}</answer>", "The answer is {0}.", "{0}.", "{{\"answer\": \"{0}\"}}",
-    "```json\n{{\"answer\": \"{0}\"}}\n```", "[{0}]", "[[{0}]]", "Final Answer: {0}", "Score: {0}",
+    "{0}", "Answer: {0}", "({0})", "\\boxed{{{0}}}", "<answer>{0}</answer>", "The answer is {0}.",
+    "{0}.",
+    "{{\"answer\": \"{0}\"}}", "```json\n{{\"answer\": \"{0}\"}}\n```", "[{0}]", "[[{0}]]",
+    "Final Answer: {0}", "Score: {0}",
 )  # fmt: skip
 
 
 class Preparation:
     """One task on its way to rows and answers."""
 
-    def __init__(self, task: Published, work: Path, seed: int, managers: dict[str, Any], places: dict[str, str]) -> None:
+    def __init__(
+        self, task: Published, work: Path, seed: int, managers: dict[str, Any], places: dict[str, str]
+    ) -> None:
         self.published = task
         self.kind = "chat" if task.has_messages else "simple"
         if not task.has_messages and task.config.get("output_type", "generate_until") == "generate_until":
@@ -60,10 +64,10 @@ class Preparation:
             try:
                 with installed.time_limit(SECONDS):
                     return {"kind": self.kind, "columns": dict(shape.kinds), **self._try(shape)}
-            except (Exception, SystemExit) as error:
+            except (Exception, SystemExit, installed.OutOfTime) as error:
                 real = installed.real_error(error)
                 failure = installed.reason(real)
-                if isinstance(real, (ImportError, TimeoutError)) or not repairs.repair(real, self.row):
+                if isinstance(real, (ImportError, installed.OutOfTime)) or not repairs.repair(real, self.row):
                     break
         return {"kind": self.kind, "failure": failure}
 
@@ -99,12 +103,19 @@ class Preparation:
         losses: dict[str, Any] = {model: {} for model in MODELS}
         knows = {model: known(model, len(docs), (self.seed, self.published.name)) for model in MODELS}
         for number, doc in enumerate(docs):
-            choices = task.doc_to_choice(doc) if task.config.doc_to_choice is not None else [str(task.doc_to_target(doc))]
+            choices = (
+                task.doc_to_choice(doc) if task.config.doc_to_choice is not None else [str(task.doc_to_target(doc))]
+            )
             target = task.doc_to_target(doc)
             target = choices[target] if isinstance(target, int) and target < len(choices) else target
             for model in MODELS:
                 losses[model][number] = {
-                    str(choice).strip(): loss(model, choice == target, number in knows[model], (self.seed, self.published.name, number, choice))
+                    str(choice).strip(): loss(
+                        model,
+                        choice == target,
+                        number in knows[model],
+                        (self.seed, self.published.name, number, choice),
+                    )
                     for choice in choices
                 }
         return {"losses": losses}
@@ -156,7 +167,17 @@ class Preparation:
                 found.append(str(one))
         if isinstance(target, (dict, list)):
             found.append(json.dumps(plain(target)))
-        for name in ("answer", "label", "gt", "target", "solution", "correct_answer", "ground_truth", "Answer", "answers"):
+        for name in (
+            "answer",
+            "label",
+            "gt",
+            "target",
+            "solution",
+            "correct_answer",
+            "ground_truth",
+            "Answer",
+            "answers",
+        ):
             value = doc.get(name) if isinstance(doc, dict) else None
             if isinstance(value, (str, int, float)):
                 found.append(str(value))
@@ -210,7 +231,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--seed", type=int, required=True)
-    parser.add_argument("--book", type=Path, required=True, help="the file to write; tasks that it has are not tried again")
+    parser.add_argument(
+        "--book", type=Path, required=True, help="the file to write; tasks that it has are not tried again"
+    )
     parser.add_argument("--names", type=Path, required=True, help="JSON list of tasks to prepare")
     arguments = parser.parse_args()
     places: dict[str, str] = {}
