@@ -61,7 +61,10 @@ def main() -> None:
     # What the evaluator imports for the sake of bootstrapped errors, for every metric again.
     sys.modules.update(dict.fromkeys(("lmms_eval.tasks.amber_g.utils", "lmms_eval.tasks.coco_cap_chair.utils")))
     import lmms_eval.api.metrics as metrics
-    import lmms_eval.evaluator  # noqa: F401 - before its functions are replaced
+    from lmms_eval import evaluator  # before functions of datasets are replaced
+
+    # Two processes of git for each evaluation would take longer than the evaluation.
+    evaluator.get_git_commit_hash = evaluator.get_git_branch_name = evaluator.get_lmms_eval_version_string = str
 
     # A bootstrap gives other numbers for another seed or number of processes: it is not compared.
     metrics.bootstrap_stderr = lambda *_, **__: "bootstrap"
