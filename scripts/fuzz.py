@@ -20,6 +20,7 @@ import logging
 import os
 import pickle
 import random
+import re
 import resource
 import shutil
 import subprocess
@@ -221,7 +222,8 @@ def of_yaml(folder: Path, _: contextlib.ExitStack) -> Target:
 
     def run(case: bytes) -> None:
         file = folder / "tasks" / "case.yaml"
-        file.write_bytes(case)
+        # A hundred million repeats are run if that is what is written, and take their time.
+        file.write_bytes(re.sub(rb"(repeats\W{0,4}\d{1,2})\d+", rb"\1", case))
         evaluated(file, folder)
 
     words = [

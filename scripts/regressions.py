@@ -2,7 +2,9 @@
 
 The earlier source is taken out of the repository into a temporary folder and put before everything else on Python's
 path; the tests, and the helpers that they use, are this tree's in both cases. A test that cannot be collected at the
-earlier commit proves nothing, and counts as neither.
+earlier commit proves nothing, and counts as neither. Of a test with parameters one must be red at the earlier commit:
+the others say that its neighbours were right already. Tests marked ``control`` must be green in both, for they keep a
+mend from doing too much.
 
     make regressions BASE=<commit>
     python scripts/regressions.py <commit> [tests/regressions/test_x.py …]
@@ -17,13 +19,23 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
 ROOT = Path(__file__).parents[1]
 TESTS = "tests/regressions"
 GREEN, RED, SKIPPED, MISSING = "green", "red", "skipped", "not collected"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a test, and whether it is a control."""
+
+    became: str
+    is_control: bool = False
 
 
 def main() -> int:
@@ -49,7 +61,7 @@ def take_out(commit: str, folder: Path) -> None:
         tar.extractall(folder)
 
 
-def outcomes(source: Path, tests: Sequence[str], jobs: str) -> dict[str, str]:
+def outcomes(source: Path, tests: Sequence[str], jobs: str) -> dict[str, Outcome]:
     """What became of each test with the package of a source folder."""
     with tempfile.TemporaryDirectory(prefix="polymeter_report_") as folder:
         report_file = Path(folder) / "report.xml"
@@ -71,7 +83,7 @@ def outcomes(source: Path, tests: Sequence[str], jobs: str) -> dict[str, str]:
         return read_report(report_file)
 
 
-def read_report(file: Path) -> dict[str, str]:
+def read_report(file: Path) -> dict[str, Outcome]:
     """The outcome of each test case of a JUnit file."""
     found = {}
     for case in ElementTree.parse(file).iter("testcase"):
@@ -79,22 +91,43 @@ def read_report(file: Path) -> dict[str, str]:
         if case.find("error") is not None and case.get("classname", "") == "":
             continue  # a file that cannot be imported: its tests are missing below
         is_red = case.find("failure") is not None or case.find("error") is not None
-        found[name] = RED if is_red else SKIPPED if case.find("skipped") is not None else GREEN
+        became = RED if is_red else SKIPPED if case.find("skipped") is not None else GREEN
+        is_control = case.find("properties/property[@name='control']") is not None
+        found[name] = Outcome(became, is_control)
     return found
 
 
-def report(base: str, at_base: Mapping[str, str], here: Mapping[str, str]) -> int:
-    """Print the table; 0 if every test is red there and green here."""
+def report(base: str, at_base: Mapping[str, Outcome], here: Mapping[str, Outcome]) -> int:
+    """Print the table; 0 if every test proves what it must."""
     width = max([len(name) for name in here] + [4])
     print(f"{'test':{width}}  at {base[:12]:14} here")
-    n_wrong = 0
+    functions: dict[str, list[str]] = defaultdict(list)
     for name in sorted(here):
-        before, now = at_base.get(name, MISSING), here[name]
-        is_right = (before, now) == (RED, GREEN)
-        n_wrong += not is_right
-        print(f"{name:{width}}  {before:17} {now}{'' if is_right else '   <-'}")
-    print(f"{len(here) - n_wrong} of {len(here)} tests are red at {base[:12]} and green here.")
-    return 1 if n_wrong or not here else 0
+        functions[name.partition("[")[0]].append(name)
+    counts = {"red before and green here": 0, "controls, green in both": 0, "skipped": 0, "wrong": 0}
+    for names in functions.values():
+        verdict = judged([at_base.get(name, Outcome(MISSING)) for name in names], [here[name] for name in names])
+        counts[verdict] += 1
+        for name in names:
+            before = at_base.get(name, Outcome(MISSING)).became
+            print(f"{name:{width}}  {before:17} {here[name].became}{'   <-' if verdict == 'wrong' else ''}")
+    print(f"{len(here)} cases of {len(functions)} tests against {base[:12]}:")
+    for verdict, count in counts.items():
+        print(f"  {count:4} {verdict}")
+    return 1 if counts["wrong"] or not here else 0
+
+
+def judged(before: Sequence[Outcome], now: Sequence[Outcome]) -> str:
+    """What the cases of one test show together."""
+    ran = [(old.became, new.became) for old, new in zip(before, now, strict=True) if new.became != SKIPPED]
+    if not ran:
+        return "skipped"
+    if any(new != GREEN or old not in (RED, GREEN) for old, new in ran):
+        return "wrong"
+    is_red_before = any(old == RED for old, _ in ran)
+    if now[0].is_control:
+        return "wrong" if is_red_before else "controls, green in both"
+    return "red before and green here" if is_red_before else "wrong"
 
 
 if __name__ == "__main__":

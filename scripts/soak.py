@@ -233,8 +233,13 @@ def killed(place: Place, here: Path, chance: random.Random, how: signal.Signals,
         return False
     tally.early += not journal.exists()
     process.send_signal(how)
-    process.wait(END_S)
     tally.kills[how.name] += 1
+    try:
+        process.wait(END_S)
+    except subprocess.TimeoutExpired:
+        tally.faults.append(f"{how.name} did not end a run within {END_S:g} s: {(here / 'said').read_text()[-300:]}")
+        process.kill()
+        process.wait()
     return True
 
 

@@ -73,6 +73,7 @@ def test_names_of_tasks_cannot_control_the_terminal(tmp_path: Path) -> None:
         assert not HOSTILE.search(ended.stderr), (words, ended.stderr)
 
 
+@pytest.mark.control
 def test_a_run_of_hostile_names_prints_and_reports_them_as_text(tmp_path: Path) -> None:
     hostile = "evil<script>alert(1)</script>" + ESCAPES[1]
     file = write_task(tmp_path, hostile, TEXT=f"<img src=x onerror=alert(2)>{ESCAPES[1]}")
@@ -109,6 +110,7 @@ def test_an_included_file_is_held_to_the_same(tmp_path: Path) -> None:
         assert f"{tmp_path / 'base.inc'}:1" in ended.stdout + ended.stderr
 
 
+@pytest.mark.control
 def test_a_function_of_a_file_beside_or_above_runs_and_passes_check(tmp_path: Path) -> None:
     (tmp_path / "shared.py").write_text("def text(doc):\n    return doc['country']\n")
     file = write_task(tmp_path / "tasks", "good", TEXT="!function ../shared.text")

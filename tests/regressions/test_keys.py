@@ -177,6 +177,7 @@ def test_the_user_of_an_address_is_hidden(endpoint: Endpoint, folder: Path) -> N
         assert leaks(folder, ended) == []
 
 
+@pytest.mark.control
 def test_a_key_in_the_query_of_an_address_is_hidden(endpoint: Endpoint, folder: Path) -> None:
     url = f"http://{endpoint.host}/v1?api_key=CANARYquery001"
     ended = polymeter(folder, *run_words(endpoint, {}, url=url), "--quiet")
@@ -209,6 +210,7 @@ def test_a_wrong_option_beside_a_key_shows_no_key(folder: Path) -> None:
         assert leaks(folder, ended) == []
 
 
+@pytest.mark.control
 @pytest.mark.needs_system("lmms_eval")
 def test_a_wrapper_that_repeats_its_key_leaks_none(folder: Path) -> None:
     (folder / "wrapper.py").write_text(
@@ -254,6 +256,7 @@ def test_evalscopes_command_and_configuration_show_no_key(endpoint: Endpoint, fo
     assert leaks(folder, flags, script, inputs=("config.json",)) == []
 
 
+@pytest.mark.control
 @pytest.mark.needs_system("ulmeval")
 def test_ulmevalkits_command_and_configuration_show_no_key(endpoint: Endpoint, folder: Path) -> None:
     model = {"class": "GPT4V", "model": "openai:m", "base_url": f"http://{endpoint.host}/v1", **json.loads(BODY)}

@@ -120,6 +120,7 @@ def test_lmms_eval_files_hold_no_bare_nan_or_infinity(place: Path) -> None:
     assert check_files(place / "out") >= 4
 
 
+@pytest.mark.control
 def test_json_on_the_terminal_holds_no_bare_nan(place: Path) -> None:
     words = ("run", "-m", "mock", "--tasks", "odd", "--include-path", "tasks")
     for name in ("one", "two"):
@@ -186,6 +187,7 @@ def test_a_row_of_a_table_with_half_a_character_fails_alone_with_its_file_and_li
     assert "Quiz.tsv:3" in samples(tmp_path / "run")[1]["error"]["message"]
 
 
+@pytest.mark.control
 def test_half_characters_in_answers_reach_the_journal_the_samples_the_report_and_the_terminal(tmp_path: Path) -> None:
     capitals(tmp_path / "tasks")
     (tmp_path / "answers.json").write_text(json.dumps({"0": "Par\ud800is", "1": "\udfff", "2": "Lima"}))

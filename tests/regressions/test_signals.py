@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,18 @@ def test_a_signal_while_a_model_is_loaded_ends_the_run_as_interrupted(place: Pat
     assert json.loads((place / "run" / "run.json").read_text())["status"] == "interrupted"
 
 
+def test_a_signal_while_an_endpoint_does_not_answer_the_first_question_ends_the_run(place: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+        words = (*RUN, "-m", "openai:m", "--model-args", f"base_url={url}")
+        process = started(*words, cwd=place, until="asking the endpoint", env={**os.environ, "OPENAI_API_KEY": "x"})
+        connection, _ = silent.accept()
+        with connection:
+            said = ended(process, signal.SIGTERM)
+    assert process.returncode == 128 + signal.SIGTERM, said
+    assert "Traceback" not in said
+
+
 def test_a_signal_before_the_first_sample_of_a_resumed_run_says_how_to_resume_it(place: Path) -> None:
     ended(started(*RUN, *NEVER_DONE, cwd=place, until="3 samples"), signal.SIGINT)
     process = started("resume", "run", cwd=place, until="planning")
@@ -130,6 +143,7 @@ def test_a_second_signal_ends_a_process_at_once(place: Path) -> None:
     assert process.returncode in (-signal.SIGTERM, 128 + signal.SIGTERM)
 
 
+@pytest.mark.control
 def test_a_signal_that_is_ignored_when_the_run_starts_stays_ignored(place: Path) -> None:
     capitals(place / "tasks", n_rows=4)
     words = (*RUN, "-m", "mock", "-a", "delay_ms=300", "-b", "1")

@@ -97,6 +97,7 @@ def test_check_names_file_and_expression_without_rendering(tmp_path: Path) -> No
     assert not (folder / "CANARY").exists()
 
 
+@pytest.mark.control
 def test_ordinary_templates_render_as_before(tmp_path: Path) -> None:
     template = "{% for i in range(3) %}{{ i }}{% endfor %}{{ country | upper }}{{ '%s-%02d' | format(capital, 7) }}"
     template += "{% if country is defined %}{{ country.split('a') | join('-') }}{{ 'x' * 3 }}{% endif %}"

@@ -84,6 +84,7 @@ def test_verify_says_what_it_could_not_check(done: Path) -> None:
     assert "not checked" in said
 
 
+@pytest.mark.control
 def test_verify_of_a_folder_without_a_run_is_an_error(tmp_path: Path) -> None:
     assert command("verify", "run", cwd=tmp_path).returncode == 2
 

@@ -10,19 +10,27 @@ from polymeter.api.settings import read_settings
 from polymeter.core.catalog import Catalog, Entry, Problem
 from polymeter.core.errors import PolymeterError
 from polymeter.core.options import RunOptions
+from polymeter.core.parity import parity_with
 from polymeter.engine import plan
 
 
-def build_catalog(include_paths: Sequence[Path] = (), cache_dir: Path | None = None) -> Catalog:
+def build_catalog(
+    include_paths: Sequence[Path] = (), cache_dir: Path | None = None, parity: str | None = None
+) -> Catalog:
     """All benchmarks: those that come with Polymeter and those of the include paths. Executes none of their code.
 
+    Args:
+        include_paths: Folders and files of benchmarks.
+        cache_dir: Where the index is stored; default: as in the settings.
+        parity: The system whose reading of files is wanted where Polymeter differs; default: that of the settings.
+
     Raises:
-        PlanError: if an include path does not exist.
+        PlanError: if an include path, or a system, does not exist.
     """
     settings = read_settings()
     options = RunOptions(cache_dir=cache_dir or settings.cache_dir)
-    catalog = plan.build_catalog([*settings.include_paths, *include_paths], plan.cache_folder(options))
-    return catalog
+    wanted = parity_with(settings.parity if parity is None else parity)
+    return plan.build_catalog([*settings.include_paths, *include_paths], plan.cache_folder(options), wanted)
 
 
 def describe_task(name: str, include_paths: Sequence[Path] = ()) -> list[tuple[str, Any, Path]]:

@@ -18,6 +18,7 @@ from polymeter.api.settings import read_settings
 from polymeter.api.tasks import build_catalog
 from polymeter.core.errors import PlanError, PolymeterError, ScoreError, boundary
 from polymeter.core.format import OpenContext
+from polymeter.core.guest_context import guest_context_with
 from polymeter.core.options import RunOptions
 from polymeter.core.parity import parity_with
 from polymeter.core.repeats import group_repeats
@@ -114,7 +115,7 @@ def open_named(
         PlanError: if a pattern matches nothing, or a task cannot be loaded.
         DataError: if a dataset cannot be opened.
     """
-    selection = plan.select(patterns, build_catalog(include_paths))
+    selection = plan.select(patterns, build_catalog(include_paths, parity=parity))
     return [open_spec(spec, data, parity) for spec in selection.tasks]
 
 
@@ -137,7 +138,7 @@ def open_spec(spec: TaskSpec, data: Mapping[str, str] | None = None, parity: str
         parity=parity_with(settings.parity if parity is None else parity),
         cache_dir=cache_dir,
     )
-    with in_mode("load"):
+    with in_mode("load"), guest_context_with(parity=context.parity):
         return plan.format_of(spec).compile(spec, plan.traits_without_model(), context)
 
 

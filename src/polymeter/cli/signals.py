@@ -11,14 +11,18 @@ that takes long to import.
 
 from __future__ import annotations
 
+import _thread
 import os
 import signal
+import time
 from contextlib import suppress
 from types import FrameType
 
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 INTERRUPTED = 130
 _SHOW_CURSOR = b"\x1b[?25h"
+_AGAIN_S = 0.002
+_IMPORT_SYSTEM = "<frozen importlib._bootstrap>"
 _SAID = b"\nInterrupted: stopping. A second signal ends the process at once.\n"
 
 
@@ -44,6 +48,12 @@ class Signals:
         return code if self._received is None or code != INTERRUPTED else 128 + self._received
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if frame is not None and frame.f_code.co_filename == _IMPORT_SYSTEM:
+            # Python's import system takes its locks outside of its ``try``: an exception raised right there leaves one
+            # taken for good, and every other thread that imports something then waits for ever. Module bodies and all
+            # other code are interrupted at once.
+            _thread.start_new_thread(_send_again, (number, _thread.get_ident()))
+            return
         for each in self._handled:
             if signal.getsignal(each) == self._on_signal:
                 signal.signal(each, signal.SIG_DFL)
@@ -56,3 +66,11 @@ class Signals:
             # hides the cursor, and a second signal would leave it hidden.
             os.write(2, (_SHOW_CURSOR if os.isatty(2) else b"") + _SAID)
         raise KeyboardInterrupt
+
+
+def _send_again(number: int, thread: int) -> None:
+    time.sleep(_AGAIN_S)
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(thread, number)
+    else:
+        signal.raise_signal(number)

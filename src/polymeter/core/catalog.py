@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.parity import NO_PARITY, Parity
 
 _GLOB = frozenset("*?[")
 _MOST_SHOWN = 3
@@ -94,6 +95,8 @@ class Catalog:
         clashes: Names that two files of one root kind define; naming one of them is an error.
         problems: Files that could not be read.
         claims: Data files that are not benchmarks because entries here claim them.
+        later: Of the names that two files define, the entry that was found last.
+        parity: Whose reading of files is wanted where Polymeter differs from another system.
     """
 
     entries: dict[str, Entry] = field(default_factory=dict)
@@ -101,6 +104,8 @@ class Catalog:
     clashes: dict[str, tuple[Path, ...]] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     claims: Claims = field(default_factory=Claims)
+    later: dict[str, Entry] = field(default_factory=dict)
+    parity: Parity = NO_PARITY
 
     def add(self, entry: Entry) -> None:
         """Add an entry. A user's wins over a built-in one; two users' or two built-in ones clash."""
@@ -111,6 +116,7 @@ class Catalog:
             if old.file != entry.file:
                 files = self.clashes.get(entry.name, (old.file,))
                 self.clashes[entry.name] = (*files, entry.file)
+                self.later[entry.name] = entry
         elif entry.is_user:
             self.entries[entry.name], self.shadowed[entry.name] = entry, old
             self.clashes.pop(entry.name, None)
@@ -199,8 +205,15 @@ class Catalog:
         for name, files in other.clashes.items():
             if self.entries[name].is_user == other.entries[name].is_user:
                 self.clashes[name] = tuple(dict.fromkeys((*self.clashes.get(name, ()), *files)))
+                self.later[name] = other.later[name]
         self.problems.extend(other.problems)
         self.claims.update(other.claims)
+
+    def settle_clashes(self) -> None:
+        """Let a name that several files define mean the one that was found last."""
+        for name in self.clashes:
+            self.entries[name] = self.later[name]
+        self.clashes.clear()
 
     def by_kind(self, kind: str) -> Mapping[str, Entry]:
         """The entries of one kind, by name."""

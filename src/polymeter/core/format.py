@@ -34,6 +34,7 @@ class OpenContext:
         data: Local files in place of dataset ids.
         limit: The plan's limit, for tasks that apply it to each subset (``limits_subsets``): a number of samples, or
             below 1 a share of them.
+        offset: How many samples at the start the plan leaves out, for tasks whose prompts depend on those before.
         options: Further settings for one format.
         roles: The run's names for the models in its further roles, by role.
         parity: Whose values are wanted where Polymeter differs from another system.
@@ -47,6 +48,7 @@ class OpenContext:
     system_prompt: str = ""
     data: Mapping[str, str] = field(default_factory=dict)
     limit: float | None = None
+    offset: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
     roles: Mapping[str, str] = field(default_factory=dict)
     parity: Parity = NO_PARITY

@@ -8,12 +8,16 @@ from dataclasses import replace
 from typing import Any
 
 from polymeter.core.errors import ScoreError, boundary
-from polymeter.core.spread import Spread, Terms
+from polymeter.core.parity import NO_PARITY, Parity
+from polymeter.core.spread import UNBOUNDED, Spread, Terms
 from polymeter.core.task import GroupSpec, Result
 
 
 def reduce_group(
-    group: GroupSpec, results: Mapping[str, Sequence[Result]], groups: Collection[str] = ()
+    group: GroupSpec,
+    results: Mapping[str, Sequence[Result]],
+    groups: Collection[str] = (),
+    parity: Parity = NO_PARITY,
 ) -> list[Result]:
     """A group's own results.
 
@@ -25,12 +29,11 @@ def reduce_group(
         group: The group.
         results: Results by task name; a group stands for all tasks below it.
         groups: The names in ``results`` that are groups. One without an aggregation has no results, and lost none.
+        parity: Which other system's numbers are wanted.
     """
     found = []
-    for aggregate in group.aggregates:
-        metric = str(aggregate.get("metric", ""))
-        filters = aggregate.get("filter_list", "none")
-        for name in [filters] if isinstance(filters, str) else list(filters):
+    for aggregate, wanted in _wanted(group, results, parity):
+        for metric, name in wanted:
             of_member = {member: _whole(results.get(member), metric, name) for member in group.members}
             parts = [result for result in of_member.values() if result is not None and _counts(result)]
             failed = tuple(_failed(of_member, results, groups))
@@ -42,11 +45,59 @@ def reduce_group(
                 if result is not None
             ) + sum(member in failed for member, result in of_member.items() if result is None)
             combined = _combine(metric, name, parts, aggregate, group.name) if parts else Result(metric, name, None, 0)
+            if parity.on("group-error"):
+                combined = _pooled(combined, parts)
             if failed:
                 no_interval = "a member has no result" if parts else ""
                 combined = replace(combined, interval=None, ci_method=None, no_interval=no_interval, spread=None)
             found.append(replace(combined, n_members=n_members, failed_members=failed))
     return found
+
+
+def _wanted(
+    group: GroupSpec, results: Mapping[str, Sequence[Result]], parity: Parity
+) -> Iterator[tuple[Mapping[str, Any], list[tuple[str, str]]]]:
+    """The entries of a group's aggregation, each with the metrics and filters that it means.
+
+    Where metrics are matched by a part of their name, the later of two entries that mean one metric counts.
+    """
+    if not parity.on("group-metric"):
+        for aggregate in group.aggregates:
+            filters = aggregate.get("filter_list", "none")
+            names = [filters] if isinstance(filters, str) else list(filters)
+            yield aggregate, [(str(aggregate.get("metric", "")), name) for name in names]
+        return
+    keys = {
+        (result.metric, result.filter): None
+        for member in group.members
+        for result in results.get(member, ())
+        if not result.subset
+    }
+    meant: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for aggregate in group.aggregates:
+        meant |= {key: aggregate for key in keys if str(aggregate.get("metric", "")) in ",".join(key)}
+    for key, aggregate in meant.items():
+        yield aggregate, [key]
+
+
+def _pooled(combined: Result, parts: Sequence[Result]) -> Result:
+    """A group's number with the standard error of the pooled samples, whatever its aggregation; no interval follows
+    from it.
+    """
+    errors = [part.stderr for part in parts]
+    free = sum(part.n for part in parts) - len(parts)
+    stderr = None
+    if errors and None not in errors and free > 0:
+        squares = sum((part.n - 1) * part.n * (part.stderr or 0.0) ** 2 for part in parts)
+        stderr = math.sqrt(squares / free / sum(part.n for part in parts))
+    return replace(
+        combined,
+        stderr=stderr,
+        stderr_method=None if stderr is None else "pooled",
+        interval=None,
+        ci_method=None,
+        no_interval="the standard error is that of pooled samples",
+    )
 
 
 def mark_lost_subsets(results: Sequence[Result], scored: Mapping[tuple[str, ...], bool]) -> list[Result]:
@@ -137,6 +188,7 @@ def _combine(metric: str, name: str, parts: Sequence[Result], aggregate: Mapping
         ci_method=found.method,
         no_interval=found.problem,
         spread=sum_of_means,
+        bounds=parts[0].bounds if len({part.bounds for part in parts}) == 1 else UNBOUNDED,
     )
 
 

@@ -12,14 +12,16 @@ from typing import Any
 from polymeter.core.catalog import Catalog, Entry, Root
 from polymeter.core.errors import PlanError
 from polymeter.core.format import Format, Loaded, OpenContext
+from polymeter.core.guest_context import guest_context_with
 from polymeter.core.model import Model, ModelSpec, ModelTraits
 from polymeter.core.needs import check_needs, ignored_settings
 from polymeter.core.options import RunOptions
-from polymeter.core.parity import Parity, parity_with
+from polymeter.core.parity import NO_PARITY, Parity, parity_with
 from polymeter.core.registries import FORMATS, stored_format
 from polymeter.core.systems import broken_systems, libraries, package_folder
 from polymeter.core.task import GroupSpec, Task, TaskSpec
 from polymeter.guests.door import in_mode
+from polymeter.guests.neighbours import include_trees
 from polymeter.guests.opened_sources import collecting_sources, hash_with_opened, opened_behind
 
 
@@ -105,8 +107,8 @@ def file_endings() -> tuple[str, ...]:
     return tuple({ending: None for name in FORMATS for ending in FORMATS.get(name).endings})
 
 
-def build_catalog(include_paths: Iterable[Path], cache_dir: Path | None) -> Catalog:
-    """Every benchmark of every format, built in and the user's.
+def build_catalog(include_paths: Iterable[Path], cache_dir: Path | None, parity: Parity = NO_PARITY) -> Catalog:
+    """Every benchmark of every format, built in and the user's, read as the system to be matched reads files.
 
     Raises:
         PlanError: An include path does not exist.
@@ -116,7 +118,8 @@ def build_catalog(include_paths: Iterable[Path], cache_dir: Path | None) -> Cata
         if not path.exists():
             raise PlanError(f"The include path {str(path)!r} does not exist.", where="--include-path")
         roots.append(Root(named_place(path)))
-    catalog = Catalog()
+    include_trees(root.path for root in roots if root.is_user)
+    catalog = Catalog(parity=parity)
     formats = [FORMATS.get(name) for name in FORMATS]
     for each in formats:
         catalog.update(each.index(roots, cache_dir))
@@ -124,6 +127,8 @@ def build_catalog(include_paths: Iterable[Path], cache_dir: Path | None) -> Cata
         if each.index_data is not None:
             catalog.update(each.index_data(roots, catalog.claims))
     catalog.problems.extend(broken_systems())
+    if parity.on("later-file"):
+        catalog.settle_clashes()
     return catalog
 
 
@@ -180,6 +185,7 @@ def compile_tasks(plan: Plan, cache_dir: Path | None) -> None:
         DataError: A dataset cannot be opened.
     """
     options = plan.options
+    is_limit_shared = plan.parity.on("limit-of-first-task")
     shared = OpenContext(
         seed=options.seed,
         generation=options.generation,
@@ -188,6 +194,7 @@ def compile_tasks(plan: Plan, cache_dir: Path | None) -> None:
         system_prompt=options.system_prompt,
         data=options.data,
         limit=options.limit,
+        offset=options.offset,
         roles=role_names(plan),
         parity=plan.parity,
         cache_dir=cache_dir,
@@ -195,7 +202,7 @@ def compile_tasks(plan: Plan, cache_dir: Path | None) -> None:
     opened = []
     for spec in plan.selection.tasks:
         context = replace(shared, options=options.dialect_options.get(stored_format(spec.format), {}))
-        with in_mode("load"), collecting_sources() as collected:
+        with in_mode("load"), collecting_sources() as collected, guest_context_with(parity=plan.parity):
             task = format_of(spec).compile(spec, plan.model.traits, context)
         task = _with_opened(task, opened_behind(spec.sources, collected))
         check_needs(task.needs, plan.model.traits, task=spec.name, model=model_name(plan), roles=plan.roles)
@@ -203,6 +210,10 @@ def compile_tasks(plan: Plan, cache_dir: Path | None) -> None:
             raise PlanError(
                 f"Task {spec.name!r} has no samples.", where=str(spec.file), hint="Check its split and process_docs."
             )
+        if is_limit_shared and options.limit is not None and options.limit < 1 and not task.limits_subsets:
+            # The share becomes a number of samples with the first task, and stays that number for all others.
+            count = len(samples_to_run(len(task.samples), options.model_copy(update={"offset": 0})))
+            options = plan.options = options.model_copy(update={"limit": float(count)})
         if not selected_samples(task, options):
             raise PlanError(
                 f"Task {spec.name!r} has {len(task.samples)} samples: an offset of {options.offset} leaves none.",

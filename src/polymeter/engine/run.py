@@ -80,7 +80,7 @@ def _run(request: RunRequest, progress: Progress) -> RunOutcome:
             return finished
     if not plan.options.is_restart:
         refuse_changes(plan, folder)
-    check_endpoints(plan, progress)
+    check_endpoints(plan, folder, progress)
     progress.stage(f"opening {len(plan.selection.tasks)} task{'s' if len(plan.selection.tasks) != 1 else ''}")
     compile_tasks(plan, cache_folder(plan.options))
     return run_plan(plan, folder, progress, command=request.command)
@@ -187,7 +187,7 @@ def make_plan(request: RunRequest) -> Plan:
     named = [Path(name) for name in request.patterns if name.endswith(file_endings())]
     files = [named_place(path) for path in named if path.is_file()]
     options = options.model_copy(update={"include_paths": (*options.include_paths, *files)})
-    catalog = build_catalog(options.include_paths, cache_folder(options))
+    catalog = build_catalog(options.include_paths, cache_folder(options), parity_with(options.parity))
     selection = select(request.patterns, catalog)
     model, spec = _make(request.model, options)
     made = {role: _make(which, options) for role, which in request.roles.items()}

@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from polymeter.core.errors import PlanError, PolymeterError, blame, boundary, did_you_mean
+from polymeter.core.guest_context import guest_context
 from polymeter.core.registry import missing_package
 from polymeter.core.systems import import_roots
 from polymeter.guests.contain import contained
@@ -215,8 +216,9 @@ class _MissingModuleError(PlanError):
 def _load(file: Path, ref: FunctionRef) -> Any:
     is_dotted = "." in ref.module and "/" not in ref.module and file.stem != ref.module
     is_below = is_dotted and not ref.module.startswith(trees())
+    copy = ref.where if guest_context().parity.on("module-per-function") else ""
     try:
-        return guest_import_module(ref.module, ref.directory) if is_below else load_file(file)
+        return guest_import_module(ref.module, ref.directory) if is_below else load_file(file, copy=copy)
     except ModuleNotFoundError as error:
         raise _MissingModuleError(error) from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
 from polymeter.core.errors import DataError, PlanError, PolymeterError, ScoreError
@@ -63,7 +64,8 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     # The configuration for this run. Mistakes that show without running code are reported first.
     options = read_run_options(context.options)
     config, traits = config_for_run(config_of(spec), options), traits_for_run(traits, options)
-    config = config_at_parity(config, context.parity)
+    config = config_at_parity(config, spec.config, context.parity)
+    spec = replace(spec, version=config.version)
     prompt_key = context.prompt_key or traits.family
     locate = field_locator(spec)
     check_fields(config, locate)
@@ -94,6 +96,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         traits=traits,
         prompt_key=prompt_key,
         plan_settings=context.generation,
+        parity=context.parity,
     )
     functions = _compile_output(parts)(setup)
 

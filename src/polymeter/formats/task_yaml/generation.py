@@ -11,7 +11,7 @@ from polymeter.core.repeats import repeats_of
 from polymeter.core.request import Request
 from polymeter.core.task import Rollout, RolloutSteps, Sample, Score
 from polymeter.formats.task_yaml.output_types import Provenance, Setup, TaskFunctions
-from polymeter.formats.task_yaml.parameters import TextSettings, text_settings
+from polymeter.formats.task_yaml.parameters import StopRules, TextSettings, text_settings
 from polymeter.formats.task_yaml.prompt import Prompt
 from polymeter.formats.task_yaml.reduction import reduction
 from polymeter.formats.task_yaml.scoring import TextScoring, score_answers, text_scoring
@@ -61,6 +61,11 @@ def text_questions(setup: Setup) -> TextQuestions:
         block,
         setup.plan_settings,
         is_completion=setup.traits.is_completion,
+        rules=StopRules(
+            default=(config.fewshot_delimiter,) if setup.parity.on("blank-line-stop") else None,
+            has_aliases=not setup.parity.on("generation-aliases"),
+            is_cut=setup.traits.kind == "simple" or not setup.parity.on("stop-strings"),
+        ),
         where=setup.parts.binding.where("generation_kwargs"),
     )
     return TextQuestions(setup.spec.name, setup.prompt, setup.provenance, merged, config.repeats)

@@ -35,7 +35,7 @@ def load(entry: Entry, catalog: Catalog) -> Loaded:
     Raises:
         PlanError: if a file is broken, a member is missing, or groups contain each other.
     """
-    loading = _Loading(catalog)
+    loading = _Loading(catalog, Reader(is_working_directory_first=catalog.parity.on("include-order")))
     loading.member(entry.name, entry, {}, ())
     return Loaded(tuple(loading.tasks.values()), tuple(loading.groups.values()))
 
@@ -98,7 +98,7 @@ class _Loading:
     """One walk down from an entry."""
 
     catalog: Catalog
-    reader: Reader = field(default_factory=Reader)
+    reader: Reader
     tasks: dict[str, TaskSpec] = field(default_factory=dict)
     groups: dict[str, GroupSpec] = field(default_factory=dict)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError, ScoreError, boundary
 from polymeter.core.metric import Aggregation, Metric
+from polymeter.core.parity import Parity
 from polymeter.core.parts import Modality
 from polymeter.core.registries import AGGREGATIONS, METRICS
 from polymeter.core.spread import UNBOUNDED, Bounds
@@ -71,6 +72,23 @@ def bind_metrics(
             return ()
         items = tuple(MetricItem(metric=name) for name in default_metrics(config.output_type))
     return tuple(_bind(item, config, where, sources) for item in items)
+
+
+def metrics_at_parity(metrics: tuple[BoundMetric, ...], parity: Parity) -> tuple[BoundMetric, ...]:
+    """The metrics, aggregated as in the system to be matched."""
+    if not parity.on("median-order"):
+        return metrics
+    return tuple(
+        replace(metric, aggregation=replace(metric.aggregation, aggregate=middle_as_listed))
+        if metric.aggregation is not None and metric.aggregation.name == "median"
+        else metric
+        for metric in metrics
+    )
+
+
+def middle_as_listed(values: Sequence[Any]) -> Any:
+    """The middle of the values in their order, unsorted."""
+    return values[len(values) // 2]
 
 
 def _bind(item: MetricItem, config: TaskConfig, where: Callable[[], str], sources: Collection[Path]) -> BoundMetric:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from polymeter.core.identity import seed_for
 from polymeter.core.model import ModelTraits
+from polymeter.core.parity import Parity
 from polymeter.core.request import Origin, Parameters, Protocol
 from polymeter.core.task import ReduceContext, Result, Rollout, RolloutSteps, Sample, Score, ScoredRow, TaskSpec
 
@@ -76,6 +77,7 @@ class Setup:
         traits: The model's traits.
         prompt_key: The key of the model-specific blocks that apply.
         plan_settings: Generation settings of the plan; they win over the task's.
+        parity: Whose values are wanted where Polymeter differs from another system.
     """
 
     spec: TaskSpec
@@ -87,6 +89,7 @@ class Setup:
     traits: ModelTraits
     prompt_key: str
     plan_settings: Mapping[str, Any]
+    parity: Parity
 
 
 @dataclass(frozen=True, slots=True)

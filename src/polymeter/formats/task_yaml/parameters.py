@@ -38,6 +38,22 @@ class TextSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class StopRules:
+    """How a run reads generation settings that it takes as another system does.
+
+    Attributes:
+        default: The stop strings of a task that writes no ``until``, whatever else it writes; ``None``: an empty line,
+            unless it names stop strings by another name, for guests' wrappers and completion models alone.
+        has_aliases: Whether other names of settings count.
+        is_cut: Whether answers end at stop strings.
+    """
+
+    default: tuple[str, ...] | None = None
+    has_aliases: bool = True
+    is_cut: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class ImageSettings:
     """The settings of one task that asks for images.
 
@@ -77,6 +93,7 @@ def text_settings(
     *,
     is_completion: bool,
     where: str,
+    rules: StopRules = StopRules(),
 ) -> TextSettings:
     """Merge a task's settings with those for the model and those of the plan, later ones winning.
 
@@ -87,16 +104,22 @@ def text_settings(
         PlanError: if a setting is not of its type.
     """
     raw: dict[str, Any] = {"do_sample": False} if written is None else dict(written)
+    if rules.default is not None:
+        raw.setdefault("until", list(rules.default))
     raw.update(model_block)
     raw.update(plan)
     settings: dict[str, Any] = {}
     for key, value in raw.items():
         name = _ALIASES.get(key, key)
+        if name != key and not rules.has_aliases:
+            continue
         if name == key or name not in raw:  # a proper name wins over its aliases, whatever their order
             settings[name] = value
     stop = _stops(settings.pop("until", None), where)
     if stop is None and is_completion:
         stop = INJECTED_STOP
+    if not rules.is_cut:
+        stop = ()
     max_new_tokens = _number(settings.pop("max_new_tokens", None), int, "max_new_tokens", where)
     temperature = _number(settings.pop("temperature", None), float, "temperature", where)
     top_p = _number(settings.pop("top_p", None), float, "top_p", where)

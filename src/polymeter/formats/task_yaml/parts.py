@@ -15,7 +15,7 @@ from polymeter.core.task import TaskSpec
 from polymeter.data import Rows
 from polymeter.formats.task_yaml import forms, image_targets, settings
 from polymeter.formats.task_yaml.config import TaskConfig
-from polymeter.formats.task_yaml.metrics import BoundMetric, bind_metrics
+from polymeter.formats.task_yaml.metrics import BoundMetric, bind_metrics, metrics_at_parity
 from polymeter.formats.task_yaml.output_types import CompileOutput
 from polymeter.formats.task_yaml.registration import code_files
 from polymeter.formats.task_yaml.rows import TaskRows, open_rows
@@ -70,6 +70,7 @@ def yaml_parts(spec: TaskSpec, config: TaskConfig, context: OpenContext, prompt_
         DataError: if its dataset is missing, empty, or lacks a column.
     """
     metrics = bind_metrics(config, lambda: locate("metric_list"), code_files(spec))
+    metrics = metrics_at_parity(metrics, context.parity)
     n_fewshot = settings.fewshot_count(config, context)
     rows = open_rows(spec, config, context, n_fewshot)
     binding = bind_forms(config, rows.measured, prompt_key, locate)

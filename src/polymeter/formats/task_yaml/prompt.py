@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import PlanError
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from polymeter.formats.task_yaml.parts import Parts
 
 SAMPLERS = ("default", "first_n")
+_USUAL_SEED = 1234
+"""The seed of lmms-eval's examples unless its user names one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,28 +160,40 @@ def make_prompt(parts: Parts, spec: TaskSpec, traits: ModelTraits, context: Open
     is_whole = config.class_ is None and config.doc_to_text is None
     takes_messages = parts.messages is not None and (traits.kind == "chat" or is_whole)
     is_bare = traits.kind == "chat" and config.class_ is None and context.parity.on("chat-prompt")
+    description = None if is_bare else forms.description_form(config.description, parts.binding)
+    system = (Message("system", (Text(context.system_prompt),)),) if context.system_prompt else ()
+    if context.system_prompt and context.parity.on("system-text"):
+        system = ()
+        if traits.kind == "simple":
+            description = _after_system(context.system_prompt, config.fewshot_delimiter, description)
 
     return Prompt(
         fingerprint=f"{rows.fingerprint}:{spec.source_hash[:12]}",
         text_form=parts.text,
         choice_form=parts.choices,
-        description=None if is_bare else forms.description_form(config.description, parts.binding),
+        description=description,
         column_visuals=column_visuals(rows, column) if column is not None else None,
         visual_form=None if column is not None else parts.visual,
         messages_form=parts.messages if takes_messages else None,
         target_form=parts.target,
         next_round=parts.rounds.text or (lambda doc, **_: parts.text(doc)),
         next_messages=parts.messages,
-        system=(Message("system", (Text(context.system_prompt),)),) if context.system_prompt else (),
+        system=system,
         sees_media=config.process_results_use_image or config.output_type == "generate_until_multi_round",
-        fewshot=_examples(parts, context.seed) if parts.n_fewshot and not is_bare else None,
+        fewshot=_examples(parts, context) if parts.n_fewshot and not is_bare else None,
         has_own=traits.has_own_prompts,
     )
 
 
-def _examples(parts: Parts, seed: int) -> Callable[[Sample], str]:
+def _after_system(system: str, delimiter: str, description: Form | None) -> Form:
+    """The system prompt as the beginning of the text, before the description if there is one."""
+    return lambda row: system + (f"{delimiter}{description(row)}" if description else "")
+
+
+def _examples(parts: Parts, context: OpenContext) -> Callable[[Sample], str]:
     """A function from a sample to the examples before its question; which ones it gets depends on the run's seed and
-    on the sample, on nothing else. A sample is never an example for itself.
+    on the sample, on nothing else, unless the run draws them as another system does. A sample is never an example for
+    itself.
     """
     config, rows, n = parts.config, parts.rows.examples, parts.n_fewshot
     assert rows is not None
@@ -192,6 +207,10 @@ def _examples(parts: Parts, seed: int) -> Callable[[Sample], str]:
         raise PlanError(f"Task {config.task!r} wants {n} examples, but there are only {total} rows to draw from.")
     delimiter = str(options.get("fewshot_delimiter", config.fewshot_delimiter))
     example = _example(parts, options, rows)
+    if context.parity.on("fewshot-draw") and sampler != "first_n":
+        chosen_for = _drawn_in_turn(parts, context, rows)
+        return lambda sample: "".join(example(rows.doc(i)) + delimiter for i in chosen_for(sample))
+    seed = context.seed
 
     def prefix(sample: Sample) -> str:
         own = sample.index if is_same_split else -1
@@ -206,6 +225,28 @@ def _examples(parts: Parts, seed: int) -> Callable[[Sample], str]:
         return "".join(example(rows.doc(i)) + delimiter for i in chosen)
 
     return prefix
+
+
+def _drawn_in_turn(parts: Parts, context: OpenContext, rows: Rows) -> Callable[[Sample], list[int]]:
+    """Rows drawn for one sample after the other from one generator, as in lmms-eval: the draws of the samples before
+    come first. A drawn row that equals the sample is left out, which a row with media never does.
+    """
+    config, n, total = parts.config, parts.n_fewshot, len(rows)
+    told = context.options.get("fewshot_seed")
+    generator = random.Random(told if told is not None else context.seed or _USUAL_SEED)
+    n_drawn = min(n + (config.fewshot_split == config.test_split), total)
+    draws: list[list[int]] = []
+    drawing = Lock()  # samples begin in any order, on several threads
+
+    def chosen_for(sample: Sample) -> list[int]:
+        number = max(sample.index - context.offset, 0)
+        with drawing:
+            while len(draws) <= number:
+                draws.append(generator.sample(range(total), n_drawn))
+            drawn = draws[number]
+        return [i for i in drawn if rows.media or rows.doc(i) != sample.doc][:n]
+
+    return chosen_for
 
 
 def _example(parts: Parts, options: Mapping[str, Any], rows: Rows) -> Callable[[Mapping[str, Any]], str]:

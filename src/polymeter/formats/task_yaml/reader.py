@@ -148,8 +148,14 @@ def _is_flat(text: str) -> bool:
 
 @dataclass(slots=True)
 class Reader:
-    """Reads files with their includes. Parses each file once, however many include it."""
+    """Reads files with their includes. Parses each file once, however many include it.
 
+    Attributes:
+        is_working_directory_first: Whether an include is looked for in the working directory before it is looked for
+            beside the file.
+    """
+
+    is_working_directory_first: bool = False
     _parsed: dict[Path, Document] = field(default_factory=dict)
     _merged: dict[Path, Resolved] = field(default_factory=dict)
 
@@ -181,7 +187,9 @@ class Reader:
         files = [file]
         duplicates = [(key, (file, line)) for key, line in document.duplicates]
         for name in reversed(_includes(document)):  # read last to first, so that earlier ones overwrite
-            included = self._read(find_include(name, document), (*chain, file))
+            included = self._read(
+                find_include(name, document, is_here_first=self.is_working_directory_first), (*chain, file)
+            )
             values.update(included.values)
             places.update(included.places)
             files.extend(item for item in included.files if item not in files)
@@ -194,13 +202,14 @@ class Reader:
         return resolved
 
 
-def find_include(name: str, document: Document) -> Path:
-    """The file that an include names: beside the including file, else in the working directory.
+def find_include(name: str, document: Document, *, is_here_first: bool = False) -> Path:
+    """The file that an include names: beside the including file, else in the working directory, or there first.
 
     Raises:
         PlanError: if there is no such file.
     """
-    for candidate in (document.file.parent / name, Path(name)):
+    candidates = (document.file.parent / name, Path(name))
+    for candidate in reversed(candidates) if is_here_first else candidates:
         if candidate.is_file():
             return _tidy(candidate)
     siblings = [item.name for item in document.file.parent.iterdir() if item.is_file()]

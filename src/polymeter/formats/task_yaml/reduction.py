@@ -33,6 +33,7 @@ def reduction(setup: Setup, filters: Sequence[str] = (NO_FILTER,)) -> Reduce:
         metrics=parts.metrics,
         filters=filters,
         score_key=parts.config.score_key,
+        has_mean_errors=not setup.parity.on("function-error"),
     )
 
 
@@ -44,6 +45,7 @@ def reduce_task(
     metrics: Sequence[BoundMetric],
     filters: Sequence[str],
     score_key: str,
+    has_mean_errors: bool = True,
 ) -> list[Result]:
     """Results of a task, metrics in the author's order within each filter.
 
@@ -57,6 +59,7 @@ def reduce_task(
         metrics: The task's metrics.
         filters: The names of its readings.
         score_key: The key under which values that are dictionaries hold their number, for its uncertainty.
+        has_mean_errors: Whether an author's function that returns the mean has the mean's uncertainty.
 
     Raises:
         ScoreError: if an aggregation raised.
@@ -76,7 +79,7 @@ def reduce_task(
             results[key] = Result(
                 metric.name, name, jsonable(value), len(values[key]), higher_is_better=metric.higher_is_better
             )
-            if _is_mean(value, values[key], score_key):
+            if has_mean_errors and _is_mean(value, values[key], score_key):
                 # The author's function returned the mean, so the mean's uncertainty applies to it.
                 plans.append(MetricPlan(metric.name, name, _constant(value), metric.higher_is_better, metric.bounds))
     held = frozenset((plan.name, plan.filter) for plan in plans) & set(own)

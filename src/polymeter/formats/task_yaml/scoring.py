@@ -23,6 +23,8 @@ from polymeter.guests import resolve
 if TYPE_CHECKING:
     from polymeter.formats.task_yaml.output_types import Setup
 
+_TAKES_ALL = "anls"
+"""The metric that gets all references even where every other gets one at a time."""
 Doc = Mapping[str, Any]
 Scorer = Callable[[Doc, Sequence[Any]], Mapping[str, Any]]
 """``(row, results) → {metric: value}``."""
@@ -71,7 +73,14 @@ def text_scoring(setup: Setup) -> TextScoring:
         task=setup.spec.name,
         readings=filters,
         strip_reasoning=strip,
-        scorer=setup.scorer or default_scorer(parts.metrics, parts.target, parts.choices),
+        scorer=setup.scorer
+        or default_scorer(
+            parts.metrics,
+            parts.target,
+            parts.choices,
+            is_each_alone=_has_several_targets(setup) and setup.parity.on("several-targets"),
+            keeps_numbers=setup.parity.on("number-targets"),
+        ),
         metrics=frozenset(metric.name for metric in parts.metrics),
         target=parts.target if setup.scorer is None else _shown_target(parts.target),
         needs_media=config.process_results_use_image,
@@ -142,19 +151,47 @@ def scored_rows(scoring: TextScoring, sample: Sample) -> list[Doc]:
     return [row, *(copy.deepcopy(row) for _ in scoring.readings[1:])]
 
 
-def default_scorer(metrics: Sequence[BoundMetric], target: Form, choices: Form | None) -> Scorer:
+def default_scorer(
+    metrics: Sequence[BoundMetric],
+    target: Form,
+    choices: Form | None,
+    *,
+    is_each_alone: bool = False,
+    keeps_numbers: bool = False,
+) -> Scorer:
     """Scoring by registered metrics: an answer against the target, or against each of several.
 
     Our own metrics take several references at once; with a guest's metric a sample scores 1 if any reference
     does.
+
+    Args:
+        metrics: The metrics.
+        target: ``doc_to_target``.
+        choices: ``doc_to_choice``.
+        is_each_alone: Whether our own metrics too get one reference at a time, but for ``anls``.
+        keeps_numbers: Whether a number as reference stays one, which no text equals.
     """
+    alone = frozenset(metric.name for metric in metrics if is_each_alone and metric.name != _TAKES_ALL)
 
     def scorer(doc: Doc, results: Sequence[Any]) -> dict[str, Any]:
-        references = reference_texts(target(doc), choices(doc) if choices else None)
+        references = reference_texts(target(doc), choices(doc) if choices else None, keeps_numbers=keeps_numbers)
         answer = results[0] if results else ""
-        return {metric.name: _value(metric, references, answer) for metric in metrics}
+        return {
+            metric.name: _any_of(metric, references, answer)
+            if metric.name in alone and metric.score is not None
+            else _value(metric, references, answer)
+            for metric in metrics
+        }
 
     return scorer
+
+
+def _has_several_targets(setup: Setup) -> bool:
+    """Whether the first row's target is a list. A target that cannot be read is reported with its own sample."""
+    try:
+        return isinstance(setup.parts.target(setup.samples[0].doc), (list, tuple))
+    except PolymeterError:
+        return False
 
 
 def own_scorer(config: TaskConfig, task: str, rows: Rows) -> Scorer | None:
@@ -187,13 +224,14 @@ def bare(value: Any) -> Any:
     return [bare(item) for item in value] if isinstance(value, list) else value
 
 
-def reference_texts(target: Any, choices: Sequence[str] | None) -> list[Any]:
+def reference_texts(target: Any, choices: Sequence[str] | None, *, keeps_numbers: bool = False) -> list[Any]:
     """The references: the target, or each of a list of targets; an index stands for its choice.
 
-    Numbers become text: a model answers in text, and a column of numbers in a CSV means what is written there.
+    Numbers become text, unless they are to be kept: a model answers in text, and a column of numbers in a CSV means
+    what is written there.
     """
     targets = list(target) if isinstance(target, (list, tuple)) else [target]
-    return [_reference_text(item, choices) for item in targets]
+    return [_reference_text(item, choices, keeps_numbers) for item in targets]
 
 
 def as_text(value: Any) -> str | None:
@@ -217,12 +255,12 @@ def _shown_target(target: Form) -> Form:
     return shown
 
 
-def _reference_text(item: Any, choices: Sequence[str] | None) -> Any:
+def _reference_text(item: Any, choices: Sequence[str] | None, keeps_numbers: bool) -> Any:
     if choices is not None and isinstance(item, int) and not isinstance(item, bool):
         if not -len(choices) <= item < len(choices):
             raise ScoreError(f"The target is choice {item}, but there are {len(choices)} choices.")
         return choices[item]
-    return str(item) if isinstance(item, (int, float)) else item
+    return str(item) if isinstance(item, (int, float)) and not keeps_numbers else item
 
 
 def _value(metric: BoundMetric, references: list[Any], answer: Any) -> Any:
@@ -230,4 +268,8 @@ def _value(metric: BoundMetric, references: list[Any], answer: Any) -> Any:
         return (references[0] if len(references) == 1 else references, answer)
     if len(references) == 1 or not metric.is_guest_score:
         return call_score(metric, references, answer)
+    return _any_of(metric, references, answer)
+
+
+def _any_of(metric: BoundMetric, references: list[Any], answer: Any) -> float:
     return float(any(call_score(metric, [reference], answer) for reference in references))

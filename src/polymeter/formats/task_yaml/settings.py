@@ -25,6 +25,9 @@ class YamlRunOptions(Options):
     reasoning_tags: Any = identity(None, "Pairs of tags around reasoning, for tasks that name none; 'none': no pairs.")
     process_with_media: bool = identity(False, "Give process_results the row with its media.")
     predict_only: bool = identity(False, "Keep the answers and compute no metric.")
+    fewshot_seed: int | None = identity(
+        None, "Seed of the few-shot examples at parity with a system that draws them one after the other."
+    )
     force_simple: bool = identity(False, "Use doc_to_text and doc_to_visual even if a task has doc_to_messages.")
 
 
@@ -51,9 +54,21 @@ def config_for_run(config: TaskConfig, options: YamlRunOptions) -> TaskConfig:
     return config.model_copy(update=changes) if changes else config
 
 
-def config_at_parity(config: TaskConfig, parity: Parity) -> TaskConfig:
-    """A task's configuration without the fields that the system to be matched does not read."""
+def config_at_parity(config: TaskConfig, written: Mapping[str, Any], parity: Parity) -> TaskConfig:
+    """A task's configuration without the fields that the system to be matched does not read.
+
+    Args:
+        config: The configuration.
+        written: Its values as they are written.
+        parity: The system to be matched.
+    """
     changes: dict[str, Any] = {}
+    if parity.on("full-docs"):
+        changes["full_docs"] = False
+    if parity.on("cluster-error"):
+        changes["cluster_key"] = None
+    if parity.on("metadata-list") and isinstance(written.get("metadata"), list):
+        changes["metadata"] = {}
     if parity.on("fewshot-rows") and config.fewshot_config:
         changes["fewshot_config"] = {key: value for key, value in config.fewshot_config.items() if key == "sampler"}
     return config.model_copy(update=changes) if changes else config

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from polymeter.core.parity import NO_PARITY, Parity
 from polymeter.stats import PairedDifference, paired_difference, t_interval
 
 Sample = Mapping[str, Any]
@@ -28,36 +30,86 @@ def filters_of(task: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(result["filter"] for result in task["results"])) or ("none",)
 
 
-def sample_records(read: Callable[[], Iterable[Sample]], filters: Sequence[str]) -> Iterator[dict[str, Any]]:
+def sample_records(
+    read: Callable[[], Iterable[Sample]], filters: Sequence[str], parity: Parity = NO_PARITY
+) -> Iterator[dict[str, Any]]:
     """The lines of a sample file, as plain data, in lmms-eval's order: all samples of one filter, then of the next.
 
     Args:
         read: Reads the run folder's samples from the start at each call.
         filters: Names of the filters.
+        parity: Whether a doc's hash is lmms-eval's.
     """
     for number, name in enumerate(filters):
         for sample in read():
             if sample["status"] == "ok":
-                record = _record(sample, name, is_first=number == 0)
+                record = _record(sample, name, parity, is_first=number == 0)
                 yield record | {"filter": name} if len(filters) > 1 else record
 
 
-def task_hash(read: Callable[[], Iterable[Sample]]) -> str:
+def task_hash(read: Callable[[], Iterable[Sample]], parity: Parity = NO_PARITY) -> str:
     """Hash of a task's docs and their order."""
     state = hashlib.sha256()
     for number, sample in enumerate(read()):
-        state.update(f"sample_{number}{doc_hash(sample['doc'])}".encode())
+        state.update(f"sample_{number}{doc_hash(sample['doc'], parity)}".encode())
     return state.hexdigest()
 
 
-def doc_hash(doc: Any) -> str:
-    """Hash of one row without its media."""
+def doc_hash(doc: Any, parity: Parity = NO_PARITY) -> str:
+    """Hash of one row without its media; lmms-eval's is that of no row."""
+    if parity.on("doc-hash"):
+        doc = None
     return hash_text(json.dumps(doc, indent=2, ensure_ascii=False))
 
 
 def hash_text(text: str) -> str:
     """SHA-256 of a text, in hexadecimal."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def item_errors(
+    read: Callable[[], Iterable[Sample]], score_key: str, cluster_key: str | None
+) -> dict[tuple[str, str], tuple[float | None, float | None]]:
+    """lmms-eval's own two standard errors of each metric and filter, whatever its aggregation: that of the mean of the
+    samples' numbers, and the clustered one. A number is a sample's value, or what a dictionary holds under
+    ``score_key``.
+
+    ``None`` for fewer than two numbers or clusters. A sample's cluster is what such a dictionary holds under
+    ``cluster_key``, else that of its row.
+
+    Args:
+        read: Reads the run folder's samples from the start.
+        score_key: The task's ``score_key``.
+        cluster_key: The task's ``cluster_key``.
+    """
+    items: dict[tuple[str, str], list[tuple[float, Any]]] = {}
+    for sample in read():
+        for score in sample["scores"]:
+            value, cluster = score["value"], sample.get("cluster")
+            if isinstance(value, Mapping):
+                cluster = value.get(cluster_key, cluster) if cluster_key else None
+                value = value.get(score_key)
+            if isinstance(value, (int, float)):
+                items.setdefault((score["metric"], score["filter"]), []).append((float(value), cluster))
+    return {key: _errors(numbers) for key, numbers in items.items()}
+
+
+def _errors(items: Sequence[tuple[float, Any]]) -> tuple[float | None, float | None]:
+    """The standard error of the mean, and the one that adds what the members of a cluster have in common: equation 4 of
+    Miller 2024, without a correction for few clusters. Samples without a cluster form one.
+    """
+    n = len(items)
+    if n < 2:
+        return None, None
+    mean = sum(value for value, _ in items) / n
+    clusters: dict[str, list[float]] = {}
+    for value, cluster in items:
+        clusters.setdefault(json.dumps(cluster, sort_keys=True), []).append(value - mean)
+    within = sum(deviation**2 for own in clusters.values() for deviation in own) / (n - 1)
+    of_mean = math.sqrt(within / n)
+    if len(clusters.keys() - {"null"}) < 2:
+        return of_mean, None
+    return of_mean, math.sqrt(within + sum(sum(own) ** 2 for own in clusters.values())) / n
 
 
 def paired_values(task: Mapping[str, Any], lines: Iterable[Mapping[str, Any]]) -> dict[Any, float]:
@@ -96,7 +148,7 @@ def paired_row(ours: Mapping[Any, float], baseline: Mapping[Any, float], name: s
     }
 
 
-def _record(sample: Sample, filter_name: str, *, is_first: bool) -> dict[str, Any]:
+def _record(sample: Sample, filter_name: str, parity: Parity, *, is_first: bool) -> dict[str, Any]:
     exchanges = [exchange for exchange in sample["exchanges"] if exchange["role"] == "model"]
     raw = _responses(exchanges)
     filtered = _filtered(sample["answer"], raw) if is_first else None
@@ -106,7 +158,7 @@ def _record(sample: Sample, filter_name: str, *, is_first: bool) -> dict[str, An
         "resps": raw,
         "filtered_resps": filtered,
         "token_counts": [_tokens(exchange) for exchange in exchanges],
-        "doc_hash": doc_hash(sample["doc"]),
+        "doc_hash": doc_hash(sample["doc"], parity),
         "input": _text(exchanges),
     }
     if filtered is not None and (filtered == raw or (raw and filtered == raw[0])):

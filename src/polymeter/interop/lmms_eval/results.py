@@ -12,11 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from polymeter.core.errors import PlanError
 from polymeter.core.files import replacing
 from polymeter.core.json_text import json_text
+from polymeter.core.parity import NO_PARITY, Parity, parity_with
 from polymeter.core.places import stored_at
 from polymeter.interop.lmms_eval import result_samples as samples
 from polymeter.interop.lmms_eval.result_samples import hash_text
@@ -27,6 +29,8 @@ _NO_ERROR = "N/A"
 _NO_VERSION = "Yaml"
 _MODEL_KEYS = ("peft", "delta", "pretrained", "model", "model_version", "model_name", "model_id", "path", "engine")
 _UNSAFE = re.compile(r"[\"<>:/|\\?*\[\]]+")
+ItemErrors = Mapping[tuple[str, str], tuple[float | None, float | None]]
+"""By metric and filter: the standard error of the mean of the samples' numbers, and the clustered one."""
 _DEFAULTS = {"output_type": "generate_until", "repeats": 1, "score_key": "score"}
 
 
@@ -85,22 +89,41 @@ def write_files(
         PlanError: if the run is not finished, or the baseline cannot be read.
     """
     results = run.read_results()
+    manifest = run.read_manifest()
+    parity = _parity(manifest)
     written: list[Path] = []
     hashes: dict[str, str] = {}
     for name, task in results["tasks"].items() if has_samples else ():
         path = samples.samples_file(folder, facts.stamp, name)
         with stored_at(path, "Writing samples"), replacing(path) as file:
-            for record in _records(run, name, task):
+            for record in _records(run, name, task, parity):
                 file.write(json_text(record, nan=None))
                 file.write("\n")
-        hashes[name] = samples.task_hash(lambda name=name: read_samples(run, name))  # type: ignore[misc]
+        hashes[name] = samples.task_hash(lambda name=name: read_samples(run, name), parity)  # type: ignore[misc]
         written.append(path)
-    document = results_document(run.read_manifest(), results, facts, hashes)
+    document = results_document(manifest, results, facts, hashes, item_errors(run))
     for name, task in results["tasks"].items() if baseline else ():
         document["results"][name] |= _paired(run, name, task, Path(baseline))
     path = results_file(folder, facts.stamp)
     write_json(path, document, nan=None)
     return (path, *written)
+
+
+def item_errors(run: RunFolder) -> dict[str, ItemErrors]:
+    """lmms-eval's own standard errors by task, for those tasks of which ``results.json`` does not have them: with
+    clusters, or with an aggregation that is not the mean.
+    """
+    manifest, results = run.read_manifest(), run.read_results()
+    configs = {task["name"]: task["config"] for task in manifest["tasks"]}
+    return {
+        name: samples.item_errors(
+            lambda name=name: read_samples(run, name),  # type: ignore[misc]
+            configs[name].get("score_key") or _DEFAULTS["score_key"],
+            configs[name].get("cluster_key"),
+        )
+        for name, task in results["tasks"].items()
+        if any(result["stderr_method"] != "mean" for result in task["results"])
+    }
 
 
 def samples_with_docs(run: RunFolder, results: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
@@ -111,10 +134,16 @@ def samples_with_docs(run: RunFolder, results: Mapping[str, Any]) -> dict[str, l
         results: Its ``results.json``.
     """
     samples_of: dict[str, list[dict[str, Any]]] = {}
+    parity = _parity(run.read_manifest())
     for name, task in results["tasks"].items():
         docs = {sample["index"]: sample["doc"] for sample in read_samples(run, name)}
-        samples_of[name] = [{**record, "doc": docs[record["doc_id"]]} for record in _records(run, name, task)]
+        samples_of[name] = [{**record, "doc": docs[record["doc_id"]]} for record in _records(run, name, task, parity)]
     return samples_of
+
+
+def _parity(manifest: Mapping[str, Any]) -> Parity:
+    """Whose values the run took."""
+    return parity_with(manifest["options"]["identity"].get("parity", ""))
 
 
 def results_document(
@@ -122,6 +151,7 @@ def results_document(
     results: Mapping[str, Any],
     facts: CommandFacts,
     task_hashes: Mapping[str, str] | None = None,
+    errors: Mapping[str, ItemErrors] | None = None,
 ) -> dict[str, Any]:
     """The content of ``…_results.json``.
 
@@ -130,19 +160,21 @@ def results_document(
         results: ``results.json``.
         facts: The command.
         task_hashes: The hash of each task's docs, if samples were written.
+        errors: As ``item_errors`` gives them.
     """
     tasks, groups = results["tasks"], results["groups"]
     group_rows = {name: _row(group) for name, group in groups.items()}
     has_group_numbers = any(group["results"] for group in groups.values())
     planned = {task["name"]: task for task in manifest["tasks"]}
+    parity = _parity(manifest)
     return {
-        "results": {name: _row(task) for name, task in tasks.items()} | group_rows,
+        "results": {name: _row(task, (errors or {}).get(name, {})) for name, task in tasks.items()} | group_rows,
         **({"groups": group_rows} if has_group_numbers else {}),
         "group_subtasks": _subtasks(tasks, groups),
         "configs": {name: _config(planned[name], manifest) for name in sorted(tasks)},
-        "versions": _versions(planned, groups),
+        "versions": _versions(planned, groups, parity),
         "n-shot": {name: tasks[name]["num_fewshot"] for name in sorted(tasks)},
-        "higher_is_better": _directions(tasks, groups),
+        "higher_is_better": _directions(tasks, groups, parity),
         "n-samples": {
             name: {
                 "original": planned[name]["n_rows"],
@@ -162,19 +194,21 @@ def results_document(
     }
 
 
-def _row(owner: Mapping[str, Any]) -> dict[str, Any]:
+def _row(owner: Mapping[str, Any], errors: ItemErrors = MappingProxyType({})) -> dict[str, Any]:
     """A task's or group's entry in ``results``: the values under ``metric,filter``, and their standard errors."""
     row: dict[str, Any] = {"alias": owner["alias"]}
     if not owner["results"]:
         return {" ": " ", **row}
     for result in owner["results"]:
         metric = "/".join([result["metric"], *result["subset"]])
-        error, method = result["stderr"], result["stderr_method"]
-        shown = _NO_ERROR if error is None else error
-        row[f"{metric},{result['filter']}"] = result["value"]
-        row[f"{metric}_stderr,{result['filter']}"] = shown
-        row[f"{metric}_stderr_clt,{result['filter']}"] = shown if method == "mean" else _NO_ERROR
-        row[f"{metric}_stderr_clustered,{result['filter']}"] = shown if method == "clustered" else _NO_ERROR
+        error, name = result["stderr"], result["filter"]
+        of_mean, clustered = (None, None) if result["subset"] else errors.get((metric, name), (None, None))
+        if result["stderr_method"] == "mean":
+            of_mean = error
+        shown = [_NO_ERROR if number is None else number for number in (error, of_mean, clustered)]
+        row[f"{metric},{name}"] = result["value"]
+        row[f"{metric}_stderr,{name}"], row[f"{metric}_stderr_clt,{name}"] = shown[:2]
+        row[f"{metric}_stderr_clustered,{name}"] = shown[2]
     return row
 
 
@@ -194,10 +228,11 @@ def _config(task: Mapping[str, Any], manifest: Mapping[str, Any]) -> dict[str, A
     return {"task": task["name"], **config}
 
 
-def _versions(tasks: Mapping[str, Any], groups: Mapping[str, Any]) -> dict[str, Any]:
+def _versions(tasks: Mapping[str, Any], groups: Mapping[str, Any], parity: Parity) -> dict[str, Any]:
     versions: dict[str, Any] = {name: group["version"] or _NO_ERROR for name, group in groups.items()}
     for name, task in tasks.items():
-        versions[name] = _version(task)
+        is_unread = parity.on("metadata-list") and isinstance(task["config"].get("metadata"), list)
+        versions[name] = _NO_VERSION if is_unread else _version(task)
     return dict(sorted(versions.items()))
 
 
@@ -210,13 +245,16 @@ def _version(task: Mapping[str, Any]) -> Any:
     return task["version"] or _NO_VERSION
 
 
-def _directions(tasks: Mapping[str, Any], groups: Mapping[str, Any]) -> dict[str, dict[str, bool | None]]:
+def _directions(
+    tasks: Mapping[str, Any], groups: Mapping[str, Any], parity: Parity
+) -> dict[str, dict[str, bool | None]]:
     directions = {
         name: {result["metric"]: result["higher_is_better"] for result in task["results"]}
         for name, task in tasks.items()
     }
+    shared: dict[str, bool | None] = {}
     for name in groups:
-        merged: dict[str, bool | None] = {}
+        merged: dict[str, bool | None] = shared if parity.on("group-direction") else {}
         for member in _tasks_below(name, groups):
             for metric, direction in directions.get(member, {}).items():
                 merged[metric] = direction if merged.get(metric, direction) == direction else None
@@ -278,8 +316,10 @@ def _seconds(moment: str | None) -> float | None:
     return datetime.fromisoformat(moment).timestamp() if moment else None
 
 
-def _records(run: RunFolder, name: str, task: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    return samples.sample_records(lambda: read_samples(run, name), samples.filters_of(task))
+def _records(
+    run: RunFolder, name: str, task: Mapping[str, Any], parity: Parity = NO_PARITY
+) -> Iterator[dict[str, Any]]:
+    return samples.sample_records(lambda: read_samples(run, name), samples.filters_of(task), parity)
 
 
 def _paired(run: RunFolder, name: str, task: Mapping[str, Any], baseline: Path) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from polymeter.core.errors import ModelError
+from polymeter.core.parity import NO_PARITY, Parity
 from polymeter.core.request import Generate, Loglikelihood, Origin, Request
 from polymeter.core.rows import RowAccess
 from polymeter.interop.lmms_eval.instance import Instance
@@ -69,8 +70,10 @@ class Call:
             )
 
 
-def make_calls(requests: Sequence[Request], kind: Kind, rows: RowAccess | None) -> Iterator[Call]:
-    """The calls that answer some requests of one group, in order.
+def make_calls(
+    requests: Sequence[Request], kind: Kind, rows: RowAccess | None, parity: Parity = NO_PARITY
+) -> Iterator[Call]:
+    """The calls that answer some requests of one group, in order, with lmms-eval's own values at parity with it.
 
     It is one call, unless two requests about the same row have different media or text: a wrapper finds these by the
     row's number, so such requests need separate calls.
@@ -86,7 +89,7 @@ def make_calls(requests: Sequence[Request], kind: Kind, rows: RowAccess | None) 
         if origin.index not in call.rows:
             handle = rows(origin) if rows is not None and request.origin is not None else None
             call.rows[origin.index] = Row(request, handle)
-        instances = list(_instances(request, origin, call.method, kind))
+        instances = list(_instances(request, origin, call.method, kind, parity))
         call.requests.append(request)
         call.instances.extend(instances)
         call.counts.append(len(instances))
@@ -106,12 +109,12 @@ def method_of(request: Request) -> Method:
     return by_protocol.get(protocol, "generate_until")
 
 
-def generation_kwargs(request: Request, kind: Kind) -> dict[str, Any]:
+def generation_kwargs(request: Request, kind: Kind, *, is_as_written: bool = False) -> dict[str, Any]:
     """The generation arguments of a request, as its task's author wrote them; for a request without any, made from its
     parameters. A fresh dictionary each time: wrappers pop what they have read.
 
     A simple wrapper gets the empty line that lmms-eval uses as stop string if the task names none; a chat wrapper gets
-    only stop strings that the author or user wrote.
+    only stop strings that the author or user wrote, unless it is to get them as they are written.
     """
     parameters = request.parameters
     written = request.origin.generation_kwargs if request.origin is not None else {}
@@ -124,12 +127,12 @@ def generation_kwargs(request: Request, kind: Kind) -> dict[str, Any]:
         stop = list(parameters.stop)
         return copy.deepcopy({**set_settings, **parameters.extra, "do_sample": do_sample, "until": stop})
     kwargs: dict[str, Any] = copy.deepcopy(dict(written))
-    if kind == "chat" and not parameters.stop:
+    if kind == "chat" and not parameters.stop and not is_as_written:
         kwargs["until"] = []
     return kwargs
 
 
-def _instances(request: Request, origin: Origin, method: Method, kind: Kind) -> Iterator[Instance]:
+def _instances(request: Request, origin: Origin, method: Method, kind: Kind, parity: Parity) -> Iterator[Instance]:
     row_arguments = (origin.index, origin.task, origin.split)
     metadata = {"task": origin.task, "doc_id": origin.index, "repeats": 1, "split": origin.split, **origin.metadata}
     parameters, context = request.parameters, request.text
@@ -138,7 +141,7 @@ def _instances(request: Request, origin: Origin, method: Method, kind: Kind) -> 
             arguments: tuple[Any, ...] = (context, Target(continuation), doc_to_visual, *row_arguments)
             yield Instance(method, arguments, number, dict(metadata))
         return
-    kwargs = generation_kwargs(request, kind)
+    kwargs = generation_kwargs(request, kind, is_as_written=parity.on("blank-line-stop"))
     if kind == "chat":
         arguments = (context, doc_to_messages, kwargs, *row_arguments)
     elif method == "generate_until_multi_round":

@@ -127,7 +127,7 @@ class LmmsModel(BatchModel):
         if wrapper is None:
             raise ModelError("The wrapper is not loaded.", hint="Call load() first.")
         responses: list[Response] = []
-        for call in make_calls(requests, self._kind, self.rows):
+        for call in make_calls(requests, self._kind, self.rows, self.parity):
             wrapper.task_dict.clear()
             wrapper.task_dict.update(call.task_dict())
             responses.extend(self._answers(wrapper, call))

@@ -10,7 +10,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from polymeter.judge.verdict import read_bit, read_yes_no, unreadable
+from polymeter.core.guest_context import guest_context
+from polymeter.core.reasoning import strip_reasoning
+from polymeter.interop.lmms_eval.original_prompts import original_prompt
+from polymeter.judge.passages import unreadable
+from polymeter.judge.verdict import read_bit, read_yes_no
 
 BINARY_JUDGE_PROMPT = """\
 You grade answers. Compare the candidate's answer with the reference and reply with {positive} if it is right, else with
@@ -95,6 +99,14 @@ _ZERO_ONE = ("0/1", "1/0")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
+def _template(name: str) -> str:
+    """A default prompt: ours, or at parity lmms-eval's own, from the installed package."""
+    if guest_context().parity.on("judge-prompts"):
+        return original_prompt(name)
+    template: str = globals()[name]
+    return template
+
+
 class JudgePromptBuilder:
     """Prompts for common questions to a judge. A custom prompt is filled in by ``str.format``."""
 
@@ -115,7 +127,7 @@ class JudgePromptBuilder:
                 question=question, answer=answer, pred=prediction, prediction=prediction, **kwargs
             )
         positive, negative = ("1", "0") if output_format in _ZERO_ONE else ("Yes", "No")
-        return BINARY_JUDGE_PROMPT.format(
+        return _template("BINARY_JUDGE_PROMPT").format(
             question=question, answer=answer, prediction=prediction, positive=positive, negative=negative
         )
 
@@ -136,14 +148,15 @@ class JudgePromptBuilder:
                 question=question, response1=response1, response2=response2, context=context or "", **kwargs
             )
         low, high = score_range
-        return COMPARATIVE_JUDGE_PROMPT.format(
+        usual = "Please provide scores" if guest_context().parity.on("judge-prompts") else "Give scores"
+        return _template("COMPARATIVE_JUDGE_PROMPT").format(
             question=question,
             response1=response1,
             response2=response2,
             context_section=f"[Context]\n{context}\n\n" if context else "",
             min_score=low,
             max_score=high,
-            evaluation_instruction=evaluation_instruction or f"Give scores from {low} to {high}.",
+            evaluation_instruction=evaluation_instruction or f"{usual} from {low} to {high}.",
         )
 
     @staticmethod
@@ -152,7 +165,7 @@ class JudgePromptBuilder:
     ) -> str:
         """The prompt that asks whether a solution arrives at the answer."""
         positive, negative = ("Yes", "No") if output_format == "yes/no" else ("1", "0")
-        return CORRECTNESS_JUDGE_PROMPT.format(
+        return _template("CORRECTNESS_JUDGE_PROMPT").format(
             question=question, answer=answer, prediction=prediction, positive=positive, negative=negative
         )
 
@@ -160,11 +173,11 @@ class JudgePromptBuilder:
     def build_rubric_prompt(question: str, prediction: str, rubric: Mapping[str, Any]) -> str:
         """The prompt that asks for a score for each item of a rubric."""
         items = "\n".join(f"- {name}: {meaning}" for name, meaning in rubric.items())
-        return RUBRIC_JUDGE_PROMPT.format(question=question, prediction=prediction, rubric=items)
+        return _template("RUBRIC_JUDGE_PROMPT").format(question=question, prediction=prediction, rubric=items)
 
 
 class ResponseParser:
-    """Reads verdicts. A verdict that is not clear raises ``UnscoredError``."""
+    """Reads verdicts, outside of a judge's visible reasoning. A verdict that is not clear raises ``UnscoredError``."""
 
     @staticmethod
     def parse_binary_response(response: str, output_format: str = "0/1") -> int | bool:
@@ -173,6 +186,8 @@ class ResponseParser:
         A line that contains only the verdict counts first; without one, the text must contain one verdict and not the
         other. ``10`` is not a verdict.
         """
+        if guest_context().parity.on("judge-verdict"):
+            return int("1" in response) if output_format in _ZERO_ONE else response.strip().lower().startswith("yes")
         if output_format in _ZERO_ONE:
             return read_bit(response)
         return read_yes_no(response)
@@ -180,7 +195,10 @@ class ResponseParser:
     @staticmethod
     def parse_score_response(response: str, score_range: tuple[float, float] | None = None) -> float:
         """The first number, moved into the range if one is given."""
+        response = strip_reasoning(response)
         number = _NUMBER.search(response)
+        if number is None and guest_context().parity.on("judge-verdict"):
+            return score_range[0] if score_range else 0.0
         if number is None:
             raise unreadable(response, "a number")
         score = float(number.group())
@@ -189,8 +207,11 @@ class ResponseParser:
     @staticmethod
     def parse_comparative_response(response: str) -> tuple[float, float]:
         """The first two numbers of the first line."""
-        lines = response.strip().splitlines()
+        response = strip_reasoning(response)
+        lines = response.splitlines()
         numbers = _NUMBER.findall(lines[0]) if lines else []
+        if len(numbers) < 2 and guest_context().parity.on("judge-verdict"):
+            return -1.0, -1.0
         if len(numbers) < 2:
             raise unreadable(response, "two scores on its first line")
         return float(numbers[0]), float(numbers[1])
@@ -198,11 +219,14 @@ class ResponseParser:
     @staticmethod
     def parse_json_response(response: str) -> dict[str, Any]:
         """The JSON object in the text, from its first brace to its last."""
+        response = strip_reasoning(response)
         start, end = response.find("{"), response.rfind("}")
         try:
             verdict = json.loads(response[start : end + 1]) if 0 <= start < end else None
         except json.JSONDecodeError:
             verdict = None
+        if not isinstance(verdict, dict) and guest_context().parity.on("judge-verdict"):
+            return {}
         if not isinstance(verdict, dict):
             raise unreadable(response, "a JSON object")
         return verdict

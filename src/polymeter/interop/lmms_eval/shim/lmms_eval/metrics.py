@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from polymeter.core.guest_context import guest_context
 from polymeter.core.registries import AGGREGATIONS
 
 
@@ -35,7 +36,9 @@ def mean(arr: Sequence[float]) -> Any:
 
 
 def median(arr: Sequence[float]) -> Any:
-    """The middle of the sorted values. (lmms-eval takes the middle of the unsorted values.)"""
+    """The middle of the sorted values; at parity with lmms-eval, of the values as they are."""
+    if guest_context().parity.on("median-order"):
+        return arr[len(arr) // 2]
     return _aggregated("median", arr)
 
 

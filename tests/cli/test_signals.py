@@ -1,0 +1,48 @@
+"""A signal never leaves a lock of Python's import system taken."""
+
+import subprocess
+import sys
+
+SCRIPT = """
+import importlib.util, signal, sys, time
+from polymeter.cli.signals import Signals
+
+frame = None
+
+
+class Loader:
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        global frame
+        frame = sys._getframe(1)
+
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        return importlib.util.spec_from_loader(name, Loader()) if name == "imported" else None
+
+
+sys.meta_path.insert(0, Finder())
+import imported
+
+Signals().install()
+handler = signal.getsignal(signal.SIGTERM)
+try:
+    handler(signal.SIGTERM, frame)
+    print(f"inside {frame.f_code.co_filename}: not yet", flush=True)
+    time.sleep(60)
+except KeyboardInterrupt:
+    print("outside: now")
+try:
+    Signals().install()
+    signal.getsignal(signal.SIGTERM)(signal.SIGTERM, sys._getframe())
+except KeyboardInterrupt:
+    print("at once")
+"""
+
+
+def test_a_signal_inside_the_import_system_is_raised_when_that_is_left() -> None:
+    said = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=60, check=True).stdout
+    assert said.splitlines() == ["inside <frozen importlib._bootstrap>: not yet", "outside: now", "at once"]
