@@ -20,7 +20,7 @@ from conformance.lmms_eval import installed
 from conformance.lmms_eval.choosing import Published, published_tasks
 from conformance.lmms_eval.hints import HINTS
 from conformance.lmms_eval.repair import Repairs
-from conformance.lmms_eval.rows import Shape, make_rows, write_rows
+from conformance.lmms_eval.rows import Shape, is_answer, make_rows, write_rows
 from conformance.lmms_eval.schema import columns_of
 from conformance.lmms_eval.templates import tasks_folder
 
@@ -63,13 +63,32 @@ class Preparation:
         for _ in range(MOST_REPAIRS):
             try:
                 with installed.time_limit(SECONDS):
-                    return {"kind": self.kind, "columns": dict(shape.kinds), **self._try(shape)}
+                    made = self._try(shape)
+                if made.get("gap") == 0.0:
+                    made = self._with_other_answers(shape, made)
+                return {"kind": self.kind, "columns": dict(shape.kinds), **made}
             except (Exception, SystemExit, installed.OutOfTime) as error:
                 real = installed.real_error(error)
                 failure = installed.reason(real)
                 if isinstance(real, (ImportError, installed.OutOfTime)) or not repairs.repair(real, self.row):
                     break
         return {"kind": self.kind, "failure": failure}
+
+    def _with_other_answers(self, shape: Shape, made: dict[str, Any]) -> dict[str, Any]:
+        """Where no answer counts as right, what is expected may have another form: a letter, the text of an option."""
+        answers = [name for name in shape.columns.keys if is_answer(name)]
+        for kind in ("letter", "text", "number", "yesno") if len(answers) == 1 else ():
+            other = Shape(shape.columns, {**shape.kinds, answers[0]: kind})
+            try:
+                with installed.time_limit(SECONDS):
+                    tried = self._try(other)
+            except (Exception, SystemExit, installed.OutOfTime):
+                continue
+            if tried.get("gap", 0.0) > 0:
+                shape.kinds.update(other.kinds)
+                return tried
+        with installed.time_limit(SECONDS):
+            return self._try(shape)  # its rows are written again
 
     def _try(self, shape: Shape) -> dict[str, Any]:
         rows = make_rows(shape, N_ROWS, f"{self.seed}:{self.published.name}")
@@ -149,8 +168,16 @@ class Preparation:
                 others = [dress.format(one) for one in self._others(column, number)]
                 key = (self.seed, self.published.name, number)
                 repeats = max(1, min(task.config.repeats or 1, 4))
+                is_bare = sorted(knows[model]).index(number) % 2 == 0 if number in knows[model] else False
                 answers[model][number] = [
-                    scripted(model, dress.format(column[number]), others, number in knows[model], (*key, again))
+                    scripted(
+                        model,
+                        dress.format(column[number]),
+                        others,
+                        (*key, again),
+                        is_known=number in knows[model],
+                        is_bare=is_bare,
+                    )
                     for again in range(repeats)
                 ]
         return {"answers": answers, "dress": dress, "gap": best[0]}
@@ -183,6 +210,13 @@ class Preparation:
                 found.append(str(value))
             if isinstance(value, int) and 0 <= value < 26:
                 found.append("ABCDEFGHIJKLMNOPQRSTUVWXYZ"[value])
+        # Where options stand in a list, the letter of what is expected.
+        expected = set(found)
+        for options in doc.values():
+            if isinstance(options, list):
+                found += [
+                    "ABCDEFGHIJ"[i] for i, one in enumerate(options[:10]) if isinstance(one, str) and one in expected
+                ]
         found += [str(value) for value in doc.values() if isinstance(value, (str, int)) and len(str(value)) < 40]
         return found[:12] or ["yes"]
 

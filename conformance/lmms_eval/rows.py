@@ -46,6 +46,11 @@ _CATEGORY = re.compile(
 )
 
 
+def is_answer(name: str) -> bool:
+    """Whether a column is called as those that hold what is expected."""
+    return _ANSWER.search(name) is not None
+
+
 @dataclass
 class Shape:
     """How the rows of one task are made.
