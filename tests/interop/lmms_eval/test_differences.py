@@ -74,9 +74,22 @@ def test_examples_are_drawn_for_one_sample_after_the_other(tmp_path: Path, parit
     task = opened(tmp_path, extra, traits=SIMPLE, parity=parity_with(parity))
     prompts = [ask(task, index).text for index in (2, 0, 1)]
     assert [prompts[1], prompts[2], prompts[0]] == expected or not expected
+    first = opened(tmp_path / "first", extra.replace("default", "first_n"), traits=SIMPLE, parity=parity_with(parity))
+    assert ask(first, 0).text == "q1 a1\n\nq0"
     again = opened(tmp_path / "again", extra, traits=SIMPLE, parity=parity_with(parity), offset=2)
     # The draw belongs to the place in the run, or to the sample.
     assert (ask(again, 2).text == prompts[0]) is (parity == "none")
+
+
+@difference("fewshot-split", here=PlanError, there="q0 a0\n\nq3")
+def test_examples_may_come_from_the_measured_split(tmp_path: Path, parity: str, expected: Any) -> None:
+    made: dict[str, Any] = {"traits": SIMPLE, "parity": parity_with(parity)}
+    extra = "num_fewshot: 1\nfewshot_config: {sampler: first_n}\n"
+    if expected is PlanError:
+        with pytest.raises(PlanError, match="no split to draw 1 examples from"):
+            opened(tmp_path, extra, **made)
+    else:
+        assert ask(opened(tmp_path, extra, **made), 3).text == expected
 
 
 @difference("system-text", here=["Be brief.", "d.q0"], there=["Be brief.\n\nd.q0"])

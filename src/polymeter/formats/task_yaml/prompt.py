@@ -207,9 +207,9 @@ def _examples(parts: Parts, context: OpenContext) -> Callable[[Sample], str]:
         raise PlanError(f"Task {config.task!r} wants {n} examples, but there are only {total} rows to draw from.")
     delimiter = str(options.get("fewshot_delimiter", config.fewshot_delimiter))
     example = _example(parts, options, rows)
-    if context.parity.on("fewshot-draw") and sampler != "first_n":
-        chosen_for = _drawn_in_turn(parts, context, rows)
-        return lambda sample: "".join(example(rows.doc(i)) + delimiter for i in chosen_for(sample))
+    if context.parity.on("fewshot-draw"):
+        chosen_for = _drawn_in_turn(parts, context, rows, is_random=sampler != "first_n")
+        return lambda sample: delimiter.join(example(rows.doc(i)) for i in chosen_for(sample)) + delimiter
     seed = context.seed
 
     def prefix(sample: Sample) -> str:
@@ -227,14 +227,16 @@ def _examples(parts: Parts, context: OpenContext) -> Callable[[Sample], str]:
     return prefix
 
 
-def _drawn_in_turn(parts: Parts, context: OpenContext, rows: Rows) -> Callable[[Sample], list[int]]:
+def _drawn_in_turn(parts: Parts, context: OpenContext, rows: Rows, *, is_random: bool) -> Callable[[Sample], list[int]]:
     """Rows drawn for one sample after the other from one generator, as in lmms-eval: the draws of the samples before
-    come first. A drawn row that equals the sample is left out, which a row with media never does.
+    come first. A drawn row that equals the sample is left out, which a row with media never does; another takes its
+    place only if the task names one split for both.
     """
     config, n, total = parts.config, parts.n_fewshot, len(rows)
     told = context.options.get("fewshot_seed")
     generator = random.Random(told if told is not None else context.seed or _USUAL_SEED)
     n_drawn = min(n + (config.fewshot_split == config.test_split), total)
+    first = list(range(n_drawn))
     draws: list[list[int]] = []
     drawing = Lock()  # samples begin in any order, on several threads
 
@@ -242,7 +244,7 @@ def _drawn_in_turn(parts: Parts, context: OpenContext, rows: Rows) -> Callable[[
         number = max(sample.index - context.offset, 0)
         with drawing:
             while len(draws) <= number:
-                draws.append(generator.sample(range(total), n_drawn))
+                draws.append(generator.sample(range(total), n_drawn) if is_random else first)
             drawn = draws[number]
         return [i for i in drawn if rows.media or rows.doc(i) != sample.doc][:n]
 
