@@ -55,6 +55,8 @@ class Prompt:
         sees_media: Whether text hooks get the row with media.
         fewshot: Examples before a sample's question.
         has_own: Whether the model may have its own prompts, in place of all of this.
+        context: The whole text before and with a sample's question, for models that take messages and look at it
+            beside them.
     """
 
     fingerprint: str
@@ -71,6 +73,7 @@ class Prompt:
     sees_media: bool = False
     fewshot: Callable[[Sample], str] | None = None
     has_own: bool = False
+    context: Callable[[Sample], str] | None = None
 
     def row(self, sample: Sample) -> dict[str, Any]:
         """The row as text hooks see it."""
@@ -127,7 +130,7 @@ class Prompt:
 
     def row_functions(self, samples: Samples) -> RowFunctions:
         """The functions by which wrapped models look at the task's rows."""
-        target, choices = self.target_form, self.choice_form
+        target, choices, context = self.target_form, self.choice_form, self.context
         return RowFunctions(
             full_doc=lambda index: samples[index].full_doc(),
             target=lambda index: target(samples[index].full_doc()),
@@ -135,6 +138,7 @@ class Prompt:
             next_round=self.next_round,
             next_messages=self.next_messages,
             prompt_row=lambda index: full_row(samples[index]),
+            context=None if context is None else lambda index: context(samples[index]),
         )
 
     def modalities(self, sample: Sample) -> frozenset[Modality]:
@@ -160,14 +164,14 @@ def make_prompt(parts: Parts, spec: TaskSpec, traits: ModelTraits, context: Open
     is_whole = config.class_ is None and config.doc_to_text is None
     takes_messages = parts.messages is not None and (traits.kind == "chat" or is_whole)
     is_bare = traits.kind == "chat" and config.class_ is None and context.parity.on("chat-prompt")
-    description = None if is_bare else forms.description_form(config.description, parts.binding)
+    description = forms.description_form(config.description, parts.binding)
     system = (Message("system", (Text(context.system_prompt),)),) if context.system_prompt else ()
     if context.system_prompt and context.parity.on("system-text"):
         system = ()
-        if traits.kind == "simple":
-            description = _after_system(context.system_prompt, config.fewshot_delimiter, description)
+        description = _after_system(context.system_prompt, config.fewshot_delimiter, description)
+    fewshot = _examples(parts, context) if parts.n_fewshot else None
 
-    return Prompt(
+    made = Prompt(
         fingerprint=f"{rows.fingerprint}:{spec.source_hash[:12]}",
         text_form=parts.text,
         choice_form=parts.choices,
@@ -180,9 +184,12 @@ def make_prompt(parts: Parts, spec: TaskSpec, traits: ModelTraits, context: Open
         next_messages=parts.messages,
         system=system,
         sees_media=config.process_results_use_image or config.output_type == "generate_until_multi_round",
-        fewshot=_examples(parts, context) if parts.n_fewshot and not is_bare else None,
+        fewshot=fewshot,
         has_own=traits.has_own_prompts,
     )
+    if not is_bare:
+        return made
+    return replace(made, description=None, fewshot=None, context=made.text if config.doc_to_text is not None else None)
 
 
 def _after_system(system: str, delimiter: str, description: Form | None) -> Form:

@@ -136,6 +136,13 @@ DIFFERENCES = (
                 switch="group-error",
             ),
             Difference(
+                rule="standard errors by resampling",
+                there="`median`, `f1`, `mcc`, `perplexity`: 100,000 resamples, `bleu`, `chrf`, `ter`: 100, in chunks that are seeded by their number; other aggregations but `mean` and `acc_all` have none",
+                here="1,000 resamples, seeded by the run, for every aggregation that has no formula, with an interval",
+                why="one rule for all; at parity it takes as long as there",
+                switch="bootstrap-error",
+            ),
+            Difference(
                 rule="standard error of a function aggregation",
                 there="`N/A`",
                 here="that of the mean, if the function returns the mean of numbers; otherwise none",
@@ -321,11 +328,11 @@ DIFFERENCES = (
                 switch=Stays.CODE,
             ),
             Difference(
-                rule="`dataset_name` for a local folder",
-                there="the folder's card decides, as on the hub",
-                here="the same; in a folder without a card it is a subfolder or a split, and otherwise an error that lists what is there",
+                rule="`dataset_name` for a local folder without a card",
+                there="no part of the data: every file is read",
+                here="a subfolder or a split, and otherwise an error that lists what is there",
                 why="another configuration was measured without a word",
-                switch=Stays.OPEN,
+                switch="dataset-name",
             ),
             Difference(
                 rule="an image, audio file or table at a private address",
@@ -463,7 +470,7 @@ DIFFERENCES = (
                 there="the lowest value is chosen, whatever it means",
                 here="`returns_loss=true` inverts the sign; nothing is guessed",
                 why="the documents ask for a log-probability",
-                switch=Stays.OPEN,
+                switch=Stays.CRASH,
             ),
             Difference(
                 rule="input plus output as the answer",
@@ -487,11 +494,11 @@ DIFFERENCES = (
                 switch=Stays.SAME,
             ),
             Difference(
-                rule="the text of a chat request whose task has its own `doc_to_messages`",
-                there="`doc_to_text` alone",
+                rule="the text beside the messages of a chat request",
+                there="the whole text that a simple model gets, with system prompt, description and examples",
                 here="all texts of its messages",
                 why="simple wrappers can answer such tasks",
-                switch=Stays.OPEN,
+                switch="chat-text",
             ),
             Difference(
                 rule="`until` for chat wrappers",
@@ -538,7 +545,7 @@ DIFFERENCES = (
                 there="greedy with some models, sampled with others",
                 here="sampled",
                 why="it is what the user asked for",
-                switch=Stays.OPEN,
+                switch=Stays.MODEL,
             ),
             Difference(
                 rule="concurrency at an endpoint",
@@ -591,24 +598,17 @@ DIFFERENCES = (
             ),
             Difference(
                 rule="multi-round: `results[0]`",
-                there="for simple models, the text of a tuple",
+                there="a list that a model returns stays one; a tuple becomes its text",
                 here="a list of texts",
                 why="scoring functions expect it",
-                switch=Stays.OPEN,
+                switch=Stays.MODEL,
             ),
             Difference(
                 rule="agentic: the last step",
-                there="JSON with the fixed keys of one benchmark",
+                there="JSON with the fixed keys of one benchmark, also where the task said that it is done and the last answer is no JSON",
                 here="JSON with the task's own last state",
                 why="it fitted only one benchmark",
-                switch=Stays.OPEN,
-            ),
-            Difference(
-                rule="reasoning in a round",
-                there="left in the list",
-                here="removed from each round before scoring; `previous_output` stays raw",
-                why="as for single answers",
-                switch=Stays.OPEN,
+                switch="agentic-end",
             ),
             Difference(
                 rule="visual chain of thought on a model that cannot generate images",
@@ -697,7 +697,7 @@ DIFFERENCES = (
                 there="the later one wins",
                 here="an error that names both files",
                 why="it was unclear which one was run",
-                switch=Stays.OPEN,
+                switch=Stays.NAMING,
             ),
             Difference(
                 rule="`api.metrics.median`",
@@ -758,7 +758,7 @@ DIFFERENCES = (
                 there="the file wins",
                 here="the command line wins",
                 why="the user typed it",
-                switch=Stays.OPEN,
+                switch="config-default",
             ),
             Difference(
                 rule="`--use_cache DIR`",
