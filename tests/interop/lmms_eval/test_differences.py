@@ -395,19 +395,6 @@ def test_each_function_has_a_module_of_its_own(tmp_path: Path, parity: str, expe
     assert result.value("t", "seen") == expected
 
 
-@difference("dataset-name", here=2, there=4)
-def test_a_dataset_name_chooses_no_part_of_a_folder(
-    tmp_path: Path, parity: str, expected: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for part in ("one", "two"):
-        write_rows(tmp_path / "data" / part, [{"q": part, "a": "b"}, {"q": f"{part}2", "a": "b"}], "train.jsonl")
-    text = "task: t\ndataset_path: data\ndataset_name: one\ntest_split: train\ndoc_to_text: q\ndoc_to_target: a\n"
-    (tmp_path / "t.yaml").write_text(text)
-    result = evaluate("mock", str(tmp_path / "t.yaml"), output=tmp_path / "run", parity=parity)
-    assert result.results["tasks"]["t"]["n_samples"] == expected
-
-
 @difference("config-default", here={"limit": None, "batch_size": "2"}, there={"limit": 5.0, "batch_size": "2"})
 def test_a_default_on_the_command_line_does_not_win(parity: str, expected: dict[str, Any]) -> None:
     configured = {"limit": 5.0, "batch_size": "9"}

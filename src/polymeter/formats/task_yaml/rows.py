@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, overload
 
 from polymeter.core.errors import PlanError, boundary
@@ -13,7 +12,6 @@ from polymeter.core.format import OpenContext
 from polymeter.core.identity import seed_for
 from polymeter.core.task import Sample, TaskSpec
 from polymeter.data import Rows, Source, make_rows, open_splits
-from polymeter.data.local import card_configs
 from polymeter.formats.task_yaml.config import TaskConfig
 from polymeter.guests import resolve, seeded
 
@@ -45,10 +43,7 @@ def open_rows(spec: TaskSpec, config: TaskConfig, context: OpenContext, n_fewsho
     is_any = context.parity.on("fewshot-split")
     example_split = None if fixed is not None else _example_split(config, n_fewshot, is_any=is_any)
     wanted = list(dict.fromkeys(item for item in (split, example_split) if item))
-    name = config.dataset_name
-    if context.parity.on("dataset-name") and _is_without_card(Path(str(config.dataset_path))):
-        name = None
-    source = Source(str(config.dataset_path), name, config.dataset_kwargs, spec.file.parent)
+    source = Source(str(config.dataset_path), config.dataset_name, config.dataset_kwargs, spec.file.parent)
     opened = open_splits(source, wanted, overrides=context.data, cache_dir=context.cache_dir)
     process = resolve(config.process_docs) if config.process_docs is not None else None
     rows: dict[str, Rows] = {}
@@ -69,11 +64,6 @@ def open_rows(spec: TaskSpec, config: TaskConfig, context: OpenContext, n_fewsho
             cache_dir=context.cache_dir,
         )
     return TaskRows(rows[split], fixed or (rows[example_split] if example_split else None), example_split == split)
-
-
-def _is_without_card(path: Path) -> bool:
-    """Whether a dataset is a folder of files in which no card describes configurations."""
-    return path.is_dir() and not card_configs(path)
 
 
 def _example_split(config: TaskConfig, n: int, *, is_any: bool) -> str | None:
