@@ -7,7 +7,7 @@ PYTEST_ARGS ?= -n auto --maxprocesses 8 --dist worksteal
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-t2i test check mutants regressions soak fuzz without bench format clean
+.PHONY: help demo demo-t2i test check mutants regressions soak fuzz without conformance bench format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,14 @@ fuzz: .venv/.installed ## feed mutated input to everything that reads foreign by
 without: .venv/.installed ## delete SYSTEM=… from a copy of the tree: everything else must stay green
 	$(BIN)/python scripts/without_system.py $(SYSTEM) $(WITHOUT_ARGS)
 
+# Each original has an environment of its own: torch first, what its tasks import, Polymeter, and the original alone.
+SUITES ?= lmms-eval evalscope ulmeval
+SEED ?= 1
+conformance: $(SUITES:%=.venv-%/.installed) ## compare with the installed originals (SEED=2 SUITES=lmms-eval CONFORMANCE_ARGS="--only 'mm*'")
+	@failed=; for suite in $(SUITES); do \
+		.venv-$$suite/bin/python -m conformance $$suite --seed $(SEED) $(CONFORMANCE_ARGS) || failed="$$failed $$suite"; \
+	done; test -z "$$failed" || { echo "differs:$$failed"; exit 1; }
+
 bench: .venv/.installed ## run the performance benchmarks
 	$(BIN)/python -m benchmarks
 
@@ -62,6 +70,15 @@ clean: ## remove caches and build output; keep .venv and runs/
 	$(BIN)/python -m pip install --quiet $(TORCH)
 	$(BIN)/python -m pip install --quiet --editable '.[ocr,hf,lora,image-gen,image-metrics,excel,anthropic,gemini,math,chinese,video,audio,dev]' --constraint constraints.txt
 	@touch .venv/.installed .venv/.installed-demo .venv/.installed-demo-t2i
+
+.venv-%/.installed: conformance/requirements-%.txt constraints.txt pyproject.toml
+	$(PYTHON) -m venv .venv-$*
+	.venv-$*/bin/python -m pip install --quiet $(TORCH)
+	.venv-$*/bin/python -m pip install --quiet --editable '.[hf,image-metrics,math,chinese,excel,video,audio]' --constraint constraints.txt
+	.venv-$*/bin/python -m pip install --quiet --requirement conformance/requirements-$*.txt
+	@if test -f conformance/original-$*.txt; then \
+		.venv-$*/bin/python -m pip install --quiet --no-deps --requirement conformance/original-$*.txt; fi
+	@touch $@
 
 .venv/.installed-demo: pyproject.toml constraints.txt | .venv/bin/pip
 	$(BIN)/python -m pip install --quiet --editable '.[ocr]' --constraint constraints.txt

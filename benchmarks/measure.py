@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +29,17 @@ def polymeter(*words: str, cwd: Path, env: dict[str, str] | None = None) -> Meas
     return measure(command, cwd=cwd, env=env)
 
 
+_LAUNCHER = """
+import json, os, subprocess, sys, time
+with open(sys.argv[1], "wb") as output:
+    started = time.perf_counter()
+    process = subprocess.Popen(sys.argv[2:], stdout=output, stderr=output)
+    _, status, usage = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - started
+print(json.dumps([os.waitstatus_to_exitcode(status), wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss]))
+"""
+
+
 def measure(command: list[str], *, cwd: Path, env: dict[str, str] | None = None, log: Path | None = None) -> Measured:
     """Run a command and measure it. Its output goes to ``log``, by default a file in ``cwd``.
 
@@ -36,15 +47,14 @@ def measure(command: list[str], *, cwd: Path, env: dict[str, str] | None = None,
         RuntimeError: if it failed.
     """
     log = log or cwd / "bench.log"
-    with log.open("wb") as output:
-        started = time.perf_counter()
-        process = subprocess.Popen(command, cwd=cwd, env={**os.environ, **(env or {})}, stdout=output, stderr=output)
-        _, status, usage = os.wait4(process.pid, 0)
-        wall = time.perf_counter() - started
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
+    # Linux counts the memory of the process that starts another as that one's peak. So a small one starts it, not this
+    # one, which may have made gigabytes of data.
+    words = [sys.executable, "-I", "-S", "-c", _LAUNCHER, str(log.absolute()), *command]
+    launched = subprocess.run(words, cwd=cwd, env={**os.environ, **(env or {})}, stdout=subprocess.PIPE, check=True)
+    code, wall_s, cpu_s, peak_kb = json.loads(launched.stdout)
+    if code != 0:
         raise RuntimeError(f"{' '.join(command)} failed:\n{log.read_text(errors='replace')[-2000:]}")
-    return Measured(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+    return Measured(wall_s, cpu_s, peak_kb / 1024)
 
 
 def best_of(n: int, *words: str, cwd: Path, fresh: Path | None = None) -> Measured:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +15,7 @@ from PIL import Image as pil
 import polymeter
 from polymeter.core.model import ModelTraits
 from polymeter.core.request import ChoiceLogprob, Loglikelihood, Output, Request, Response
+from polymeter.guests.shims import switch_on_shims
 from polymeter.models.mock import MockBatch
 
 
@@ -66,3 +70,21 @@ def likelihoods(request: Request, values: Callable[[str], float]) -> Response:
     assert isinstance(request.parameters, Loglikelihood)
     made = [values(text) for text in request.parameters.continuations]
     return Response((Output(logprobs=tuple(ChoiceLogprob(v, v == max(made), 1) for v in made)),))
+
+
+def differing_constants(system: str) -> dict[str, tuple[str, str]]:
+    """The constants of a system's modules that are not what they are there: name → (there, here).
+
+    ``constants.json`` in the system's folder holds them as ``repr`` writes them, long ones as their SHA-256, so that a
+    space at the end or a tuple in place of a list is a difference.
+    """
+    switch_on_shims()
+    there = json.loads((Path(__file__).parent / system / "constants.json").read_text("utf-8"))
+    here = {name: _written(name, expected.startswith("sha256:")) for name, expected in there.items()}
+    return {name: (expected, here[name]) for name, expected in there.items() if here[name] != expected}
+
+
+def _written(name: str, as_digest: bool) -> str:
+    value = pkgutil.resolve_name(name)
+    text = repr(dict(sorted(value.items())) if isinstance(value, dict) else value)
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}" if as_digest else text

@@ -100,7 +100,9 @@ def test_judge_prompt_version_and_verdict_are_kept_with_the_score(folder: Path) 
     assert asked["request"]["judge_prompt"] == LLMJudge().prompt_version
     assert asked["response"]["outputs"][0]["text"] == "B"
     assert len(row["judge_calls"]) == 1
+    assert row["judge_rules"] == ["the whole answer"]
     page = found.report.read_text()
+    assert '"read_by":"the whole answer"' in page
     assert LLMJudge().prompt_version in page
     assert "Model in the role judge" in page
 

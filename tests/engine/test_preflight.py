@@ -58,6 +58,32 @@ def test_what_an_endpoint_raises_of_its_own_is_one_clear_error(tmp_path: Path) -
         polymeter.evaluate(endpoint, ["demo"], limit=1, output=tmp_path / "run")
 
 
+def test_an_endpoint_is_not_asked_ahead_of_a_run_whose_answers_are_all_known(tmp_path: Path) -> None:
+    endpoint, gone = Endpoint(), Endpoint(PlanError("It is gone."))
+    first = polymeter.evaluate(endpoint, ["demo"], limit=2, output=tmp_path / "run")
+    again = polymeter.evaluate(gone, ["demo"], limit=2, output=tmp_path / "run")
+    assert (gone.n_preflights, gone.n_requests) == (0, 0)
+    assert again.results == first.results
+
+
+def test_a_judge_is_not_asked_ahead_of_a_scoring_whose_verdicts_are_all_known(tmp_path: Path) -> None:
+    judge, gone = Endpoint(), Endpoint(PlanError("It is gone."))
+    polymeter.evaluate("mock", ["demo"], limit=2, output=tmp_path / "run")
+    polymeter.score(tmp_path / "run", roles={"judge": judge}, output=tmp_path / "scored")
+    polymeter.score(tmp_path / "run", roles={"judge": gone}, output=tmp_path / "scored")
+    assert (judge.n_preflights, gone.n_preflights) == (1, 0)
+
+
+def test_an_endpoint_is_asked_ahead_of_a_run_that_lacks_an_answer(tmp_path: Path) -> None:
+    class Silent(Endpoint):
+        async def respond(self, request: Request) -> Response:
+            raise ValueError("no answer")
+
+    polymeter.evaluate(Silent(), ["demo"], limit=2, max_retries=0, output=tmp_path / "run")
+    with pytest.raises(PlanError, match=r"It is gone\."):
+        polymeter.evaluate(Endpoint(PlanError("It is gone.")), ["demo"], limit=2, output=tmp_path / "run")
+
+
 def test_a_running_event_loop_is_no_obstacle(tmp_path: Path) -> None:
     endpoint = Endpoint()
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from polymeter.cli.progress import PlainProgress
 from polymeter.core.errors import PlanError
 from polymeter.core.model import ModelTraits
 from polymeter.core.parts import Text
@@ -518,7 +519,12 @@ def test_a_probe_is_a_sample_like_any_other_and_is_not_asked_twice(tmp_path: Pat
         asked.append(request.text)
         return answer_of(request)
 
-    outcome = run_tasks([ListTask(docs(20))], MockBatch(compute, traits=ModelTraits("x")), tmp_path / "run")
+    lines: list[str] = []
+    model = MockBatch(compute, traits=ModelTraits("x"))
+    outcome = run_tasks([ListTask(docs(20))], model, tmp_path / "run", progress=PlainProgress(lines.append))
     assert outcome.results["tasks"]["list"]["n_scored"] == 20
     assert asked[0] == "q0"
     assert len(asked) == 20
+    # The sample of the probe did not end before this run, so a fresh run says nothing of earlier ones.
+    assert "20 samples" in lines
+    assert lines[-1].startswith(("20/20 samples", "reducing", "writing"))

@@ -57,6 +57,24 @@ def test_a_neighbour_is_importable_late_inside_a_function(tmp_path):
     assert "late" not in sys.modules
 
 
+def test_a_folder_put_on_the_path_counts_for_imports_inside_functions(tmp_path):
+    code = """
+    import sys, os
+    sys.path.insert(0, os.path.join(os.path.dirname(__file__), "lib"))
+    def get():
+        import helper
+        from helper import NAME
+        return helper.NAME, NAME
+    """
+    before = list(sys.path)
+    for name in ("one", "two"):
+        folder = write(tmp_path / name, utils=code)
+        write(folder / "lib", helper=f"NAME = {name!r}\n")
+        assert resolve(ref(folder, "utils.get"))() == (name, name)
+    assert sys.path == before
+    assert "helper" not in sys.modules
+
+
 def test_relative_imports_between_task_files_work(tmp_path):
     folder = write(
         tmp_path / "f",

@@ -148,7 +148,7 @@ def test_a_scale_runs_from_0_to_10() -> None:
     assert (found.score, "Is it sharp?" in request.text) == (4, True)
 
 
-@pytest.mark.parametrize("answer", ["[[11]]", "[[-1]]", "7", "[[3]] or [[4]]", "ten"])
+@pytest.mark.parametrize("answer", ["[[11]]", "[[-1]]", "[[3]] or [[4]]", "7 and 8", "7/5", "ten"])
 def test_what_is_no_rating_is_no_verdict(answer: str) -> None:
     assert "a rating from 0 to 10" in refused(answer, scale, "p", IMAGE)
 

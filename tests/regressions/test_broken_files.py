@@ -45,6 +45,7 @@ _BROKEN: dict[str, tuple[bytes, int]] = {  # content → the line that must be n
     "no date": (b"task: asked\nx: 1\ny: 2024-13-45\n", 3),
     "NUL": (b"task: asked\nx: a\x00b\n", 2),
     "too deep": (b"task: asked\nx: " + b"[" * 60_000 + b"]" * 60_000 + b"\n", 2),
+    "a name that no file can have": (b"task: asked\ninclude: " + b"x" * 5000 + b"\n", 2),
     "includes itself": (b"task: asked\ninclude: broken.yaml\n", 2),
 }
 

@@ -481,3 +481,44 @@ def test_commands_of_their_own_processes_notice_all_of_it(tmp_path: Path) -> Non
         assert results(tmp_path, "broken") == results(tmp_path, f"whole-{points}-{share}")
         values.append(scores(tmp_path, "broken"))
     assert values[0] != values[1] != values[2]
+
+
+READS_BESIDE = """
+    import json
+    from pathlib import Path
+
+    WORDS = json.loads((Path(__file__).parent / "words.json").read_text())
+"""
+NEIGHBOURS = {
+    "beside": "import helpers\nWORDS = helpers.WORDS\n",
+    "elsewhere": "import sys\nsys.path.insert(0, {shared!r})\nfrom helpers import WORDS\n",
+}
+
+
+@pytest.mark.parametrize("order", ["one,two", "two,one"])
+@pytest.mark.parametrize("place", NEIGHBOURS)
+def test_modules_of_one_name_in_two_folders_are_sources_of_their_own_tasks_alone(
+    tmp_path: Path, place: str, order: str
+) -> None:
+    for name in ("one", "two"):
+        folder = tmp_path / "tasks" / name
+        shared = tmp_path / "shared" / name if place == "elsewhere" else folder
+        folder.mkdir(parents=True)
+        shared.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.yaml").write_text(textwrap.dedent(WORDS).replace("task: colours", f"task: {name}"))
+        (folder / "rows.jsonl").write_text(json.dumps({"word": "a", "answer": "a"}) + "\n")
+        head = NEIGHBOURS[place].format(shared=str(shared))
+        points = "\n    def points():\n        return 1.0\n"
+        (folder / "utils.py").write_text(head + textwrap.dedent(points + TEXT_AND_JUDGE))
+        (shared / "helpers.py").write_text(textwrap.dedent(READS_BESIDE))
+        (shared / "words.json").write_text(json.dumps([name]))
+
+    def planned(tasks: str) -> dict[str, tuple[str, list[str]]]:
+        words = ("--model", "mock", "--tasks", tasks, "--include-path", "tasks", "--output", f"run-{tasks}")
+        done = command(tmp_path, "run", *words)
+        assert done.returncode == 0, done.stderr
+        entries = json.loads((tmp_path / f"run-{tasks}" / "run.json").read_text())["tasks"]
+        return {entry["name"]: (entry["source_hash"], entry["sources"]) for entry in entries}
+
+    second = order.partition(",")[2]
+    assert planned(order)[second] == planned(second)[second]

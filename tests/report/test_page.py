@@ -182,7 +182,7 @@ def test_long_texts_are_cut_and_the_page_stays_small():
 
 def test_worst_first_follows_the_direction_of_the_metric():
     samples = [sample(i, scores=[{"metric": "cer", "filter": "none", "value": i / 10}]) for i in range(10)]
-    results = {"tasks": {"t": task("T", [result("cer", 0.45, 10, higher_is_better=False)], 10)}}
+    results = {"tasks": {"t": task("T", [result("cer", 0.45, 10, higher_is_better=False, bounds=[0, 1])], 10)}}
     page = make_html_report({}, results, lambda name: samples, lambda name: None, samples_per_task=1)
     (one,) = embedded(page, "data")["samples"]
     assert (one["id"], one["value"], one["good"]) == ("row-009", "0.9000", 0.1)
@@ -190,7 +190,7 @@ def test_worst_first_follows_the_direction_of_the_metric():
 
 def test_a_score_inside_a_dictionary_orders_samples():
     scores = [{"metric": "judge", "filter": "none", "value": {"question": "q", "score": 0.25}}]
-    results = {"tasks": {"t": task("T", [result("judge", 0.25, 1)], 1)}}
+    results = {"tasks": {"t": task("T", [result("judge", 0.25, 1, bounds=[0, 1])], 1)}}
     page = make_html_report({}, results, lambda name: [sample(0, scores=scores)], lambda name: None)
     assert embedded(page, "data")["samples"][0]["good"] == 0.25
 
@@ -217,15 +217,46 @@ def test_one_bad_error_rate_does_not_stretch_the_samples():
 
 
 def test_an_interval_beyond_the_bounds_does_not_stretch_the_scale():
-    (bar,) = bars(table_lines({"tasks": {"t": task("T", [result("anls", 0.95, 9, interval=[0.85, 1.05])], 9)}}))
+    (bar,) = bars(
+        table_lines({"tasks": {"t": task("T", [result("anls", 0.95, 9, interval=[0.85, 1.05], bounds=[0, 1])], 9)}})
+    )
     assert (bar.low_px + bar.width_px, bar.ends) == (164.0, "")
 
 
 def test_bars_say_in_words_what_they_show():
     lines = table_lines(
-        {"tasks": {"t": task("T", [result("a", 0.5, 9, interval=[0.4, 0.6]), result("b", math.nan, 0)], 9)}}
+        {
+            "tasks": {
+                "t": task("T", [result("a", 0.5, 9, interval=[0.4, 0.6], bounds=[0, 1]), result("b", math.nan, 0)], 9)
+            }
+        }
     )
     bar, nothing = bars(lines)
     assert bar.label == "0.5000, 95 % interval 0.4000 to 0.6000"
     assert (bar.low_px, bar.value_px, bar.width_px) == (68.0, 84.0, 32.0)
     assert nothing is None
+
+
+def bars_of(*results):
+    return bars(table_lines({"tasks": {"t": task("T", [*results], 9)}}))
+
+
+def test_an_axis_comes_from_the_declared_range():
+    (rated,) = bars_of(result("judge_score", 4.0, 9, bounds=[0, 10]))
+    assert (rated.value_px, rated.ends) == (68.0, "0 – 10")
+    (signed,) = bars_of(result("mcc", 0.5, 9, bounds=[-1, 1]))
+    assert (signed.value_px, signed.ends) == (124.0, "-1 – 1")
+
+
+@pytest.mark.parametrize("bounds", [None, [None, None], [0, None]])
+def test_no_axis_is_made_up_from_one_value(bounds):
+    assert bars_of(result("score", 4.2, 9, **({"bounds": bounds} if bounds else {}))) == [None]
+    first, second = bars_of(result("score", 4.2, 9), result("score", 7.5, 9, subset=["a"]))
+    assert (first.ends, second.ends) == ("0 – 10", "0 – 10")
+
+
+def test_a_number_without_an_axis_is_still_shown_with_its_interval():
+    results = {"tasks": {"t": task("T", [result("score", 4.2, 9, interval=[3.5, 5.0])], 9)}}
+    page = make_html_report({}, results, lambda name: [], lambda name: None)
+    assert "3.5 – 5" in page
+    assert "on a scale of" not in page

@@ -113,7 +113,7 @@ score_values = st.dictionaries(st.tuples(texts, texts), values, max_size=4)
 def test_a_score_comes_back_as_it_was(
     found: dict[tuple[str, str], Any], target: str | None, answer: str | None, why: str | None, calls: tuple[str, ...]
 ) -> None:
-    score = Score(found, target, answer, why, judge_calls=calls)
+    score = Score(found, target, answer, why, judge_calls=calls, judge_rules=calls)
     written = write_score(score)
     assert written.is_exact
     back = read_score(written.body)

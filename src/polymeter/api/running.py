@@ -17,6 +17,7 @@ from polymeter.core.errors import StorageError
 from polymeter.core.model import Model, ModelSpec
 from polymeter.core.options import RunOptions
 from polymeter.core.progress import Progress, Silence
+from polymeter.core.spread import UNBOUNDED
 from polymeter.data.addresses import private_allowed
 from polymeter.engine.plan import file_endings, named_place
 from polymeter.engine.run import RunOutcome, RunRequest, parse_model, resumable, resume_request, run
@@ -97,6 +98,7 @@ class RunResult:
                     "interval": interval,
                     "artifacts": tuple(item["artifacts"]),
                     "failed_members": tuple(item.get("failed_members", ())),
+                    "bounds": tuple(item.get("bounds", UNBOUNDED)),
                 }
                 return Result(**{**item, **tuples})
         metrics = ", ".join(sorted({item["metric"] for item in owner["results"]}))

@@ -111,6 +111,8 @@ def _passed_on(system: System, module: str, options: dict[str, list[str]]) -> li
 
 
 def _run(words: list[str], options: dict[str, list[str]]) -> int:
+    from polymeter.api.settings import read_settings
+    from polymeter.guests.neighbours import include_trees
     from polymeter.guests.shims import switch_on_shims
 
     is_module = words[0] == "-m"
@@ -119,6 +121,7 @@ def _run(words: list[str], options: dict[str, list[str]]) -> int:
         raise PlanError(f"There is no script {target!r}.", where=_WHERE, hint=_command_instead_of(target))
     switch_on_shims()
     with _as_python(target, arguments, is_module=is_module), _environment(options), _contexts(), _shown_logs():
+        include_trees(read_settings().include_paths)
         for path in options[_WRAPPERS]:
             _load_wrappers(path)
         return _exit_code(attempt(lambda: _execute(target, is_module=is_module)))

@@ -27,6 +27,14 @@ class MediaKept(str, Enum):
     NONE = "none"
 
 
+class LogprobTemplates(str, Enum):
+    """What log-probabilities of a checkpoint are taken behind."""
+
+    AUTO = "auto"
+    CHAT = "chat"
+    NONE = "none"
+
+
 def _option(*names: str, help: str, panel: str, metavar: str | None = None, **rules: Any) -> Any:
     return typer.Option(*names, help=help, rich_help_panel=panel, metavar=metavar, show_default=False, **rules)
 
@@ -60,6 +68,15 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
     strip_prompt: Annotated[
         bool, _option("--strip-prompt", help="Remove the prompt from answers of a wrapper that repeats it.", panel=_HOW)
     ] = False,
+    logprob_template: Annotated[
+        LogprobTemplates | None,
+        _option(
+            "--logprob-template",
+            help="What log-probabilities of a checkpoint are taken behind: chat (its chat template), none (the text "
+            "alone), or auto (the template if it has one); default auto.",
+            panel=_HOW,
+        ),
+    ] = None,
     judge: Annotated[str | None, _option("--judge", help="The model that judges.", panel=_WHAT, metavar="SPEC")] = None,
     judge_args: JudgeArgs = None,
     include_path: Annotated[
@@ -279,6 +296,7 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
     arguments = parse_model_args(model, model_args or ())
     arguments |= {"base_url": base_url} if base_url else {}
     arguments |= {"strip_prompt": True} if strip_prompt else {}
+    arguments |= {"logprob_template": logprob_template.value} if logprob_template else {}
     return _evaluate(
         context,
         model,

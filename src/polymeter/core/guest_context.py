@@ -16,7 +16,7 @@ from typing import Any
 
 from polymeter.core.environment import WEIGHTS_VARIABLE, named_places
 from polymeter.core.parity import NO_PARITY, Parity
-from polymeter.core.role_client import KnowsRoles, RoleClient, TakesRefusals, no_role_client
+from polymeter.core.role_client import KnowsRoles, RoleClient, TakesReadings, TakesRefusals, no_role_client
 from polymeter.core.scoring_limits import ScoringLimits
 
 MOST_PIXELS = 178_956_970
@@ -108,6 +108,30 @@ def refuse_verdict(why: str) -> None:
     client = current_role_client()
     if isinstance(client, TakesRefusals):
         client.refuse(why)
+
+
+def note_reading(rule: str) -> None:
+    """Report by which rule the verdict in a judge's last answer was read: it is kept beside the verdict.
+
+    Args:
+        rule: The rule, in a few words.
+    """
+    client = current_role_client()
+    if isinstance(client, TakesReadings):
+        client.note_reading(rule)
+
+
+def note_scorer(by: str, instead_of: str = "") -> None:
+    """Report what the score that is being made is measured with, where that is not in the benchmark itself: the result
+    names it.
+
+    Args:
+        by: The model or detector; for the model in a role, the role.
+        instead_of: What the benchmark's author uses in its place; empty if nothing else is meant.
+    """
+    client = current_role_client()
+    if isinstance(client, TakesReadings):
+        client.note_scorer(by, instead_of)
 
 
 @contextmanager

@@ -122,7 +122,9 @@ def _seeds(request: Request) -> tuple[int, ...]:
 
 def _parameters_identity(parameters: Parameters, n: int, seeds: Sequence[int]) -> Any:
     if isinstance(parameters, Loglikelihood):
-        return [parameters.kind, parameters.continuations]
+        as_usual = parameters.template == "auto" and not parameters.is_last_token
+        otherwise = [] if as_usual else [parameters.template, parameters.is_last_token]
+        return [parameters.kind, parameters.continuations, *otherwise]
     extra = without_secrets(canonical(parameters.extra)) if parameters.extra else None
     if isinstance(parameters, Generate):
         return [

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 Role = Literal["system", "user", "assistant"]
 Protocol = Literal["single", "multi_round", "visual_cot", "agentic"]
 RequestKind = Literal["generate", "loglikelihood", "generate_image"]
+LogprobTemplate = Literal["auto", "chat", "none"]
+"""Whether log-probabilities are taken behind a context in the model's chat template (``chat``), behind its text alone
+(``none``), or as is right for the model (``auto``).
+"""
 PROMPT_VERSION = "judge_prompt"
 """The key under which the metadata of a judge's request hold the version of its prompt; stored with the request."""
 
@@ -61,9 +65,18 @@ class Loglikelihood:
     """Parameters of a request for the log-probability of each continuation of one context.
 
     Continuations that share a context travel in one request, so a backend computes the shared prefix once.
+
+    Attributes:
+        continuations: The texts.
+        template: How a checkpoint on this machine reads the context, if the request demands one of both ways; ``auto``:
+            as the model's own setting says.
+        is_last_token: Each continuation stands for the last token of its own text, right behind the context as it is
+            written; else the tokens that it adds to the context count, all of them.
     """
 
     continuations: tuple[str, ...]
+    template: LogprobTemplate = "auto"
+    is_last_token: bool = False
     kind: ClassVar[RequestKind] = "loglikelihood"
 
 

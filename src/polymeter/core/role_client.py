@@ -35,6 +35,19 @@ class TakesRefusals(Protocol):
 
 
 @runtime_checkable
+class TakesReadings(Protocol):
+    """A RoleClient that keeps how a score came about."""
+
+    def note_reading(self, rule: str) -> None:
+        """Record the rule by which a verdict was read, for the answer that this thread was given last."""
+        ...
+
+    def note_scorer(self, by: str, instead_of: str) -> None:
+        """Record what a score is measured with."""
+        ...
+
+
+@runtime_checkable
 class KnowsRoles(Protocol):
     """A RoleClient that says which roles have a model in its run."""
 

@@ -11,6 +11,11 @@ Bounds = tuple[float | None, float | None]
 UNBOUNDED: Bounds = (None, None)
 
 
+def is_bounded(bounds: Bounds) -> bool:
+    """Whether at least one end is known."""
+    return any(end is not None for end in bounds)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Spread:
     """The moments of one mean. Two are the same only if they are one object: they then rest on the same samples.

@@ -13,7 +13,7 @@ from polymeter.core.errors import PolymeterError
 from polymeter.core.needs import Needs
 from polymeter.core.request import OwnPrompt, Parameters, Request, Response
 from polymeter.core.rows import RowFunctions
-from polymeter.core.spread import Spread, Terms
+from polymeter.core.spread import UNBOUNDED, Bounds, Spread, Terms
 
 if TYPE_CHECKING:
     from polymeter.core.role_client import RoleClient
@@ -125,6 +125,10 @@ class Score:
         log: Further values that the task reports for the sample; they are stored and never aggregated. Images (Pillow
             images or ``Image`` parts) are stored as previews, which the HTML report shows beside the answer.
         judge_calls: Fingerprints of the judge's answers that it rests on. Filled in by the engine.
+        judge_rules: For each of them, the rule by which its verdict was read; empty text where code read it that did
+            not say. Filled in by the engine.
+        scorers: What it was measured with, and in whose place, where scoring has reported that. Filled in by the
+            engine.
     """
 
     values: Mapping[MetricKey, Any]
@@ -133,6 +137,8 @@ class Score:
     explanation: str | None = None
     log: Mapping[str, Any] = field(default_factory=dict)
     judge_calls: tuple[str, ...] = ()
+    judge_rules: tuple[str, ...] = ()
+    scorers: tuple[tuple[str, str], ...] = ()
 
 
 class SampleStatus(str, Enum):
@@ -195,6 +201,7 @@ class Result:
             written to files.
         n_members: Of a group's number: how many members could have been part of it.
         failed_members: Of a group's number: the members that are not part of it, because they have no result.
+        bounds: The range of the number, as far as its metric declares one; ``None`` for an end that is not known.
     """
 
     metric: str
@@ -213,6 +220,7 @@ class Result:
     spread: Spread | Terms | None = field(default=None, repr=False, compare=False)
     n_members: int | None = None
     failed_members: tuple[str, ...] = ()
+    bounds: Bounds = UNBOUNDED
 
 
 @dataclass(frozen=True, slots=True)

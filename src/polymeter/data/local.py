@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, boundary
 from polymeter.data.mending import load_files
+from polymeter.data.preparing import load_dataset
 
 if TYPE_CHECKING:
     import datasets
@@ -236,11 +237,9 @@ def _generic(
 def _loaded(
     folder: Path, splits: Sequence[str], cache_dir: Path | None, hint: str, config: str | None = None
 ) -> dict[str, datasets.Dataset]:
-    import datasets
-
     options: dict[str, Any] = {} if cache_dir is None else {"cache_dir": str(cache_dir)}
     with boundary(DataError, f"Loading {folder}", hint=hint):
-        loaded = datasets.load_dataset(str(folder), config, **options)
+        loaded = load_dataset(str(folder), config, **options)
         for split in splits:
             if _name_of(split) not in loaded:
                 raise _no_split(folder, split, sorted(map(str, loaded)))

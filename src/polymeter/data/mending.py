@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from polymeter.core.damaged_rows import mark
 from polymeter.core.files import replacing
 from polymeter.core.sources import digest
+from polymeter.data.preparing import load_dataset
 
 if TYPE_CHECKING:
     import datasets
@@ -28,10 +29,8 @@ _FORMATS = {".json": "json", ".jsonl": "json", ".csv": "csv", ".tsv": "csv"}
 
 def load_files(builder: str, *args: Any, **kwargs: Any) -> datasets.Dataset | datasets.DatasetDict:
     """``datasets.load_dataset``, which reads local files with damaged text from mended copies in ``cache_dir``."""
-    import datasets
-
     try:
-        return _naming(kwargs.get("data_files"), datasets.load_dataset(builder, *args, **kwargs))
+        return _naming(kwargs.get("data_files"), load_dataset(builder, *args, **kwargs))
     except Exception:  # the readers behind it raise what they like; it is raised again unless a file can be mended
         folder, files = kwargs.get("cache_dir"), kwargs.get("data_files")
         if folder is None or files is None:
@@ -39,7 +38,7 @@ def load_files(builder: str, *args: Any, **kwargs: Any) -> datasets.Dataset | da
         mended = _mended_copies(files, Path(folder) / "mended")
         if mended == files:
             raise
-    return datasets.load_dataset(builder, *args, **{**kwargs, "data_files": mended})
+    return load_dataset(builder, *args, **{**kwargs, "data_files": mended})
 
 
 def _naming(files: Any, loaded: Any) -> Any:

@@ -31,11 +31,13 @@ class Rows(Protocol):
     Attributes:
         columns: Names of all columns, media included.
         media: Modality of each column that docs leave out.
+        undecoded: Media columns whose cells the dataset leaves as they are stored (``decode=False``).
         fingerprint: Digest of the content.
     """
 
     columns: tuple[str, ...]
     media: dict[str, Modality]
+    undecoded: frozenset[str]
     fingerprint: str
 
     def __len__(self) -> int: ...
@@ -79,6 +81,7 @@ class DatasetRows:
         self._decoders: dict[str, Decoder] = {
             name: decoder for name, f in features.items() if (decoder := decoder_of(f))
         }
+        self.undecoded = frozenset(self.media.keys() - self._decoders.keys())
         self._plain_decoders = {name: decoder for name, decoder in self._decoders.items() if name not in self.media}
         self._views: dict[str, datasets.Dataset] = {}
         self._files = [*(dataset.info.download_checksums or ())]
@@ -146,6 +149,7 @@ class ListRows:
         first = self._rows[0] if self._rows else {}
         self.columns = tuple(first)
         self.media: dict[str, Modality] = {name: "image" for name, value in first.items() if _is_image(value)}
+        self.undecoded: frozenset[str] = frozenset()
         self.fingerprint = digest(f"{base_fingerprint}:list:{_digest_rows(self._rows)}".encode())
 
     def __len__(self) -> int:

@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from polymeter.core.errors import ModelError, PolymeterError, boundary
+from polymeter.core.reasoning import answer_start
 from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Output, Parameters, Request, Response
 from polymeter.core.sources import is_pil
 
-_REASONING_STARTS = ("<think>", "<analysis>")
-_REASONING_ENDS = ("</think>", "</analysis>")
 _SHOWN = 160
 
 
@@ -101,20 +100,10 @@ def _shortened(text: str) -> str:
     return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"
 
 
-def _after_reasoning(text: str) -> int:
-    """Where the answer begins. Behind reasoning that was begun and never ended (the token limit came first) there is no
-    answer.
-    """
-    ends = [text.rfind(end) + len(end) for end in _REASONING_ENDS if end in text]
-    if ends:
-        return max(ends)
-    return len(text) if text.lstrip().startswith(_REASONING_STARTS) else 0
-
-
 def _cut(output: Output, stops: tuple[str, ...]) -> Output:
     text = output.text
     if text is None:
         return output
-    start = _after_reasoning(text)
+    start = answer_start(text)
     found = [place for stop in stops if stop and (place := text.find(stop, start)) >= 0]
     return replace(output, text=text[: min(found)], finish_reason="stop") if found else output

@@ -109,6 +109,7 @@ class Execution:
         ]
         self._failures: list[str] = []
         self._n_scored_again = 0
+        self._tried: list[tuple[RunningTask, int]] = []
         rows = TaskRows(plan.opened, self._door)
         for model in (plan.model, *plan.roles.values()):
             model.rows = rows
@@ -176,6 +177,7 @@ class Execution:
                 continue
             for index in sorted({task.selected.start, task.selected[len(task.selected) // 2]}):
                 self._driver.run([_only(task, index)])
+                self._tried.append((task, index))
                 if self._driver.is_gone:
                     return
                 error = self._driver.outcome.model_errors.pop(task.name, None)
@@ -201,9 +203,12 @@ class Execution:
                 "stored answers, so that all scores are made by one version. The model is asked only where prompts "
                 "changed."
             )
-        self._progress.begin(
-            sum(len(task.selected) for task in self._tasks), sum(work.n_completed for work in work_lists)
-        )
+        # The samples that the model was tried with ended in this session, and not before it.
+        n_tried = sum(work.completed[index] for work in work_lists for task, index in self._tried if work.task is task)
+        n_before = sum(work.n_completed for work in work_lists) - n_tried
+        self._progress.begin(sum(len(task.selected) for task in self._tasks), n_before)
+        if n_tried:
+            self._progress.advance(n_tried, 0, 0)
         self._driver.run(work_lists)
         self._writer.flush()
         self._progress.end()
@@ -332,6 +337,7 @@ class Execution:
             except PolymeterError as error:
                 results.setdefault(task.name, [])
                 self._failures.append(str(error))
+            task.scorers.update(running.scorers)
             if len(self._failures) == n_failures:
                 self._failures.extend(_lost_verdicts(running))
         return results
@@ -445,7 +451,13 @@ class Execution:
             task.n_nondeterministic,
             journal.statuses(task.name),
             journal.count_length(task.name),
+            [self._scorer(by, instead_of) for by, instead_of in task.scorers],
         )
+
+    def _scorer(self, by: str, instead_of: str) -> dict[str, str]:
+        """What a task's scores were measured with; a model in a role by its name."""
+        names = role_names(self._plan)
+        return {"by": f"{by} {names[by]}" if by in names else by, "instead_of": instead_of}
 
     def _nondeterminism(self) -> list[str]:
         return [

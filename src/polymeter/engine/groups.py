@@ -9,7 +9,7 @@ from typing import Any
 
 from polymeter.core.errors import ScoreError, boundary
 from polymeter.core.parity import NO_PARITY, Parity
-from polymeter.core.spread import Spread, Terms
+from polymeter.core.spread import UNBOUNDED, Spread, Terms
 from polymeter.core.task import GroupSpec, Result
 
 
@@ -188,6 +188,7 @@ def _combine(metric: str, name: str, parts: Sequence[Result], aggregate: Mapping
         ci_method=found.method,
         no_interval=found.problem,
         spread=sum_of_means,
+        bounds=parts[0].bounds if len({part.bounds for part in parts}) == 1 else UNBOUNDED,
     )
 
 

@@ -21,6 +21,7 @@ from polymeter.core.registries import FORMATS, stored_format
 from polymeter.core.systems import broken_systems, libraries, package_folder
 from polymeter.core.task import GroupSpec, Task, TaskSpec
 from polymeter.guests.door import in_mode
+from polymeter.guests.neighbours import include_trees
 from polymeter.guests.opened_sources import collecting_sources, hash_with_opened, opened_behind
 
 
@@ -117,6 +118,7 @@ def build_catalog(include_paths: Iterable[Path], cache_dir: Path | None, parity:
         if not path.exists():
             raise PlanError(f"The include path {str(path)!r} does not exist.", where="--include-path")
         roots.append(Root(named_place(path)))
+    include_trees(root.path for root in roots if root.is_user)
     catalog = Catalog(parity=parity)
     formats = [FORMATS.get(name) for name in FORMATS]
     for each in formats:

@@ -1,29 +1,38 @@
 """One question to each endpoint before any dataset is opened: is it there, does it take the key, does it know the
-model?
+model? A run whose journal holds every answer asks nobody, so its endpoints are not asked either.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import closing
+from typing import Any
 
-from polymeter.core.errors import PlanError, boundary
+from polymeter.core.errors import PlanError, StorageError, boundary
 from polymeter.core.model import AsyncModel
 from polymeter.core.progress import Progress
+from polymeter.core.task import SampleStatus
 from polymeter.data.source import import_datasets
+from polymeter.engine import manifest as manifests
 from polymeter.engine.plan import Plan
+from polymeter.store.folder import RunFolder
+from polymeter.store.journal import Journal
 
 _DEADLINE_S = 60.0
 
 
-def check_endpoints(plan: Plan, progress: Progress) -> None:
-    """Let every endpoint of a plan show that it can be asked; each once, whatever its roles.
+def check_endpoints(plan: Plan, folder: RunFolder, progress: Progress) -> None:
+    """Let every endpoint of a plan show that it can be asked; each once, whatever its roles. If the run in the folder
+    has all of its answers, nobody is asked.
 
     Raises:
         PlanError: One cannot; it says why.
     """
+    if has_all_answers(plan, folder):
+        return
     models = {id(model): model for model in (plan.model, *plan.roles.values())}
     endpoints = [model for model in models.values() if isinstance(model, AsyncModel)]
     if not endpoints:
@@ -47,6 +56,32 @@ def _ask_all(endpoints: Sequence[AsyncModel], answers: Sequence[Future[None]]) -
             answer.set_exception(error)
         else:
             answer.set_result(None)
+
+
+def has_all_answers(plan: Plan, folder: RunFolder) -> bool:
+    """Whether the journal of a run that goes on holds what its samples ask for: every sample has a score or, where
+    nobody judges, an answer. What changed code asks for is not known before it runs, so then the answer is no.
+    """
+    if plan.options.is_restart or not folder.is_begun() or not folder.journal.exists():
+        return False
+    manifest = folder.read_manifest()
+    if manifest["identity"] != manifests.identity_of(plan) or manifests.changed_tasks(manifest, plan):
+        return False
+    try:
+        with closing(Journal(folder.journal)) as journal:
+            return all(_is_answered(task, journal, is_judged=bool(plan.roles)) for task in manifest["tasks"])
+    except StorageError:  # the run itself says what is wrong with its journal
+        return False
+
+
+def _is_answered(task: Mapping[str, Any], journal: Journal, *, is_judged: bool) -> bool:
+    name, n_samples = task["name"], task["n_samples"]
+    statuses = journal.statuses(name)
+    n_scored = statuses.get(SampleStatus.OK.value, 0)
+    if n_scored == n_samples:
+        return True
+    has_failed = sum(statuses.values()) > n_scored
+    return not (is_judged or has_failed) and sum(journal.marks(name, "answered", task["n_rows"])) == n_samples
 
 
 async def _ask(endpoint: AsyncModel) -> None:

@@ -42,6 +42,8 @@ class Rows:
         for row in self._journal.rows(self._task.name):
             if row.index in self._task.selected:
                 scored = self._row(row)
+                if scored.score is not None:
+                    self._task.scorers.update(dict.fromkeys(scored.score.scorers))
                 self.subsets[row.subset] = self.subsets.get(row.subset, False) or scored.score is not None
                 yield scored
 

@@ -83,7 +83,7 @@ def _score_again(request: ScoreRequest, progress: Progress) -> RunOutcome:
     manifest = source.read_manifest()
     plan = plan_over_answers(manifest, request)
     refuse_changes(plan, target)
-    check_endpoints(plan, progress)
+    check_endpoints(plan, target, progress)
     progress.stage("opening tasks")
     compile_tasks(plan, cache_folder(plan.options))
     plan.notes = (*plan.notes, f"Scored again from the answers of {source.path.resolve().name}.")

@@ -39,6 +39,7 @@ class SampleRoleClient:
         self._door = door
         self._pool = pool
         self._send = send
+        self._last = threading.local()
 
     def __call__(self, role: str, request: Request) -> Response:
         """The answer of the model in that role, or a response that is an error.
@@ -53,6 +54,7 @@ class SampleRoleClient:
         asked = self._running.ask(role, self._from_here(request))
         asked.waiter = threading.Event()
         with self._running.lock:
+            self._last.call = len(self._running.judge_calls)
             self._running.judge_calls.append(asked.fingerprint)
         with self._door.left(), self._pool.waiting():
             self._send(asked)
@@ -71,6 +73,16 @@ class SampleRoleClient:
         """Note that a judge's answer could not be used: the sample has no score."""
         with self._running.lock:
             self._running.lost_verdicts.setdefault(f"{REFUSED}{len(self._running.judge_calls)}", why)
+
+    def note_reading(self, rule: str) -> None:
+        """Note by which rule the verdict was read in the answer that this thread was given last."""
+        call = getattr(self._last, "call", None)
+        if call is not None:
+            self._running.judge_rules[call] = rule
+
+    def note_scorer(self, by: str, instead_of: str) -> None:
+        """Note what the sample is measured with."""
+        self._running.scorers[by, instead_of] = None
 
     def _from_here(self, request: Request) -> Request:
         """The request with the sample it is asked for as its origin, unless it names one."""

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from polymeter.core.damaged_rows import check_undamaged
@@ -61,6 +61,7 @@ class RunningTask:
             and keeps, all later samples rest on.
         asks_judges: Whether its scoring is known to ask a judge, so that samples are scored one by one and wait
             together.
+        scorers: What its scores were measured with, and in whose place, as scoring has reported it.
     """
 
     task: Task
@@ -76,6 +77,7 @@ class RunningTask:
     shared_files: Noted = field(default_factory=dict)
     may_overlap: bool = False
     asks_judges: bool = False
+    scorers: dict[tuple[str, str], None] = field(default_factory=dict)
     n_timed: int = 0
     waiting_share: float = 0.0
     score_s: float = 0.0
@@ -203,6 +205,8 @@ class RunningSample:
     n_waiting: int = 0
     is_single: bool = True
     judge_calls: list[str] = field(default_factory=list)
+    judge_rules: dict[int, str] = field(default_factory=dict)
+    scorers: dict[tuple[str, str], None] = field(default_factory=dict)
     lost_verdicts: dict[str, str] = field(default_factory=dict)
     n_asking: int = 0
     held_bytes: int = 0
@@ -361,10 +365,12 @@ class RolloutWorker:
         task.asks_judges = task.asks_judges or bool(running.judge_calls)
         if running.lost_verdicts:
             raise UnscoredError(_why_unscored(running))
+        if running.scorers:
+            score = replace(score, scorers=tuple(running.scorers))
         if running.judge_calls:
-            return Score(
-                score.values, score.target, score.answer, score.explanation, score.log, tuple(running.judge_calls)
-            )
+            rules = tuple(running.judge_rules.get(number, "") for number in range(len(running.judge_calls)))
+            calls = tuple(running.judge_calls)
+            return replace(score, judge_calls=calls, judge_rules=rules if any(rules) else ())
         return score
 
     def _advance(self, running: RunningSample, progressed: ChunkProgress) -> None:

@@ -80,7 +80,7 @@ def _run(request: RunRequest, progress: Progress) -> RunOutcome:
             return finished
     if not plan.options.is_restart:
         refuse_changes(plan, folder)
-    check_endpoints(plan, progress)
+    check_endpoints(plan, folder, progress)
     progress.stage(f"opening {len(plan.selection.tasks)} task{'s' if len(plan.selection.tasks) != 1 else ''}")
     compile_tasks(plan, cache_folder(plan.options))
     return run_plan(plan, folder, progress, command=request.command)

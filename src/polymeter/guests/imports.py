@@ -26,9 +26,14 @@ from typing import Any
 from polymeter.core.sources import digest
 from polymeter.guests.door import in_mode
 from polymeter.guests.neighbours import (
+    beside_checkout,
+    checkout_path,
+    has_shim,
     is_checkout,
     joined,
     names_beside,
+    package_names,
+    package_root,
     parent_packages,
     shim_of,
     tree_path,
@@ -69,41 +74,69 @@ class _Folder:
             fromlist: Sequence[str] | None = (),
             level: int = 0,
         ) -> ModuleType:
-            with importing(name if level == 0 else "", tuple(fromlist or ())):
-                return import_here(name, globals, locals, fromlist, level)
-
-        def import_here(
-            name: str,
-            globals: Mapping[str, Any] | None,
-            locals: Mapping[str, Any] | None,
-            fromlist: Sequence[str] | None,
-            level: int,
-        ) -> ModuleType:
-            if level and self.stands_for:
-                module = self._from_shim(name, tuple(fromlist or ()), level, globals or {})
-                if module is not None:
-                    return module
-            if level > 1:
-                return self._from_parent(name, fromlist or (), level, globals or {})
-            if level == 0 and name.startswith(trees()):
-                module = self._from_tree(name, tuple(fromlist or ()))
+            if level:
+                return self._relative(name, tuple(fromlist or ()), level, globals or {})
+            if name.startswith(trees()) or name.partition(".")[0] in package_names():
+                module = self._from_package(name, tuple(fromlist or ()))
                 if module is not None:
                     return module
             importer = str((globals or {}).get("__name__", ""))
-            private = self.private_name(name, importer) if level == 0 else None
-            if private is None and level == 0 and self.means_another(name, importer):
-                with _without_our_entries():
-                    return real(name, globals, locals, fromlist or (), level)
-            if private is None:
-                return real(name, globals, locals, fromlist or (), level)
-            if fromlist:
-                return real(private, globals, locals, fromlist, 0)
-            importlib.import_module(private)
-            depth = private.count(".") - name.count(".")
-            return sys.modules[".".join(private.split(".")[: depth + 1])]
+            private = self.private_name(name, importer)
+            with importing(private or name, tuple(fromlist or ())):
+                if private is None and self.means_another(name, importer):
+                    with _without_our_entries():
+                        return real(name, globals, locals, fromlist or (), 0)
+                if private is None:
+                    return real(name, globals, locals, fromlist or (), 0)
+                if fromlist:
+                    return real(private, globals, locals, fromlist, 0)
+                importlib.import_module(private)
+                depth = private.count(".") - name.count(".")
+                return sys.modules[".".join(private.split(".")[: depth + 1])]
 
         scope["__import__"] = guest_import
         self.builtins = scope
+
+    def _relative(self, name: str, wanted: tuple[str, ...], level: int, scope: Mapping[str, Any]) -> ModuleType:
+        """What a relative import means: names of an ``__init__.py``, then of the shim, then modules of the folders."""
+        module = self._from_init(wanted, level, scope) if wanted and not name else None
+        if module is None and self.stands_for:
+            module = self._from_shim(name, wanted, level, scope)
+        if module is not None:
+            return module
+        if level > 1:
+            return self._from_parent(name, wanted, level, scope)
+        return builtins.__import__(name, scope, None, wanted, level)
+
+    def _from_init(self, wanted: tuple[str, ...], level: int, scope: Mapping[str, Any]) -> ModuleType | None:
+        """``from . import x``, where x is a name of the ``__init__.py`` of the folder (``from .. import x``: of one
+        above it); ``None`` if no name is. In a checkout the names of the shim come first, as in ``_from_shim``.
+        """
+        inside = str(scope.get("__package__") or "").count(".")
+        if level <= inside:
+            return None  # a package that Python knows
+        base = self.path
+        for _ in range(level - 1 - inside):
+            base = base.parent
+        near = names_beside(base, "", wanted)
+        others = tuple(item for item in wanted if item not in near)
+        if not others or not (base / "__init__.py").is_file():
+            return None
+        packages = parent_packages(self.stands_for, level - 1 - inside)
+        if packages and is_checkout(base):
+            shim, has_all = shim_of(packages, "", others)
+            others = () if has_all else tuple(item for item in others if not hasattr(shim, item))
+        names = _names_of_init(base, packages, others) if others else {}
+        if not names:
+            return None
+        rest = tuple(item for item in wanted if item not in names and item != "*")
+        found = joined(package_of(base), [])
+        vars(found).update(names, __all__=list(names))
+        if rest:
+            importer = self.builtins["__import__"]
+            others_module = importer("", scope, None, rest, level)
+            vars(found).update({item: getattr(others_module, item) for item in rest})
+        return found
 
     def _from_shim(self, name: str, wanted: tuple[str, ...], level: int, scope: Mapping[str, Any]) -> ModuleType | None:
         """What a relative import means that the files beside it do not have, where the folder stands for a package of
@@ -154,7 +187,10 @@ class _Folder:
         for folder in self.added:
             if _has_module(folder, top):
                 return f"{package_of(folder)}.{name}"
-        if not _has_module(self.path, top) or _is_findable(top):
+        if not _has_module(self.path, top):
+            around = beside_checkout(top, self.path)
+            return None if around is None or _is_findable(top) else f"{package_of(around)}.{name}"
+        if _is_findable(top):
             return None
         return None if self.means_another(name, importer) else f"{self.package}.{name}"
 
@@ -176,27 +212,50 @@ class _Folder:
                 if folder not in self.added and folder.is_dir() and not _is_site(str(folder)):
                     self.added.append(folder)
 
-    def _from_tree(self, name: str, fromlist: tuple[str, ...]) -> ModuleType | None:
-        """``from lmms_eval.tasks.x.y import z`` (or ``lmms_eval.models``): the files that came with this guest win over
-        everything else of that name.
+    def _from_package(self, name: str, fromlist: tuple[str, ...]) -> ModuleType | None:
+        """An absolute import from a system's package. ``from lmms_eval.tasks.x.y import z`` (or ``lmms_eval.models``):
+        the files that came with this guest win over everything else of that name. Of a checkout, what the shims lack.
         """
-        path = tree_path(name, self.path)
+        path = tree_path(name, self.path) if name.startswith(trees()) else checkout_path(name, self.path)
         if path is None:
-            return None
+            return self._from_package_init(name, fromlist)
         if self.stands_for:
             _folders[package_of(path.parent)].stands_for = (name.rpartition(".")[0],)
+            if path.is_dir():
+                _folders[package_of(path)].stands_for = (name,)
         with GUEST_LOCK, _kept_search_path():
             is_file = path.with_name(f"{path.name}.py").is_file()
             parts = [item for item in fromlist if not is_file and _has_module(path, item)]
             if is_file or len(parts) < len(fromlist):
                 if not is_file and not (path / "__init__.py").is_file():
                     return None
-                module = importlib.import_module(f"{package_of(path.parent)}.{path.name}")
+                module = _import_neighbour(f"{package_of(path.parent)}.{path.name}")
             else:
                 module = importlib.import_module(package_of(path))
             for item in parts:
-                setattr(module, item, importlib.import_module(f"{package_of(path)}.{item}"))
+                setattr(module, item, _import_neighbour(f"{package_of(path)}.{item}"))
         return module if fromlist else _tree_of(name, module)
+
+    def _from_package_init(self, name: str, fromlist: tuple[str, ...]) -> ModuleType | None:
+        """``from tool.dataset import x`` (or ``*``) in a checkout, where the shim has no x but the checkout's own
+        ``__init__.py`` does; ``None`` if it does not.
+        """
+        root = package_root(self.path)
+        if root is None or not fromlist or root.name != name.partition(".")[0] or not is_checkout(self.path):
+            return None
+        folder = root.joinpath(*name.split(".")[1:])
+        shim = importlib.import_module(name) if has_shim(name) else None
+        others = tuple(item for item in fromlist if item == "*" or not hasattr(shim, item))
+        if shim is None or not others or not (folder / "__init__.py").is_file():
+            return None
+        names = _names_of_init(folder, (name,), others)
+        if not names:
+            return None
+        wanted = getattr(shim, "__all__", ()) if "*" in others else (item for item in fromlist if item not in names)
+        found = joined(name, [(shim, [item for item in wanted if hasattr(shim, item)])])
+        vars(found).update({item: value for item, value in names.items() if not hasattr(found, item)})
+        found.__all__ = [item for item in vars(found) if not item.startswith("__")]
+        return found
 
     def _from_parent(self, name: str, fromlist: Sequence[str], level: int, scope: Mapping[str, Any]) -> ModuleType:
         """``from ..other.module import x``: the parent folder is a private package too."""
@@ -224,6 +283,7 @@ class _GuestLoader(SourceFileLoader):
         module.__dict__["__builtins__"] = folder.builtins
         with in_mode("load"), loading_sources(Path(self.path)):
             super().exec_module(module)
+        folder._note_added()  # for imports inside its functions, which run when the search path is as before
 
 
 class _GuestFinder(MetaPathFinder):
@@ -307,14 +367,31 @@ def load_file(
         return sys.modules[name]
 
 
+def load_from_tree(name: str) -> str | None:
+    """The private name under which the module of a dotted name of one of the trees has been loaded, from the folders of
+    benchmarks that the user has named; ``None`` if there is none there.
+    """
+    path = tree_path(name, None)
+    if path is None:
+        return None
+    is_module = path.with_name(f"{path.name}.py").is_file() or (path / "__init__.py").is_file()
+    private = f"{package_of(path.parent)}.{path.name}" if is_module else package_of(path)
+    with GUEST_LOCK, _kept_search_path():
+        importlib.import_module(private)
+    return private
+
+
 def forget_modules() -> None:
     """Let the next use of a guest module execute it anew.
 
     Code that counts in its globals must not go on from an earlier run of this process. Functions that are held already
-    keep the module that they came from.
+    keep the module that they came from. A module that is still loading stays: what it imports may look through the
+    catalog, which forgets the modules of the run before.
     """
     with GUEST_LOCK:
         for name in [name for name in sys.modules if name.startswith(PREFIX) and "." in name]:
+            if getattr(sys.modules[name].__spec__, "_initializing", False):
+                continue
             module = sys.modules.pop(name)
             parent, _, child = name.rpartition(".")
             package = sys.modules.get(parent)
@@ -329,6 +406,50 @@ def guest_import_module(name: str, folder: Path, supplied: Mapping[str, Any] | N
     _folders[package_of(folder)].builtins.update(supplied or {})
     with GUEST_LOCK, _importable(folder):
         return importlib.import_module(f"{package_of(folder)}.{name}")
+
+
+def _import_neighbour(private: str) -> ModuleType:
+    with importing(private):
+        return importlib.import_module(private)
+
+
+def _names_of_init(folder: Path, stands_for: tuple[str, ...], wanted: Sequence[str]) -> dict[str, Any]:
+    """Names of a folder's ``__init__.py``, which is run on first use, with their values: those of ``wanted`` that it
+    has, or all that a star import binds.
+
+    An ``__init__`` that imports the very file that asks for its names has those that it has defined by then, as in a
+    real package. One that cannot be loaded for another reason has what it has defined, too, unless a name is missing.
+
+    Raises:
+        ImportError: if it cannot be loaded, and lacks a name that is asked for.
+    """
+    package = package_of(folder)
+    _folders[package].stands_for = _folders[package].stands_for or stands_for
+    name = f"{package}.__init__"
+    failure: ImportError | None = None
+    with GUEST_LOCK:
+        module = sys.modules.get(name)
+        if module is None:
+            spec = importlib.util.find_spec(name)
+            if spec is None or spec.loader is None:
+                return {}
+            module = sys.modules[name] = importlib.util.module_from_spec(spec)
+            try:
+                spec.loader.exec_module(module)
+            except ImportError as error:
+                sys.modules.pop(name, None)
+                failure = error
+            except BaseException:
+                sys.modules.pop(name, None)
+                raise
+    if "*" in wanted:
+        public = getattr(module, "__all__", None)
+        wanted = [item for item in vars(module) if not item.startswith("_")] if public is None else list(public)
+        return {item: getattr(module, item) for item in wanted if hasattr(module, item)}
+    lacking = [item for item in wanted if not hasattr(module, item)]
+    if failure is not None and lacking and not all(shim_of(stands_for, "", [item])[1] for item in lacking):
+        raise failure
+    return {item: getattr(module, item) for item in wanted if item not in lacking}
 
 
 @contextmanager

@@ -2,28 +2,35 @@
 
 *Dotted names of a tree* (of tasks, of model wrappers, of benchmarks: ``tool.tasks.x.y``, ``tool.models.z``): here the
 same folders lie under another root, so the name is looked for below each ancestor of the folder that imports it, the
-nearest first. Which trees there are, the systems say.
+nearest first, and then below the folders of benchmarks that the user has named. Which trees there are, the systems say.
 
 *Relative imports* (``from ..dataset import x``) of a file that stands for a module inside another system's package
 (``tool.dataset.x``): the files beside it come first, then the shim of that package. In a checkout of the package itself
 it is the other way round where the shim has the names: there the files beside it are the very modules that the shims
 replace.
 
-Both are lookups only; ``imports`` decides when to make them.
+*Packages of a checkout*: a copy of such a package brings folders of its own (``tool.extra``), and code beside it, which
+its users import because they start it from there.
+
+All are lookups only; ``imports`` decides when to make them.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Sequence
+import importlib.util
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 
-from polymeter.core.systems import systems
+from polymeter.core.systems import import_roots, systems
+from polymeter.guests.shims import is_shim
 
 _MOST_TREE_LEVELS = 8
 _MOST_CHECKOUT_LEVELS = 6
+
+_included: dict[Path, None] = {}  # folders of benchmarks that the user has named in this process
 
 
 @lru_cache(maxsize=1)
@@ -32,22 +39,50 @@ def trees() -> tuple[str, ...]:
     return tuple(tree for system in systems() for tree in system.trees)
 
 
-def tree_path(name: str, folder: Path) -> Path | None:
+@lru_cache(maxsize=1)
+def package_names() -> frozenset[str]:
+    """The importable packages of all systems."""
+    return frozenset(import_roots())
+
+
+def include_trees(places: Iterable[Path]) -> None:
+    """Look for names of the trees below these places too, for as long as the process lives: folders of benchmarks, or
+    files in them.
+    """
+    for place in places:
+        _included[(place if place.is_dir() else place.parent).resolve()] = None
+
+
+def tree_path(name: str, folder: Path | None) -> Path | None:
     """The folder, or the file without its suffix, that a name of one of the trees means; ``None`` if there is none.
 
     Args:
         name: The dotted name.
-        folder: The folder of the file that imports it.
+        folder: The folder of the file that imports it; ``None``: only included folders are searched.
     """
     tree = next((tree for tree in trees() if name.startswith(tree)), None)
     if tree is None or name in _modules_of_tools():
         return None
     parts = name.removeprefix(tree).split(".")
-    for ancestor in [folder, *folder.parents][:_MOST_TREE_LEVELS]:
-        path = ancestor.joinpath(*parts)
+    ancestors = [folder, *folder.parents][:_MOST_TREE_LEVELS] if folder is not None else []
+    # What has come with a guest wins over a shim, and a shim over what lies elsewhere.
+    elsewhere = () if is_shim(name) else _included_places(tree, parts[0])
+    for place in (*ancestors, *elsewhere):
+        path = place.joinpath(*parts)
         if path.with_name(f"{path.name}.py").is_file() or path.is_dir():
             return path
     return None
+
+
+def _included_places(tree: str, first: str) -> Iterator[Path]:
+    """Folders in which a tree may begin: an included one, the tree's own folder inside a checkout, or what the folder
+    of the wanted name itself lies in.
+    """
+    inside = tree.rstrip(".").split(".")
+    for folder in _included:
+        yield from (folder.joinpath(*inside[depth:]) for depth in range(len(inside), -1, -1))
+        if folder.name == first:
+            yield folder.parent
 
 
 def tree_file(name: str, folder: Path) -> Path | None:
@@ -87,6 +122,45 @@ def is_checkout(folder: Path) -> bool:
     ancestors = [folder, *folder.parents][:_MOST_CHECKOUT_LEVELS]
     checkouts = [checkout for system in systems() for checkout in system.checkouts.items()]
     return any(path.name == root and (path / inside).is_dir() for path in ancestors for root, inside in checkouts)
+
+
+def package_root(folder: Path) -> Path | None:
+    """The folder of a system's package that a folder lies in, by its name (``…/ulmeval`` of ``…/ulmeval/dataset``)."""
+    ancestors = [folder, *folder.parents][:_MOST_CHECKOUT_LEVELS]
+    return next((path for path in ancestors if path.name in package_names()), None)
+
+
+def checkout_path(name: str, folder: Path) -> Path | None:
+    """The folder, or the file without its suffix, that a name below a system's package means in the copy of that
+    package that a folder lies in, where the shims have no such module; ``None`` if there is none.
+
+    Args:
+        name: The dotted name.
+        folder: The folder of the file that imports it.
+    """
+    top, _, below = name.partition(".")
+    root = package_root(folder)
+    if root is None or not below or root.name != top or has_shim(name):
+        return None
+    path = root.joinpath(*below.split("."))
+    return path if path.with_name(f"{path.name}.py").is_file() or path.is_dir() else None
+
+
+def beside_checkout(top: str, folder: Path) -> Path | None:
+    """The folder around the copy of a system's package that a folder lies in, if it has a module of that name."""
+    root = package_root(folder)
+    if root is None or top in package_names():
+        return None
+    around = root.parent
+    return around if (around / f"{top}.py").is_file() or (around / top).is_dir() else None
+
+
+def has_shim(name: str) -> bool:
+    """Whether there is a shim of that name."""
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:  # a package above it is missing
+        return False
 
 
 def names_beside(base: Path, name: str, wanted: Sequence[str]) -> frozenset[str]:

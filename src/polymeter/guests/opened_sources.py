@@ -12,13 +12,12 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import Path
 
 from polymeter.core.opened_files import Noted, content_mark, is_noting, is_own_file, note_here, noting
 
-_opened_by: dict[str, set[str]] = {}  # source file of a guest's module → files that loading it has opened
-_opened_by_import: dict[str, set[str]] = {}  # dotted module that a guest imported from elsewhere → the same
+_opened_by: dict[str, set[str]] = {}  # source file of a module → files that loading it for a guest has opened
 
 
 class _Here(threading.local):
@@ -61,14 +60,14 @@ def loading_sources(file: Path | None = None, *, is_data: Callable[[str], bool] 
 
 
 @contextmanager
-def importing(name: str, fromlist: Sequence[str]) -> Iterator[None]:
+def importing(name: str, fromlist: Sequence[str] = ()) -> Iterator[None]:
     """Import a module for a guest inside this: what the import opens counts, also where it happened before.
 
     Args:
-        name: Its absolute name; empty for a relative import, whose files reading the code finds.
+        name: What ``sys.modules`` calls it, which is not always what the guest does: neighbours have private names.
         fromlist: What is imported from it.
     """
-    if not name or not is_noting(is_own_file):
+    if not is_noting(is_own_file):
         yield
         return
     items = [f"{name}.{item}" for item in fromlist]
@@ -79,12 +78,17 @@ def importing(name: str, fromlist: Sequence[str]) -> Iterator[None]:
     with noting(noted, is_own_file):
         yield
     if noted:
-        for module in loaded:
-            _opened_by_import.setdefault(module, set()).update(noted)
+        for file in _files_of(loaded):
+            _opened_by.setdefault(file, set()).update(noted)
     parents = accumulate(name.split("."), "{}.{}".format)
-    note_here(file for module in (*parents, *items) for file in _opened_by_import.get(module, ()))
-    files = (getattr(sys.modules.get(module), "__file__", None) for module in (name, *items))
-    note_here(file for file in files if isinstance(file, str))
+    files = _files_of([*parents, *items])
+    note_here(chain(files, *(_opened_by.get(file, ()) for file in files)))
+
+
+def _files_of(modules: Iterable[str]) -> list[str]:
+    """The source files of those modules that are loaded."""
+    files = (getattr(sys.modules.get(module), "__file__", None) for module in modules)
+    return [file for file in files if isinstance(file, str)]
 
 
 def opened_behind(sources: Iterable[Path], collected: Iterable[str] = ()) -> tuple[Path, ...]:

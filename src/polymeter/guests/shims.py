@@ -30,6 +30,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -59,6 +60,16 @@ def switch_on_shims() -> None:
                 hint=f"Evaluate in a process that does not import {root} first.",
             )
     sys.meta_path.insert(0, _ShimFinder())
+
+
+def is_shim(name: str) -> bool:
+    """Whether a dotted name is a module that a system serves. Imports nothing but its tables."""
+    return _finder().serves(name)
+
+
+@lru_cache(maxsize=1)
+def _finder() -> _ShimFinder:
+    return _ShimFinder()
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +191,12 @@ class _ShimFinder(MetaPathFinder):
             tables = self._tables_of(answering)
             if name in tables.modules:
                 return self._spec(fullname, name, tables)
-        raise ModuleNotFoundError(self._what_is_missing(fullname), name=fullname)
+        private = self._in_a_tree(fullname)
+        if private is not None:
+            return private
+        if _is_import():
+            raise ModuleNotFoundError(self._what_is_missing(fullname), name=fullname)
+        return None
 
     def _spec(self, fullname: str, name: str, tables: _Tables) -> ModuleSpec:
         target = tables.target(name) or (name if name != fullname else "")
@@ -192,6 +208,22 @@ class _ShimFinder(MetaPathFinder):
         modules = self._modules(fullname.partition(".")[0])
         loader = _Made(tables.contents(name, modules), tables.file)
         return ModuleSpec(fullname, loader, origin=tables.file, is_package=tables.is_package(name, modules))
+
+    def serves(self, name: str) -> bool:
+        """Whether it finds a module of that name."""
+        root = name.partition(".")[0]
+        return root in self._roots and name in self._modules(root)
+
+    def _in_a_tree(self, fullname: str) -> ModuleSpec | None:
+        """A module from the user's own folders, for a script: guests' imports look there themselves."""
+        from polymeter.guests.imports import load_from_tree  # imports this module
+
+        private = load_from_tree(fullname)
+        if private is None:
+            return None
+        module = sys.modules[private]
+        origin = getattr(module, "__file__", None)
+        return ModuleSpec(fullname, _Alias(private), origin=origin, is_package=hasattr(module, "__path__"))
 
     def _answering(self, root: str) -> Iterator[str]:
         """An import root and those that answer for what it lacks."""
@@ -260,6 +292,16 @@ class _Made(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         module.__file__ = self._file
+
+
+def _is_import() -> bool:
+    """Whether the import system asks a finder for an ``import`` statement, which fails where there is no module and
+    should say why. Code that asks whether there is one (``importlib.util.find_spec``) is answered with ``None``.
+    """
+    frame = sys._getframe(2)
+    while frame.f_code.co_name == "_find_spec" and frame.f_back is not None:
+        frame = frame.f_back
+    return frame.f_code.co_name == "_find_and_load_unlocked"
 
 
 def _packages_around(name: str) -> Iterator[str]:

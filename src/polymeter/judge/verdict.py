@@ -1,14 +1,19 @@
 """Reading verdicts, strictly: a verdict stands where a verdict is expected, or there is none.
 
-Where a verdict counts:
+Where a verdict counts (``judge.passages``):
 
-- as the whole answer;
+- as the whole answer, or as the content of a code block;
 - as the whole first or the whole last line of the answer;
-- after a marker that begins a line and names it (``Verdict: A``, ``**Final grade:** B``).
+- after a marker that begins a line and names it (``Verdict: A``, ``**Final grade:** B``, ``Rating: **7**``);
+- as the value of a key that names it, in a JSON object that is the whole answer or a code block (``{"score": 7}``);
+- a rating anywhere in double brackets (``[[7]]``).
 
 Quotes, brackets, emphasis and a closing full stop around a verdict do not matter. If it stands in several of these
-places, it must be the same in all. A letter somewhere in a sentence is never a verdict, so neither the candidate's
-answer that a judge repeats nor the first letter of "As the reference says …" is mistaken for one.
+places, it must be the same in all. A letter or a number somewhere in a sentence is never a verdict, so neither the
+candidate's answer that a judge repeats nor the first letter of "As the reference says …" is mistaken for one. What a
+judge thinks aloud, between the tags of ``polymeter.core.reasoning`` or before a closing one, is not searched.
+
+Each reader tells the run by which rule it read the verdict, which is kept beside it.
 """
 
 from __future__ import annotations
@@ -19,7 +24,22 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Concatenate, Generic, ParamSpec, TypeVar
 
-from polymeter.core.errors import UnscoredError
+from polymeter.core.guest_context import note_reading
+from polymeter.core.reasoning import strip_reasoning
+from polymeter.judge.passages import (
+    ANYWHERE,
+    AROUND,
+    BLOCK,
+    BRACKETS,
+    JSON,
+    LINE,
+    PATTERN,
+    RULES,
+    code_blocks,
+    json_verdicts,
+    passages,
+    unreadable,
+)
 from polymeter.metrics.bounded import LONG, bounded, named_in_process
 from polymeter.metrics.patterns import is_quick
 
@@ -30,16 +50,12 @@ M = TypeVar("M", bound="BaseModel")
 T = TypeVar("T")
 P = ParamSpec("P")
 
-RATING = re.compile(r"\[\[\s*([-+]?(?:\d+(?:\.\d*)?|\.\d+))\s*\]\]")
-_NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)")
-_MARKER = re.compile(
-    r"(?:the\s+|my\s+)?(?:final\s+|overall\s+)?(?:verdict|grade|rating|score|judge?ment|decision)"
-    r"\s*(?:\*\*|__|`)?\s*(?:\bis\b\s*:?|[:=])\s*(?P<verdict>.*)",
-    re.IGNORECASE,
-)
-_AROUND = " \t\r\n*_`'\"“”‘’#>()"
-_FENCE = re.compile(r"```(?:json)?[ \t]*\n(.*?)\n?```", re.DOTALL)
-_SHOWN = 120
+_DIGITS = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)"
+_NUMBER = re.compile(_DIGITS)
+# "7", "7/10", "7 out of 10"; as the whole of a passage, and anywhere in double brackets.
+_RATED = rf"(?P<value>{_DIGITS})(?:\s*(?:/|out\s+of)\s*(?P<most>{_DIGITS}))?"
+_RATING = re.compile(rf"{_RATED}(?:\s*(?:points?|stars?))?", re.IGNORECASE)
+_BRACKETED = re.compile(rf"\[\[\s*{_RATED}\s*\]\]", re.IGNORECASE)
 
 # A lone 0 or 1: not part of a longer number, a fraction or a word.
 _BIT = re.compile(r"(?<![\w.,/-])([01])(?:\.0+)?(?![\w/]|[.,]\d)")
@@ -62,29 +78,21 @@ _CORRECTNESS = {
 _CORRECT_OR_NOT = re.compile(rf"(?<![\w.])(?:(not)\s+)?({'|'.join(_CORRECTNESS)})(?![\w]|\.\d)", re.IGNORECASE)
 
 
-def unreadable(text: str, expected: str) -> UnscoredError:
-    """The error for an answer that is not a verdict.
+def the_only(readings: Iterable[tuple[T, str]], text: str, expected: str) -> tuple[T, str]:
+    """The one value that all readings of an answer agree on, and the rule that it was read by.
 
     Args:
-        text: The judge's answer.
+        readings: Values with the rules that they were read by.
+        text: The answer.
         expected: What it should have shown, with its article.
-    """
-    shown = " ".join(text.split())[:_SHOWN]
-    return UnscoredError(
-        f"The judge's answer does not show {expected}: {shown!r}.", hint="Look at the judge and its prompt."
-    )
-
-
-def the_only(readings: Iterable[T], text: str, expected: str) -> T:
-    """The one value that all readings of an answer agree on.
 
     Raises:
         UnscoredError: if there is no reading, or two differ.
     """
-    values = set(readings)
-    if len(values) != 1:
-        raise unreadable(text, f"{expected} that is the same throughout" if values else expected)
-    return values.pop()
+    found = list(readings)
+    if len({value for value, _ in found}) != 1:
+        raise unreadable(text, f"{expected} that is the same throughout" if found else expected)
+    return min(found, key=lambda reading: RULES.index(reading[1]))
 
 
 def read_grade(
@@ -107,77 +115,112 @@ def read_grade(
     Raises:
         UnscoredError: if no grade stands where a grade counts, or different ones do.
     """
-    return _within_limits(_read_grade, text or "", pattern, tuple(grades), dict(labels or {}))
+    answer = strip_reasoning(text or "")
+    return _noted(_within_limits(_read_grade, answer, pattern, tuple(grades), dict(labels or {})))
 
 
-def _read_grade(text: str, pattern: str | None, allowed: tuple[str, ...], labels: Mapping[str, str]) -> str:
+def _read_grade(text: str, pattern: str | None, allowed: tuple[str, ...], labels: Mapping[str, str]) -> tuple[str, str]:
     expected = f"a verdict ({', '.join(allowed)})"
     verdict = re.compile(pattern if pattern is not None else "|".join(map(re.escape, allowed)))
-    readings = [_named(match, allowed) for match in _matches(verdict, text, labels)]
-    if None in readings:
+    readings = [(_named(match, allowed), rule) for match, rule in _matches(verdict, text, labels)]
+    if any(name is None for name, _ in readings):
         raise unreadable(text, expected)
-    return the_only((name for name in readings if name is not None), text, expected)
+    return the_only(((name, rule) for name, rule in readings if name is not None), text, expected)
 
 
 def read_rating(
     text: str | None, *, pattern: str | None = None, bounds: tuple[float, float] | None = (0.0, 1.0)
 ) -> float:
-    """The number that a judge gave, ``[[0.5]]``.
+    """The number that a judge gave: ``7``, ``7/10``, ``Score: 7``, ``Rating: **7**``, ``[[7]]``, ``{"score": 7}``.
 
     Args:
         text: The judge's answer.
-        pattern: A regular expression in place of ``[[number]]``; its first group that is a number counts, else its
-            whole match. Without an anchor in the pattern, the match must stand where a verdict counts.
-        bounds: The lowest and the highest rating; ``None``: any number.
+        pattern: A regular expression in place of these; its first group that is a number counts, else its whole match.
+            Without an anchor in the pattern, the match must stand where a verdict counts.
+        bounds: The lowest and the highest rating; ``None``: any number. A number that names its scale (``7/10``) must
+            name the highest rating.
 
     Raises:
-        UnscoredError: if there is no rating, several differ, or it is out of bounds.
+        UnscoredError: if there is no rating, several differ, or it is out of bounds or on another scale.
     """
-    return _within_limits(_read_rating, text or "", pattern, bounds)
+    return _noted(_within_limits(_read_rating, strip_reasoning(text or ""), pattern, bounds))
 
 
-def _read_rating(text: str, pattern: str | None, bounds: tuple[float, float] | None) -> float:
+def _read_rating(text: str, pattern: str | None, bounds: tuple[float, float] | None) -> tuple[float, str]:
     expected = "a rating" if bounds is None else f"a rating from {bounds[0]:g} to {bounds[1]:g}"
-    verdict = RATING if pattern is None else re.compile(pattern)
-    readings = [_number(match) for match in _matches(verdict, text, {})]
-    if None in readings:
-        raise unreadable(text, expected)
-    rating = the_only((value for value in readings if value is not None), text, expected)
+    if pattern is None:
+        found = [*_rated(text, bounds, expected)]
+    else:
+        numbers = [(_number(match), rule) for match, rule in _matches(re.compile(pattern), text, {})]
+        if any(number is None for number, _ in numbers):
+            raise unreadable(text, expected)
+        found = [(number, rule) for number, rule in numbers if number is not None]
+    rating, rule = the_only(found, text, expected)
     if not math.isfinite(rating) or (bounds is not None and not bounds[0] <= rating <= bounds[1]):
         raise unreadable(text, expected)
-    return rating
+    return rating, rule
 
 
-@bounded
+def _rated(text: str, bounds: tuple[float, float] | None, expected: str) -> Iterator[tuple[float, str]]:
+    """The ratings in an answer, each with its rule. One on another scale than the declared one is no rating."""
+    bracketed = [(match, BRACKETS) for match in _BRACKETED.finditer(text)]
+    standing = [(_alone(_RATING, passage.text, {}), passage.rule) for passage in passages(text)]
+    for match, rule in [*bracketed, *standing]:
+        if match is None:
+            continue
+        value, most = float(match["value"]), match["most"]
+        if most is not None and float(most) != (max(float(most), value) if bounds is None else bounds[1]):
+            raise unreadable(text, f"{expected}, but one on a scale to {float(most):g}")
+        yield value, rule
+
+
 def read_bit(text: str) -> int:
-    """The 1 or 0 that a judge gave: from the lines that are nothing but a verdict, else from the whole text.
+    """The 1 or 0 that a judge gave: of a JSON object, else from the lines that are nothing but a verdict, else from the
+    whole text.
 
     Raises:
         UnscoredError: if there is no verdict, or both. ``10`` is not a verdict.
     """
-    return int(_sole(_BIT, text))
+    return int(_noted(_bit(strip_reasoning(text))))
 
 
-@bounded
 def read_yes_no(text: str) -> bool:
     """The yes or no that a judge gave, read as ``read_bit`` reads its digits.
 
     Raises:
         UnscoredError: if there is no verdict, or both.
     """
-    return _sole(_YES_NO, text) == "yes"
+    return _noted(_yes_no(strip_reasoning(text))) == "yes"
 
 
-@bounded
 def read_correctness(text: str) -> bool:
     """Whether a judge called an answer right, anywhere in a text: CORRECT or INCORRECT (also NOT_ATTEMPTED), yes or no,
-    true or false, 1 or 0.
+    true or false, 1 or 0; of a JSON object its verdict counts.
 
     Raises:
         UnscoredError: if the text shows no verdict, or both. (lmms-eval counts the former as *no*.)
     """
-    readings = {_CORRECTNESS[word.lower()] is not bool(negated) for negated, word in _CORRECT_OR_NOT.findall(text)}
-    return the_only(readings, text, "a verdict")
+    return _noted(_correctness(strip_reasoning(text)))
+
+
+@bounded
+def _bit(text: str) -> tuple[str, str]:
+    return _sole(_BIT, text)
+
+
+@bounded
+def _yes_no(text: str) -> tuple[str, str]:
+    return _sole(_YES_NO, text)
+
+
+@bounded
+def _correctness(text: str) -> tuple[bool, str]:
+    for rule, parts in ((JSON, json_verdicts(text, with_correct=True)), (ANYWHERE, [text])):
+        found = [pair for part in parts for pair in _CORRECT_OR_NOT.findall(part)]
+        readings = {(_CORRECTNESS[word.lower()] is not bool(negated), rule) for negated, word in found}
+        if readings or rule == ANYWHERE:
+            return the_only(readings, text, "a verdict")
+    raise unreadable(text, "a verdict")
 
 
 class Contract(Generic[M]):
@@ -203,15 +246,24 @@ class Contract(Generic[M]):
         """
         from pydantic import ValidationError
 
-        answer = (text or "").strip()
-        blocks = _FENCE.findall(answer)
+        answer = strip_reasoning(text or "")
+        blocks = code_blocks(answer)
         body = blocks[0] if len(blocks) == 1 else answer
         try:
-            return self.model.model_validate_json(body, strict=True)
+            verdict = self.model.model_validate_json(body, strict=True)
         except ValidationError as error:
             first = error.errors()[0]
             field = ".".join(map(str, first["loc"])) or "the whole"
             raise unreadable(answer, f"an object of the schema ({field}: {first['msg']})") from None
+        note_reading(BLOCK if blocks else JSON)
+        return verdict
+
+
+def _noted(reading: tuple[T, str]) -> T:
+    """The value of a reading; the run is told its rule."""
+    value, rule = reading
+    note_reading(rule)
+    return value
 
 
 def _within_limits(
@@ -228,26 +280,29 @@ def _within_limits(
     return named_in_process(what, read, text, pattern, *args, **kwargs)
 
 
-def _sole(verdict: re.Pattern[str], text: str) -> str:
-    """The only verdict, in lower case: from the lines that are nothing but one, else from the whole text."""
+def _sole(verdict: re.Pattern[str], text: str) -> tuple[str, str]:
+    """The only verdict, in lower case, and its rule: of JSON objects, else from the lines that are nothing but one,
+    else from the whole text.
+    """
     bare_lines = [line for line in text.splitlines() if _NOTHING_ELSE.fullmatch(line)]
-    for part in ("\n".join(bare_lines), text):
-        readings = {str(item).lower() for item in verdict.findall(part)}
+    sources = ((JSON, json_verdicts(text, with_correct=True)), (LINE, bare_lines), (ANYWHERE, [text]))
+    for rule, parts in sources:
+        readings = {(str(item).lower(), rule) for part in parts for item in verdict.findall(part)}
         if readings:
             return the_only(readings, text, "a verdict")
     raise unreadable(text, "a verdict")
 
 
-def _matches(verdict: re.Pattern[str], text: str, labels: Mapping[str, str]) -> Iterator[re.Match[str]]:
-    """Matches of a verdict where one counts."""
+def _matches(verdict: re.Pattern[str], text: str, labels: Mapping[str, str]) -> Iterator[tuple[re.Match[str], str]]:
+    """Matches of a verdict where one counts, each with its rule."""
     anchored = [match for match in verdict.finditer(text) if _has_anchor(match)]
     if anchored:
-        yield from anchored
+        yield from ((match, PATTERN) for match in anchored)
         return
-    for passage in _passages(text):
-        match = _alone(verdict, passage, labels)
+    for passage in passages(text):
+        match = _alone(verdict, passage.text, labels)
         if match is not None:
-            yield match
+            yield match, passage.rule
 
 
 def _has_anchor(match: re.Match[str]) -> bool:
@@ -256,33 +311,21 @@ def _has_anchor(match: re.Match[str]) -> bool:
     return bool(groups) and groups[0].strip() != match[0].strip()
 
 
-def _passages(text: str) -> Iterator[str]:
-    """The passages that count if they are a verdict."""
-    yield text
-    lines = [line for line in text.splitlines() if line.strip(_AROUND)]
-    if not lines:
-        return
-    yield lines[0]
-    yield lines[-1]
-    for line in lines:
-        marked = _MARKER.fullmatch(line.strip(_AROUND))
-        if marked:
-            yield marked["verdict"]
-
-
 def _alone(verdict: re.Pattern[str], passage: str, labels: Mapping[str, str]) -> re.Match[str] | None:
     """The verdict that a passage consists of, apart from punctuation and markup around it."""
-    core = passage.strip(_AROUND)
-    for candidate in (core, core.rstrip(".!" + _AROUND), core.strip(".![]{}" + _AROUND)):
+    core = passage.strip(AROUND)
+    # A full stop is taken off at the end only: in front it belongs to a number (".5").
+    bare = core.rstrip(".!" + AROUND)
+    for candidate in (core, bare, core.rstrip(".![]{}" + AROUND).lstrip("![]{}" + AROUND)):
         match = verdict.fullmatch(candidate)
         if match is not None:
             return match
     head, _, label = core.partition(":")
-    match = verdict.fullmatch(head.strip(_AROUND))
+    match = verdict.fullmatch(head.strip(AROUND))
     expected_label = labels.get(match[0]) if match is not None else None
     if expected_label is None:
         return None
-    return match if label.strip(".!" + _AROUND).lower() == expected_label.lower() else None
+    return match if label.strip(".!" + AROUND).lower() == expected_label.lower() else None
 
 
 def _named(match: re.Match[str], grades: tuple[str, ...]) -> str | None:

@@ -45,7 +45,7 @@ _MEMBERSHIP: _Replacements = (
 
 
 @bounded
-def extract_answer(pred_str: str, use_last_number: bool = True) -> str:
+def extract_answer(pred_str: str, use_last_number: bool = True, *, repeats_last_scale: bool = False) -> str:
     r"""The final answer in a model's text, normalised by ``strip_answer_string``.
 
     It is the content of the last ``\boxed{…}``; else the text after the last "he answer is" or "final answer is", or
@@ -54,6 +54,7 @@ def extract_answer(pred_str: str, use_last_number: bool = True) -> str:
     Args:
         pred_str: The model's text.
         use_last_number: Whether the last number counts if nothing marks an answer.
+        repeats_last_scale: See ``number_in_words``.
 
     Returns:
         The answer; the empty string if there is none.
@@ -63,22 +64,23 @@ def extract_answer(pred_str: str, use_last_number: bool = True) -> str:
         numbers = _LAST_NUMBER.findall(pred_str.replace(",", "")) if use_last_number else []
         answer = numbers[-1] if numbers else ""
     answer = re.sub(r"\n\s*", "", answer)
-    return strip_answer_string(answer.removeprefix(":").removesuffix(".").removesuffix("/"))
+    stripped = answer.removeprefix(":").removesuffix(".").removesuffix("/")
+    return strip_answer_string(stripped, repeats_last_scale=repeats_last_scale)
 
 
 @bounded
-def strip_answer_string(string: object) -> str:
+def strip_answer_string(string: object, *, repeats_last_scale: bool = False) -> str:
     """An answer in normalised form: no units, display commands or spaces; fractions and roots with braces.
 
     Numbers separated by commas are sorted, so ``3, 1`` and ``1,3`` are equal (and ``1,000`` becomes ``0,1``, in every
-    answer alike). Number words become digits.
+    answer alike). Number words become digits; ``repeats_last_scale`` as in ``number_in_words``.
     """
     text = str(string).strip().replace("\n", "").rstrip(".").replace(r"\!", "")
     text = re.sub(r"\\begin\{array\}\{.*?\}", r"\\begin{pmatrix}", text)
     text = re.sub(r"\\end\{array\}", r"\\end{pmatrix}", text)
     text = _replaced(text, _SPELLINGS)
     text = _without_units(text)
-    text = _in_digits(_replaced(text, _SIGNS))
+    text = _in_digits(_replaced(text, _SIGNS), repeats_last_scale)
     text = re.sub(r"\\text\{(.*?)\}", r"\1", text)
     text = _replaced(text, _MEMBERSHIP)
     text = _plain_words(text)
@@ -118,8 +120,8 @@ def _replaced(text: str, table: _Replacements) -> str:
     return text
 
 
-def _in_digits(text: str) -> str:
-    number = number_in_words(text)
+def _in_digits(text: str, repeats_last_scale: bool) -> str:
+    number = number_in_words(text, repeats_last_scale=repeats_last_scale)
     return text if number is None else str(number)
 
 

@@ -19,11 +19,16 @@ _MOST_DIGITS = 4300
 """Python refuses to read longer integers."""
 
 
-def number_in_words(text: str) -> int | float | None:
+def number_in_words(text: str, *, repeats_last_scale: bool = False) -> int | float | None:
     """The number that the number words of a text form, whatever stands between them, or ``None``.
 
     The rules are those of the package ``word2number``: other words are skipped, hyphens separate words, "point" begins
     the decimals, and a text of digits is its number. At most four words count below each scale: ``a · b + c + d``.
+
+    Args:
+        text: The text.
+        repeats_last_scale: Count a scale at the end a second time, below the scale before it, as that package does:
+            "one million two thousand" is then 1,003,002.
     """
     text = text.replace("-", " ").lower()
     if text.isdecimal():
@@ -39,6 +44,9 @@ def number_in_words(text: str) -> int | float | None:
         point = words.index(_POINT)
         head, tail = words[:point], words[point + 1 :]
     whole = _whole(head)
+    if whole is not None and repeats_last_scale and len(head) > 1 and head[-1] in _SCALES:
+        before = max((at for at, word in enumerate(head[:-1]) if word in _SCALES), default=None)
+        whole += 0 if before is None else _below_scale(head[before + 1 :])
     if whole is None:
         return None
     return whole + _decimals(tail) if tail else whole

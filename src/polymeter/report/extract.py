@@ -42,6 +42,7 @@ def sample_data(sample: Mapping[str, Any], task: int, main: MainMetric | None, s
         "target": _text(sample.get("target")),
         "answer": _text(sample.get("answer")),
         "explanation": _text(sample.get("explanation")),
+        "read_by": ", ".join(dict.fromkeys(rule for rule in sample.get("judge_rules") or () if rule)),
         "scores": [_score(score) for score in sample.get("scores", ())],
         "value": None if value is None else number(value),
         "good": good,

@@ -120,7 +120,7 @@ def _show_task(
 
     choice = choose(samples, limit, goodness)
     values = [v for s in choice.samples if main is not None and (v := main.value(s)) is not None]
-    scale = sample_scale(values, main.typical) if main else None
+    scale = sample_scale(values, main.typical, main.bounds) if main else None
     cut = {rank: sample_data(s, number, main, scale) for rank, s in zip(choice.ranks, choice.samples, strict=True)}
     kept: set[int] = set()
     size = 0

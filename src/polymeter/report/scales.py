@@ -1,4 +1,8 @@
-"""Scales: where a value lies between the ends of its metric. For interval bars and for worst-first order."""
+"""Scales: where a value lies between the ends of its metric. For interval bars and for worst-first order.
+
+The ends are those that the metric declares. An end that is not declared is taken from several different values; from
+one value alone none is made up, and then there is no axis.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from polymeter.report.formatting import as_float, number
-from polymeter.report.table import Line
+from polymeter.report.table import Line, bounds_of
 
 _ENDS = (1.0, 2.0, 5.0, 10.0, 100.0)
 BAR_PX = 168
@@ -45,6 +49,7 @@ class MainMetric:
     filter: str
     is_lower_better: bool
     typical: float | None
+    bounds: tuple[float | None, float | None] = (None, None)
 
     def value(self, sample: Mapping[str, Any]) -> float | None:
         """Its value for one sample, if that is a number (or a dictionary with a number as ``score``)."""
@@ -70,6 +75,7 @@ def main_metric(task: Mapping[str, Any], sample: Mapping[str, Any] | None) -> Ma
             str(result.get("filter")),
             result.get("higher_is_better") is False,
             as_float(result.get("value")),
+            bounds_of(result),
         )
         if main.value(sample) is not None:
             return main
@@ -83,30 +89,56 @@ def scale_of(values: Iterable[float]) -> Scale:
     return Scale(-_end(-low) if low < 0 else 0.0, _end(high) if high > 0 or low >= 0 else 0.0)
 
 
-def sample_scale(values: Iterable[float], typical: float | None) -> Scale:
-    """The scale of one task's samples.
+def axis(bounds: tuple[float | None, float | None], values: Iterable[float]) -> Scale | None:
+    """The scale from a declared range; ends that are not declared come from the values if at least two differ.
+    ``None``: there is no axis.
+    """
+    low, high = bounds
+    finite = {*values}
+    if low is None or high is None:
+        if len(finite) < 2:
+            return None
+        found = scale_of(finite)
+        low, high = found.low if low is None else low, found.high if high is None else high
+    return Scale(low, high) if low < high else None
+
+
+def sample_scale(
+    values: Iterable[float], typical: float | None, bounds: tuple[float | None, float | None] = (None, None)
+) -> Scale | None:
+    """The scale of one task's samples; ``None`` if it is not known.
 
     A few error rates above 1 do not stretch it as long as the task's value (``typical``) lies between 0 and 1.
     """
     finite = [*values]
+    if None not in bounds or len({*finite}) < 2:
+        return axis(bounds, finite)
     if min(finite, default=0.0) >= 0 and (max(finite, default=0.0) <= 1 or (typical is not None and 0 <= typical <= 1)):
         return Scale(0.0, 1.0)
     return scale_of(finite)
 
 
 def bars(lines: Iterable[Line]) -> list[Bar | None]:
-    """One bar for each line that has a number; lines of one metric share a scale.
+    """One bar for each line that has a number and whose metric has an axis; lines of one metric share it.
 
-    The values determine the scale, not their intervals, which may reach beyond it where a metric declares no range. An
-    interval is then drawn to the end of the scale; its label gives it in full.
+    Where a metric declares no range, different values determine the axis, not their intervals, which may reach beyond
+    it. An interval is then drawn to the end of the axis; its label gives it in full.
     """
     table = [*lines]
     values: dict[str, list[float]] = {}
+    bounds: dict[str, set[tuple[float | None, float | None]]] = {}
     for line in table:
         if line.number is not None:
             values.setdefault(line.metric, []).append(line.number)
-    scales = {metric: scale_of(numbers) for metric, numbers in values.items()}
-    return [None if line.number is None else _bar(line.number, line.interval, scales[line.metric]) for line in table]
+            bounds.setdefault(line.metric, set()).add(line.bounds)
+    axes = {
+        metric: axis(next(iter(bounds[metric])) if len(bounds[metric]) == 1 else (None, None), numbers)
+        for metric, numbers in values.items()
+    }
+    return [
+        None if line.number is None or (scale := axes[line.metric]) is None else _bar(line.number, line.interval, scale)
+        for line in table
+    ]
 
 
 def _bar(value: float, interval: tuple[float, float] | None, scale: Scale) -> Bar:

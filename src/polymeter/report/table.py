@@ -39,6 +39,7 @@ class Line:
         ci_method: How the interval was computed.
         no_interval: Why there is none.
         mark: ``(2 of 3)`` where members or subsets are missing from the number.
+        bounds: The declared range of the number; ``None`` for an end that is not known.
     """
 
     kind: str
@@ -60,6 +61,7 @@ class Line:
     ci_method: str = ""
     no_interval: str = ""
     mark: str = ""
+    bounds: tuple[float | None, float | None] = (None, None)
 
 
 def table_lines(results: Mapping[str, Any]) -> list[Line]:
@@ -100,7 +102,15 @@ def footnotes(results: Mapping[str, Any]) -> list[str]:
             notes.append(
                 f"{title}: {count(task['n_nondeterministic'], 'sample')} made a different request when replayed."
             )
+        notes.extend(f"{title}: scored by {one_line(scorer)}." for scorer in _scorers(task))
     return [*notes, *(one_line(str(note)) for note in results.get("notes", ()))]
+
+
+def _scorers(task: Mapping[str, Any]) -> Iterator[str]:
+    """What a task's scores were measured with, where the benchmark itself does not say."""
+    for scorer in task.get("scorers") or ():
+        instead_of = scorer.get("instead_of")
+        yield f"the {scorer.get('by')}, in the place of {instead_of}" if instead_of else f"the {scorer.get('by')}"
 
 
 def lost_members(results: Mapping[str, Any]) -> list[str]:
@@ -183,8 +193,15 @@ def _lines_of(
                 ci_method=str(result.get("ci_method") or "") if is_whole else "",
                 no_interval=one_line(str(result.get("no_interval") or "")) if is_whole else "",
                 mark=_mark(result),
+                bounds=bounds_of(result) if is_whole else (None, None),
             )
             alias, version, n_shot = "", "", ""
+
+
+def bounds_of(result: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    """The declared range in a result of ``results.json``."""
+    low, high = result.get("bounds") or (None, None)
+    return as_float(low), as_float(high)
 
 
 def _spread(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from polymeter.core.errors import ScoreError
 from polymeter.core.identity import seed_for
 from polymeter.core.metric import Aggregation
-from polymeter.core.spread import UNBOUNDED, Bounds
+from polymeter.core.spread import UNBOUNDED, Bounds, is_bounded
 from polymeter.core.task import ReduceContext, Result, ScoredRow
 from polymeter.stats.clusters import ALONE, Partition
 from polymeter.stats.estimate import Estimate, estimate
@@ -122,7 +122,17 @@ class _Column:
             ci_method=number.ci_method,
             no_interval=number.no_interval,
             spread=number.spread,
+            bounds=self._range(number, n),
         )
+
+    def _range(self, number: Estimate, n: int) -> Bounds:
+        """The declared range, else 0 to 1 where several values lie there."""
+        declared = next(
+            (bounds for bounds in (self.plan.bounds, self.plan.aggregation.bounds) if is_bounded(bounds)), None
+        )
+        if declared is not None:
+            return declared
+        return number.spread.bounds if number.spread is not None and n > 1 else UNBOUNDED
 
     def estimate(self, subset: int | None, seed: int, label: str) -> tuple[Estimate, int]:
         """The estimate for one subset (``None``: for the whole), and the number of samples behind it."""

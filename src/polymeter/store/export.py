@@ -15,6 +15,7 @@ from polymeter.core.files import replacing
 from polymeter.core.json_text import as_number, json_text, strict
 from polymeter.core.places import stored_at
 from polymeter.core.sources import digest
+from polymeter.core.spread import is_bounded
 from polymeter.core.task import Result, SampleStatus
 from polymeter.store.folder import SCHEMA_VERSION, RunFolder, write_json
 from polymeter.store.journal import Journal, SampleRow
@@ -37,6 +38,7 @@ class TaskSummary:
     n_nondeterministic: int = 0
     statuses: Mapping[str, int] = field(default_factory=dict)
     n_length: int = 0
+    scorers: Sequence[Mapping[str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +189,9 @@ def _head(row: SampleRow, is_strict: bool) -> str:
         ],
         "log": score.get("log", {}),
     }
-    if score.get("judge_calls"):
-        head["judge_calls"] = score["judge_calls"]
+    for name in ("judge_calls", "judge_rules"):
+        if score.get(name):
+            head[name] = score[name]
     if is_strict:
         return json_text(head, is_compact=True)[:-1]
     return json.dumps(head, ensure_ascii=False, separators=(",", ":"))[:-1]
@@ -207,6 +210,7 @@ def _task(task: TaskSummary) -> dict[str, Any]:
         "n_length": task.n_length,
         "n_nondeterministic": task.n_nondeterministic,
         "source_hash": task.source_hash,
+        **({"scorers": [dict(scorer) for scorer in task.scorers]} if task.scorers else {}),
         "results": [_result(result) for result in task.results],
     }
 
@@ -225,6 +229,7 @@ def _result(result: Result) -> dict[str, Any]:
         **({"no_interval": result.no_interval} if result.no_interval else {}),
         "higher_is_better": result.higher_is_better,
         "artifacts": list(result.artifacts),
+        **({"bounds": list(result.bounds)} if is_bounded(result.bounds) else {}),
         **({} if result.n_planned is None else {"n_planned": result.n_planned}),
         **(
             {}

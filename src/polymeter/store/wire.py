@@ -133,6 +133,10 @@ def write_score(score: Score) -> WrittenScore:
         details["log"] = jsonable(dict(score.log))
     if score.judge_calls:
         details["judge_calls"] = list(score.judge_calls)
+    if score.judge_rules:
+        details["judge_rules"] = list(score.judge_rules)
+    if score.scorers:
+        details["scorers"] = [list(scorer) for scorer in score.scorers]
     tail = encode(details)
     pairs = [[metric, name, value] for (metric, name), value in score.values.items()]
     try:
@@ -152,6 +156,8 @@ def read_score(body: str) -> Score:
         explanation=value.get("explanation"),
         log=value.get("log", {}),
         judge_calls=tuple(value.get("judge_calls", ())),
+        judge_rules=tuple(value.get("judge_rules", ())),
+        scorers=tuple((by, instead_of) for by, instead_of in value.get("scorers", ())),
     )
 
 
@@ -159,7 +165,9 @@ def _write_parameters(request: Request) -> dict[str, Any]:
     parameters = request.parameters
     body: dict[str, Any] = {"kind": parameters.kind}
     if isinstance(parameters, Loglikelihood):
-        return {**body, "continuations": list(parameters.continuations)}
+        told: dict[str, Any] = {} if parameters.template == "auto" else {"template": parameters.template}
+        told |= {"is_last_token": True} if parameters.is_last_token else {}
+        return {**body, "continuations": list(parameters.continuations), **told}
     if isinstance(parameters, Generate):
         for name in ("max_new_tokens", "temperature", "top_p"):
             value = getattr(parameters, name)

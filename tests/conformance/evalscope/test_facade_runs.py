@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from polymeter.core.errors import ModelError, PlanError
+from polymeter.core.errors import ModelError, PlanError, ScoreError
 from polymeter.core.parts import Text
 from polymeter.core.request import Generate, Message, Origin, Request
 from polymeter.interop.evalscope.config import TaskConfig
@@ -197,7 +197,9 @@ def test_without_a_model_there_are_placeholders(here: Path) -> None:
 def test_what_is_inferred_is_reviewed_without_asking_again(here: Path) -> None:
     mine = Mine()
     asked = config(model=mine, model_args={})
-    assert run_task({**asked, "stage": "infer"}) == {}
+    inferred = run_task({**asked, "stage": "infer"})
+    assert [len(inferred["capitals"][subset]) for subset in ("near", "far")] == [2, 2]
+    assert inferred["capitals"]["near"][1]["choices"][0]["message"]["content"] == "near 1?"
     n_calls = len(mine.calls)
     root = folder()
     assert not (root / "reviews").exists()
@@ -265,11 +267,40 @@ def test_a_judge_that_writes_nothing_costs_no_number(here: Path) -> None:
     assert (found["capitals"].score, found["capitals"].analysis) == (plain["capitals"].score, "N/A")
 
 
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ([{}], r"gave \{\}"),
+        ([{"choices": []}], "0 outputs where 1 were asked for"),
+        ([{"choices": [{"message": {"content": None}}]}], "choices"),
+        ([{"error": {"message": "quota"}, "choices": [{"message": {"content": "near 0"}}]}], "quota"),
+        ([{"choices": [{"message": {"content": "near 0"}, "finish_reason": "error"}]}], "finish_reason 'error'"),
+        (["near 0"], "near 0"),
+    ],
+)
+@pytest.mark.parametrize("ignores", [False, True])
+def test_a_run_in_which_nothing_was_scored_raises_with_the_reason(
+    answer: Any, reason: str, ignores: bool, here: Path
+) -> None:
+    with pytest.raises(ScoreError, match=f"Nothing was scored.*{reason}"):
+        run_task(config(model=Mine(answer=answer), model_args={}, ignore_errors=ignores))
+
+
+def test_use_cache_may_name_a_new_folder(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_task(config(use_cache="kept/here"))
+    assert "began in a new one" in capsys.readouterr().err
+    assert (here / "kept/here/reports/mock/capitals.json").is_file()
+    assert not Path("outputs").exists()
+    run_task(config(use_cache="kept/here"))
+    assert "new one" not in capsys.readouterr().err
+
+
 def test_verdicts_that_are_none_leave_no_report_of_an_earlier_scoring(here: Path) -> None:
     run_task(config())
     root = folder()
     judge = {"model_id": "mock"}  # it says "mock"
-    assert run_task(config(judge_strategy="llm", judge_model_args=judge, use_cache=str(root))) == {}
+    with pytest.raises(ScoreError, match=r"Nothing was scored\. Sample near/0 of 'capitals': .*verdict"):
+        run_task(config(judge_strategy="llm", judge_model_args=judge, use_cache=str(root)))
     assert not (root / "reports/mock/capitals.json").exists()
     assert not list((root / "reviews/mock").iterdir())
 

@@ -101,6 +101,12 @@ def test_scoring_gets_the_list_of_rounds_as_its_first_result(tmp_path):
     assert score.log == {"last": "b"}
 
 
+def test_reasoning_that_the_prompt_opened_is_removed_from_each_round(tmp_path):
+    task = rounds(tmp_path)
+    score = task.score(task.samples[0], Rollout((), [["hm</think> a ", "x</think>y</think>\n b\n"]]))
+    assert score.log == {"last": "b"}
+
+
 def test_a_model_that_drives_rounds_gets_one_request_and_answers_with_all_rounds(tmp_path):
     task = rounds(tmp_path, traits=ModelTraits("m", kind="simple", drives_rounds=True))
     asked, answers = play(task, [Response.of_text("a", "b", "c")])

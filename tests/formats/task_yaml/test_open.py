@@ -2,6 +2,7 @@
 
 import io
 import pickle
+import wave
 
 import numpy as np
 import pytest
@@ -11,9 +12,10 @@ from polymeter.core.errors import DataError, PlanError
 from polymeter.core.identity import seed_for
 from polymeter.core.model import ModelTraits
 from polymeter.core.parts import Image, Text, Video
+from polymeter.data.audio import samples
 from polymeter.formats.task_yaml.settings import prompt_kwargs
 from polymeter.formats.task_yaml.templates import compile_template
-from tests.formats.task_yaml.kit import ROWS, ask, opened, spec, task_text, text_of, write, write_rows
+from tests.formats.task_yaml.kit import ROWS, ask, open_in, opened, spec, task_text, text_of, write, write_rows
 
 
 def code(folder, text):
@@ -189,6 +191,36 @@ def test_visuals_are_typed_by_what_they_are(tmp_path):
     assert [part.modality for part in parts] == ["image", "audio", "video", "image", "video", "text"]
     assert isinstance(parts[4], Video)
     assert (parts[4].source, parts[4].start_s, parts[4].end_s) == ("e.mp4", 1.0, 2.0)
+
+
+@pytest.mark.parametrize("hook", ["sound", "!function utils.f"])
+@pytest.mark.parametrize("is_decoded", [False, True])
+def test_a_recording_stays_the_cell_that_the_dataset_leaves_undecoded(tmp_path, hook, is_decoded):
+    import datasets
+
+    buffer = io.BytesIO()
+    with wave.open(buffer, "wb") as sound:
+        sound.setnchannels(1)
+        sound.setsampwidth(2)
+        sound.setframerate(8000)
+        sound.writeframes(b"\0\0" * 80)
+    cell = {"bytes": buffer.getvalue(), "path": "a.wav"}
+    stored = {"bytes": datasets.Value("binary"), "path": datasets.Value("string")}
+    features = datasets.Features({"q": datasets.Value("string"), "sound": stored})
+    table = datasets.Dataset.from_dict({"q": ["q"], "sound": [cell]}, features=features)
+    table = table.cast_column("sound", datasets.Audio(decode=is_decoded))
+    table.to_parquet(str(tmp_path / "rows.parquet"))
+    code(tmp_path, "def f(doc):\n    return [doc['sound']]\n")
+    text = task_text(f"doc_to_visual: {hook}\n", target="q").replace("json", "parquet", 1)
+    write(tmp_path, {"t.yaml": text.replace("rows.jsonl", "rows.parquet")})
+    part = ask(open_in(tmp_path)).messages[0].parts[0]
+    assert part.modality == "audio"
+    if is_decoded:
+        assert samples(part)[1] == 8000
+        assert part.source != cell
+    else:
+        assert part.source == cell
+        assert part.origin() == cell["bytes"]
 
 
 def test_an_unknown_visual_column_lists_the_columns(tmp_path):

@@ -4,14 +4,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from polymeter.core.errors import PlanError, ScoreError
 from polymeter.core.request import Loglikelihood
 from polymeter.core.task import ReduceContext, Rollout
 from polymeter.formats.task_yaml.filters import FILTERS
-from polymeter.formats.task_yaml.reasoning import strip_reasoning
 from tests.formats.task_yaml.kit import ask, logprobs, opened, results, rows_of, score, write
 
 
@@ -103,12 +100,14 @@ def test_reasoning_is_stripped_before_scoring(tmp_path):
     assert score(own, 0, "[[hm]]a0").values == {("exact_match", "none"): 1.0}
 
 
-@given(st.text(alphabet="ab<>/think ", max_size=40))
-def test_stripping_is_idempotent_and_keeps_text_without_tags(text):
-    once = strip_reasoning(text)
-    assert strip_reasoning(once) == once
-    if "</think>" not in text:
-        assert once == text.strip()
+def test_reasoning_that_the_prompt_opened_is_stripped(tmp_path):
+    answer = "reasoning only</think>\n\na0"
+    assert score(opened(tmp_path), 0, answer).values == {("exact_match", "none"): 1.0}
+    own = opened(tmp_path, "reasoning_tags: [['[[', ']]']]\n")
+    assert score(own, 0, "hm]]a0").values == {("exact_match", "none"): 1.0}
+    assert score(own, 0, answer).values == {("exact_match", "none"): 0.0}
+    off = opened(tmp_path, "reasoning_tags: none\n")
+    assert score(off, 0, answer).values == {("exact_match", "none"): 0.0}
 
 
 # --- default scoring -------------------------------------------------------------------------------------------------

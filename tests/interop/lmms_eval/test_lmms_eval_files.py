@@ -72,7 +72,13 @@ def manifest():
 
 @pytest.fixture
 def document(manifest, results):
-    return files.results_document(manifest, results, FACTS, {"a": "hash"})
+    return files.results_document(
+        manifest,
+        results,
+        FACTS,
+        {"a": "hash"},
+        {"a": {("acc", "strict"): (0.15, 0.25), ("submission", "none"): (0.4, None)}},
+    )
 
 
 KEYS = [
@@ -132,15 +138,44 @@ def test_results_hold_a_value_and_its_errors_for_each_metric_and_filter(document
         "acc_stderr_clustered,none": "N/A",
         "acc,strict": 0.6,
         "acc_stderr,strict": 0.2,
-        "acc_stderr_clt,strict": "N/A",
-        "acc_stderr_clustered,strict": 0.2,
+        "acc_stderr_clt,strict": 0.15,
+        "acc_stderr_clustered,strict": 0.25,
         "submission,none": None,
         "submission_stderr,none": "N/A",
-        "submission_stderr_clt,none": "N/A",
+        "submission_stderr_clt,none": 0.4,
         "submission_stderr_clustered,none": "N/A",
     }
     assert document["results"]["b"]["acc_stderr,none"] == 0.3
     assert math.isnan(document["results"]["alone"]["f1/x,none"])
+
+
+def scored(cluster, **values):
+    scores = [{"metric": metric, "filter": "none", "value": value} for metric, value in values.items()]
+    return {"cluster": cluster, "scores": scores}
+
+
+def test_own_errors_are_made_from_the_numbers_of_the_samples():
+    lines = [
+        scored(None, plain=1.0, held={"score": 1, "video": "x"}, text="-"),
+        scored(None, plain=0.0, held={"score": 1, "video": "x"}, text="-"),
+        scored(None, plain=True, held={"score": 0, "video": "y"}, text="-"),
+        scored(None, plain=0, held={"other": 5}, text="-", once=2.0),
+    ]
+    errors = samples.item_errors(lambda: lines, "score", "video")
+    # plain: deviations of 1/2, variance 1/3, over 4.
+    assert errors["plain", "none"] == (pytest.approx(math.sqrt(1 / 12)), None)
+    # held: deviations 1/3, 1/3, -2/3; variance 1/3, over 3; the members of x share 2 * 1/9, over 3 squared.
+    assert errors["held", "none"] == (pytest.approx(1 / 3), pytest.approx(math.sqrt(1 / 9 + 2 / 81)))
+    assert errors["once", "none"] == (None, None)
+    assert ("text", "none") not in errors
+    assert samples.item_errors(lambda: lines, "score", None)["held", "none"] == (pytest.approx(1 / 3), None)
+    assert samples.item_errors(lambda: lines, "other", None)["held", "none"] == (None, None)
+
+
+def test_a_sample_s_row_names_its_cluster_where_its_value_does_not():
+    lines = [scored("x", acc=1.0), scored("x", acc=1.0), scored("y", acc=0.0)]
+    (errors,) = samples.item_errors(lambda: lines, "score", "video").values()
+    assert errors == (pytest.approx(1 / 3), pytest.approx(math.sqrt(1 / 9 + 2 / 81)))
 
 
 def test_groups_stand_in_results_too_and_one_without_numbers_is_blank(document):

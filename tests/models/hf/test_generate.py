@@ -275,6 +275,9 @@ def test_reasoning_that_the_template_begins_is_set_apart() -> None:
     assert not begins_in_thought("ASSISTANT: <think></think>\n")
     assert not begins_in_thought("Say <think> first. ASSISTANT: ")
     assert split_thought("hm\n</think>\n\nfour", is_finished=True) == ("hm", "four")
+    assert split_thought("a <think> b</think>four", is_finished=True) == ("a <think> b", "four")
+    assert split_thought("hm</think>or</think>four", is_finished=True) == ("hm</think>or", "four")
+    assert split_thought("hm</think>four <think>or</think>", is_finished=True) == ("hm", "four <think>or</think>")
     assert split_thought("four", is_finished=True) == (None, "four")
     assert split_thought("hm, hm", is_finished=False) == ("hm, hm", "")
 

@@ -292,3 +292,88 @@ def test_running_out_of_memory_is_told_as_such(opened: Opened, monkeypatch: pyte
     with pytest.raises(ModelError, match="Memory ran out") as caught:
         scorer.score([request("A")])
     assert caught.value.kind == "out_of_memory"
+
+
+# --- with the chat template, and without ------------------------------------------------------------------------------
+
+
+def by_hand(made: Any, context: str, tails: Sequence[Sequence[int]]) -> list[float]:
+    """Log-probabilities of tokens behind a text, one forward for each."""
+    import torch
+
+    loaded = made._loaded
+    own = loaded.tokenizer(context)["input_ids"]
+    sums = []
+    for tail in tails:
+        with torch.inference_mode():
+            logits = loaded.network(torch.tensor([[*own, *tail]])).logits[0].float().log_softmax(-1)
+        sums.append(sum(float(logits[len(own) - 1 + at, token]) for at, token in enumerate(tail)))
+    return sums
+
+
+@pytest.mark.parametrize("has_template", [True, False])
+def test_log_probabilities_behind_the_text_alone(has_template: bool, checkpoint: Callable[..., Any]) -> None:
+    from polymeter.models.hf import HfModel
+
+    folder = str(checkpoint("llama", has_template=has_template))
+    raw = HfModel(folder, logprob_template="none")
+    raw.load()
+    asked = request(" red", " yellow circle", text="the square is")
+    token_ids = raw._encoder.token_ids
+    expected = by_hand(
+        raw,
+        "the square is",
+        [token_ids("the square is" + one)[len(token_ids("the square is")) :] for one in (" red", " yellow circle")],
+    )
+    (response,) = raw.respond([asked])
+    assert [one.logprob for one in response.outputs[0].logprobs] == pytest.approx(expected, abs=1e-4)
+
+
+def test_auto_is_the_template_of_a_chat_checkpoint_and_the_text_of_a_base_one(checkpoint: Callable[..., Any]) -> None:
+    from polymeter.models.hf import HfModel
+
+    asked = request(" red", " yellow circle", text="the square is")
+
+    def scores(chat: bool, **options: Any) -> list[float]:
+        made = HfModel(str(checkpoint("llama", has_template=chat)), **options)
+        made.load()
+        return [one.logprob for one in made.respond([asked])[0].outputs[0].logprobs]
+
+    assert scores(True) == scores(True, logprob_template="chat") != scores(True, logprob_template="none")
+    assert scores(False) == scores(False, logprob_template="none")
+
+
+def test_a_request_may_demand_the_text_alone_and_the_last_token_of_each_choice(checkpoint: Callable[..., Any]) -> None:
+    from polymeter.models.hf import HfModel
+
+    made = HfModel(str(checkpoint("llama", has_template=True)))
+    made.load()
+    choices = ("yellow circle", "A", "left B")
+    message = (Message("user", (Text("the answer is "),)),)
+    wanted = Request(message, Loglikelihood(choices, "none", is_last_token=True))
+    usual = Request(message, Loglikelihood(choices))
+    first, second = made.respond([wanted, usual])
+    token_ids = made._encoder.token_ids
+    expected = by_hand(made, "the answer is ", [token_ids(choice)[-1:] for choice in choices])
+    assert [one.logprob for one in first.outputs[0].logprobs] == pytest.approx(expected, abs=1e-4)
+    assert [one.n_tokens for one in first.outputs[0].logprobs] == [1, 1, 1]
+    assert first.outputs != second.outputs
+
+
+def test_the_choice_is_part_of_the_models_identity_and_older_runs_stay_the_same(checkpoint: Callable[..., Any]) -> None:
+    from polymeter.core.errors import PlanError
+    from polymeter.core.identity import request_fingerprint
+    from polymeter.models.hf import HfModel
+
+    chat, base = (str(checkpoint("llama", has_template=is_chat)) for is_chat in (True, False))
+    assert "logprob_template" not in HfModel(chat).identity
+    assert HfModel(chat, logprob_template="none").identity["logprob_template"] == "none"
+    with pytest.raises(PlanError, match="no chat template"):
+        HfModel(base, logprob_template="chat")
+    with pytest.raises(PlanError, match="cannot be 'chats'"):
+        HfModel(chat, logprob_template="chats")
+    message = (Message("user", (Text("q"),)),)
+    prints = {
+        request_fingerprint(Request(message, Loglikelihood(("a",), *more))) for more in ((), ("none",), ("none", True))
+    }
+    assert len(prints) == 3

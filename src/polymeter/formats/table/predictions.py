@@ -21,8 +21,8 @@ from polymeter.formats.table.roots import file_stem
 from polymeter.formats.table.rows import Table
 
 COLUMN = "prediction"
-FAILED = "Failed to obtain answer"
-"""What ULMEvalKit writes in place of an answer that failed."""
+FAILED = "Failed to obtain answer via API."
+"""ULMEvalKit's ``FAIL_MSG``, which authors compare answers with."""
 _SUFFIX = ".pkl"
 
 
@@ -62,7 +62,9 @@ def prediction_of(name: str, parameters: Generate | GenerateImage, responses: Se
     return texts[0] if len(texts) == 1 else texts
 
 
-def write_predictions(file: PredictionFile, rows: Iterable[ScoredRow], context: ReduceContext) -> tuple[Path, int]:
+def write_predictions(
+    file: PredictionFile, rows: Iterable[ScoredRow], context: ReduceContext
+) -> tuple[Path, list[int]]:
     """Write the file into a separate folder.
 
     Files that an earlier call of ``evaluate`` left there are deleted: authors would take them for results of these
@@ -74,7 +76,7 @@ def write_predictions(file: PredictionFile, rows: Iterable[ScoredRow], context: 
         context: Gives its folder and the model's name.
 
     Returns:
-        The file, and how many rows it has.
+        The file, and the numbers of the table's rows that it has.
     """
     import numpy as np
     import pandas as pd
@@ -99,7 +101,7 @@ def write_predictions(file: PredictionFile, rows: Iterable[ScoredRow], context: 
     shutil.rmtree(path.parent, ignore_errors=True)
     path.parent.mkdir(parents=True)
     write_pickle(frame, path)
-    return path, len(numbers)
+    return path, numbers
 
 
 def prediction_path(folder: Path, model: str, dataset: str) -> Path:

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError, ScoreError, UnscoredError, boundary, did_you_mean
+from polymeter.core.reasoning import strip_reasoning
 from polymeter.formats.task_yaml.config import FilterItem, FilterStep
-from polymeter.formats.task_yaml.reasoning import strip_reasoning
 from polymeter.formats.task_yaml.registration import FILTER_DEFINITIONS
 from polymeter.guests.loading import name_of, resolve
 from polymeter.metrics.patterns import applied, pick, without_matches

@@ -7,9 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from polymeter.core.errors import PlanError
-
-DEFAULT_TAGS = (("<think>", "</think>"), ("<analysis>", "</analysis>"))
-Tags = tuple[tuple[str, str], ...]
+from polymeter.core.reasoning import REASONING_TAGS, Tags, strip_reasoning
 
 
 def parse_tags(value: Any, where: str) -> Tags:
@@ -19,7 +17,7 @@ def parse_tags(value: Any, where: str) -> Tags:
         PlanError: if it is neither a pair nor a list of pairs.
     """
     if value is None:
-        return DEFAULT_TAGS
+        return REASONING_TAGS
     if value is False or (isinstance(value, str) and value.strip().lower() in ("none", "false", "")):
         return ()
     if isinstance(value, str):
@@ -38,28 +36,13 @@ def parse_tags(value: Any, where: str) -> Tags:
 
 
 def make_stripper(tags: Tags) -> Callable[[Any], Any]:
-    """A function that removes reasoning from a text, or from each text of a list. Text without tags is returned
-    unchanged.
+    """A function that removes reasoning and surrounding white space from a text, or from each text of a list. Without
+    tags it changes nothing.
     """
-    closings = tuple(closing for _, closing in tags)
 
     def strip(value: Any) -> Any:
         if isinstance(value, str):
-            for closing in closings:
-                if closing in value:
-                    return strip_reasoning(value, tags)
-            return value
+            return strip_reasoning(value, tags)
         return [strip(item) for item in value] if isinstance(value, list) else value
 
-    return strip
-
-
-def strip_reasoning(text: str, tags: Tags = DEFAULT_TAGS) -> str:
-    """The text without the parts between each pair of tags."""
-    for opening, closing in tags:
-        kept, position = [], 0
-        while (start := text.find(opening, position)) >= 0 and (end := text.find(closing, start + len(opening))) >= 0:
-            kept.append(text[position:start])
-            position = end + len(closing)
-        text = "".join((*kept, text[position:]))
-    return text.strip()
+    return strip if tags else lambda value: value

@@ -11,7 +11,7 @@ from typing import Any
 from polymeter.core.errors import DataError
 from polymeter.core.parts import Audio, Image, Media, Modality, Part, Text, Video
 from polymeter.core.request import Message
-from polymeter.core.sources import sniff_mime
+from polymeter.core.sources import sniff_audio_mime, sniff_mime
 from polymeter.data.media import encoded_bytes, forget_bytes_if_touched, video_file
 from polymeter.data.rows import Rows
 
@@ -69,7 +69,7 @@ def column_visuals(rows: Rows, column: str) -> Callable[[int], tuple[Part, ...]]
     """For ``doc_to_visual: column``: a function from a row's number to its parts, which reads nothing before they
     are opened (unless it must count them).
     """
-    modality = rows.media.get(column)
+    modality, is_decoded = rows.media.get(column), column not in rows.undecoded
     fingerprint = rows.fingerprint
 
     def read(index: int) -> Any:
@@ -85,8 +85,14 @@ def column_visuals(rows: Rows, column: str) -> Callable[[int], tuple[Part, ...]]
         cells = rows.cell(index, column)
         key = f"{fingerprint}:{index}:{column}"
         if not isinstance(cells, (list, tuple)):
-            return () if _is_empty(cells) else (_from_cell(cells, modality, key),)
-        return tuple([_from_cell(cell, modality, f"{key}:{j}") for j, cell in enumerate(cells) if not _is_empty(cell)])
+            return () if _is_empty(cells) else (_from_cell(cells, modality, key, is_decoded=is_decoded),)
+        return tuple(
+            [
+                _from_cell(cell, modality, f"{key}:{j}", is_decoded=is_decoded)
+                for j, cell in enumerate(cells)
+                if not _is_empty(cell)
+            ]
+        )
 
     return parts
 
@@ -176,14 +182,24 @@ def _from_mapping(value: Mapping[str, Any], key: str | None) -> Media:
         return Audio(dict(value), key)
     if kind is None and isinstance(value.get("bytes"), bytes) and sniff_mime(value["bytes"]):
         return Image(value["bytes"], key)
+    if kind is None and _is_audio_cell(value):
+        return Audio(dict(value), key)
     source = value.get("url", value.get("path", value.get(kind or "video")))
     if source is None:
         source = value.get("bytes")
     if kind == "image":
         return Image(_image_source(source), key)
     if kind == "audio":
-        return Audio(dict(value) if "array" in value else source, key)
+        return Audio(dict(value) if "array" in value or value.get("bytes") is not None else source, key)
     return Video(source, key, _seconds(value.get("video_start")), _seconds(value.get("video_end")))
+
+
+def _is_audio_cell(value: Mapping[str, Any]) -> bool:
+    """Whether a mapping is a recording as a dataset stores it, ``{"bytes", "path"}``: by its bytes or its name."""
+    data, path = value.get("bytes"), value.get("path")
+    if isinstance(data, bytes) and sniff_audio_mime(data) is not None:
+        return True
+    return set(value) == {"bytes", "path"} and isinstance(path, str) and path.lower().endswith(AUDIO_SUFFIXES)
 
 
 def _from_path(path: str, key: str | None) -> Media:
@@ -193,11 +209,12 @@ def _from_path(path: str, key: str | None) -> Media:
     return Audio(path, key) if name.endswith(AUDIO_SUFFIXES) else Video(path, key)
 
 
-def _from_cell(cell: Any, modality: Modality | None, key: str) -> Part:
+def _from_cell(cell: Any, modality: Modality | None, key: str, *, is_decoded: bool) -> Part:
     if modality == "image" and not hasattr(cell, "getbands"):
         return Image(partial(encoded_bytes, cell), key)
     if modality == "audio" and not (isinstance(cell, Mapping) and "array" in cell):
-        return Audio(encoded_bytes(cell), key)
+        # A recording that the dataset leaves undecoded stays the cell that it is: wrapped models get it as such.
+        return Audio(encoded_bytes(cell) if is_decoded else cell, key)
     if modality == "video":
         return Video(video_file(cell), key)
     return to_part(cell, key)

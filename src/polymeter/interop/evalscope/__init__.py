@@ -15,6 +15,12 @@ SYSTEM = System(
         "evalscope": ImportRoot(aliases=f"{_SHIM}.aliases:EVALSCOPE", refused=f"{_SHIM}.refused:EVALSCOPE"),
     },
     trees={"evalscope.benchmarks.": ("benchmark", "data_adapter", "filters", "utils")},
+    absent={
+        "backend": "EvalScope's other backends (OpenCompass, VLMEvalKit, RAGEval) do not come with Polymeter: name the "
+        "benchmark itself, or write a data adapter for it.",
+        "third_party": "What EvalScope carries of other projects does not come with Polymeter: put the folder beside "
+        "file that imports it and import it by a relative name, or write a data adapter.",
+    },
     command=Command(
         "evalscope",
         "Run EvalScope's command line: eval, version.",

@@ -13,7 +13,7 @@ import logging
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from polymeter.interop.evalscope.config import TaskConfig, check, notes_on_field
 from polymeter.interop.evalscope.model_names import Chosen, choose_judge, choose_model, judge_prompts, keys_set
 from polymeter.interop.evalscope.tasks.report import Report
 from polymeter.interop.evalscope.tasks.report_tables import gen_table
+from polymeter.store.export import read_samples
 from polymeter.store.folder import RunFolder
 
 _LOGGER = logging.getLogger("polymeter")
@@ -54,6 +55,8 @@ class EvalscopeResult:
         table: All reports as a grid; empty if there are none.
         notes: What the user should know about how the configuration was carried out.
         ignores_errors: Whether failed samples leave the exit code at 0.
+        predictions: At the stage ``infer``, the predictions of each subset of each dataset, as they stand in the files.
+        why_nothing_scored: Why no sample of a complete run has a score; empty if one has, or none was meant to.
     """
 
     run: RunResult
@@ -62,11 +65,13 @@ class EvalscopeResult:
     table: str
     notes: tuple[str, ...]
     ignores_errors: bool
+    predictions: Mapping[str, Mapping[str, list[dict[str, Any]]]] = field(default_factory=dict)
+    why_nothing_scored: str = ""
 
     @property
     def exit_code(self) -> int:
-        """The run's exit code; 0 for a complete run if errors are ignored."""
-        is_ignored = self.ignores_errors and self.run.status == "complete"
+        """The run's exit code; 0 for a complete run if errors are ignored and something was scored."""
+        is_ignored = self.ignores_errors and self.run.status == "complete" and not self.why_nothing_scored
         return 0 if is_ignored else self.run.exit_code
 
 
@@ -91,35 +96,51 @@ def evaluate_evalscope(
     check(config)
     chosen, judge = choose_model(config), choose_judge(config)
     root = work_folder(config, stamp)
+    is_new_cache = bool(config.use_cache) and not root.exists()
     evaluation = _Evaluation(config, chosen, judge, root, progress, typed, more_options)
     with keys_set(chosen, judge), _logged(root / "logs" / "eval_log.log", is_debug=config.debug):
         config.dump_yaml(root / "configs")
         run = evaluation.run()
         reports = files.write_files(run.folder, root, config) if run.results else {}
         table = gen_table(report_list=_sorted(reports), add_overall_metric=True) if reports else ""
-        notes = tuple(_notes(config, run, reports))
-        for text in (*notes, table):
+        predictions = files.predictions(run.folder, config) if run.results and config.stage == "infer" else {}
+        why = why_nothing_scored(run, config)
+        notes = tuple(_notes(config, run, reports, is_new_cache=is_new_cache))
+        for text in (*notes, why, table):
             if text:
                 _LOGGER.info("%s", text)
-    return EvalscopeResult(run, root, reports, table, notes, config.ignore_errors)
+    return EvalscopeResult(run, root, reports, table, notes, config.ignore_errors, predictions, why)
 
 
 def work_folder(config: TaskConfig, stamp: str = "") -> Path:
-    """The folder for an evaluation's files: the one to resume in, else a new one named by the time.
+    """The folder for an evaluation's files: the one that ``use_cache`` names, which need not be there yet, else a new
+    one named by the time.
 
     Raises:
-        PlanError: if the folder to resume in does not exist.
+        PlanError: if ``use_cache`` names a file.
     """
     if not config.use_cache:
         return Path(config.work_dir).expanduser() / (stamp or time_stamp())
     folder = Path(config.use_cache).expanduser()
-    if not folder.is_dir():
+    if folder.exists() and not folder.is_dir():
         raise PlanError(
-            f"There is no folder {config.use_cache!r} to resume in.",
+            f"{config.use_cache!r} is a file, and an evaluation needs a folder.",
             where="TaskConfig use_cache",
-            hint="Name the folder of an earlier evaluation; its name is a time.",
+            hint="Name the folder of an earlier evaluation, whose name is a time, or a new folder.",
         )
     return folder
+
+
+def why_nothing_scored(run: RunResult, config: TaskConfig) -> str:
+    """Why no sample of a complete run has a score; empty if one has, or if the run was not meant to score."""
+    tasks = run.results.get("tasks", {})
+    if not tasks or config.stage == "infer" or any(task["n_scored"] for task in tasks.values()):
+        return ""
+    for name in tasks:
+        for sample in read_samples(run.folder, name):
+            if sample["error"]:
+                return f"Sample {sample['id']} of {name!r}: {_message(sample['error'])}"
+    return "No sample has an answer."
 
 
 def time_stamp() -> str:
@@ -264,8 +285,17 @@ def _sorted(reports: Mapping[str, Report]) -> list[Report]:
     return sorted(reports.values(), key=lambda report: (report.model_name, report.dataset_name))
 
 
-def _notes(config: TaskConfig, run: RunResult, reports: Mapping[str, Report]) -> Iterator[str]:
+def _message(error: Any) -> str:
+    """What a sample's error says, however it is stored."""
+    return str(error.get("message", error)) if isinstance(error, Mapping) else str(error)
+
+
+def _notes(
+    config: TaskConfig, run: RunResult, reports: Mapping[str, Report], *, is_new_cache: bool = False
+) -> Iterator[str]:
     yield from notes(config)
+    if is_new_cache:
+        yield f"There was no folder {config.use_cache!r} to resume in, so this evaluation began in a new one."
     if run.results and config.stage != "infer":
         for name in run.results["tasks"]:
             if name not in reports:

@@ -23,8 +23,10 @@ MODEL_KEY = "EVALSCOPE_API_KEY"
 JUDGE_KEY = "EVALSCOPE_JUDGE_API_KEY"
 _ENDPOINTS = ("openai", "anthropic", "gemini")
 _CHAT = "/chat/completions"
+_IMAGES = "/images/generations"
 _ARGUMENTS = {"model_revision": "revision", "torch_dtype": "dtype", "precision": "dtype"}
 """EvalScope's names for a checkpoint's arguments → ours."""
+_PIPELINE_ARGUMENTS = {"pipeline_cls": "pipeline", "device_map": "device"}
 _DEFAULT_REVISION = "master"
 _JUDGE_MODEL, _JUDGE_URL = "Qwen/Qwen3-235B-A22B", "https://api-inference.modelscope.cn/v1"
 _JUDGE_MODEL_ARGS = ("api_key", "api_url", "model_id")
@@ -82,13 +84,9 @@ def choose_model(config: TaskConfig) -> Chosen:
             where="TaskConfig model",
             hint="Give an instance of a subclass of CustomModel, or another eval_type.",
         )
-    if config.model_task == "image_generation":
-        raise PlanError(
-            f"No backend of Polymeter generates images from the checkpoint {model!r}.",
-            where="TaskConfig model_task",
-            hint="Give a model that is an object (polymeter.BatchModel can answer GenerateImage).",
-        )
     arguments = _checkpoint_arguments(config)
+    if config.model_task == "image_generation" and not is_spec:
+        return Chosen(ModelSpec("diffusers", model, _pipeline_arguments(arguments)), "checkpoint")
     return Chosen(ModelSpec("hf", name if is_spec else model, arguments), "checkpoint", _key(config.api_key, MODEL_KEY))
 
 
@@ -142,8 +140,8 @@ def judge_prompts(config: TaskConfig) -> dict[str, Any]:
 
 
 def base_url(api_url: str) -> str:
-    """The base address that ends in ``/v1``, from the address of chat completions."""
-    return api_url.strip().rstrip("/").removesuffix(_CHAT)
+    """The base address that ends in ``/v1``, from the address of chat completions or of image generations."""
+    return api_url.strip().rstrip("/").removesuffix(_CHAT).removesuffix(_IMAGES)
 
 
 def keys_set(*chosen: Chosen | None) -> AbstractContextManager[None]:
@@ -176,6 +174,8 @@ def _endpoint(config: TaskConfig, name: str) -> Chosen:
         raise _no_template("openai")
     keys = _key(config.api_key, MODEL_KEY)
     arguments = dict(config.model_args)
+    if config.model_task == "image_generation":
+        arguments.setdefault("api", "images")
     if config.api_url:
         arguments["base_url"] = base_url(config.api_url)
     if keys or (config.api_url and not _is_openais(config.api_url)):
@@ -201,6 +201,21 @@ def _checkpoint_arguments(config: TaskConfig) -> dict[str, Any]:
     if config.chat_template:
         arguments["chat_template"] = config.chat_template
     return arguments
+
+
+def _pipeline_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """A checkpoint's arguments as the backend ``diffusers`` takes them. Safe tensors are what it reads in any case.
+
+    Raises:
+        PlanError: if there is a chat template, which such a checkpoint does not read.
+    """
+    if "chat_template" in arguments:
+        raise _no_template("diffusers")
+    return {
+        _PIPELINE_ARGUMENTS.get(name, name): value
+        for name, value in arguments.items()
+        if not (name == "use_safetensors" and value is True)
+    }
 
 
 def _is_openais(address: str) -> bool:

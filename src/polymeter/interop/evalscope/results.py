@@ -60,6 +60,16 @@ def write_files(run: RunFolder, root: Path, config: TaskConfig) -> dict[str, Rep
     }
 
 
+def predictions(run: RunFolder, config: TaskConfig) -> dict[str, dict[str, list[dict[str, Any]]]]:
+    """The predictions of each subset of each dataset, as ``write_files`` writes them."""
+    by_dataset: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for name in run.read_results()["tasks"]:
+        by_subset = by_dataset.setdefault(name, {})
+        for subset, record in prediction_records(read_samples(run, name), str(config.model_id)):
+            by_subset.setdefault(subset, []).append(record)
+    return by_dataset
+
+
 def _write_lines(folder: Path, dataset: str, records: Iterable[tuple[str, dict[str, Any]]]) -> set[str]:
     """Write one file for each subset and return the subsets. A subset's records must be adjacent."""
     subsets = set()

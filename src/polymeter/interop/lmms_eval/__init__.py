@@ -25,12 +25,13 @@ SYSTEM = System(
         ),
     },
     import_roots={
-        "lmms_eval": ImportRoot(aliases=f"{_SHIM}.aliases:LMMS_EVAL"),
+        "lmms_eval": ImportRoot(aliases=f"{_SHIM}.aliases:LMMS_EVAL", refused=f"{_SHIM}.refused:LMMS_EVAL"),
         "lm_eval": ImportRoot(otherwise="lmms_eval"),
     },
     trees={"lmms_eval.tasks.": (), "lmms_eval.models.": ()},
     absent={
-        "tasks.": "If another task folder has it, put the two folders side by side, as in lmms-eval.",
+        "tasks.": "If another task folder has it, put the two folders side by side, as in lmms-eval, or name it with "
+        "--include-path.",
         "models.simple.": "lmms-eval's own wrappers do not come with Polymeter: put the file into simple/ or chat/, "
         "side by side.",
         "models.chat.": "lmms-eval's own wrappers do not come with Polymeter: put the file into simple/ or chat/, "

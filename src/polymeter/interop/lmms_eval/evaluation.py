@@ -154,7 +154,7 @@ def lmms_eval_document(result: LmmsEvalResult, *, has_samples: bool = True) -> d
     """
     run = result.run.folder
     results = run.read_results()
-    document = files.results_document(run.read_manifest(), results, result.facts)
+    document = files.results_document(run.read_manifest(), results, result.facts, errors=files.item_errors(run))
     if has_samples:
         document["samples"] = files.samples_with_docs(run, results)
     return document

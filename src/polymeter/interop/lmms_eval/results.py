@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from polymeter.core.errors import PlanError
@@ -28,6 +29,8 @@ _NO_ERROR = "N/A"
 _NO_VERSION = "Yaml"
 _MODEL_KEYS = ("peft", "delta", "pretrained", "model", "model_version", "model_name", "model_id", "path", "engine")
 _UNSAFE = re.compile(r"[\"<>:/|\\?*\[\]]+")
+ItemErrors = Mapping[tuple[str, str], tuple[float | None, float | None]]
+"""By metric and filter: the standard error of the mean of the samples' numbers, and the clustered one."""
 _DEFAULTS = {"output_type": "generate_until", "repeats": 1, "score_key": "score"}
 
 
@@ -98,12 +101,29 @@ def write_files(
                 file.write("\n")
         hashes[name] = samples.task_hash(lambda name=name: read_samples(run, name), parity)  # type: ignore[misc]
         written.append(path)
-    document = results_document(manifest, results, facts, hashes)
+    document = results_document(manifest, results, facts, hashes, item_errors(run))
     for name, task in results["tasks"].items() if baseline else ():
         document["results"][name] |= _paired(run, name, task, Path(baseline))
     path = results_file(folder, facts.stamp)
     write_json(path, document, nan=None)
     return (path, *written)
+
+
+def item_errors(run: RunFolder) -> dict[str, ItemErrors]:
+    """lmms-eval's own standard errors by task, for those tasks of which ``results.json`` does not have them: with
+    clusters, or with an aggregation that is not the mean.
+    """
+    manifest, results = run.read_manifest(), run.read_results()
+    configs = {task["name"]: task["config"] for task in manifest["tasks"]}
+    return {
+        name: samples.item_errors(
+            lambda name=name: read_samples(run, name),  # type: ignore[misc]
+            configs[name].get("score_key") or _DEFAULTS["score_key"],
+            configs[name].get("cluster_key"),
+        )
+        for name, task in results["tasks"].items()
+        if any(result["stderr_method"] != "mean" for result in task["results"])
+    }
 
 
 def samples_with_docs(run: RunFolder, results: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
@@ -131,6 +151,7 @@ def results_document(
     results: Mapping[str, Any],
     facts: CommandFacts,
     task_hashes: Mapping[str, str] | None = None,
+    errors: Mapping[str, ItemErrors] | None = None,
 ) -> dict[str, Any]:
     """The content of ``…_results.json``.
 
@@ -139,6 +160,7 @@ def results_document(
         results: ``results.json``.
         facts: The command.
         task_hashes: The hash of each task's docs, if samples were written.
+        errors: As ``item_errors`` gives them.
     """
     tasks, groups = results["tasks"], results["groups"]
     group_rows = {name: _row(group) for name, group in groups.items()}
@@ -146,7 +168,7 @@ def results_document(
     planned = {task["name"]: task for task in manifest["tasks"]}
     parity = _parity(manifest)
     return {
-        "results": {name: _row(task) for name, task in tasks.items()} | group_rows,
+        "results": {name: _row(task, (errors or {}).get(name, {})) for name, task in tasks.items()} | group_rows,
         **({"groups": group_rows} if has_group_numbers else {}),
         "group_subtasks": _subtasks(tasks, groups),
         "configs": {name: _config(planned[name], manifest) for name in sorted(tasks)},
@@ -172,19 +194,21 @@ def results_document(
     }
 
 
-def _row(owner: Mapping[str, Any]) -> dict[str, Any]:
+def _row(owner: Mapping[str, Any], errors: ItemErrors = MappingProxyType({})) -> dict[str, Any]:
     """A task's or group's entry in ``results``: the values under ``metric,filter``, and their standard errors."""
     row: dict[str, Any] = {"alias": owner["alias"]}
     if not owner["results"]:
         return {" ": " ", **row}
     for result in owner["results"]:
         metric = "/".join([result["metric"], *result["subset"]])
-        error, method = result["stderr"], result["stderr_method"]
-        shown = _NO_ERROR if error is None else error
-        row[f"{metric},{result['filter']}"] = result["value"]
-        row[f"{metric}_stderr,{result['filter']}"] = shown
-        row[f"{metric}_stderr_clt,{result['filter']}"] = shown if method == "mean" else _NO_ERROR
-        row[f"{metric}_stderr_clustered,{result['filter']}"] = shown if method == "clustered" else _NO_ERROR
+        error, name = result["stderr"], result["filter"]
+        of_mean, clustered = (None, None) if result["subset"] else errors.get((metric, name), (None, None))
+        if result["stderr_method"] == "mean":
+            of_mean = error
+        shown = [_NO_ERROR if number is None else number for number in (error, of_mean, clustered)]
+        row[f"{metric},{name}"] = result["value"]
+        row[f"{metric}_stderr,{name}"], row[f"{metric}_stderr_clt,{name}"] = shown[:2]
+        row[f"{metric}_stderr_clustered,{name}"] = shown[2]
     return row
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
+from polymeter.core.reasoning import REASONING_TAGS
 from polymeter.core.request import Generate
 
 FALLBACK_MAX_NEW_TOKENS = 1024
@@ -50,8 +51,7 @@ _OURS = {
 }
 _TOKENS = {"eos_token_id": "", "pad_token_id": "What fills up a batch is in no answer."}
 _NEAR = 0.8
-_THINKING = ("<think>", "<analysis>")
-_THOUGHT = ("</think>", "</analysis>")
+_THINKING, _THOUGHT = zip(*REASONING_TAGS, strict=True)
 _SLACK_TOKENS = 8
 
 
@@ -287,14 +287,16 @@ def begins_in_thought(prompt: str) -> bool:
 
 
 def split_thought(text: str, *, is_finished: bool) -> tuple[str | None, str]:
-    """Reasoning and answer of a text that begins inside reasoning. Without an end mark, the text is all reasoning if it
-    was cut off, and all answer if the model finished, because then it did not reason.
+    """Reasoning and answer of a text that begins inside reasoning. Of several end marks the last one counts that stands
+    before reasoning is begun again. Without an end mark, the text is all reasoning if it was cut off, and all answer if
+    the model finished, because then it did not reason.
     """
-    ends = [(start, mark) for mark in _THOUGHT if (start := text.find(mark)) >= 0]
-    if ends:
-        start, mark = min(ends)
-        return text[:start].strip(), text[start + len(mark) :].lstrip("\n")
-    return (None, text) if is_finished else (text.strip(), "")
+    first = min((start for mark in _THOUGHT if (start := text.find(mark)) >= 0), default=-1)
+    if first < 0:
+        return (None, text) if is_finished else (text.strip(), "")
+    begun = min((start for mark in _THINKING if (start := text.find(mark, first)) >= 0), default=len(text))
+    start, mark = max((text.rfind(mark, first, begun), mark) for mark in _THOUGHT)
+    return text[:start].strip(), text[start + len(mark) :].lstrip("\n")
 
 
 def warper_names() -> tuple[str, ...]:

@@ -64,7 +64,7 @@ class Encoder:
         """The tensors of several requests, one row each.
 
         Args:
-            requests: The requests; those that were already read are used as they are.
+            requests: The requests; those that were already read are used as they are. All are raw, or none is.
             tails: Text right after each prompt, tokenised together with it.
             processor_args: Further arguments of the processor.
 
@@ -106,7 +106,7 @@ class Encoder:
             "text": texts,
             "return_tensors": "pt",
             "padding": True,
-            "add_special_tokens": self._prompter.adds_special,
+            "add_special_tokens": self._prompter.adds_special or prompts[0].is_raw,
             **further,
         }
         if loaded.processor is None:

@@ -1,7 +1,9 @@
 """Log-probabilities of continuations: encode, tokenise jointly, choose how to compute, and answer.
 
-A context is the prompt as the model sees it, chat template included; a continuation follows it directly, as it is
-written (" A" and "A" differ). ``score_tokens`` decides where the one ends and the other begins. An empty continuation
+A context is the prompt as the model sees it. A checkpoint with a chat template sees it there, open for the answer,
+since that is the text it was trained to continue; one without sees the text alone, and so does a chat model of which
+the user (``logprob_template``) or the request demands it. A continuation follows the context directly, as it is written
+(" A" and "A" differ). ``score_tokens`` decides where the one ends and the other begins. An empty continuation
 has log-probability 0, is greedy, and has no tokens. A context without any token begins with the tokenizer's
 beginning-of-sequence token, else its end-of-sequence token.
 """
@@ -40,6 +42,16 @@ class _Encoded:
     splits: tuple[Split, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Manner:
+    """How the requests of a batch are read: without the chat template that there is, and with the last token of each
+    continuation in place of all.
+    """
+
+    is_raw: bool
+    is_last_token: bool
+
+
 class Scorer:
     """Scores continuations with one loaded checkpoint, and remembers which way of computing is correct for it.
 
@@ -67,7 +79,7 @@ class Scorer:
         A request that cannot be read or is too long gets an error; the others are answered.
 
         Args:
-            requests: The requests, with parameters of type ``Loglikelihood``.
+            requests: The requests, with parameters of type ``Loglikelihood`` that differ only in continuations.
 
         Returns:
             For each request, one output with a score per continuation, or an error.
@@ -78,13 +90,14 @@ class Scorer:
         """
         responses: dict[int, Response] = {}
         prompts: dict[int, Prompt] = {}
+        texts = [_continuations(request) for request in requests]
+        manner = self._manner(requests[0])
         for position, request in enumerate(requests):
             try:
-                prompts[position] = self._encoder.read(request)
+                prompts[position] = self._read(request, manner)
             except PolymeterError as error:
                 responses[position] = Response.failed(error, "data")
-        texts = [_continuations(request) for request in requests]
-        encoded_batch = self._fitting(prompts, texts, responses)
+        encoded_batch = self._fitting(prompts, texts, responses, manner)
         if encoded_batch is not None:
             with boundary(ModelError, "Scoring continuations"):
                 scores = within_memory(lambda: self._scores(encoded_batch))
@@ -96,14 +109,18 @@ class Scorer:
         return [responses[position] for position in range(len(requests))]
 
     def _fitting(
-        self, prompts: Mapping[int, Prompt], texts: Sequence[Sequence[str]], responses: dict[int, Response]
+        self,
+        prompts: Mapping[int, Prompt],
+        texts: Sequence[Sequence[str]],
+        responses: dict[int, Response],
+        manner: _Manner,
     ) -> _Encoded | None:
         """The requests that are not too long for the model; the responses of the others are filled in."""
         if not prompts:
             return None
         positions, own = tuple(prompts), tuple(prompts.values())
         batch = within_memory(lambda: self._encoder.encode(own))
-        splits = tuple(self._split(batch, row, texts[position]) for row, position in enumerate(positions))
+        splits = tuple(self._split(batch, row, texts[position], manner) for row, position in enumerate(positions))
         fitting = {}
         for position, n_context, parts in zip(positions, batch.n_tokens, splits, strict=True):
             refusal = self._refusal(int(n_context), parts)
@@ -113,14 +130,28 @@ class Scorer:
                 responses[position] = Response.failed(refusal)
         if len(fitting) == len(positions):
             return _Encoded(positions, own, batch, splits)
-        return self._fitting(fitting, texts, responses)
+        return self._fitting(fitting, texts, responses, manner)
 
-    def _split(self, batch: Batch, row: int, continuations: Sequence[str]) -> Split:
+    def _manner(self, request: Request) -> _Manner:
+        parameters = request.parameters
+        assert isinstance(parameters, Loglikelihood)
+        template = self._loaded.settings.logprob_template if parameters.template == "auto" else parameters.template
+        return _Manner(template == "none" and self._loaded.is_chat, parameters.is_last_token)
+
+    def _read(self, request: Request, manner: _Manner) -> Prompt:
+        prompt = self._encoder.read(request, is_plain=manner.is_raw)
+        prompt.is_raw = manner.is_raw
+        return prompt
+
+    def _split(self, batch: Batch, row: int, continuations: Sequence[str], manner: _Manner) -> Split:
         token_ids = self._encoder.token_ids
+        if manner.is_last_token:
+            n_context = 0 if self.way == "encoder_decoder" else len(token_ids(batch.texts[row]))
+            return Split(n_context, 0, tuple(Tail(tuple(token_ids(one)[-1:])) for one in continuations))
         if self.way == "encoder_decoder":
             return Split(0, 0, tuple(Tail(tuple(token_ids(text))) for text in continuations))
         text = batch.texts[row]
-        kept, space = move_white_space(text, is_templated=self._loaded.is_chat)
+        kept, space = move_white_space(text, is_templated=self._loaded.is_chat and not manner.is_raw)
         encoded = token_ids(text)
         context = token_ids(kept) if space else encoded
         parts = split(encoded, context, [token_ids(kept + space + one) if one else encoded for one in continuations])

@@ -21,7 +21,17 @@ from polymeter.models.hf.generate import answer
 from polymeter.models.hf.images import can_draw, draw, ignored_image_settings
 from polymeter.models.hf.load import Loaded, check_places, load_network, load_processor, template_of
 from polymeter.models.hf.loglikelihood import Scorer
-from polymeter.models.hf.settings import DTYPES, VIDEO_AS, HfSettings, amount, as_mapping, flag, one_of, read_template
+from polymeter.models.hf.settings import (
+    DTYPES,
+    LOGPROB_TEMPLATES,
+    VIDEO_AS,
+    HfSettings,
+    amount,
+    as_mapping,
+    flag,
+    one_of,
+    read_template,
+)
 from polymeter.models.memory import free_memory
 from polymeter.models.quiet import quiet_transformers
 
@@ -56,6 +66,8 @@ class HfModel(BatchModel):
         video_fps: Frames per second, up to ``video_frames``; default: that many, evenly spaced.
         cut_sounds: Cut audio that is longer than the model's window; else it is an error.
         allow_missing_weights: Continue if the checkpoint lacks weights, which are then random.
+        logprob_template: What log-probabilities are taken behind: ``chat`` (the context in the chat template, open for
+            the answer), ``none`` (its text alone), or ``auto``: the template if the checkpoint has one.
 
     Raises:
         PlanError: if an argument is wrong, torch or Transformers is not installed, or there is no such checkpoint.
@@ -85,6 +97,7 @@ class HfModel(BatchModel):
         video_fps: float = 0.0,
         cut_sounds: bool = False,
         allow_missing_weights: bool = False,
+        logprob_template: str = "auto",
     ) -> None:
         for package in ("torch", "transformers"):
             if find_spec(package) is None:
@@ -118,6 +131,7 @@ class HfModel(BatchModel):
             float(amount(video_fps, "video_fps")),
             flag(cut_sounds, "cut_sounds"),
             flag(allow_missing_weights, "allow_missing_weights"),
+            one_of(logprob_template, LOGPROB_TEMPLATES, "logprob_template"),
         )
         with quiet_transformers():
             self._config = read_config(self._settings)
@@ -126,6 +140,12 @@ class HfModel(BatchModel):
             # Read already here, because planning has to know whether there is a chat template and whether a package is
             # missing; the files are small.
             self._processing = load_processor(self._settings, self._kind)
+        if logprob_template == "chat" and not template_of(*self._processing):
+            raise PlanError(
+                f"The checkpoint {name!r} has no chat template for log-probabilities to be taken behind.",
+                where="logprob_template",
+                hint="Choose none, or give a template with chat_template=FILE.",
+            )
         self.traits = self._traits()
         self._loaded: Loaded | None = None
         self._encoder: Encoder | None = None
@@ -137,6 +157,8 @@ class HfModel(BatchModel):
         settings = self._settings
         packages = ["torch", "transformers", "torchvision", *(["peft"] if settings.adapter else [])]
         return {
+            # Absent as long as it is the default: older runs, which had no choice, are the same runs.
+            **({} if settings.logprob_template == "auto" else {"logprob_template": settings.logprob_template}),
             "backend": "hf",
             "weights": _content(settings.name) or [settings.name, getattr(self._config, "_commit_hash", None) or ""],
             "adapter": _content(settings.adapter) or settings.adapter,
@@ -223,7 +245,7 @@ def _alike(requests: Sequence[Request]) -> list[list[int]]:
         settings: Any = (
             replace(parameters, seed=None, repeat=0)
             if isinstance(parameters, (Generate, GenerateImage))
-            else parameters.kind
+            else replace(parameters, continuations=())
         )
         members = next((members for shared, members in groups if shared == settings), None)
         if members is None:

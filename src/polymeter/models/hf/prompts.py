@@ -50,12 +50,14 @@ class Prompt:
         images: RGB, in the order of their tokens.
         clips: Videos, likewise.
         sounds: Samples of shape ``(n,)``, likewise.
+        is_raw: Whether it is read as a base model reads it: no template, and the tokenizer's own special tokens.
     """
 
     text: str = ""
     images: list[Any] = field(default_factory=list)
     clips: list[Clip] = field(default_factory=list)
     sounds: list[Any] = field(default_factory=list)
+    is_raw: bool = False
 
 
 class Prompter:

@@ -12,6 +12,7 @@ from polymeter.core.errors import PlanError, did_you_mean
 
 DTYPES = ("auto", "float32", "float16", "bfloat16")
 VIDEO_AS = ("auto", "video", "images")
+LOGPROB_TEMPLATES = ("auto", "chat", "none")
 _WHERE = "--model-args"
 
 
@@ -39,6 +40,8 @@ class HfSettings:
         video_fps: Frames per second; 0: ``video_frames``, evenly spaced.
         cut_sounds: Whether audio that is longer than the model's window is cut; else it is an error.
         allow_missing_weights: Whether weights that the checkpoint lacks may be random.
+        logprob_template: One of ``LOGPROB_TEMPLATES``: behind what log-probabilities are taken. ``chat``: the chat
+            template; ``none``: the text alone; ``auto``: the template if the checkpoint has one.
     """
 
     name: str
@@ -59,6 +62,7 @@ class HfSettings:
     video_fps: float = 0.0
     cut_sounds: bool = False
     allow_missing_weights: bool = False
+    logprob_template: str = "auto"
 
     @property
     def is_folder(self) -> bool:

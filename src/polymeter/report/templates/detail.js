@@ -71,7 +71,8 @@ function detailNodes(sample, place, count, actions) {
       el("button", { type: "button", id: "previous", "aria-keyshortcuts": "ArrowLeft k", title: "Previous (← or k)", disabled: place <= 0, onclick: () => actions.step(-1) }, "Previous"),
       el("button", { type: "button", id: "next", "aria-keyshortcuts": "ArrowRight j", title: "Next (→ or j)", disabled: place >= count - 1, onclick: () => actions.step(1) }, "Next")));
   const scores = sample.scores ? el("dl", { class: "scores" }, sample.scores.map(scoreNode)) : null;
-  const why = sample.explanation ? block("Why this score", "", el("pre", { class: "text" }, sample.explanation)) : null;
+  const readBy = sample.read_by ? el("p", { class: "aside" }, `The judge's verdict was read by this rule: ${sample.read_by}.`) : null;
+  const why = sample.explanation || readBy ? block("Why this score", "", sample.explanation ? el("pre", { class: "text" }, sample.explanation) : null, readBy) : null;
   const figures = galleryNodes(sample);
   const log = logWithoutImages(sample);
   const isDrawn = drawings(sample).length > 0;

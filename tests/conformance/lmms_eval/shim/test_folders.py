@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from tests.conformance.lmms_eval.shim.kit import ROWS, folder_of, run
+from tests.e2e.kit import polymeter
 from tests.formats.task_yaml.kit import write
 
 SUBMITS = """
@@ -28,6 +29,60 @@ def test_a_submission_lies_in_the_run_folder(tmp_path: Path) -> None:
     written = found.folder.artifacts / "submissions" / "judged.json"
     assert json.loads(written.read_text())[1] == {"q": "question 1", "answer": "answer 1"}
     assert not (tmp_path / "submissions").exists()
+
+
+OTHER = """
+    def grade(text):
+        return {"score": float(text == "answer 1")}
+
+    def process_results(doc, results):
+        return {"score": 0.0, "said": results[0]}
+"""
+
+
+def test_another_task_s_code_is_importable_from_any_include_path(tmp_path: Path) -> None:
+    user = """
+        from lmms_eval.tasks.graded.utils import grade
+
+        def process_results(doc, results):
+            from lmms_eval.tasks.graded import utils
+            assert utils.grade is grade
+            return grade(results[0])
+    """
+    folder_of(tmp_path / "theirs" / "graded", OTHER, name="graded")
+    folder_of(tmp_path / "mine" / "own", user, name="own")
+    for theirs in ("theirs", "theirs/graded"):
+        paths = ("--include-path", theirs, "--include-path", "mine")
+        model = ("--model", "mock", "--model-args", "answer='answer 1'")
+        done = polymeter("run", *model, "--tasks", "own", *paths, "--output", f"out_{len(theirs)}", cwd=tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "1.0000" in done.stdout
+
+
+def test_a_script_and_a_wrapper_import_a_task_s_code_from_an_include_path(tmp_path: Path) -> None:
+    folder_of(tmp_path / "theirs" / "graded", OTHER, name="graded")
+    wrapper = """
+        from lmms_eval.api.model import lmms
+        from lmms_eval.tasks.graded.utils import grade
+
+        class Grades(lmms):
+            def generate_until(self, requests):
+                return [str(grade("answer 1")) for _ in requests]
+    """
+    script = """
+        import importlib.util
+        from lmms_eval.tasks.graded.utils import grade
+        import lmms_eval.tasks.graded.utils as utils
+        print(grade("answer 1"), utils.grade is grade)
+        print(importlib.util.find_spec("lmms_eval.tasks.graded.utils") is not None)
+    """
+    write(tmp_path, {"grades.py": wrapper, "script.py": script})
+    done = polymeter("python", "--include-path", "theirs", "script.py", cwd=tmp_path)
+    assert done.stdout.splitlines() == ["{'score': 1.0} True", "True"], done.stderr
+    model = ("--model", "lmms", "--model-path", "grades.py")
+    done = polymeter("run", *model, "--tasks", "graded", "--include-path", "theirs", "--output", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "{'score': 1.0}" in (tmp_path / "out" / "samples" / "graded.jsonl").read_text()
 
 
 def test_two_tasks_that_import_shared_helpers(tmp_path: Path) -> None:

@@ -207,6 +207,29 @@ def test_a_judge_answers_in_the_place_of_a_model_for_questions_about_images(judg
     assert judge.asked[0].text.startswith("Is it red?")
 
 
+@pytest.mark.parametrize(
+    ("said", "word"),
+    [
+        ("Yes", "yes"),
+        ("**No.**", "no"),
+        ("Yes, it is red.", "yes"),
+        ('{"answer": "x", "verdict": "no"}', "no"),
+        ("Light blue.", "light blue"),
+    ],
+)
+def test_a_question_about_a_picture_is_answered_with_a_word(judge: Judge, said: str, word: str) -> None:
+    judge._answer = lambda request: said
+    assert build_judge(model="gpt-4o").vqa(pil.new("RGB", (30, 20)), "Is it red?") == word
+    assert judge.refused == []
+
+
+@pytest.mark.parametrize("said", ["Yes and no.", "It is hard to say what this is."])
+def test_an_answer_that_is_no_word_is_refused(judge: Judge, said: str) -> None:
+    judge._answer = lambda request: said
+    build_judge(model="gpt-4o").vqa(pil.new("RGB", (30, 20)), "Is it red?")
+    assert len(judge.refused) == 1
+
+
 def test_calls_in_parallel_keep_their_order_and_the_judge(judge: Judge, tmp_path: Path) -> None:
     judge._answer = lambda request: request.text.upper()
     tasks = [{"message": text} for text in "abcdef"]

@@ -16,6 +16,7 @@ from polymeter.core.errors import ModelError
 from polymeter.core.parts import Image
 from polymeter.core.request import Request
 from polymeter.models.mock import MockBatch, MockModel
+from polymeter.store.folder import RunFolder
 
 CHECKED = """
     from .text_base import TextBaseDataset
@@ -232,3 +233,60 @@ def test_a_script_builds_a_dataset_and_writes_predictions(tmp_path: Path, monkey
         )
     )
     assert main(["python", "--include-path", "classes", "script.py"]) == 0
+
+
+DEPENDENT = """
+    from .text_base import TextBaseDataset
+    from ..smp import *
+    from .utils import build_judge
+    from collections import defaultdict
+
+
+    class Dependent(TextBaseDataset):
+        TYPE = 'T2I'
+        NUM_GENERATIONS = 1
+        DATASET_URL = {'Dependent': ''}
+        DATASET_MD5 = {'Dependent': None}
+
+        def build_prompt(self, line):
+            return [dict(type='text', value=line['text'])]
+
+        @classmethod
+        def evaluate(self, eval_file, **judge_kwargs):
+            data = load(eval_file)
+            model = build_judge(**{'model': 'mplug', **judge_kwargs})
+            scores = [
+                1.0 if model.vqa(image, question['question_natural_language']) == 'yes' else 0.0
+                for _, line in data.iterrows()
+                for image in line['prediction']
+                for question in json.loads(line['questions'])
+            ]
+            return {'global_score': sum(scores) / len(scores)}
+"""
+
+
+def test_a_judge_in_the_place_of_another_scorer_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "dependent.py").write_text(textwrap.dedent(DEPENDENT))
+    question = '[{""question_natural_language"": ""Is it red?""}]'
+    (tmp_path / "Dependent.tsv").write_text(f'index\ttext\tquestions\n1\ta red circle\t"{question}"\n', "utf-8")
+    words = ["--model", "shapes", "--tasks", "Dependent", "--include-path", str(tmp_path), "--judge", "mock"]
+    run = tmp_path / "run"
+    assert main(["run", *words, "--judge-args", "answer=Yes.", "--output", str(run)]) == 0
+    assert "Dependent: scored by the judge mock, in the place of mPLUG" in " ".join(capsys.readouterr().out.split())
+    task = RunFolder(run).read_results()["tasks"]["Dependent"]
+    assert task["results"][0]["value"] == 1.0
+    assert [scorer["by"] for scorer in task["scorers"]] == ["judge mock"]
+    assert "in the place of mPLUG" in (run / "report.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize("detector", ["", "shapes"])
+def test_the_detector_of_scenes_is_named(tmp_path: Path, detector: str) -> None:
+    scene = '"{""include"": [{""class"": ""circle"", ""count"": 1}]}"'
+    (tmp_path / "round.tsv").write_text(f"index\tprompt\tscene\n1\ta red circle\t{scene}\n", "utf-8")
+    options = ["--dialect-option", f"tsv.detector={detector}"] if detector else []
+    words = ["--model", "shapes", "--tasks", str(tmp_path / "round.tsv"), "--output", str(tmp_path / "run"), *options]
+    assert main(["run", *words]) == 0
+    again = main(["resume", str(tmp_path / "run")])
+    assert again == 0
+    task = RunFolder(tmp_path / "run").read_results()["tasks"]["round"]
+    assert task["scorers"] == [{"by": "detector shapes", "instead_of": ""}]

@@ -89,6 +89,20 @@ def test_a_simple_wrapper_gets_six_elements_and_fresh_settings() -> None:
     assert (first.task_name, first.doc_id, first.repeats, first.metadata["split"]) == ("t", 3, 1, "test")
 
 
+def test_a_chat_wrapper_gets_six_elements_and_no_stop_string_that_nobody_wrote() -> None:
+    class Chat(Echo):
+        is_simple = False
+
+    echo = Chat()
+    ask(echo, request("q", index=3, generation_kwargs={"max_new_tokens": 4, "until": ["\n\n"]}))
+    ask(echo, request("q", ask=Generate(stop=("END",)), generation_kwargs={"until": ["END"]}))
+    ask(echo, request("q"))
+    context, messages, kwargs, doc_id, task, split = echo.calls[0][0].args
+    assert (context, messages, doc_id, task, split) == ("q", doc_to_messages, 3, "t", "test")
+    assert kwargs == {"max_new_tokens": 4, "until": []}
+    assert [call[0].args[2]["until"] for call in echo.calls[1:]] == [["END"], []]
+
+
 def test_a_request_from_elsewhere_gets_settings_made_of_its_ask() -> None:
     echo = Echo()
     asked = Generate(max_new_tokens=7, temperature=0.5, stop=("END",), extra={"top_k": 3})
@@ -199,6 +213,8 @@ def test_media_as_wrappers_expect_them() -> None:
     }  # fmt: skip
     assert as_visual(Audio(sound)) == sound
     assert as_visual(Audio("a.wav")) == "a.wav"
+    cell = {"bytes": b"RIFF", "path": "a.wav"}
+    assert as_visual(Audio(cell)) == cell
     red = picture("red")
     chat = doc_to_messages(Row(request("q", red, Video("v.mp4", None, 1.0), Audio(sound)), None))
     shown = chat[0]["content"][0].pop("url")

@@ -30,8 +30,8 @@ PIPELINES = {
     "FLUX.1-dev": "FluxPipeline",
     "FLUX.1-Kontext-dev": "FluxKontextPipeline",
     "Qwen-Image": "QwenImagePipeline",
-    "SANA1.5-1.6B": "SanaPipeline",
-    "SANA1.5-4.8B": "SanaPipeline",
+    "Sana-1.5-1.6B": "SanaPipeline",
+    "Sana-1.5-4.8B": "SanaPipeline",
     "HiDream-Full": "HiDreamImagePipeline",
     "HiDream-Dev": "HiDreamImagePipeline",
     "HiDream-Fast": "HiDreamImagePipeline",
@@ -43,7 +43,7 @@ NAMES = {
     "BAGEL-7B-MoT", "Janus-1.3B", "Janus-Pro-1B", "Janus-Pro-7B", "JanusFlow-1.3B",
     "Show-o", "Show-o-512x512", "Show-o-w-clip-vit-512x512", "Show-o-w-clip-vit", "OmniGen2",
     "FLUX.1-schnell", "FLUX.1-dev", "FLUX.1-Kontext-dev", "T2IR1", "NextStep-1-Large", "Emu3-Gen",
-    "Qwen-Image", "SANA1.5-1.6B", "SANA1.5-4.8B", "HiDream-Full", "HiDream-Dev", "HiDream-Fast",
+    "Qwen-Image", "Sana-1.5-1.6B", "Sana-1.5-4.8B", "HiDream-Full", "HiDream-Dev", "HiDream-Fast",
 }  # fmt: skip
 ABSENT = sorted(name for name, entry in ENTRIES.items() if not entry.backend)
 
@@ -95,7 +95,7 @@ def test_weights_that_must_be_converted_are_told() -> None:
 
 
 def test_unknown_names_and_other_spellings() -> None:
-    assert supported_ULM["sana1.5_1.6b"] is supported_ULM["SANA1.5-1.6B"]
+    assert supported_ULM["sana1.5_1.6b"] is supported_ULM["Sana-1.5-1.6B"]
     with pytest.raises(KeyError, match=r"There is no ULM 'Janus-Pro-1Z'\. Did you mean 'Janus-Pro-1B'"):
         supported_ULM["Janus-Pro-1Z"]
 

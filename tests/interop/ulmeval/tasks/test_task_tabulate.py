@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from polymeter.core.errors import ScoreError
-from polymeter.interop.ulmeval.tasks.tabulate import MOST_ROWS, as_json, check_returned, numbers
+from polymeter.interop.ulmeval.tasks.tabulate import MOST_ROWS, as_json, check_returned, numbers, rows_of_type
 
 
 @pytest.mark.parametrize(
@@ -43,12 +43,12 @@ from polymeter.interop.ulmeval.tasks.tabulate import MOST_ROWS, as_json, check_r
     ],
 )
 def test_every_number_has_a_name(returned: object, found: dict) -> None:
-    assert numbers(returned) == found
+    assert {name: number.value for name, number in numbers(returned).items()} == found
 
 
 def test_numbers_of_numpy_become_plain_ones() -> None:
     (found,) = numbers({"a": np.int64(3)}).values()
-    assert type(found) is int
+    assert type(found.value) is int
 
 
 def test_what_is_kept_is_plain_data() -> None:
@@ -61,3 +61,32 @@ def test_what_is_kept_is_plain_data() -> None:
 def test_what_is_no_result_is_refused(returned: object) -> None:
     with pytest.raises(ScoreError, match=r"evaluate of Mine returned a .*must return a dict"):
         check_returned(returned, "Mine")
+
+
+def test_a_count_beside_numbers_is_theirs() -> None:
+    returned = {
+        "results": [{"index": "1", "Weighted Score": 3.0}, {"index": "2", "Weighted Score": 5.0}],
+        "statistics_by_type": {
+            "animal": {"Weighted Score": 3.0, "count": 12},
+            "plant": {"Weighted Score": 5.0, "count": 7},
+        },
+        "overall_statistics": {"overall": {"Weighted Score": 4.0, "count": 19}},
+    }
+    found = {name: number.n for name, number in numbers(returned).items()}
+    assert found["statistics_by_type/animal/Weighted Score"] == 12
+    assert found["statistics_by_type/plant/Weighted Score"] == 7
+    assert found["overall_statistics/overall/Weighted Score"] == 19
+    assert found["overall_statistics/overall/count"] is None
+    assert found["results/Weighted Score"] is None
+
+
+def test_a_row_of_a_table_with_a_count_rests_on_it() -> None:
+    table = pd.DataFrame({"type": ["animal", "plant"], "score": [0.5, 0.75], "count": [4, 8]})
+    assert [number.n for number in numbers(table).values()] == [4, None, 8, None]
+
+
+def test_a_type_of_the_table_says_how_many_rows_a_number_rests_on() -> None:
+    columns = {"discipline": {"culture": 3, "time": 2}, "l2": {"clock": 1}}
+    assert rows_of_type(("coarse_valid", "CULTURE"), columns) == 3
+    assert rows_of_type(("L2_score", "time", "Clock"), columns) == 1
+    assert rows_of_type(("coarse_valid", "overall"), columns) is None

@@ -6,8 +6,13 @@ Users subclass ``CustomModel``; ``CustomBackend`` makes such an object a model f
 from __future__ import annotations
 
 import inspect
+import json
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +21,21 @@ from polymeter.core.errors import ModelError, PolymeterError, boundary
 from polymeter.core.identity import fingerprint, source_hash
 from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.parts import Modality
+from polymeter.core.pixels import check_pixels
 from polymeter.core.repeats import group_repeats
-from polymeter.core.request import Error, Generate, Output, Request, RequestKind, Response, Usage
+from polymeter.core.request import Error, Generate, GenerateImage, Output, Request, RequestKind, Response, Usage
 from polymeter.core.rows import RowAccess
 from polymeter.core.secrets import without_secrets
+from polymeter.core.sources import is_pil
 from polymeter.guests import contained
 from polymeter.models.endpoint.shapes import count
 
 _PLACEHOLDER = "*PlaceHolder*"
-_REQUESTS: Mapping[RequestKind, bool] = {"generate": True, "loglikelihood": False, "generate_image": False}
+_SHOWN = 120
+_FAILED = ("abort", "cancelled", "error", "timeout")
+"""Values of ``finish_reason`` with which a server says that there is no answer."""
+_REQUESTS: Mapping[RequestKind, bool] = {"generate": True, "loglikelihood": False, "generate_image": True}
+_IMAGE_PATH = "image_path"
 _MODALITIES: Mapping[Modality, bool] = {"text": True, "image": False, "audio": False, "video": False}
 
 
@@ -50,12 +61,16 @@ class CustomModel(ABC):
 
         Returns:
             A chat completion in OpenAI's form for each prompt, of which ``choices[i].message.content`` and, if present,
-            ``usage`` are read.
+            ``usage`` are read. The content is text; for a benchmark of continuations the list of their
+            log-probabilities; for a benchmark of images the path of an image, or an image of Pillow. An empty content
+            stands for the image that the record names as ``image_path``.
         """
 
 
 class DummyCustomModel(CustomModel):
-    """Gives the same text for every prompt, to try out a benchmark."""
+    """Gives the same text for every prompt, to try out a benchmark. Where images are asked for, it stands for those
+    that the records name, so that images that were made elsewhere are scored without a model.
+    """
 
     def predict(self, prompts: list[str], **kwargs: Any) -> list[dict[str, Any]]:
         """A placeholder for each prompt."""
@@ -118,7 +133,7 @@ class CustomBackend(BatchModel):
 
     def _predict(self, requests: list[Request], n: int) -> list[list[Response]]:
         inputs = [origin_input(request, self.rows) for request in requests]
-        prompts = [_text(request) for request in requests]
+        prompts = [_prompt(request) for request in requests]
         doing = f"predict of {type(self._custom).__name__}"
         returned: Any
         with contained(), boundary(ModelError, doing):
@@ -127,7 +142,10 @@ class CustomBackend(BatchModel):
         if not isinstance(returned, Sequence) or isinstance(returned, str) or len(returned) != len(requests):
             wrong = f"{len(returned)} answers" if isinstance(returned, Sequence) else f"a {type(returned).__name__}"
             raise ModelError(f"{doing} gave {wrong} for {len(requests)} prompts.", hint="Return a list, one for each.")
-        return [_responses(answer, n, doing) for answer in returned]
+        read = _image_output if isinstance(requests[0].parameters, GenerateImage) else _output
+        return [
+            _responses(answer, n, doing, partial(read, prompt)) for answer, prompt in zip(returned, inputs, strict=True)
+        ]
 
 
 def origin_input(request: Request, rows: RowAccess | None = None) -> dict[str, Any]:
@@ -153,6 +171,13 @@ def origin_input(request: Request, rows: RowAccess | None = None) -> dict[str, A
     return prompt
 
 
+def _prompt(request: Request) -> Any:
+    """The text of a request, or the first pair of context and continuation of a benchmark that asks about several."""
+    pairs = (request.origin.prompt or {}).get("data") if request.origin is not None else None
+    is_of_pairs = isinstance(pairs, list) and pairs and isinstance(pairs[0], (tuple, list))
+    return tuple(pairs[0]) if is_of_pairs and pairs else _text(request)
+
+
 def _text(request: Request) -> str:
     """The text of a request without its system prompt."""
     return "\n".join(message.text for message in request.messages if message.role != "system")
@@ -161,9 +186,13 @@ def _text(request: Request) -> str:
 def infer_config(request: Request, n: int = 1) -> dict[str, Any]:
     """The generation settings of a request with ``n`` repeats, under their usual names; unset ones are absent."""
     parameters = request.parameters
+    if isinstance(parameters, GenerateImage):
+        width, height = parameters.size or (None, None)
+        named: dict[str, Any] = {"width": width, "height": height, "num_images_per_prompt": n if n > 1 else None}
+        return {**{name: value for name, value in named.items() if value is not None}, **parameters.extra}
     if not isinstance(parameters, Generate):
         return {}
-    named = {
+    named: dict[str, Any] = {
         "max_new_tokens": parameters.max_new_tokens,
         "temperature": parameters.temperature,
         "top_p": parameters.top_p,
@@ -173,32 +202,87 @@ def infer_config(request: Request, n: int = 1) -> dict[str, Any]:
     return {**{name: value for name, value in named.items() if value is not None}, **parameters.extra}
 
 
-def _responses(answer: Any, n: int, doing: str) -> list[Response]:
+def _responses(answer: Any, n: int, doing: str, read: Callable[[Any], Output]) -> list[Response]:
     """The answers of ``n`` repeats of one prompt."""
+    if isinstance(answer, Mapping) and answer.get("error"):
+        failure = ModelError(f"{doing} reports an error: {str(answer['error'])[:_SHOWN]}.")
+        return [Response(error=Error.from_exception(failure))] * n
     try:
-        outputs = tuple(_output(choice) for choice in answer["choices"])
+        outputs = tuple(read(choice) for choice in answer["choices"])
+    except ModelError as error:
+        return [Response(error=Error.from_exception(error))] * n
     except (AttributeError, KeyError, TypeError, IndexError):
         problem: PolymeterError = ModelError(
-            f"{doing} gave {str(answer)[:120]}.", hint="An answer has choices[0].message.content."
+            f"{doing} gave {str(answer)[:_SHOWN]}.", hint="An answer has choices[0].message.content."
         )
         return [Response(error=Error.from_exception(problem))] * n
     usage = answer.get("usage") or {}
     if outputs and usage:
         counts = Usage(count(usage, "prompt_tokens") or 0, count(usage, "completion_tokens") or 0)
-        outputs = (Output(outputs[0].text, finish_reason=outputs[0].finish_reason, usage=counts), *outputs[1:])
+        outputs = (replace(outputs[0], usage=counts), *outputs[1:])
     if len(outputs) != n:
         wrong = ModelError(f"The model gave {len(outputs)} outputs where {n} were asked for.")
         return [Response(error=Error.from_exception(wrong))] * n
     return [Response((output,)) for output in outputs]
 
 
-def _output(choice: Any) -> Output:
-    text = choice["message"]["content"]
+def _output(prompt: Mapping[str, Any], choice: Any) -> Output:
+    """A choice as text; log-probabilities as JSON, which the benchmark that asked for them reads."""
+    text = _content(choice)
+    if isinstance(text, (list, tuple)) and text and all(_is_logprob(item) for item in text):
+        text = json.dumps([float(item) for item in text])
     if text is None and choice.get("finish_reason"):  # the model ended its turn without a word
         text = ""
     if not isinstance(text, str):
         raise TypeError("the content is no text")
     return Output(text=text, finish_reason="stop")
+
+
+def _image_output(prompt: Mapping[str, Any], choice: Any) -> Output:
+    """A choice as an image.
+
+    Raises:
+        ModelError: if it names none, and the record does not either, or the image cannot be opened.
+    """
+    content = _content(choice)
+    if is_pil(content):
+        return Output(images=(content,), finish_reason="stop")
+    if content in (None, "", _PLACEHOLDER):
+        record = prompt.get("raw_input")
+        content = record.get(_IMAGE_PATH) if isinstance(record, Mapping) else None
+        if not content:
+            raise ModelError(
+                "There is no image to score: the model gave none, and the record has no 'image_path'.",
+                hint="Name a model that generates images, or write the paths of images into the data.",
+            )
+    if not isinstance(content, (str, Path)):
+        raise TypeError("the content is no path")
+    return Output(images=(_opened(Path(content).expanduser()),), finish_reason="stop")
+
+
+def _opened(path: Path) -> Any:
+    from PIL import Image
+
+    with boundary(ModelError, f"Opening the image {str(path)!r}"), Image.open(path) as opened:
+        check_pixels(opened.size, f"The image {str(path)!r}")
+        return opened.convert("RGB")
+
+
+def _content(choice: Any) -> Any:
+    """The content of a choice.
+
+    Raises:
+        ModelError: if the choice says that it is a failure.
+    """
+    reason = choice.get("finish_reason")
+    if choice.get("error") or reason in _FAILED:
+        raise ModelError(f"A choice has the finish_reason {reason!r}: {str(choice.get('error') or choice)[:_SHOWN]}.")
+    return choice["message"]["content"]
+
+
+def _is_logprob(value: Any) -> bool:
+    """Whether a value is a number. One that is not a number (NaN) cannot be compared with others."""
+    return isinstance(value, Real) and not isinstance(value, bool) and not math.isnan(float(value))
 
 
 def _identity_of_class(kind: type) -> Mapping[str, str]:

@@ -19,7 +19,11 @@ _SCORES = same_names(
     "weighted_mean",
 )
 _PARSERS = same_names(f"{_TASKS}.parsers", "ResponseParser lmsys_parser ranking_parser")
-_MATHS = same_names("polymeter.metrics.maths", "extract_answer math_equal strip_answer_string")
+_MATHS = {
+    **same_names("polymeter.metrics.maths", "math_equal"),
+    **same_names(f"{_TASKS}.metrics", "extract_answer strip_answer_string"),
+}
+_JUDGE = same_names(f"{_TASKS}.judging", "LLMJudge")
 _METRICS = same_names(f"{_TASKS}.metrics", "Metric metric_registry")
 _REPORT = same_names(f"{_TASKS}.report", "Category Report ReportKey Subset")
 _TABLES = same_names(f"{_TASKS}.report_tables", "gen_table get_data_frame get_report_list")
@@ -46,6 +50,8 @@ EVALSCOPE: Mapping[str, str | Mapping[str, str]] = {
         **same_names(_SHIM, "__version__"),
     },
     "evalscope.benchmarks": {**_BENCHMARK, **_ADAPTER},
+    "evalscope.benchmarks.aigc.t2i": {},
+    "evalscope.benchmarks.aigc.t2i.base": same_names(f"{_TASKS}.image_adapter", "T2IBaseAdapter"),
     "evalscope.benchmarks.benchmark": {**_BENCHMARK, **same_names(f"{_TASKS}.registration", "BENCHMARK_MAPPINGS")},
     "evalscope.benchmarks.data_adapter": _ADAPTER,
     "evalscope.benchmarks.filters": same_names(f"{_TASKS}.filters", "Filter"),
@@ -63,14 +69,14 @@ EVALSCOPE: Mapping[str, str | Mapping[str, str]] = {
     "evalscope.constants": {"*": f"{_TASKS}.constants"},
     "evalscope.metrics": {
         **_PARSERS,
-        **same_names("polymeter.judge", "LLMJudge"),
+        **_JUDGE,
         **_MATHS,
         **_SCORES,
         **_METRICS,
         **_ROUGE,
     },
     "evalscope.metrics.completion_parsers": _PARSERS,
-    "evalscope.metrics.llm_judge": same_names("polymeter.judge", "LLMJudge"),
+    "evalscope.metrics.llm_judge": _JUDGE,
     "evalscope.metrics.math_parser": _MATHS,
     "evalscope.metrics.metrics": _SCORES,
     "evalscope.metrics.named_metrics": {**_METRICS, **same_names(f"{_TASKS}.metrics", "MetricRegistry")},

@@ -19,6 +19,7 @@ from polymeter.core.repeats import repeats_of
 from polymeter.core.request import Loglikelihood, Origin
 from polymeter.core.rows import RowFunctions
 from polymeter.core.task import RolloutSteps, Sample, SampleView, Task, TaskSpec
+from polymeter.interop.evalscope.tasks.constants import OutputType
 from polymeter.interop.evalscope.tasks.datasets import fingerprint_of
 from polymeter.interop.evalscope.tasks.guest import OpenBenchmark, PromptedRecord, open_benchmark
 from polymeter.interop.evalscope.tasks.prompts import RequestForm, requests_for
@@ -48,7 +49,14 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     options = read_run_options(context.options)
     benchmark = open_benchmark(spec, traits, options, context)
     adapter, mode, records = benchmark.adapter, benchmark.mode, benchmark.records
-    form = RequestForm(mode.output_type, *parameters_for(mode, context.generation), context.system_prompt)
+    asked_as = OutputType.GENERATION if mode.request_kind == "generate" else mode.output_type
+    form = RequestForm(
+        asked_as,
+        *parameters_for(mode, context.generation),
+        context.system_prompt,
+        has_raw_contexts=context.parity.on("raw-logprobs"),
+        counts_last_tokens=context.parity.on("choice-tokens"),
+    )
     samples = RecordSamples(spec.name, records)
     judging = JudgeUse()
     review: ReviewAnswer = keep_answer

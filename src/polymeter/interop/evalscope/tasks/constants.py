@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 DEFAULT_WORK_DIR = "./outputs"
-DEFAULT_MODEL_REVISION = "master"
+DEFAULT_REPOSITORY_REVISION = "master"
+DEFAULT_MODEL_REVISION = DEFAULT_REPOSITORY_REVISION
 
 if TYPE_CHECKING:
     DEFAULT_ROOT_CACHE_DIR: str
@@ -31,6 +32,11 @@ def __getattr__(name: str) -> str:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     root = os.environ.get("MODELSCOPE_CACHE") or Path.home() / ".cache" / "modelscope" / "hub"
     return str(Path(root) / _CACHES[name])
+
+
+def __dir__() -> list[str]:
+    """The names of the module, with those that are found when they are used, so that a star import binds them."""
+    return [*globals(), *_CACHES]
 
 
 class OutputType:
@@ -156,7 +162,7 @@ class MetricsConstant:
 
     EPSILON = 1e-6
     INVALID_VALUE = -9999999
-    ROUGE_KEYS = tuple(f"rouge-{kind}-{part}" for kind in ("1", "2", "l") for part in "rpf")
+    ROUGE_KEYS = [f"rouge-{kind}-{part}" for kind in ("1", "2", "l") for part in "rpf"]  # noqa: RUF012  (as there)
 
 
 class MetricMembers:

@@ -12,11 +12,13 @@ from functools import wraps
 from typing import Any, ClassVar
 
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.guest_context import guest_context
 from polymeter.metrics.patterns import applied, first_match
 
 FilterFunction = Callable[..., str]
 Parse = Callable[..., Any]
 _PARSING_THREADS = "_parsing_threads"
+_PARSE = "parse_pred_result"
 
 
 class Filter:
@@ -82,11 +84,26 @@ def apply_filters(adapter: Any, answer: Any) -> Any:
     return answer
 
 
+def _n_times_there(adapter: Any, method: Parse) -> int:
+    """How often EvalScope applies the filters when it calls this method. It wraps the method of each class, also an
+    inherited one, so they are applied once for each class from the one that is asked down to the one that defines the
+    method; the base class of all adapters wraps nothing.
+    """
+    methods = {kind: vars(kind)[_PARSE] for kind in type(adapter).__mro__ if _PARSE in vars(kind)}
+    definers = list(methods)
+    lineage = [kind for kind in type(adapter).__mro__ if issubclass(kind, definers[-1])]
+    at = next((at for at, kind in enumerate(definers) if methods[kind] is method), 0)
+    # Who is asked: the adapter's own class, or in a chain of super() calls the class above the last definer.
+    asked = 0 if at == 0 else lineage.index(definers[at - 1]) + 1
+    return lineage.index(definers[at]) - asked + (0 if at == len(definers) - 1 else 1)
+
+
 def preprocess_decorator(parse: Parse) -> Parse:
     """Decorates a method that parses answers: they pass through the adapter's ``filters`` first; ``None`` becomes the
     empty text.
 
-    Filters are applied once to an answer, however many methods of an adapter and its ancestors parse it in turn.
+    Filters are applied once to an answer, however many methods of an adapter and its ancestors parse it in turn; with
+    parity as often as there, see ``_n_times_there``.
     """
     if getattr(parse, "applies_filters", False):
         return parse
@@ -95,6 +112,10 @@ def preprocess_decorator(parse: Parse) -> Parse:
     def parse_filtered(self: Any, result: Any, raw_input_d: Any = None, *args: Any, **kwargs: Any) -> Any:
         if result is None:
             result = ""
+        if guest_context().parity.on("filters"):
+            for _ in range(_n_times_there(self, parse_filtered)):
+                result = apply_filters(self, result)
+            return parse(self, result, raw_input_d, *args, **kwargs)
         # The adapter itself remembers on which threads one of its methods is at work, since an author's super() call
         # passes nothing on. Threads, because hooks that wait run side by side.
         parsing_threads = vars(self).setdefault(_PARSING_THREADS, set())

@@ -16,6 +16,7 @@ from polymeter.core.format import OpenContext
 from polymeter.core.guest_context import guest_context_with
 from polymeter.core.model import ModelTraits
 from polymeter.core.opened_files import is_of_row
+from polymeter.core.parity import Parity
 from polymeter.core.task import TaskSpec
 from polymeter.guests import contained, seeded
 from polymeter.guests.imports import GUEST_LOCK
@@ -76,7 +77,7 @@ def supplied_names() -> dict[str, Any]:
     import typing
 
     from polymeter.interop.evalscope.tasks import metrics, parsers, report
-    from polymeter.judge import LLMJudge
+    from polymeter.interop.evalscope.tasks.judging import LLMJudge
 
     names: dict[str, Any] = {
         "Benchmark": Benchmark,
@@ -118,7 +119,7 @@ def open_benchmark(
     """
     meta = _load_meta(spec)
     changes = _changes(meta, options, context)
-    adapter, mode = _make_adapter(meta, changes, traits, options)
+    adapter, mode = _make_adapter(meta, changes, traits, options, context.parity)
     records = list(_limited(_make_prompts(meta, adapter, options, context), context.limit))
     if not records:
         raise DataError(
@@ -168,9 +169,9 @@ def _changes(meta: BenchmarkMeta, options: AdapterRunOptions, context: OpenConte
 
 
 def _make_adapter(
-    meta: BenchmarkMeta, changes: Mapping[str, Any], traits: ModelTraits, options: AdapterRunOptions
+    meta: BenchmarkMeta, changes: Mapping[str, Any], traits: ModelTraits, options: AdapterRunOptions, parity: Parity
 ) -> tuple[DataAdapter, Mode]:
-    """The adapter, which is told how it is really asked."""
+    """The adapter, which is told how it is really asked (with parity, how it wants to be)."""
     with (
         GUEST_LOCK,
         contained(),
@@ -185,8 +186,9 @@ def _make_adapter(
         traits,
         options.eval_type,
         is_wanted_by_run="model_adapter" in changes,
+        parity=parity,
     )
-    adapter.model_adapter = mode.output_type
+    adapter.model_adapter = mode.told
     adapter.run_dataset_hub = options.dataset_hub
     Filter.check(list(adapter.config_kwargs.get("filters") or {}))
     if type(adapter).compute_metric is DataAdapter.compute_metric:

@@ -14,8 +14,11 @@ from math import comb
 from typing import Any
 
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.guest_context import guest_context
+from polymeter.metrics import maths
 from polymeter.metrics.image_text import SCORERS, image_scorer
 from polymeter.metrics.overlap import Rouge, bleu_of_order, distinct_rouge, rouge, segmented
+from polymeter.metrics.words import is_chinese
 
 _BLEU_ORDERS = (1, 2, 3, 4)
 _ROUGE_PARTS = ("recall", "precision", "f1")
@@ -104,28 +107,40 @@ def macro_mean(items: Sequence[Any]) -> float:
 
 def bleu_ngram_one_sample(predict: str, reference: str) -> dict[str, float]:
     """BLEU of each n-gram order alone, not accumulated: ``bleu-1`` to ``bleu-4``."""
-    predicted, expected = segmented(predict), segmented(reference)
+    predicted, expected = _words(predict), _words(reference)
     return {f"bleu-{n}": bleu_of_order(expected, predicted, n) for n in _BLEU_ORDERS}
 
 
+def extract_answer(pred_str: str, use_last_number: bool = True) -> str:
+    """The final answer in a model's text; see ``polymeter.metrics.maths``."""
+    return maths.extract_answer(pred_str, use_last_number, repeats_last_scale=guest_context().parity.on("number-words"))
+
+
+def strip_answer_string(string: object) -> str:
+    """An answer in normalised form; see ``polymeter.metrics.maths``."""
+    return maths.strip_answer_string(string, repeats_last_scale=guest_context().parity.on("number-words"))
+
+
 def compute_rouge_score_one_sample(predict: Sequence[str], reference: Sequence[str]) -> dict[str, float]:
-    """ROUGE-1, -2 and -L of words separated by white space: ``rouge-1-r``, ``rouge-1-p``, ``rouge-1-f``, ….
+    """ROUGE-1, -2 and -L of words separated by white space: ``rouge-1-r``, ``rouge-1-p``, ``rouge-1-f``, …. With parity
+    recall and precision are exchanged, as there.
 
     Args:
         predict: Predictions; of several the last counts.
         reference: As many references.
     """
     scores: dict[str, float] = {}
+    letters = "prf" if guest_context().parity.on("rouge-parts") else "rpf"
     for answer, expected in zip(predict, reference, strict=False):
         for kind, value in rouge(expected.split(), answer.split()).items():
-            scores.update(_parts(f"rouge-{kind}", value, "rpf"))
+            scores.update(_parts(f"rouge-{kind}", value, letters))
     return scores
 
 
 def compute_rouge_score_one_sample_zh(predict: Sequence[str], reference: Sequence[str]) -> dict[str, float]:
     """ROUGE-1, -2 and -L of distinct n-grams, Chinese cut into words: ``Rouge-1-R``, ``Rouge-1-P``, ``Rouge-1-F``, ….
 
-    An empty prediction scores 0 throughout.
+    An empty prediction scores 0 throughout; with parity it has no scores, as there.
 
     Args:
         predict: Predictions; of several the last counts.
@@ -136,6 +151,8 @@ def compute_rouge_score_one_sample_zh(predict: Sequence[str], reference: Sequenc
     """
     scores: dict[str, float] = {}
     for answer, expected in zip(predict, reference, strict=False):
+        if not (answer.strip() and expected.strip()) and guest_context().parity.on("rouge-empty"):
+            continue
         for kind, value in distinct_rouge(expected, answer).items():
             scores.update(_parts(f"Rouge-{kind.upper()}", value, "RPF"))
     return scores
@@ -208,6 +225,25 @@ def _built_in() -> MetricRegistry:
     for name in SCORERS:
         registry.register(Metric(name, partial(image_scorer, name)))
     return registry
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text; with parity those of English are NLTK's, whose trained data decide where a sentence ends.
+
+    Raises:
+        PlanError: with parity, if NLTK or its data is missing.
+    """
+    if is_chinese(text) or not guest_context().parity.on("bleu-words"):
+        return segmented(text)
+    try:
+        from nltk import word_tokenize
+
+        return list(word_tokenize(text))
+    except (ModuleNotFoundError, LookupError) as error:
+        raise PlanError(
+            "BLEU at parity with EvalScope needs NLTK and its data punkt_tab.",
+            hint="Install them with: pip install nltk && python -m nltk.downloader punkt_tab",
+        ) from error
 
 
 def _one_pass_at_k(n: int, c: int, k: int) -> float:

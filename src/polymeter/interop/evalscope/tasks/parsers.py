@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+from polymeter.core.guest_context import guest_context
 from polymeter.interop.evalscope.tasks.constants import ArenaWinner
 
 _LOG = logging.getLogger("polymeter")
@@ -206,7 +207,8 @@ def _pair(completion: str) -> tuple[str, list[float]]:
     except ValueError:
         return _unread(completion, ArenaWinner.UNKNOWN), [-1, -1]
     if first == second:
-        return (ArenaWinner.UNKNOWN if first == -1 else ArenaWinner.TIE), [first, second]
+        is_none = first == -1 and not guest_context().parity.on("no-verdict-pair")
+        return (ArenaWinner.UNKNOWN if is_none else ArenaWinner.TIE), [first, second]
     return (ArenaWinner.MODEL_A if first > second else ArenaWinner.MODEL_B), [first, second]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from polymeter.core.errors import DataError, ScoreError
 from polymeter.core.parts import Audio, Image, Part, Text, Video
 from polymeter.core.request import (
     Loglikelihood,
+    LogprobTemplate,
     Message,
     Origin,
     Parameters,
@@ -61,12 +63,17 @@ class RequestForm:
         parameters: Their parameters, without seeds and continuations.
         n: How many times each prompt is asked for a text or an image.
         system_prompt: The run's own; put before a prompt that has none.
+        has_raw_contexts: Whether log-probabilities are taken behind a prompt's text alone: without a system prompt, and
+            without the model's chat template.
+        counts_last_tokens: Whether a choice stands for its last token.
     """
 
     output_type: str
     parameters: Parameters
     n: int = 1
     system_prompt: str = ""
+    has_raw_contexts: bool = False
+    counts_last_tokens: bool = False
 
 
 def requests_for(prompt: Prompt, form: RequestForm, origin: Origin) -> tuple[Request, ...]:
@@ -76,15 +83,16 @@ def requests_for(prompt: Prompt, form: RequestForm, origin: Origin) -> tuple[Req
     Raises:
         DataError: if the prompt is not of the form that its mode needs.
     """
+    template: LogprobTemplate = "none" if form.has_raw_contexts else "auto"
     if form.output_type == OutputType.CONTINUOUS:
         return tuple(
-            Request(_messages(prompt, form.system_prompt, context), Loglikelihood(tuple(continuations)), origin)
+            Request(_context(prompt, form, context), Loglikelihood(tuple(continuations), template), origin)
             for context, continuations in by_context(prompt)
         )
-    messages = _messages(prompt, form.system_prompt)
     if form.output_type == OutputType.MULTIPLE_CHOICE:
-        return (Request(messages, Loglikelihood(tuple(choices_of(prompt))), origin),)
-    return (Request(messages, form.parameters, origin),)
+        asked = Loglikelihood(tuple(choices_of(prompt)), template, form.counts_last_tokens)
+        return (Request(_context(prompt, form), asked, origin),)
+    return (Request(_messages(prompt, form.system_prompt), form.parameters, origin),)
 
 
 def answers_to(prompt: Prompt, output_type: str, responses: Sequence[Response], image_folder: Path) -> list[Any]:
@@ -106,6 +114,8 @@ def answers_to(prompt: Prompt, output_type: str, responses: Sequence[Response], 
         logprobs = _logprobs(responses, len(choices))
         return [choices[max(range(len(choices)), key=logprobs.__getitem__)]]  # the first of equally likely ones
     if output_type == OutputType.CONTINUOUS:
+        if outputs and not any(output.logprobs for output in outputs):  # a user's own model gave all of them at once
+            return [_as_logprobs(output.text or "") for output in outputs]
         return [_logprobs(responses, len(prompt["data"]))]
     if output_type == OutputType.IMAGE_GENERATION:
         return [_path_of(image, image_folder) for output in outputs for image in output.images]
@@ -170,6 +180,13 @@ def prompt_problem(prompt: Any, output_type: str) -> str:
     except DataError as error:
         return f"{error.what} {error.hint}".strip()
     return ""
+
+
+def _context(prompt: Prompt, form: RequestForm, context: str | None = None) -> tuple[Message, ...]:
+    """What log-probabilities are taken behind."""
+    if form.has_raw_contexts:
+        return (Message("user", (Text(_text(prompt) if context is None else context),)),)
+    return _messages(prompt, form.system_prompt, context)
 
 
 def _messages(prompt: Prompt, run_system_prompt: str, context: str | None = None) -> tuple[Message, ...]:
@@ -240,6 +257,15 @@ def _logprobs(responses: Sequence[Response], n: int) -> list[float]:
     if len(logprobs) != n:
         raise ScoreError(f"The model gave {len(logprobs)} log-probabilities for {n} continuations.")
     return logprobs
+
+
+def _as_logprobs(text: str) -> Any:
+    """The log-probabilities in an answer that lists them; any other text as it is."""
+    try:
+        numbers = json.loads(text)
+    except ValueError:
+        return text
+    return numbers if isinstance(numbers, list) else text
 
 
 def _path_of(image: Any, folder: Path) -> str:

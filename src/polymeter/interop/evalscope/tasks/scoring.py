@@ -11,9 +11,10 @@ from polymeter.core.errors import ScoreError
 from polymeter.core.request import Response
 from polymeter.core.task import MetricKey, Rollout, Sample, Score
 from polymeter.interop.evalscope.tasks.base import DataAdapter
+from polymeter.interop.evalscope.tasks.constants import OutputType
 from polymeter.interop.evalscope.tasks.guest import OpenBenchmark
+from polymeter.interop.evalscope.tasks.judging import LLMJudge
 from polymeter.interop.evalscope.tasks.prompts import answers_to
-from polymeter.judge import LLMJudge
 
 REVIEW_KEY: MetricKey = ("review", "none")
 """Where a score keeps what ``match`` gave for each answer, exactly as it was."""
@@ -105,7 +106,7 @@ def score_rollout(benchmark: OpenBenchmark, review: ReviewAnswer, sample: Sample
         raise ScoreError(f"Sample {sample.id} of benchmark {benchmark.name!r} has no answer to score.")
     reviews = [review(sample.doc, answer) for answer in answers]
     log: dict[str, Any] = {"reviews": reviews}
-    if benchmark.mode.request_kind == "loglikelihood":
+    if benchmark.mode.output_type in (OutputType.MULTIPLE_CHOICE, OutputType.CONTINUOUS):
         log["contents"] = answers  # made of several numbers; other answers stand in their exchanges
     preds = [item["pred"] for item in reviews]
     return Score(

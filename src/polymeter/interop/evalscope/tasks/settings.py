@@ -5,13 +5,14 @@ generation settings that count where the run sets none.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.generation import image_parameters, text_parameters
 from polymeter.core.model import ModelTraits
 from polymeter.core.options import Options, identity, runtime
+from polymeter.core.parity import NO_PARITY, Parity
 from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Parameters, RequestKind
 from polymeter.interop.evalscope.tasks.constants import EvalType, OutputType
 
@@ -77,16 +78,23 @@ class Mode:
     """How a benchmark is asked in this run.
 
     Attributes:
-        output_type: What the adapter is told.
+        output_type: How it is asked: a value of ``OutputType``.
         request_kind: What the model is asked for.
         eval_type: What the adapter is told of the model.
         note: What the user should know of the choice; empty: nothing.
+        told_instead: What the adapter is told of the mode where that is not what happens; empty: the truth.
     """
 
     output_type: str
     request_kind: RequestKind
     eval_type: str
     note: str = ""
+    told_instead: str = ""
+
+    @property
+    def told(self) -> str:
+        """What the adapter is told of the mode."""
+        return self.told_instead or self.output_type
 
 
 def choose_mode(
@@ -97,6 +105,7 @@ def choose_mode(
     eval_type: str | None,
     *,
     is_wanted_by_run: bool = False,
+    parity: Parity = NO_PARITY,
 ) -> Mode:
     """The mode in which a benchmark is asked: what its author wants, among what he allows and the model can do.
 
@@ -110,10 +119,33 @@ def choose_mode(
         traits: What is known of the model.
         eval_type: What the run says of the model; ``None``: nothing.
         is_wanted_by_run: Whether the run, and not only the benchmark, names ``wanted``.
+        parity: Whose choice counts where Polymeter's differs from another system's.
 
     Raises:
         PlanError: if Polymeter does not know the mode, or the model can be asked in no mode that is allowed.
     """
+    mode = _mode(name, wanted, allowed, _known_traits(traits, eval_type, parity), eval_type, is_wanted_by_run)
+    return replace(mode, told_instead=wanted) if parity.on("adapter-mode") else mode
+
+
+def _known_traits(traits: ModelTraits, eval_type: str | None, parity: Parity) -> ModelTraits:
+    """A model's traits, in which with parity nothing is unknown: an endpoint is asked for text, and any other model for
+    the log-probabilities that a benchmark wants.
+    """
+    if not parity.on("unknown-logprobs") or traits.requests.get("loglikelihood") is False:
+        return traits
+    is_local = not traits.is_endpoint and eval_type not in _TEXT_ONLY
+    return replace(traits, requests={**traits.requests, "loglikelihood": is_local})
+
+
+def _mode(
+    name: str,
+    wanted: str,
+    allowed: Sequence[str],
+    traits: ModelTraits,
+    eval_type: str | None,
+    is_wanted_by_run: bool,
+) -> Mode:
     note = ""
     if wanted not in allowed and wanted != _SERVER:
         note = f"Benchmark {name!r} is not made for {wanted!r}; it is asked by {allowed[0]!r}."
@@ -121,6 +153,9 @@ def choose_mode(
     if wanted not in _REQUEST_KINDS:
         raise _unknown_mode(name, wanted)
     kind = _REQUEST_KINDS[wanted]
+    if kind == "loglikelihood" and eval_type == EvalType.CUSTOM and wanted == OutputType.CONTINUOUS:
+        # A user's own model answers such a prompt as a whole, with the list of its log-probabilities.
+        return Mode(wanted, "generate", eval_type, note)
     if kind == "loglikelihood":
         has_logprobs = False if eval_type in _TEXT_ONLY else traits.requests.get("loglikelihood")
         takes_text = OutputType.GENERATION in allowed

@@ -120,7 +120,7 @@ class Rows:
 
 
 def doc_to_visual(row: Any, *_: Any) -> list[Any]:
-    """The media of a row: Pillow images, paths of videos, audio samples."""
+    """The media of a row: Pillow images, paths of videos, audio samples or the cells of undecoded recordings."""
     return _checked(row).visuals
 
 
@@ -181,6 +181,8 @@ def as_visual(medium: Media) -> Any:
 
 
 def _as_audio(medium: Audio, origin: Any) -> Any:
+    if isinstance(medium.source, Mapping) and "array" not in medium.source:
+        return dict(medium.source)  # an undecoded cell of the dataset, {"bytes", "path"}
     if isinstance(origin, Path):
         return str(origin)
     if isinstance(origin, str) or (isinstance(origin, Mapping) and "array" in origin):

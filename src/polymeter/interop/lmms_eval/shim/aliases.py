@@ -94,6 +94,18 @@ _JUDGES: Mapping[str, str | Mapping[str, str]] = {
             "LocalProvider OpenAIProvider",
         ),
     },
+    **{
+        f"lmms_eval.llm_judge.providers.{module}": same_names(f"{_SHIM}.judge_servers", name)
+        for module, name in (
+            ("async_azure_openai", "AsyncAzureOpenAIProvider"),
+            ("async_openai", "AsyncOpenAIProvider"),
+            ("azure_openai", "AzureOpenAIProvider"),
+            ("bedrock", "BedrockProvider"),
+            ("dummy", "DummyProvider"),
+            ("local", "LocalProvider"),
+            ("openai", "OpenAIProvider"),
+        )
+    },
     "lmms_eval.llm_judge.utils": _JUDGE_TEXTS,
     "lmms_eval.llm_judge.verdict": {**_VERDICT, **same_names(f"{_SHIM}.judge_protocol", "Response")},
     "lmms_eval.verifiers": {
@@ -138,6 +150,7 @@ _MODELS: Mapping[str, str | Mapping[str, str]] = {
     },
     "lmms_eval.models.model_utils.audio_processing": same_names(f"{_SHIM}.media", "downsample_audio split_audio"),
     "lmms_eval.models.model_utils.concurrency_control": f"{_SHIM}.concurrency",
+    "lmms_eval.models.model_utils.efficiency_metrics": same_names(f"{_HERE}.efficiency", "build_efficiency_summary"),
     "lmms_eval.models.model_utils.gen_metrics": same_names(
         f"{_SHIM}.figures",
         "GenMetrics calculate_token_throughput get_logged_metrics_history log_metrics reset_logged_metrics "
@@ -198,6 +211,10 @@ _TASKS: Mapping[str, str | Mapping[str, str]] = {
 LMMS_EVAL: Mapping[str, str | Mapping[str, str]] = {
     "lmms_eval": same_names(_SHIM, "__version__"),
     "lmms_eval.__main__": f"{_SHIM}.__main__",
+    "lmms_eval.caching": {},
+    "lmms_eval.cli": same_names(f"{_SHIM}.cli", "main"),
+    "lmms_eval.cli.dispatch": same_names(f"{_SHIM}.cli", "main"),
+    "lmms_eval.cli.power_utils": same_names(f"{_SHIM}.cli", "collect_task_sizes"),
     "lmms_eval.evaluator": f"{_SHIM}.evaluator",
     "lmms_eval.evaluator_utils": same_names(f"{_SHIM}.groups", "ConfigurableGroup get_sample_size get_subtask_list"),
     "lmms_eval.imports": f"{_SHIM}.imports",
@@ -207,6 +224,7 @@ LMMS_EVAL: Mapping[str, str | Mapping[str, str]] = {
         **same_names(f"{_SHIM}.loggers", "GeneralConfigTracker"),
         **same_names(f"{_SHIM}.utils", "get_datetime_str handle_non_serializable hash_string sanitize_model_name"),
     },
+    "lmms_eval.loggers.wandb_logger": same_names(f"{_SHIM}.loggers", "WandbLogger"),
     "lmms_eval.protocol": f"{_SHIM}.protocol",
     "lmms_eval.utils": f"{_SHIM}.utils",
     **_API,

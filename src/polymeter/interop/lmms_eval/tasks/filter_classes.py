@@ -192,18 +192,24 @@ class FilterEnsemble:
 
     Args:
         name: Name of the ensemble.
-        filters: Filter classes, or functions that make filters.
+        filters: Filters, their classes, or functions that make them.
     """
 
     def __init__(self, name: str, filters: Sequence[Any]) -> None:
         self.name = name
         self.filters = list(filters)
 
-    def apply(self, instances: Sequence[Any]) -> None:
-        """Fill ``filtered_resps`` of each instance under this name."""
+    def apply(self, instances: Sequence[Any], docs: Sequence[Any] | None = None) -> None:
+        """Fill ``filtered_resps`` of each instance under this name.
+
+        Args:
+            instances: The instances.
+            docs: Their rows; default: the ``doc`` of each.
+        """
         resps: Any = [instance.resps for instance in instances]
-        docs = [instance.doc for instance in instances]
-        for make in self.filters:
-            resps = list(make().apply(resps, docs))
+        rows = [instance.doc for instance in instances] if docs is None else docs
+        for each in self.filters:
+            step = each if hasattr(each, "apply") and not isinstance(each, type) else each()
+            resps = list(step.apply(resps, rows))
         for instance, resp in zip(instances, resps, strict=True):
             instance.filtered_resps[self.name] = resp

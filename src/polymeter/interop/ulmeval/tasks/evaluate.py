@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from polymeter.core.environment import environment_set
 from polymeter.core.errors import ScoreError, boundary
@@ -17,12 +18,16 @@ from polymeter.formats.table.dataset import Dataset
 from polymeter.formats.table.predictions import PredictionFile, write_predictions
 from polymeter.formats.table.scoring import JUDGE_MODEL, NO_FILTER
 from polymeter.guests import contained
-from polymeter.interop.ulmeval.tasks.tabulate import as_json, check_returned, numbers
+from polymeter.interop.ulmeval.tasks.tabulate import as_json, check_returned, numbers, rows_of_type
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 EVALUATE = "evaluate"
 RETURNED = "evaluate.json"
 """The file beside the predictions that holds what ``evaluate`` returned."""
 _MOST_ARTIFACTS = 100
+_LONGEST_TYPE = 64
 _WANTS_JUDGE = re.compile(r"KeyError: 'model'|\bjudge", re.IGNORECASE)
 _NAME_ONE = "The run has no judge; 'polymeter score RUN --judge SPEC' judges the answers that are there."
 _WORLD = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1"}
@@ -55,7 +60,8 @@ def evaluate_results(
     Raises:
         ScoreError: if it raised, or returned what is no result.
     """
-    path, n_rows = write_predictions(file, rows, context)
+    path, row_numbers = write_predictions(file, rows, context)
+    n_rows = len(row_numbers)
     if not n_rows:
         return []
     doing = f"evaluate of {dataset.class_name} ({dataset.name!r})"
@@ -69,24 +75,42 @@ def evaluate_results(
         each.relative_to(context.output_dir.parent).as_posix() for each in _files_beside(path)[:_MOST_ARTIFACTS]
     )
     values = numbers(returned)
+    columns = _types(file.table.frame.iloc[row_numbers])
     if not values:
         return [Result(EVALUATE, NO_FILTER, None, n_rows, artifacts=artifacts)]
     return [
         Result(
             metric,
             EVALUATE if (metric, NO_FILTER) in taken else NO_FILTER,
-            value,
-            n_rows,
+            number.value,
+            n_rows if n is None else n,
             higher_is_better=_direction(dataset.metrics, metric),
             artifacts=artifacts if place == 0 else (),
+            n_planned=n,
         )
-        for place, (metric, value) in enumerate(values.items())
+        for place, (metric, number) in enumerate(values.items())
+        for n in [number.n if number.n is not None else rows_of_type(number.path, columns)]
     ]
 
 
 def single_process() -> AbstractContextManager[None]:
     """Let code inside see a world of one process, whatever the environment of this one says."""
     return environment_set(_WORLD)
+
+
+def _types(frame: pd.DataFrame) -> dict[str, dict[str, int]]:
+    """The columns whose values several rows share, such as types and categories: value in lower case → number of
+    rows.
+    """
+    columns: dict[str, dict[str, int]] = {}
+    for name in frame.columns:
+        texts = [
+            value.strip().lower() for value in frame[name] if isinstance(value, str) and len(value) <= _LONGEST_TYPE
+        ]
+        counts = Counter(text for text in texts if text)
+        if len(texts) == len(frame) and len(counts) < len(frame):
+            columns[str(name)] = dict(counts)
+    return columns
 
 
 def _files_beside(path: Path) -> list[Path]:

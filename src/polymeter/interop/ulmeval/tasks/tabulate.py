@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,8 @@ MOST_ROWS = 200
 _JOINT = "/"
 _KEYS = frozenset({"id", "idx", "index"})
 """What tells records apart, and is no measurement."""
+_COUNTS = frozenset({"count", "n", "num", "number", "total", "support", "n_samples", "num_samples", "samples", "tot"})
+"""What authors call the number of samples beside the numbers that rest on them."""
 _WRITTEN = re.compile(r"(?:[^=]*=\s*)?(\d+\.\d+)(%?)(?:\s*\(\s*\d+\s*/\s*\d+\s*\))?")
 """A number as GenEval's table writes it: ``0.55000``, ``counting = 50.00% (1 / 2)``."""
 
@@ -51,12 +54,46 @@ def is_table(value: Any) -> bool:
     return hasattr(value, "iterrows") and hasattr(value, "columns")
 
 
-def numbers(returned: Any) -> dict[str, float]:
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number in what ``evaluate`` returned.
+
+    Attributes:
+        value: The number.
+        path: The keys that lead to it.
+        n: On how many samples it rests, where a count stands beside it in a part of the whole; ``None``: it does not
+            say.
+    """
+
+    value: float
+    path: tuple[str, ...]
+    n: int | None = None
+
+
+def numbers(returned: Any) -> dict[str, Number]:
     """Every number in what ``evaluate`` returned, by its name, in order."""
-    found: dict[str, float] = {}
-    for path, value in _walk(returned, ()):
-        found[_unused(_JOINT.join(path) or "value", found)] = value
+    found: dict[str, Number] = {}
+    walked = [*_walk(returned, ())]
+    counts = {path[:-1]: value for path, value in walked if len(path) > 1 and _is_count(path[-1], value)}
+    for path, value in walked:
+        n = None if path and _is_count(path[-1], value) else counts.get(path[:-1])
+        found[_unused(_JOINT.join(path) or "value", found)] = Number(value, path, None if n is None else int(n))
     return found
+
+
+def rows_of_type(path: tuple[str, ...], columns: Mapping[str, Mapping[str, int]]) -> int | None:
+    """How many rows a number rests on, if a key that leads to it is a value of one of the table's columns (a type, a
+    category, a discipline): the rows with that value; ``None`` if no key is.
+
+    Args:
+        path: The keys, the outermost first.
+        columns: Column → value in lower case → number of rows.
+    """
+    for key in reversed(path):
+        for counts in columns.values():
+            if key.strip().lower() in counts:
+                return counts[key.strip().lower()]
+    return None
 
 
 def as_json(returned: Any) -> Any:
@@ -91,6 +128,10 @@ def _walk(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], 
                 yield from _walk(item, (*path, *((str(place),) if len(value) > 1 else ())))
     elif (number := _number(value)) is not None:
         yield path, number
+
+
+def _is_count(name: str, value: float) -> bool:
+    return name.strip().lower() in _COUNTS and isinstance(value, int) and value >= 0
 
 
 def _means(

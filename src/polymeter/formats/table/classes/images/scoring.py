@@ -12,6 +12,7 @@ from typing import Any
 
 from polymeter.core.detection import Detector
 from polymeter.core.errors import DataError
+from polymeter.core.guest_context import note_scorer
 from polymeter.core.parts import Image
 from polymeter.formats.table.cells import image_in
 from polymeter.formats.table.classes.cells import cell_name_of, column, is_empty, list_of
@@ -28,6 +29,7 @@ SHAPES = "shapes"
 _METRICS = {REFERENCE: ("psnr", "ssim"), CHECKLIST: ("checklist", "checklist_all"), SCALE: ("judge_score",)}
 EDITING = "How well does the picture carry out the prompt on the input picture, and leave the rest of it as it was?"
 
+_GENEVAL = "Mask2Former and CLIP, which GenEval uses"
 _LONGEST_PATH = 1024
 
 Scored = Mapping[str, Any]
@@ -46,7 +48,9 @@ def by_scene(line: Mapping[str, Any], image: Any, detector: str) -> dict[str, An
         PlanError: if there is no such detector, or it cannot detect the objects of the scene.
     """
     scene = _scene(line)
-    verdict = check_image(scene, image, _detector(local_name(detector or SHAPES)))
+    name = detector or SHAPES
+    note_scorer(f"detector {name}", "" if name == SHAPES else _GENEVAL)
+    verdict = check_image(scene, image, _detector(local_name(name)))
     aspects = {name: getattr(verdict, name) for name in ("count", "colour", "position")}
     values = {name: float(value) for name, value in aspects.items() if value is not None}
     return {"correct": float(verdict.is_correct), **values, "explanation": verdict.explanation}

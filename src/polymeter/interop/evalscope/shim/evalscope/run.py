@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
-from polymeter.core.errors import ModelError
-
-if TYPE_CHECKING:
-    from polymeter.interop.evalscope.tasks.report import Report
+from polymeter.core.errors import ModelError, ScoreError
 
 __all__ = ["run_task"]
 
 
-def run_task(task_cfg: Any) -> dict[str, Report] | list[dict[str, Report]]:
+def run_task(task_cfg: Any) -> Any:
     """Evaluate a model on the datasets of a configuration.
 
     Args:
@@ -20,12 +18,14 @@ def run_task(task_cfg: Any) -> dict[str, Report] | list[dict[str, Report]]:
             these, which run one after another in one work folder.
 
     Returns:
-        The report of each dataset; for a list, a list.
+        The report of each dataset, or at the stage ``infer`` the predictions of each subset of each dataset; for a
+        list, a list.
 
     Raises:
         PlanError: if it cannot run with these settings; nothing was spent.
         DataError: if a dataset cannot be opened; nothing was spent.
         ModelError: if the run stopped before its end.
+        ScoreError: if no sample has a score; the message gives the first reason.
     """
     from polymeter.interop.evalscope.evaluation import time_stamp
 
@@ -35,7 +35,7 @@ def run_task(task_cfg: Any) -> dict[str, Report] | list[dict[str, Report]]:
     return _run(task_cfg, stamp)
 
 
-def _run(task_cfg: Any, stamp: str) -> dict[str, Report]:
+def _run(task_cfg: Any, stamp: str) -> Mapping[str, Any]:
     from polymeter.cli.progress import make_progress
     from polymeter.interop.evalscope.command import show
     from polymeter.interop.evalscope.evaluation import evaluate_evalscope
@@ -49,4 +49,10 @@ def _run(task_cfg: Any, stamp: str) -> dict[str, Report]:
             where=str(result.folder),
             hint=f"Resume it with use_cache={str(result.folder)!r}.",
         )
-    return result.reports
+    if result.why_nothing_scored:
+        raise ScoreError(
+            f"Nothing was scored. {result.why_nothing_scored}",
+            where=str(result.folder),
+            hint=f"The HTML report shows every sample: {result.run.report}.",
+        )
+    return result.reports or result.predictions

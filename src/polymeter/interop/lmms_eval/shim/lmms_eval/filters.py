@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from polymeter.core.reasoning import strip_reasoning
 from polymeter.formats.task_yaml.filters import strip_thinking
-from polymeter.formats.task_yaml.reasoning import parse_tags, strip_reasoning
+from polymeter.formats.task_yaml.reasoning import parse_tags
 from polymeter.interop.lmms_eval.tasks import (
     ExtendedRegexFilter,
     Filter,
@@ -83,7 +84,7 @@ def build_filter_ensemble(
 
 
 def strip_reasoning_tags(text: str, tag_pairs: Sequence[Sequence[str]]) -> str:
-    """The text without the parts between each pair of tags."""
+    """The text without its reasoning; see ``polymeter.core.reasoning``."""
     return strip_reasoning(text, tuple((opening, closing) for opening, closing in tag_pairs))
 
 

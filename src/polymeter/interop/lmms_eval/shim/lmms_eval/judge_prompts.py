@@ -11,8 +11,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from polymeter.core.guest_context import guest_context
+from polymeter.core.reasoning import strip_reasoning
 from polymeter.interop.lmms_eval.original_prompts import original_prompt
-from polymeter.judge.verdict import read_bit, read_yes_no, unreadable
+from polymeter.judge.passages import unreadable
+from polymeter.judge.verdict import read_bit, read_yes_no
 
 BINARY_JUDGE_PROMPT = """\
 You grade answers. Compare the candidate's answer with the reference and reply with {positive} if it is right, else with
@@ -175,7 +177,7 @@ class JudgePromptBuilder:
 
 
 class ResponseParser:
-    """Reads verdicts. A verdict that is not clear raises ``UnscoredError``."""
+    """Reads verdicts, outside of a judge's visible reasoning. A verdict that is not clear raises ``UnscoredError``."""
 
     @staticmethod
     def parse_binary_response(response: str, output_format: str = "0/1") -> int | bool:
@@ -193,6 +195,7 @@ class ResponseParser:
     @staticmethod
     def parse_score_response(response: str, score_range: tuple[float, float] | None = None) -> float:
         """The first number, moved into the range if one is given."""
+        response = strip_reasoning(response)
         number = _NUMBER.search(response)
         if number is None and guest_context().parity.on("judge-verdict"):
             return score_range[0] if score_range else 0.0
@@ -204,7 +207,8 @@ class ResponseParser:
     @staticmethod
     def parse_comparative_response(response: str) -> tuple[float, float]:
         """The first two numbers of the first line."""
-        lines = response.strip().splitlines()
+        response = strip_reasoning(response)
+        lines = response.splitlines()
         numbers = _NUMBER.findall(lines[0]) if lines else []
         if len(numbers) < 2 and guest_context().parity.on("judge-verdict"):
             return -1.0, -1.0
@@ -215,6 +219,7 @@ class ResponseParser:
     @staticmethod
     def parse_json_response(response: str) -> dict[str, Any]:
         """The JSON object in the text, from its first brace to its last."""
+        response = strip_reasoning(response)
         start, end = response.find("{"), response.rfind("}")
         try:
             verdict = json.loads(response[start : end + 1]) if 0 <= start < end else None

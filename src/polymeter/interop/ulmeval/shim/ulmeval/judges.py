@@ -17,7 +17,7 @@ from polymeter.interop.ulmeval.shim.ulmeval.api.gpt import OpenAIWrapper
 
 __all__ = ["DEBUG_MESSAGE", "INTERNAL", "build_judge"]
 
-INTERNAL = os.environ.get("INTERNAL", "")
+INTERNAL: str | int = os.environ.get("INTERNAL") or 0
 DEBUG_MESSAGE = (
     "The judge is the run's: name one with --judge, and try it with 'polymeter run --model' on a small task."
 )

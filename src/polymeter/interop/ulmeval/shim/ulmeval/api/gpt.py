@@ -12,7 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.guest_context import current_role_client, refuse_verdict
+from polymeter.core.errors import UnscoredError
+from polymeter.core.guest_context import current_role_client, note_scorer, refuse_verdict
 from polymeter.core.parts import Image, Part, Text
 from polymeter.core.request import Generate, Message, Request
 from polymeter.core.sources import from_data_url
@@ -21,6 +22,8 @@ from polymeter.guests.loggers import guest_logger
 from polymeter.interop.ulmeval.models.base import BaseAPI
 from polymeter.interop.ulmeval.shim.ulmeval.api._direct import DirectRoleClient
 from polymeter.judge import ROLE
+from polymeter.judge.passages import AROUND
+from polymeter.judge.verdict import read_yes_no
 
 __all__ = ["APIBASES", "GPT4V", "OpenAIWrapper"]
 
@@ -40,7 +43,9 @@ _SETTINGS = frozenset(
         "top_k",
     }
 )
-_FAIL_MSG = "Failed to obtain answer via API. "
+_QUESTIONED = "mPLUG, which answers questions about images"
+_YES_OR_NO = re.compile(r"\b(?:yes|no)\b", re.IGNORECASE)
+_MOST_WORDS = 3
 _PASTED = re.compile(r"data:image/[\w.+-]+;base64,\s*[A-Za-z0-9+/=]{64,}")
 
 
@@ -79,7 +84,7 @@ class OpenAIWrapper(BaseAPI):
         use_azure: bool = False,
         **kwargs: Any,
     ) -> None:
-        super().__init__(1, system_prompt=system_prompt, verbose=verbose, fail_msg=_FAIL_MSG, **kwargs)
+        super().__init__(1, system_prompt=system_prompt, verbose=verbose, **kwargs)
         self.model = model
         self.api_base = api_base
         self.temperature = temperature
@@ -129,11 +134,11 @@ class OpenAIWrapper(BaseAPI):
             image: A PIL image, or the path of one.
             question: The question.
         """
-        _LOG.info("The judge answers in the place of a model that was trained for questions about images.")
+        note_scorer(ROLE, _QUESTIONED)
         part = Image(image) if hasattr(image, "size") else Image(Path(image))
         text = Text(f"{question}\nAnswer with one word; yes or no, where that answers it.")
         code, answer, _ = self.generate_inner(Message("user", (part, text)))
-        return str(answer).strip().rstrip(".").lower() if code == 0 else str(answer)
+        return _one_word(str(answer)) if code == 0 else str(answer)
 
     def chat(self, messages: Sequence[Any], **kwargs: Any) -> Any:
         """The judge's answer to a conversation: turns with ``role`` and ``content``."""
@@ -186,6 +191,19 @@ class OpenAIWrapper(BaseAPI):
 
 class GPT4V(OpenAIWrapper):
     """The run's judge."""
+
+
+def _one_word(answer: str) -> str:
+    """The word that answers a question about an image: yes or no where the judge says either, else a short answer as it
+    stands. Anything else is no answer, and the sample being scored has no score.
+    """
+    try:
+        return "yes" if read_yes_no(answer) else "no"
+    except UnscoredError as error:
+        words = answer.strip(AROUND + ".").lower()
+        if _YES_OR_NO.search(answer) or len(words.split()) > _MOST_WORDS:
+            refuse_verdict(str(error))
+        return words
 
 
 def _unpasted(text: str) -> Iterator[Part]:

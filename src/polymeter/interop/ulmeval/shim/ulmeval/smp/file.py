@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "INFER_FAIL_MSG",
+    "RUN_STATUS_NAME",
     "HFCacheRoot",
     "LMUDataRoot",
     "MMBenchOfficialServer",
@@ -54,7 +55,8 @@ __all__ = [
     "prepare_reuse_files",
 ]
 
-INFER_FAIL_MSG = "Failed to obtain answer via API."
+INFER_FAIL_MSG = "Failed to obtain answer"
+RUN_STATUS_NAME = "status.json"
 _UNITS = {"GB": 2**30, "MB": 2**20, "KB": 2**10}
 _FORMATS = {
     ("_tmp", "_response", "_processed"): "pkl",

@@ -1,0 +1,167 @@
+"""lmms-eval as installed, made to read local rows: what drivers in its environment share."""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+MEDIA = {".mp4", ".avi", ".mkv", ".webm", ".mov", ".wav", ".mp3", ".flac", ".png", ".jpg", ".jpeg", ".srt", ".vtt"}
+
+
+def open_locally(places: Mapping[str, str]) -> None:
+    """Let ``datasets.load_dataset`` read local rows: whatever is asked for, the rows of the current task are opened.
+
+    Args:
+        places: The folder of rows under ``current``, which the caller changes.
+    """
+    import datasets
+
+    def load_dataset(path: Any = None, name: Any = None, *_: Any, split: Any = None, **__: Any) -> Any:
+        folder = Path(places["current"])
+        splits = {file.stem: datasets.Dataset.from_parquet(str(file), cache_dir=str(folder / "cache")) for file in sorted(folder.glob("*.parquet"))}  # noqa: E501
+        return splits[split] if split else datasets.DatasetDict(splits)
+
+    datasets.disable_progress_bars()
+    datasets.load_dataset = load_dataset
+    datasets.load_from_disk = lambda dataset_path=None, *_, **__: load_dataset()
+
+
+def without_waiting(hub: Path) -> None:
+    """Retries follow at once; whatever is downloaded from the hub is an empty folder."""
+    import huggingface_hub
+    import lmms_eval.api.task
+    import tenacity.nap
+
+    hub.mkdir(parents=True, exist_ok=True)
+    huggingface_hub.snapshot_download = lambda *_, **__: str(hub)
+    lmms_eval.api.task.snapshot_download = huggingface_hub.snapshot_download
+
+    tenacity.nap.time = SimpleNamespace(sleep=lambda _seconds: None)
+    time.sleep = lambda _seconds: None
+
+
+def only_this_machine() -> None:
+    """Nothing else is reached: what wants the network fails at once, the same in both tools."""
+    import socket
+
+    resolve = socket.getaddrinfo
+
+    def resolve_here(host: Any, *arguments: Any, **options: Any) -> Any:
+        if host in {"127.0.0.1", "localhost", "::1", None, b"127.0.0.1"}:
+            return resolve(host, *arguments, **options)
+        raise socket.gaierror(socket.EAI_NONAME, f"{host} is not this machine")
+
+    socket.getaddrinfo = resolve_here
+
+
+def make_asked_files(folder: Path) -> None:
+    """Files of media below a folder exist as soon as task code asks for them."""
+    exists, isfile = os.path.exists, os.path.isfile
+
+    def make(path: Any) -> None:
+        place = Path(os.fspath(path)) if isinstance(path, (str, os.PathLike)) else Path()
+        if place.suffix.lower() in MEDIA and place.is_absolute() and place.is_relative_to(folder) and not exists(place):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            if place.suffix.lower() in {".png", ".jpg", ".jpeg"}:
+                from PIL import Image
+
+                Image.new("RGB", (16, 12), (90, 120, 40)).save(place)
+            else:
+                place.write_bytes(b"\0" * 64)
+
+    def exists_now(path: Any) -> bool:
+        make(path)
+        return exists(path)
+
+    def isfile_now(path: Any) -> bool:
+        make(path)
+        return isfile(path)
+
+    os.path.exists, os.path.isfile = exists_now, isfile_now
+
+
+def task_managers() -> dict[str, Any]:
+    """A manager of tasks for each kind of model; the index, which is slow to make, is made once."""
+    from lmms_eval.tasks import TaskManager
+
+    simple = TaskManager("ERROR", model_name="scripted_simple")
+    chat = copy.copy(simple)
+    chat.model_name = "scripted_chat"
+    return {"simple": simple, "chat": chat}
+
+
+def load_task(name: str, manager: Any, kind: str) -> Any:
+    from lmms_eval.tasks import get_task_dict
+
+    return next(iter(get_task_dict([name], manager, kind).values()))
+
+
+def command_line(output: Path) -> argparse.Namespace:
+    """What the command line's options would be for an evaluation."""
+    return argparse.Namespace(
+        output_path=str(output),
+        process_with_media=False,
+        reasoning_tags='[["<think>", "</think>"], ["<analysis>", "</analysis>"]]',
+        agentic_trace_mode="basic",
+        model="scripted",
+        model_args="",
+        log_samples=True,
+        predict_only=False,
+        limit=None,
+        verbosity="ERROR",
+    )
+
+
+@contextmanager
+def time_limit(seconds: int) -> Iterator[None]:
+    """Raise ``TimeoutError`` in the main thread."""
+    import signal
+
+    def stop(*_: Any) -> None:
+        raise TimeoutError(f"took more than {seconds} s")
+
+    previous = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+def quiet() -> None:
+    """Silence what tasks log."""
+    import logging
+
+    from loguru import logger
+
+    logger.remove()
+    logger.add = lambda *_, **__: 0  # type: ignore[method-assign]
+    logging.disable(logging.CRITICAL)
+
+
+def real_error(error: BaseException) -> BaseException:
+    """What was raised before a retry wrapped it."""
+    from tenacity import RetryError
+
+    while isinstance(error, RetryError):
+        inner = error.last_attempt.exception()
+        if inner is None:
+            break
+        error = inner
+    return error
+
+
+def reason(error: BaseException) -> str:
+    """One line about an error."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text[:200]}"
+

@@ -1,0 +1,91 @@
+"""Runs in lmms-eval's environment: its own evaluator, with the scripted models, on the prepared rows."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from conformance.frame import MODELS, Observation, read_observations, write_observation
+from conformance.lmms_eval import installed
+from conformance.lmms_eval.observing import observed_samples, observed_values, read_prompts
+
+SECONDS = 60
+
+
+def observe(name: str, model: str, kind: str, work: Path, manager: Any, book: Path) -> Observation:
+    """One task with one model."""
+    from lmms_eval.evaluator import simple_evaluate
+
+    from conformance.lmms_eval import wrapper
+
+    prompts = work / "prompts.jsonl"
+    prompts.unlink(missing_ok=True)
+    made = wrapper.ScriptedSimple if kind == "simple" else wrapper.ScriptedChat
+    lm = made(book=str(book), model=model, prompts=str(prompts), as_result="true")
+    try:
+        with installed.time_limit(SECONDS):
+            document = simple_evaluate(
+                model=lm,
+                tasks=[name],
+                task_manager=manager,
+                cli_args=installed.command_line(work / "submissions"),
+                bootstrap_iters=100,
+                log_samples=True,
+                verbosity="ERROR",
+            )
+    except (Exception, SystemExit) as error:
+        return Observation(name, model, failure=installed.reason(installed.real_error(error)))
+    if document is None or name not in document["results"]:
+        return Observation(name, model, failure="no result")
+    return Observation(
+        name,
+        model,
+        values=observed_values(document["results"][name]),
+        samples=observed_samples(document["samples"].get(name, [])),
+        prompts=read_prompts(prompts, name, model),
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--book", type=Path, required=True)
+    parser.add_argument("--names", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    places: dict[str, str] = {}
+    installed.quiet()
+    # What the evaluator imports for the sake of bootstrapped errors, for every metric again.
+    sys.modules.update(dict.fromkeys(("lmms_eval.tasks.amber_g.utils", "lmms_eval.tasks.coco_cap_chair.utils")))
+    import lmms_eval.api.metrics as metrics
+    import lmms_eval.evaluator  # noqa: F401 - before its functions are replaced
+
+    # A bootstrap gives other numbers for another seed or number of processes: it is not compared.
+    metrics.bootstrap_stderr = lambda *_, **__: "bootstrap"
+    metrics.bootstrap_chair_metric = lambda *_, **__: "bootstrap"
+    installed.open_locally(places)
+    installed.without_waiting(arguments.work / "hub")
+    installed.only_this_machine()
+    installed.make_asked_files(arguments.work)
+    installed.quiet()
+    book = json.loads(arguments.book.read_text(encoding="utf-8"))
+    managers = installed.task_managers()
+    done = read_observations(arguments.out)
+    for name in json.loads(arguments.names.read_text(encoding="utf-8")):
+        for model in MODELS:
+            if (name, model) in done:
+                continue
+            places["current"] = str(arguments.work / "rows" / name.replace("/", "_"))
+            kind = book[name]["kind"]
+            made = observe(name, model, kind, arguments.out.parent, managers[kind], arguments.book)
+            write_observation(arguments.out, made)
+            print(name, model, made.failure or "ok", flush=True)
+            if made.failure:
+                break
+
+
+if __name__ == "__main__":
+    main()

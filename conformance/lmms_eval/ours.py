@@ -1,0 +1,135 @@
+"""Runs Polymeter on the prepared rows with the same wrapper and the same book of answers."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from conformance.frame import MODELS, Observation, read_observations, write_observation
+from conformance.lmms_eval import installed
+from conformance.lmms_eval.choosing import Published, published_tasks
+from conformance.lmms_eval.observing import observed_samples, observed_values, read_prompts
+from conformance.lmms_eval.templates import tasks_folder
+
+WRAPPER = Path(__file__).with_name("wrapper.py")
+MOST_AT_ONCE = 40
+
+
+class Runs:
+    """Evaluations of several tasks at a time; where one of them cannot be planned, of each alone."""
+
+    def __init__(self, arguments: argparse.Namespace, folder: Path, kind: str) -> None:
+        self.work: Path = arguments.work
+        self.book: Path = arguments.book
+        self.out: Path = arguments.out
+        self.parity: bool = arguments.parity
+        self.folder = folder
+        self.kind = kind
+
+    def observe(self, tasks: Sequence[Published], model: str) -> None:
+        try:
+            for made in self._evaluate(tasks, model):
+                write_observation(self.out, made)
+        except Exception as error:
+            if len(tasks) == 1:
+                write_observation(self.out, Observation(tasks[0].name, model, failure=installed.reason(error)))
+                return
+            half = len(tasks) // 2
+            self.observe(tasks[:half], model)
+            self.observe(tasks[half:], model)
+
+    def _evaluate(self, tasks: Sequence[Published], model: str) -> list[Observation]:
+        import polymeter
+        from polymeter.interop.lmms_eval.results import CommandFacts, results_document, samples_with_docs
+
+        prompts = self.out.parent / f"prompts-{self.out.stem}.jsonl"
+        prompts.unlink(missing_ok=True)
+        run = self.out.parent / f"run-{self.out.stem}"
+        shutil.rmtree(run, ignore_errors=True)
+        result = polymeter.evaluate(
+            f"lmms:scripted_{self.kind}",
+            [task.name for task in tasks],
+            model_path=str(WRAPPER),
+            model_args={"book": str(self.book), "model": model, "prompts": str(prompts)},
+            include_paths=[self.folder],
+            data={_dataset(task): str(self.work / "rows" / task.name.replace("/", "_")) for task in tasks},
+            output=run,
+            cache_dir=self.work / "cache",
+            is_offline=True,
+            allow_private_urls=True,
+            media="none",
+            **({"parity": "lmms-eval"} if self.parity else {}),
+        )
+        document = results_document(result.folder.read_manifest(), result.results, CommandFacts("scripted", "", ""))
+        samples = samples_with_docs(result.folder, result.results)
+        made = []
+        for task in tasks:
+            failures = _failures(result.results["tasks"][task.name], result.folder, task.name)
+            made.append(
+                Observation(
+                    task.name,
+                    model,
+                    values=observed_values(document["results"][task.name]),
+                    samples=observed_samples(samples[task.name]),
+                    prompts=read_prompts(prompts, task.name, model),
+                    failure=failures if not document["results"][task.name].keys() - {"alias", " "} else "",
+                )
+            )
+        return made
+
+
+def _failures(task: Any, folder: Any, name: str) -> str:
+    from polymeter.store.export import read_samples
+
+    errors = [sample["error"] for sample in read_samples(folder, name) if sample.get("error")]
+    return f"{len(errors)} samples failed: {errors[0]}"[:400] if errors else "no value"
+
+
+def _dataset(task: Published) -> str:
+    name = task.config.get("dataset_name")
+    return f"{task.config['dataset_path']}:{name}" if name else str(task.config["dataset_path"])
+
+
+def batches(tasks: Sequence[Published]) -> list[list[Published]]:
+    """Tasks that can run together: no two of them name the same dataset, whose rows differ."""
+    made: list[list[Published]] = []
+    for task in tasks:
+        for batch in made:
+            if len(batch) < MOST_AT_ONCE and _dataset(task) not in {_dataset(other) for other in batch}:
+                batch.append(task)
+                break
+        else:
+            made.append([task])
+    return made
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--book", type=Path, required=True)
+    parser.add_argument("--names", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--parity", action="store_true")
+    arguments = parser.parse_args()
+    folder = tasks_folder()
+    installed.only_this_machine()
+    book = json.loads(arguments.book.read_text(encoding="utf-8"))
+    names = set(json.loads(arguments.names.read_text(encoding="utf-8")))
+    done = read_observations(arguments.out)
+    tasks = [task for task in published_tasks(folder) if task.name in names]
+    for kind in ("simple", "chat"):
+        runs = Runs(arguments, folder, kind)
+        for batch in batches([task for task in tasks if book[task.name]["kind"] == kind]):
+            for model in MODELS:
+                left = [task for task in batch if (task.name, model) not in done]
+                if left:
+                    runs.observe(left, model)
+                    print(kind, model, len(left), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,242 @@
+"""Runs in lmms-eval's environment: makes rows that the installed task can read, and the book of answers to them.
+
+A task's hooks are called on generated rows; when one fails, the form of a column that the failure points at is changed,
+and so on. A task that cannot be made to read generated rows is named in the book with the last failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from conformance.answers import generator, known, loss, scripted
+from conformance.frame import MODELS, plain
+from conformance.lmms_eval import installed
+from conformance.lmms_eval.choosing import Published, chosen_tasks, published_tasks
+from conformance.lmms_eval.hints import HINTS
+from conformance.lmms_eval.repair import Repairs
+from conformance.lmms_eval.rows import Shape, make_rows, write_rows
+from conformance.lmms_eval.schema import columns_of
+from conformance.lmms_eval.templates import tasks_folder
+
+N_ROWS = 12
+MOST_REPAIRS = 30
+SECONDS = 60
+ENOUGH_SECONDS = 8
+# How the expected text is dressed where the bare text is not what a task's scoring reads.
+DRESSES = (
+    "{0}", "Answer: {0}", "({0})", "\\boxed{{{0}}}", "<answer>{0}</answer>", "The answer is {0}.", "{0}.", "{{\"answer\": \"{0}\"}}",
+    "```json\n{{\"answer\": \"{0}\"}}\n```", "[{0}]", "[[{0}]]", "Final Answer: {0}", "Score: {0}",
+)  # fmt: skip
+
+
+class Preparation:
+    """One task on its way to rows and answers."""
+
+    def __init__(self, task: Published, work: Path, seed: int, managers: dict[str, Any], places: dict[str, str]) -> None:
+        self.published = task
+        self.kind = "chat" if task.has_messages else "simple"
+        if not task.has_messages and task.config.get("output_type", "generate_until") == "generate_until":
+            self.kind = "chat" if generator("kind", seed, task.name).random() < 0.3 else "simple"
+        self.folder = work / "rows" / task.name.replace("/", "_")
+        self.output = work / "submissions"
+        self.seed = seed
+        self.manager = managers[self.kind]
+        self.places = places
+        self.row: dict[str, Any] = {}
+
+    def prepare(self, tasks: Path) -> dict[str, Any]:
+        """The book's entry."""
+        hints = HINTS.get(self.published.file.relative_to(tasks).parts[0], {})
+        shape = Shape(columns_of(self.published.config), {**hints, **HINTS.get(self.published.name, {})})
+        repairs = Repairs(shape, tasks)
+        failure = ""
+        for _ in range(MOST_REPAIRS):
+            try:
+                with installed.time_limit(SECONDS):
+                    return {"kind": self.kind, "columns": dict(shape.kinds), **self._try(shape)}
+            except (Exception, SystemExit) as error:
+                real = installed.real_error(error)
+                failure = installed.reason(real)
+                if isinstance(real, (ImportError, TimeoutError)) or not repairs.repair(real, self.row):
+                    break
+        return {"kind": self.kind, "failure": failure}
+
+    def _try(self, shape: Shape) -> dict[str, Any]:
+        rows = make_rows(shape, N_ROWS, f"{self.seed}:{self.published.name}")
+        if not rows[0]:
+            raise LookupError("reads no column")
+        self.row = rows[0]
+        for file in self.folder.glob("*.parquet"):
+            file.unlink()
+        write_rows(rows, self.folder, self.published.splits)
+        self.places["current"] = str(self.folder)
+        task = installed.load_task(self.published.name, self.manager, self.kind)
+        task.args = installed.command_line(self.output)
+        docs = list(task.eval_docs)
+        scored_docs = list(task.eval_docs_no_media)
+        if len(docs) < 2:
+            raise LookupError(f"{len(docs)} rows are left of {N_ROWS}")
+        self.row = docs[0]
+        for doc in docs:
+            self.row = doc
+            if task.OUTPUT_TYPE not in {"generate_until_multi_round", "generate_until_agentic"}:
+                task.doc_to_text(doc)
+            task.doc_to_visual(doc)
+            if self.kind == "chat":
+                task.doc_to_messages(doc)
+            task.fewshot_context(doc, task.config.num_fewshot or 0, None, False, False, None)
+        if task.OUTPUT_TYPE in {"multiple_choice", "loglikelihood"}:
+            return {"output_type": task.OUTPUT_TYPE, "n": len(docs), **self._losses(task, docs)}
+        return {"output_type": task.OUTPUT_TYPE, "n": len(docs), **self._answers(task, scored_docs, docs)}
+
+    def _losses(self, task: Any, docs: Sequence[Any]) -> dict[str, Any]:
+        losses: dict[str, Any] = {model: {} for model in MODELS}
+        knows = {model: known(model, len(docs), (self.seed, self.published.name)) for model in MODELS}
+        for number, doc in enumerate(docs):
+            choices = task.doc_to_choice(doc) if task.config.doc_to_choice is not None else [str(task.doc_to_target(doc))]
+            target = task.doc_to_target(doc)
+            target = choices[target] if isinstance(target, int) and target < len(choices) else target
+            for model in MODELS:
+                losses[model][number] = {
+                    str(choice).strip(): loss(model, choice == target, number in knows[model], (self.seed, self.published.name, number, choice))
+                    for choice in choices
+                }
+        return {"losses": losses}
+
+    def _answers(self, task: Any, scored_docs: Sequence[Any], docs: Sequence[Any]) -> dict[str, Any]:
+        targets = [self._targets(task, doc) for doc in docs]
+        width = min(map(len, targets))
+        best: tuple[float, int, str] | None = None
+        started = time.monotonic()
+        for which in range(width):
+            column = [one[which] for one in targets]
+            if len(set(column)) < 2:
+                continue
+            for dress in DRESSES:
+                if time.monotonic() - started > ENOUGH_SECONDS:
+                    break
+                gap = self._gap(task, scored_docs, column, dress)
+                if gap is not None and (best is None or gap > best[0] + 0.05):
+                    best = (gap, which, dress)
+            if best is not None and best[0] > 0.5:
+                break
+        if best is None:
+            # No aggregated number is needed to run: a judge may decide, or nothing depends on the answer.
+            best = (0.0, 0, "{0}")
+        _, which, dress = best
+        column = [one[which] for one in targets]
+        answers: dict[str, Any] = {model: {} for model in MODELS}
+        knows = {model: known(model, len(docs), (self.seed, self.published.name)) for model in MODELS}
+        for model in MODELS:
+            for number in range(len(docs)):
+                others = [dress.format(one) for one in self._others(column, number)]
+                key = (self.seed, self.published.name, number)
+                repeats = max(1, min(task.config.repeats or 1, 4))
+                answers[model][number] = [
+                    scripted(model, dress.format(column[number]), others, number in knows[model], (*key, again))
+                    for again in range(repeats)
+                ]
+        return {"answers": answers, "dress": dress, "gap": best[0]}
+
+    def _targets(self, task: Any, doc: Any) -> list[str]:
+        target = None
+        if task.config.doc_to_target is not None:
+            target = task.doc_to_target(doc)
+        found: list[str] = []
+        if isinstance(target, int) and task.config.doc_to_choice is not None:
+            found.append(str(task.doc_to_choice(doc)[target]))
+        for one in target if isinstance(target, list) else [target]:
+            if isinstance(one, (str, int, float)) and not isinstance(one, bool):
+                found.append(str(one))
+        if isinstance(target, (dict, list)):
+            found.append(json.dumps(plain(target)))
+        for name in ("answer", "label", "gt", "target", "solution", "correct_answer", "ground_truth", "Answer", "answers"):
+            value = doc.get(name) if isinstance(doc, dict) else None
+            if isinstance(value, (str, int, float)):
+                found.append(str(value))
+            if isinstance(value, int) and 0 <= value < 26:
+                found.append("ABCDEFGHIJKLMNOPQRSTUVWXYZ"[value])
+        found += [str(value) for value in doc.values() if isinstance(value, (str, int)) and len(str(value)) < 40]
+        return found[:12] or ["yes"]
+
+    def _others(self, column: Sequence[str], number: int) -> list[str]:
+        target = column[number]
+        others = [one for one in dict.fromkeys(column) if one != target]
+        if len(target) == 1 and target in "ABCDE":
+            others += [one for one in "ABCD" if one != target]
+        return others or ["something else"]
+
+    def _gap(self, task: Any, docs: Sequence[Any], column: Sequence[str], dress: str) -> float | None:
+        """How far apart right and wrong answers are in the task's aggregated numbers; nothing if scoring fails."""
+        made = []
+        for is_right in (True, False):
+            items: dict[str, list[Any]] = {}
+            for number, doc in enumerate(docs):
+                self.row = doc
+                said = column[number] if is_right else self._others(column, number)[0]
+                if task.OUTPUT_TYPE == "generate_until_multi_round":
+                    scored = task.process_results(doc, [[dress.format(said)] * 2])
+                else:
+                    scored = task.process_results(doc, [dress.format(said)])
+                for name, value in scored.items():
+                    items.setdefault(name, []).append(value)
+            made.append({name: self._aggregate(task, name, values) for name, values in items.items()})
+        gaps = [
+            abs(float(value) - float(made[1][name])) / max(1.0, abs(float(value)), abs(float(made[1][name])))
+            for name, value in made[0].items()
+            if isinstance(value, (int, float)) and isinstance(made[1].get(name), (int, float))
+        ]
+        return max((gap for gap in gaps if gap == gap), default=None)
+
+    @staticmethod
+    def _aggregate(task: Any, name: str, values: list[Any]) -> Any:
+        import inspect
+
+        aggregate = task.aggregation().get(name)
+        if aggregate is None:
+            return None
+        if "args" in inspect.signature(aggregate).parameters:
+            return aggregate(values, args=task.args)
+        return aggregate(values)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("--book", type=Path, required=True, help="the file to write; tasks that it has are not tried again")
+    parser.add_argument("--names", type=Path, required=True, help="JSON list of tasks to prepare")
+    arguments = parser.parse_args()
+    places: dict[str, str] = {}
+    installed.quiet()
+    import lmms_eval.evaluator  # noqa: F401 - before its functions are replaced
+
+    installed.open_locally(places)
+    installed.without_waiting(arguments.work / "hub")
+    installed.only_this_machine()
+    installed.make_asked_files(arguments.work)
+    folder = tasks_folder()
+    names = set(json.loads(arguments.names.read_text(encoding="utf-8")))
+    managers = installed.task_managers()
+    book_file = arguments.book
+    book = json.loads(book_file.read_text(encoding="utf-8")) if book_file.exists() else {}
+    for task in published_tasks(folder):
+        if task.name not in names or task.name in book:
+            continue
+        print(task.name, end=" ", flush=True)
+        # Written first: a task that ends the process is not tried again.
+        book[task.name] = {"failure": "ends the process"}
+        book_file.write_text(json.dumps(book), encoding="utf-8")
+        book[task.name] = Preparation(task, arguments.work, arguments.seed, managers, places).prepare(folder)
+        book_file.write_text(json.dumps(book), encoding="utf-8")
+        print(book[task.name].get("failure", f"ok {book[task.name].get('gap', '')}"), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,48 @@
+"""Which files a guest's code is made of."""
+
+from __future__ import annotations
+
+import ast
+import os
+from pathlib import Path
+
+import pytest
+
+from polymeter.guests import sources
+
+
+def _checkout(folder: Path, n: int = 6) -> list[Path]:
+    """Benchmarks that import each other's files, as those of a checkout do."""
+    package = folder / "checkout"
+    package.mkdir()
+    (package / "__init__.py").write_text("import os\n")
+    (package / "shared.py").write_text("from . import helper\nimport json\n")
+    (package / "helper.py").write_text("")
+    for number in range(n):
+        (package / f"b{number}_adapter.py").write_text(
+            f"from .shared import x\nfrom checkout import b{(number + 1) % n}_adapter\n"
+        )
+    return sorted(package.glob("*_adapter.py"))
+
+
+def test_the_files_of_a_checkout_are_parsed_once_for_all_of_its_benchmarks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = _checkout(tmp_path)
+    parsed: list[int] = []
+    parse = ast.parse
+    monkeypatch.setattr(sources.ast, "parse", lambda *given, **named: parsed.append(1) or parse(*given, **named))
+    found = [sources.files_behind([file]) for file in files]
+    assert [len(one) for one in found] == [9] * 6
+    assert len(parsed) == 9
+
+
+def test_a_file_that_changed_and_one_that_appeared_are_seen(tmp_path: Path) -> None:
+    first, *_ = _checkout(tmp_path, 1)
+    before = sources.files_behind([first])
+    first.write_text("from . import later\n")
+    os.utime(first, ns=(1, 1))
+    assert sources.files_behind([first]) == (tmp_path / "checkout/__init__.py", first)
+    (tmp_path / "checkout/later.py").write_text("")
+    assert sources.files_behind([first]) == (tmp_path / "checkout/__init__.py", first, tmp_path / "checkout/later.py")
+    assert before != sources.files_behind([first])
