@@ -412,7 +412,7 @@ def test_hashes_of_docs(parity: str, expected: bool) -> None:
     assert expected or one == hashlib.sha256(b"null").hexdigest()
 
 
-@difference("judge-verdict", here=UnscoredError, there=(1, 0, True, False, 0.0, 2.0, (-1.0, -1.0), {}))
+@difference("loose-verdict", here=UnscoredError, there=(1, 0, True, False, 0.0, 2.0, (-1.0, -1.0), {}))
 def test_verdicts_are_read_loosely(parity: str, expected: Any) -> None:
     read = ResponseParser
     with guest_context_with(parity=parity_with(parity)):

@@ -187,7 +187,7 @@ DIFFERENCES = (
                 there="0; -1 for each of two scores; an empty object",
                 here="the sample has no score",
                 why="it is not the model's mistake",
-                switch="judge-verdict",
+                switch="loose-verdict",
             ),
             Difference(
                 rule="an image that cannot be read",
@@ -662,7 +662,7 @@ DIFFERENCES = (
                 there="any `1` in the text means yes, everything else no",
                 here="must be clear, otherwise the sample has no score",
                 why="a verdict that cannot be read is not a verdict",
-                switch="judge-verdict",
+                switch="loose-verdict",
             ),
             Difference(
                 rule="default judge prompts",
