@@ -24,6 +24,7 @@ from polymeter.core.task import GroupSpec, Result
 from polymeter.engine.groups import reduce_group
 from polymeter.interop.lmms_eval import original_prompts, results
 from polymeter.interop.lmms_eval.command import _winning
+from polymeter.interop.lmms_eval.evaluation import LmmsEvalCommand, _options
 from polymeter.interop.lmms_eval.models.calls import make_calls
 from polymeter.interop.lmms_eval.result_samples import doc_hash
 from polymeter.interop.lmms_eval.shim.lmms_eval.judge_prompts import JudgePromptBuilder, ResponseParser
@@ -85,6 +86,12 @@ def test_examples_are_drawn_for_one_sample_after_the_other(tmp_path: Path, parit
     again = opened(tmp_path / "again", extra, traits=SIMPLE, parity=parity_with(parity), offset=2)
     # The draw belongs to the place in the run, or to the sample.
     assert (ask(again, 2).text == prompts[0]) is (parity == "none")
+
+
+@pytest.mark.parametrize(("parity", "seed"), [("none", None), ("lmms-eval", 7)])
+def test_the_fourth_seed_is_that_of_the_examples(parity: str, seed: int | None) -> None:
+    command = LmmsEvalCommand("mock", "t", parity=parity)
+    assert _options(command, (0, 1, 2, 7)).get("dialect_options", {}).get("task_yaml", {}).get("fewshot_seed") == seed
 
 
 @difference("fewshot-split", here=PlanError, there="q0 a0\n\nq3")
