@@ -195,13 +195,16 @@ def _check(command: LmmsEvalCommand) -> None:
 
 def _options(command: LmmsEvalCommand, seeds: Seeds) -> dict[str, Any]:
     """Our options for a command; those that it does not set keep their defaults."""
-    task_yaml = {
+    task_yaml: dict[str, Any] = {
         "repeats": command.repeats if command.repeats > 1 else None,
         "reasoning_tags": command.reasoning_tags,
         "process_with_media": command.process_with_media or None,
         "predict_only": command.predict_only or None,
         "force_simple": command.force_simple or None,
     }
+    parity = parity_of(command.parity)
+    if parity and seeds[3] is not None:
+        task_yaml["fewshot_seed"] = seeds[3]
     task_yaml_options = {name: value for name, value in task_yaml.items() if value is not None}
     options = {
         "limit": None if command.limit == -1 else command.limit,
@@ -210,7 +213,7 @@ def _options(command: LmmsEvalCommand, seeds: Seeds) -> dict[str, Any]:
         "generation": parse_generation(command.gen_kwargs) or None,
         "num_fewshot": command.num_fewshot,
         "system_prompt": read_text(command.system_instruction) or None,
-        "parity": parity_of(command.parity) or command.parity,
+        "parity": parity or command.parity,
         "is_strict_resume": command.strict_resume or None,
         "batch_size": parse_batch_size(command.batch_size) if command.batch_size is not None else None,
         "dialect_options": {"task_yaml": task_yaml_options} if task_yaml_options else None,
