@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from polymeter.core.errors import DataError, PlanError, boundary, did_you_mean
 from polymeter.core.guest_context import guest_context, weights_place
 from polymeter.core.pixels import check_pixels
-from polymeter.core.registry import missing_package
+from polymeter.core.registry import missing_package, processor_of
 from polymeter.core.systems import load
 
 if TYPE_CHECKING:
@@ -116,7 +116,8 @@ def _clip(weights: str, processor: str) -> ImageTextScorer:
     """Cosine of the embeddings of image and text."""
     from transformers import AutoProcessor, CLIPModel
 
-    prepare = AutoProcessor.from_pretrained(processor)
+    with processor_of(f"the network {processor!r}"):
+        prepare = AutoProcessor.from_pretrained(processor)
     network = CLIPModel.from_pretrained(weights).eval().to(best_device())
 
     def score(image: Any, texts: list[str]) -> torch.Tensor:
@@ -136,7 +137,8 @@ def _matching(weights: str, processor: str) -> ImageTextScorer:
     """Probability, by the matching head of BLIP-2 (Li et al. 2023), that the text describes the image."""
     from transformers import AutoProcessor, Blip2ForImageTextRetrieval
 
-    prepare = AutoProcessor.from_pretrained(processor)
+    with processor_of(f"the network {processor!r}"):
+        prepare = AutoProcessor.from_pretrained(processor)
     network = Blip2ForImageTextRetrieval.from_pretrained(weights).eval().to(best_device())
 
     def score_one(image: Any, text: str) -> torch.Tensor:

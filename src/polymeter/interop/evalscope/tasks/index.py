@@ -107,12 +107,19 @@ def registration_of(entry: Entry) -> Registration:
     """The registration of an entry, as it is written.
 
     Raises:
-        PlanError: if the file is broken, or does not register the name any more.
+        PlanError: if the file is broken, does not register the name any more, or registers it twice.
     """
-    for registration in read_file(entry.file).registrations:
-        if registration.name == entry.name:
-            return registration
-    raise PlanError(f"{entry.file.name} does not register {entry.name!r} any more.", where=str(entry.file))
+    found = [registration for registration in read_file(entry.file).registrations if registration.name == entry.name]
+    if not found:
+        raise PlanError(f"{entry.file.name} does not register {entry.name!r} any more.", where=str(entry.file))
+    if len(found) > 1:
+        lines = " and ".join(str(registration.line) for registration in found)
+        raise PlanError(
+            f"{entry.file.name} registers {entry.name!r} {len(found)} times: lines {lines}.",
+            where=f"{entry.file}:{found[-1].line}",
+            hint="Give each benchmark a name of its own.",
+        )
+    return found[0]
 
 
 def _add(catalog: Catalog, file: BenchmarkFile, root: Root) -> None:
