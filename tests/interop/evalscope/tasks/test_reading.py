@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from polymeter.core.catalog import Catalog, Root
 from polymeter.core.errors import PlanError
 from polymeter.guests.neighbours import tree_file
 from polymeter.guests.sources import files_behind
