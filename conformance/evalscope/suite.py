@@ -17,7 +17,17 @@ from conformance.frame import MODELS, python_of, read_observations, run_child
 _LEAST = 42
 _DRIVER = Path(__file__).with_name("driver.py")
 
-EXPECTED: Sequence[Expected] = ()
+# Deliberate differences, by their rows in docs/differences.md. What is drawn at random stays with ``--parity`` too.
+DRAWN: Sequence[Expected] = (
+    Expected("random numbers in an adapter's methods", tasks="general_arena", names="value:winrate_*er*"),
+)
+EXPECTED: Sequence[Expected] = (
+    *DRAWN,
+    Expected("`compute_rouge_score_one_sample_zh` of an empty answer", tasks="general_qa*"),
+    Expected("a judge's verdict", tasks="*@judge-that-rambles"),
+    Expected("the mode that an adapter sees", tasks="hellaswag*"),
+    Expected("the mode that an adapter sees", tasks="race*"),
+)
 
 
 def run(seed: int, work: Path, parity: str, only: str) -> bool:
@@ -34,8 +44,11 @@ def run(seed: int, work: Path, parity: str, only: str) -> bool:
     is_good = not unknown
     for side, observed in ours.items():
         title = "with --parity evalscope" if side == "parity" else "as Polymeter scores by itself"
-        made = compare(theirs, observed, EXPECTED if side == "here" else ())
-        is_good = print_comparison(made, title, _LEAST if only == "*" else 0) and is_good
+        made = compare(theirs, observed, EXPECTED if side == "here" else DRAWN)
+        n_adapters = len({task.partition("@")[0] for task in made.tasks})
+        print(f"{n_adapters} adapters, some of them in several ways")
+        is_enough = only != "*" or n_adapters >= _LEAST
+        is_good = print_comparison(made, title, 0) and is_enough and is_good
     return is_good
 
 
