@@ -25,8 +25,11 @@ EXPECTED: Sequence[Expected] = (
     *DRAWN,
     Expected("`compute_rouge_score_one_sample_zh` of an empty answer", tasks="general_qa*"),
     Expected("a judge's verdict", tasks="*@judge-that-rambles"),
-    Expected("the mode that an adapter sees", tasks="hellaswag*"),
-    Expected("the mode that an adapter sees", tasks="race*"),
+    *(
+        Expected("the mode that an adapter sees", tasks=f"{name}{way}")
+        for name in ("hellaswag", "race")
+        for way in ("", "@files", "@endpoint")
+    ),
 )
 
 
