@@ -62,7 +62,7 @@ class Comparison:
     same_for_all_models: set[str] = field(default_factory=set)
     differences: list[Difference] = field(default_factory=list)
     expected: Counter[str] = field(default_factory=Counter)
-    failures: dict[str, tuple[str, str]] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
 
 
 def compare(theirs: Observations, ours: Observations, expected: Sequence[Expected] = ()) -> Comparison:
@@ -78,10 +78,13 @@ def compare(theirs: Observations, ours: Observations, expected: Sequence[Expecte
             continue
         failed = next((here for _, here in pairs if here is None or here.failure), ...)
         if failed is not ...:
-            made.failures[task] = ("", failed.failure if failed is not None else "not run")
+            why = failed.failure if failed is not None else "not run"
+            made.differences.append(Difference(task, "all", "failure", "runs", why))
             continue
         _compare_task(task, [(there, here) for there, here in pairs if there and here], made)
     made.differences, known = _without(made.differences, expected)
+    made.failures = {one.task: str(one.here) for one in made.differences if one.name == "failure"}
+    made.differences = [one for one in made.differences if one.name != "failure"]
     made.expected.update(known)
     return made
 
@@ -181,7 +184,7 @@ def print_comparison(made: Comparison, title: str, least_tasks: int) -> bool:
     for row, count in made.expected.most_common():
         print(f"  {count} values differ as the row says: {row}")
     print(f"  {len(made.failures)} tasks run there and not here")
-    for task, (_, here) in sorted(made.failures.items()):
+    for task, here in sorted(made.failures.items()):
         print(f"    {task}: {_short(here)}")
     print(f"  {len(made.differences)} values differ without a row")
     for one in made.differences[:_SHOWN]:
