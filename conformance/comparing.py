@@ -23,12 +23,14 @@ class Expected:
     Attributes:
         row: The first cell of the row.
         tasks: Glob of tasks.
-        names: Glob of values (``value:NAME``, ``sample:NAME``, ``prompt``, ``settings``).
+        names: Glob of values (``value:NAME``, ``sample:NAME``, ``prompt``, ``settings``, ``failure``).
+        stays: Whether it stays with ``--parity`` too.
     """
 
     row: str
     tasks: str = "*"
     names: str = "*"
+    stays: bool = False
 
     def covers(self, one: Difference) -> bool:
         return fnmatch.fnmatchcase(one.task, self.tasks) and fnmatch.fnmatchcase(one.name, self.names)
