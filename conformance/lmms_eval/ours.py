@@ -64,7 +64,7 @@ class Runs:
 
     def _evaluate(self, tasks: Sequence[Published], model: str) -> list[Observation]:
         import polymeter
-        from polymeter.interop.lmms_eval.results import CommandFacts, results_document, samples_with_docs
+        from polymeter.interop.lmms_eval.results import CommandFacts, item_errors, results_document, samples_with_docs
 
         serve_rows(self._data(tasks))
         prompts = self.out.parent / f"prompts-{self.out.stem}.jsonl"
@@ -86,7 +86,9 @@ class Runs:
             media="none",
             **({"parity": "lmms-eval"} if self.parity else {}),
         )
-        document = results_document(result.folder.read_manifest(), result.results, CommandFacts("scripted", "", ""))
+        facts = CommandFacts("scripted", "", "")
+        errors = item_errors(result.folder)
+        document = results_document(result.folder.read_manifest(), result.results, facts, errors=errors)
         samples = samples_with_docs(result.folder, result.results)
         made = []
         for task in tasks:
