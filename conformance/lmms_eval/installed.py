@@ -32,6 +32,8 @@ def open_locally(places: Mapping[str, str]) -> None:
         return splits[split] if split else datasets.DatasetDict(splits)
 
     datasets.disable_progress_bars()
+    # A mapped split is otherwise read from the last run, with what was drawn at random then.
+    datasets.disable_caching()
     datasets.load_dataset = load_dataset
     datasets.load_from_disk = lambda dataset_path=None, *_, **__: load_dataset()
 
