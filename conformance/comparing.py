@@ -49,7 +49,8 @@ class Difference:
 
     def __str__(self) -> str:
         where = f" sample {self.sample}" if self.sample else ""
-        return f"{self.task} [{self.model}]{where} {self.name}: there {_short(self.there)}, here {_short(self.here)}"
+        there, here = _from_difference(str(self.there), str(self.here))
+        return f"{self.task} [{self.model}]{where} {self.name}: there {_short(there)}, here {_short(here)}"
 
 
 @dataclass
@@ -189,12 +190,23 @@ def print_comparison(made: Comparison, title: str, least_tasks: int) -> bool:
     for task, here in sorted(made.failures.items()):
         print(f"    {task}: {_short(here)}")
     print(f"  {len(made.differences)} values differ without a row")
-    for one in made.differences[:_SHOWN]:
-        print(f"    {one}")
-    if len(made.differences) > _SHOWN:
-        print(f"    … and {len(made.differences) - _SHOWN} more")
+    groups: dict[tuple[str, str], list[Difference]] = {}
+    for one in made.differences:
+        groups.setdefault((one.task, one.name), []).append(one)
+    for same_kind in list(groups.values())[:_SHOWN]:
+        more = f" (and {len(same_kind) - 1} more of these)" if len(same_kind) > 1 else ""
+        print(f"    {same_kind[0]}{more}")
+    if len(groups) > _SHOWN:
+        print(f"    … and {len(groups) - _SHOWN} more names of values")
     is_enough = len(made.tasks) >= least_tasks and share >= 1 / 3
     return is_enough and not (made.differences or made.failures or made.same_for_all_models)
+
+
+def _from_difference(one: str, other: str) -> tuple[str, str]:
+    """Long texts from shortly before the place where they begin to differ."""
+    place = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    start = place - 40 if place > 120 else 0
+    return (f"…{one[start:]}", f"…{other[start:]}") if start else (one, other)
 
 
 def _short(value: Any) -> str:
