@@ -58,7 +58,16 @@ class _Handler(BaseHTTPRequestHandler):
         message = {"role": "assistant", "content": text}
         usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
         choice = {"index": 0, "message": message, "text": text, "finish_reason": "stop"}
-        self._send({"id": "1", "object": "chat.completion", "created": 0, "model": "judge", "choices": [choice], "usage": usage})
+        self._send(
+            {
+                "id": "1",
+                "object": "chat.completion",
+                "created": 0,
+                "model": "judge",
+                "choices": [choice],
+                "usage": usage,
+            }
+        )
 
     def _send(self, content: Any) -> None:
         body = json.dumps(content).encode()

@@ -36,7 +36,7 @@ def observe(name: str, model: str, kind: str, work: Path, manager: Any, book: Pa
                 log_samples=True,
                 verbosity="ERROR",
             )
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, installed.OutOfTime) as error:
         return Observation(name, model, failure=installed.reason(installed.real_error(error)))
     if document is None or name not in document["results"]:
         return Observation(name, model, failure="no result")
@@ -61,7 +61,10 @@ def main() -> None:
     # What the evaluator imports for the sake of bootstrapped errors, for every metric again.
     sys.modules.update(dict.fromkeys(("lmms_eval.tasks.amber_g.utils", "lmms_eval.tasks.coco_cap_chair.utils")))
     import lmms_eval.api.metrics as metrics
-    import lmms_eval.evaluator  # noqa: F401 - before its functions are replaced
+    from lmms_eval import evaluator  # before functions of datasets are replaced
+
+    # Two processes of git for each evaluation would take longer than the evaluation.
+    evaluator.get_git_commit_hash = evaluator.get_git_branch_name = evaluator.get_lmms_eval_version_string = str
 
     # A bootstrap gives other numbers for another seed or number of processes: it is not compared.
     metrics.bootstrap_stderr = lambda *_, **__: "bootstrap"

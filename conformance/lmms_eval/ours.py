@@ -16,7 +16,7 @@ from conformance.lmms_eval.observing import observed_samples, observed_values, r
 from conformance.lmms_eval.templates import tasks_folder
 
 WRAPPER = Path(__file__).with_name("wrapper.py")
-MOST_AT_ONCE = 40
+MOST_AT_ONCE = 25
 
 
 class Runs:
@@ -38,9 +38,28 @@ class Runs:
             if len(tasks) == 1:
                 write_observation(self.out, Observation(tasks[0].name, model, failure=installed.reason(error)))
                 return
-            half = len(tasks) // 2
-            self.observe(tasks[:half], model)
-            self.observe(tasks[half:], model)
+            good = [task for task in tasks if self._can_be_planned(task)]
+            parts = [good] if 0 < len(good) < len(tasks) else [tasks[: len(tasks) // 2], tasks[len(tasks) // 2 :]]
+            bad = [task for task in tasks if task not in good] if parts == [good] else []
+            for part in (*parts, *([one] for one in bad)):
+                self.observe(part, model)
+
+    def _can_be_planned(self, task: Published) -> bool:
+        from polymeter.api.trying import open_named
+
+        try:
+            open_named([task.name], [self.folder], self._data([task]))
+        except Exception:
+            return False
+        return True
+
+    def _data(self, tasks: Sequence[Published]) -> dict[str, str]:
+        """Rows in place of each dataset, also where task code opens another configuration of it."""
+        made = {}
+        for task in tasks:
+            rows = str(self.work / "rows" / task.name.replace("/", "_"))
+            made |= {str(task.config["dataset_path"]): rows, _dataset(task): rows}
+        return made
 
     def _evaluate(self, tasks: Sequence[Published], model: str) -> list[Observation]:
         import polymeter
@@ -56,7 +75,7 @@ class Runs:
             model_path=str(WRAPPER),
             model_args={"book": str(self.book), "model": model, "prompts": str(prompts)},
             include_paths=[self.folder],
-            data={_dataset(task): str(self.work / "rows" / task.name.replace("/", "_")) for task in tasks},
+            data=self._data(tasks),
             output=run,
             cache_dir=self.work / "cache",
             is_offline=True,
@@ -99,7 +118,8 @@ def batches(tasks: Sequence[Published]) -> list[list[Published]]:
     made: list[list[Published]] = []
     for task in tasks:
         for batch in made:
-            if len(batch) < MOST_AT_ONCE and _dataset(task) not in {_dataset(other) for other in batch}:
+            paths = {other.config["dataset_path"] for other in batch}
+            if len(batch) < MOST_AT_ONCE and task.config["dataset_path"] not in paths:
                 batch.append(task)
                 break
         else:
@@ -117,6 +137,7 @@ def main() -> None:
     arguments = parser.parse_args()
     folder = tasks_folder()
     installed.only_this_machine()
+    installed.shorten_waits()
     book = json.loads(arguments.book.read_text(encoding="utf-8"))
     names = set(json.loads(arguments.names.read_text(encoding="utf-8")))
     done = read_observations(arguments.out)

@@ -125,10 +125,16 @@ def _tells(theirs: Observations, name: str) -> bool:
 
 _CLASSES = (
     ("a package that is not installed", ("ModuleNotFoundError", "ImportError")),
-    ("files from the network", ("LocalEntryNotFound", "ConnectionError", "gaierror", "OfflineMode", "MaxRetry", "LookupError: **", "Hub")),
-    ("code that fails in lmms-eval whatever the rows are", ("NameError", "has no attribute '_", "module 'utils'", "UnboundLocal")),
+    (
+        "files from the network",
+        ("LocalEntryNotFound", "ConnectionError", "gaierror", "OfflineMode", "MaxRetry", "LookupError: **", "Hub"),
+    ),
+    (
+        "code that fails in lmms-eval whatever the rows are",
+        ("NameError", "has no attribute '_", "module 'utils'", "UnboundLocal"),
+    ),
     ("rows that the generator cannot make", ("",)),
-)  # fmt: skip
+)
 
 
 def _print_failures(book: dict[str, dict[str, object]]) -> None:

@@ -13,7 +13,7 @@ from polymeter.core import registry as registries
 from polymeter.core.catalog import Problem
 from polymeter.core.errors import PlanError
 from polymeter.core.registries import AGGREGATIONS, DETECTORS, FORMATS, METRICS, MODELS, builtin_table
-from polymeter.core.registry import Registry, Target, place_of
+from polymeter.core.registry import Registry, Target, place_of, processor_of
 
 
 @pytest.fixture
@@ -168,3 +168,30 @@ def test_the_table_for_listings() -> None:
     table = builtin_table("model")
     assert list(table) == sorted(table)
     assert "offline" in table["ocr"]
+
+
+@pytest.mark.parametrize(
+    "raised",
+    [
+        ImportError("Qwen2VLVideoProcessor requires the Torchvision library but it was not found in your environment."),
+        ValueError("Unrecognized video processor in tiny."),
+        PlanError("Reading the processor of 'tiny' raised ImportError: AutoVideoProcessor requires torchvision."),
+    ],
+)
+def test_a_processor_that_needs_torchvision_names_the_extra(raised: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registries.importlib.util, "find_spec", lambda name: None)
+    words = "'torchvision', needed by the processor of 'tiny', is not"
+    with pytest.raises(PlanError, match=words) as caught, processor_of("'tiny'"):
+        raise raised
+    assert caught.value.hint == "Install it with: pip install 'polymeter[vision]'"
+
+
+def test_other_errors_of_a_processor_pass_unchanged() -> None:
+    with pytest.raises(OSError, match="no such file"), processor_of("'tiny'"):
+        raise OSError("no such file")
+
+
+def test_every_extra_that_is_named_exists() -> None:
+    project = (Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8")
+    assert '\nvision = ["torch>=' in project
+    assert "torchvision" in project

@@ -132,3 +132,16 @@ def test_a_dataset_card_that_expands_without_end_is_refused(tmp_path: Path) -> N
     run = _polymeter("run", "--model", "mock", "--tasks", "carded", "--include-path", str(folder), cwd=tmp_path)
     assert run.returncode == 2
     assert "README.md:8" in run.stderr.replace("\n", "")
+
+
+def test_a_header_without_end_costs_one_line(tmp_path: Path) -> None:
+    folder = _folder(tmp_path)
+    names = "question\tanswer\t" * 30_000
+    (folder / "wide.tsv").write_text(f"index\t{names}\n1\tx\ty\n")
+    ended = _polymeter("run", "-m", "mock", "--tasks", str(folder / "wide.tsv"), cwd=tmp_path)
+    assert ended.returncode == 2
+    assert "wide.tsv:1" in ended.stderr
+    assert "60,00" in ended.stderr
+    listed = _polymeter("tasks", "--include-path", str(folder), "*", cwd=tmp_path)
+    assert "good" in listed.stdout.split()
+    assert "wide.tsv" in listed.stderr

@@ -7,10 +7,11 @@ one of the same name; two built-ins or two users' definitions of one name are an
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -205,6 +206,26 @@ def missing_package(package: str, wanted_by: str, extra: str = "") -> PlanError:
     return PlanError(
         f"The package {package!r}, needed by {wanted_by}, is not installed.", hint=f"Install it with: {install}"
     )
+
+
+@contextmanager
+def processor_of(wanted_by: str) -> Iterator[None]:
+    """Read a processor of Transformers inside the block. Many need torchvision (those with a part for videos, even for
+    images alone, and the fast ones); if it is missing, the error names the extra that brings it.
+
+    Args:
+        wanted_by: What the processor belongs to.
+
+    Raises:
+        PlanError: if the processor cannot be read without torchvision.
+    """
+    try:
+        yield
+    except Exception as error:  # Transformers raises errors of several types for it; all others pass unchanged
+        text = str(error).lower()
+        if importlib.util.find_spec("torchvision") is None and ("torchvision" in text or "video processor" in text):
+            raise missing_package("torchvision", f"the processor of {wanted_by}", "vision") from error
+        raise
 
 
 def place_of(value: Any) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, boundary
+from polymeter.core.guest_context import guest_context
 from polymeter.data.mending import mended_table
 
 if TYPE_CHECKING:
@@ -20,13 +21,15 @@ if TYPE_CHECKING:
 IMAGE_COLUMNS = ("image", "image_path")
 _MOST_NAMED = 5
 _LONGEST_LINE = 1 << 20
+_MOST_COLUMNS = 10_000
+"""Pandas takes minutes over a header of some ten thousand equal names, which no table has on purpose."""
 
 
 def columns_of(path: Path | str) -> tuple[str, ...]:
     """The column names in a TSV's first line. Nothing else is read.
 
     Raises:
-        DataError: if the file cannot be read as text, or is empty.
+        DataError: if the file cannot be read as text, is empty, or has more columns than a table has.
     """
     path = Path(path)
     try:
@@ -43,6 +46,12 @@ def columns_of(path: Path | str) -> tuple[str, ...]:
         raise DataError(f"The table {path} is empty.")
     if not "".join(header).isprintable() and any("\ud800" <= character <= "\udfff" for character in "".join(header)):
         raise DataError(f"The header of {path} is not written in UTF-8.")
+    if len(header) > _MOST_COLUMNS:
+        raise DataError(
+            f"The table {path} has {len(header):,} columns; at most {_MOST_COLUMNS:,} are read.",
+            where=f"{path}:1",
+            hint="A table has one line of column names, and rows below it.",
+        )
     return tuple(header)
 
 
@@ -59,10 +68,12 @@ def read_tsv(path: Path | str) -> pd.DataFrame:
 def read_words(path: Path | str) -> pd.DataFrame:
     """A TSV as ``read_tsv`` gives it, except that words such as "None" and "NA" stay text: only empty cells are NaN.
 
+    At parity with ULMEvalKit these words are missing values, as in ``read_tsv``.
+
     Raises:
         DataError: if the file does not exist, or is not a table in UTF-8 text.
     """
-    return _read(path, keep_default_na=False, na_values=[""])
+    return _read(path, **_missing_words())
 
 
 def read_texts(path: Path | str) -> pd.DataFrame:
@@ -74,7 +85,13 @@ def read_texts(path: Path | str) -> pd.DataFrame:
     """
     columns = columns_of(path) if Path(path).is_file() else ()
     texts = {name: object for name in columns if name != "index"}
-    return _read(path, keep_default_na=False, na_values=[""], dtype=texts)
+    return _read(path, dtype=texts, **_missing_words())
+
+
+def _missing_words() -> dict[str, Any]:
+    """Which words pandas takes for missing values."""
+    is_there = guest_context().parity.on("missing-words")
+    return {} if is_there else {"keep_default_na": False, "na_values": [""]}
 
 
 @contextmanager

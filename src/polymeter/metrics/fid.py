@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from polymeter.core.errors import DataError, PlanError, ScoreError, boundary
 from polymeter.core.guest_context import weights_place
 from polymeter.core.metric import Metric
-from polymeter.core.registry import missing_package
+from polymeter.core.registry import missing_package, processor_of
 from polymeter.metrics.image import as_rgb
 from polymeter.metrics.networks import check_network
 
@@ -185,7 +185,8 @@ def vision_extractor(location: str) -> Extractor:
     except ModuleNotFoundError as error:
         raise missing_package(error.name or "transformers", "a feature extractor", "hf") from error
 
-    with boundary(PlanError, f"Reading the feature extractor {location!r}", hint="Name a folder that holds it."):
+    reading = boundary(PlanError, f"Reading the feature extractor {location!r}", hint="Name a folder that holds it.")
+    with processor_of(f"the feature extractor {location!r}"), reading:
         processor = AutoImageProcessor.from_pretrained(weights_place(location))
         network = AutoModel.from_pretrained(weights_place(location)).eval()
     network.to("cuda" if torch.cuda.is_available() else "cpu")

@@ -17,7 +17,7 @@ import numpy as np
 from polymeter.core.detection import Box, Detection, Detector
 from polymeter.core.errors import PlanError, ScoreError, boundary, did_you_mean
 from polymeter.core.guest_context import weights_place
-from polymeter.core.registry import missing_package
+from polymeter.core.registry import missing_package, processor_of
 from polymeter.metrics.colours import COLOUR_NAMES, colour_names
 from polymeter.metrics.composition import COLOURS, unknown_names
 from polymeter.metrics.image import as_rgb
@@ -157,7 +157,8 @@ class _FixedClasses(_Network):
         from transformers import AutoImageProcessor
 
         super().__init__(place, "AutoModelForObjectDetection")
-        self._processor = AutoImageProcessor.from_pretrained(place)
+        with processor_of(f"the detector {place!r}"):
+            self._processor = AutoImageProcessor.from_pretrained(place)
 
     def __call__(self, image: PILImage, labels: list[str], threshold: float) -> list[_Candidate]:
         names = self._model.config.id2label
@@ -182,7 +183,8 @@ class _OpenVocabulary(_Network):
         from transformers import AutoProcessor
 
         super().__init__(place, "AutoModelForZeroShotObjectDetection")
-        self._processor = AutoProcessor.from_pretrained(place)
+        with processor_of(f"the detector {place!r}"):
+            self._processor = AutoProcessor.from_pretrained(place)
 
     def __call__(self, image: PILImage, labels: list[str], threshold: float) -> list[_Candidate]:
         if not labels:
@@ -272,7 +274,8 @@ def _clip_colourist(place: str) -> Colourist:
     from transformers import CLIPModel, CLIPProcessor
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    processor = CLIPProcessor.from_pretrained(place)
+    with processor_of(f"the network {place!r}"):
+        processor = CLIPProcessor.from_pretrained(place)
     network = CLIPModel.from_pretrained(place).eval().to(device)
 
     @lru_cache(maxsize=256)

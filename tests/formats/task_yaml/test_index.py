@@ -280,3 +280,43 @@ def test_check_of_a_sound_task_finds_nothing(tmp_path):
     write(tmp_path, {"g.yaml": "group: g\ntask: [t]\n", "h.yaml": "group: h\ntask: [nope]\n"})
     assert problems(tmp_path, "g") == []
     assert "'nope'" in problems(tmp_path, "h")[0][1]
+
+
+OTHERS = {
+    "docker-compose.yml": "services:\n  db: {image: postgres}\n",
+    "ci.yaml": "name: CI\non: [push]\njobs: {a: {runs-on: x}}\n",
+    "gitlab.yml": "include:\n  - local: x.yml\nclass: a\n",
+    "blip.yaml": "image_root: x\ntrain_file: [a]\ntask: vqa\nbatch_size: 3\nvit: base\n",
+    "list.yml": "- a\n- b\n",
+    "tags.yaml": "a: !!python/name:os.system\nb: !custom {c: d}\n",
+    "many.yaml": "apiVersion: v1\n---\nkind: x\n",
+    "cookie.yaml": "name: {{ cookiecutter.x }}\nfoo: [\n",
+    "detector.yaml": "MODEL: {META: Foo}\nSOLVER: {LR: 0.1}\n",
+}
+
+
+def test_other_peoples_files_in_a_folder_are_passed_over(tmp_path):
+    write(tmp_path, {"mine.yaml": "task: mine\ndataset_path: json\n", **OTHERS})
+    found = catalog(tmp_path)
+    assert list(found.entries) == ["mine"]
+    assert found.problems == []
+
+
+@pytest.mark.parametrize("name", ["list.yml", "tags.yaml", "many.yaml", "cookie.yaml"])
+def test_a_file_that_is_named_is_meant(tmp_path, name):
+    write(tmp_path, OTHERS)
+    assert len(catalog(tmp_path / name).problems) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["task: a\nx: [1\n", "dataset_path: a\n---\nb: c\n", "task: [a]\ndataset_path: x\n", "tag: {a: b}\ntask: x\n"],
+)
+def test_what_is_about_tasks_and_broken_is_still_a_problem(tmp_path, text):
+    write(tmp_path, {"a.yaml": text})
+    assert len(catalog(tmp_path).problems) == 1
+
+
+def test_a_misspelt_field_does_not_make_it_somebody_elses(tmp_path):
+    write(tmp_path, {"a.yaml": "task: a\ndataset_pth: x\n"})
+    assert "a" in catalog(tmp_path).entries

@@ -106,7 +106,7 @@ def test_missing_torchvision_is_told_plainly(checkpoint: Callable[..., Path], tm
     file.write_text(json.dumps(told))
     with pytest.raises(PlanError, match=r"'torchvision', needed by the processor of .* is not installed") as caught:
         HfModel(str(folder))
-    assert caught.value.hint == "Install it with: pip install torchvision"
+    assert caught.value.hint == "Install it with: pip install 'polymeter[vision]'"
 
 
 def test_checkpoint_without_processor_is_told(checkpoint: Callable[..., Path], tmp_path: Path) -> None:

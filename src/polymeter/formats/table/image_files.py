@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import threading
 from collections.abc import Sequence
@@ -10,11 +11,13 @@ from typing import Any
 
 from polymeter.core.errors import DataError, boundary
 from polymeter.core.files import replacing
+from polymeter.core.guest_context import guest_context
 from polymeter.core.sources import digest, is_elsewhere
 from polymeter.data.tables import is_nothing
 from polymeter.formats.table.cells import cell_name, image_in, toliststr
 from polymeter.formats.table.roots import file_stem
 
+_FLATTENED = ("RGBA", "P", "LA")
 _WRITING = threading.Lock()  # two rows may have the same name, and be written at the same time
 
 
@@ -61,11 +64,30 @@ def _write(cell: str, number: int, names: Sequence[str], index: Any, root: Path)
     if is_elsewhere(cell):
         return cell
     data, suffix = image_in(cell, index)
+    if guest_context().parity.on("dumped-image-as-jpeg"):
+        suffix = ".png" if names[1:] else ".jpg"
+        given = os.path.splitext(names[number])[1] if names else ""
+        data = _encoded_again(data, given or suffix, index)
     if names and _is_below(root, names[number]):
         name = names[number]
     else:
         name = file_stem(index) + (f"_{number}" if names[1:] else "") + suffix
     return str(_keep((root / name).absolute(), data))
+
+
+def _encoded_again(data: bytes, suffix: str, index: Any) -> bytes:
+    """An image as ULMEvalKit writes it: without transparency, in the format that the file's suffix names, by Pillow's
+    usual settings.
+    """
+    from PIL import Image as pil
+
+    written = io.BytesIO()
+    with boundary(DataError, f"Writing the image of {cell_name(index, 'image')} again"):
+        image = pil.open(io.BytesIO(data))
+        kinds = pil.registered_extensions()
+        plain = image.convert("RGB") if image.mode in _FLATTENED else image
+        plain.save(written, kinds.get(suffix.lower(), "JPEG"))
+    return written.getvalue()
 
 
 def _names(paths: Any, count: int, index: Any) -> list[str]:

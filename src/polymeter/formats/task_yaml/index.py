@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any
@@ -22,8 +24,20 @@ from polymeter.formats.task_yaml.reader import Reader, Resolved
 from polymeter.formats.task_yaml.task_code import PackageScanner, function_refs
 
 NAME = "task_yaml"
-_VERSION = 1
+_VERSION = 2
 _SUFFIXES = (".yaml", ".yml")
+
+# Keys that say that a file is about tasks. Other programs have some of the others (``task``, ``include``), too.
+_TASK_FIELDS = (
+    "dataset_path dataset_name dataset_kwargs training_split validation_split test_split fewshot_split "
+    "fewshot_config num_fewshot output_type metric_list process_docs process_results doc_to_text doc_to_target "
+    "doc_to_visual doc_to_messages doc_to_choice doc_to_image generation_kwargs filter_list task_alias group_alias "
+    "tag aggregate_metric_list lmms_eval_specific_kwargs model_specific_generation_kwargs cluster_key full_docs"
+)
+_OF_TASKS = frozenset(_TASK_FIELDS.split())
+_SHARED = frozenset(("task", "group", "include", "class", "metadata", "description", "batch_size", "repeats"))
+_TASK_LINE = re.compile(rf"^(?:task|group|{'|'.join(sorted(_OF_TASKS))})[ \t]*:", re.MULTILINE)
+_NEAR = 0.9
 
 Stamp = list[Any]
 Record = dict[str, Any]
@@ -33,6 +47,8 @@ def index(roots: Sequence[Root], cache_dir: Path | None) -> Catalog:
     """All tasks and groups under the roots. A root is a folder or a single YAML file.
 
     What cannot be read becomes a ``Problem``; files with neither ``task`` nor ``group`` are templates and are left out.
+    So are, in a folder, other people's YAML files that have nothing to do with tasks (settings of other programs); a
+    file that is named itself is always meant.
     """
     catalog = Catalog()
     memory = _Memory(cache_dir, roots)
@@ -94,6 +110,20 @@ def member_name(item: Any) -> str:
     return str(item)
 
 
+def is_of_tasks(values: Mapping[str, Any]) -> bool:
+    """Whether a file's content is about a task, a group or what they have in common, judged by its keys. Settings of
+    another program may have a key ``task`` among others that mean nothing here.
+    """
+    keys = {str(key) for key in values}
+    if keys & _OF_TASKS or ("task" in keys and "include" in keys):
+        return True
+    unknown = keys - _SHARED
+    if not unknown:
+        return "task" in keys or "group" in keys
+    is_misspelt = any(get_close_matches(key, _OF_TASKS, n=1, cutoff=_NEAR) for key in unknown)
+    return "task" in keys and (is_misspelt or "class" in keys or any(True for _ in function_refs(dict(values))))
+
+
 def _names(value: Any, resolved: Resolved, key: str) -> list[str]:
     names = [] if value is None else value if isinstance(value, list) else [value]
     if not all(isinstance(name, (str, int)) for name in names):
@@ -102,13 +132,17 @@ def _names(value: Any, resolved: Resolved, key: str) -> list[str]:
 
 
 def _read(file: Path, stamp: Stamp, reader: Reader, scanner: PackageScanner) -> Record:
+    resolved: Resolved | None = None
     try:
         resolved = reader.read(file)
         record = describe(resolved, scanner)
+        if not is_of_tasks(resolved.values):
+            record["foreign"] = True
     except PlanError as error:
         message = f"{error.what} {error.hint}".strip()
         return {
             "kind": "problem",
+            "foreign": not (_names_a_task(file) if resolved is None else is_of_tasks(resolved.values)),
             "where": error.where or str(file),
             "message": message,
             "stamp": stamp,
@@ -123,8 +157,18 @@ def _read(file: Path, stamp: Stamp, reader: Reader, scanner: PackageScanner) -> 
     return record
 
 
+def _names_a_task(file: Path) -> bool:
+    """Whether the text of a file that cannot be parsed has a line with a task's key."""
+    try:
+        return _TASK_LINE.search(file.read_text(encoding="utf-8", errors="replace")) is not None
+    except OSError:
+        return True
+
+
 def _add(catalog: Catalog, file: Path, record: Record, root: Root) -> None:
     kind = record["kind"]
+    if record.get("foreign") and root.path.is_dir():
+        return
     if kind == "problem":
         catalog.problems.append(Problem(record["where"], record["message"]))
     elif kind != "template":

@@ -144,8 +144,10 @@ DIFFERENCES = (
             ),
             Difference(
                 rule="standard error of a function aggregation",
-                there="`N/A`",
-                here="that of the mean, if the function returns the mean of numbers; otherwise none",
+                there="`stderr` is `N/A`, except that functions named for Amber and CHAIR are bootstrapped; `stderr_clt` and "
+                "`stderr_clustered` are made from each item's number or `score`, whatever the function",
+                here="`stderr` is that of the mean, if the function returns the mean of numbers, otherwise none; "
+                "`stderr_clt` and `stderr_clustered` of the result files as there",
                 why="most functions are means",
                 switch="function-error",
             ),
@@ -349,6 +351,13 @@ DIFFERENCES = (
                 switch=Stays.SAME,
             ),
             Difference(
+                rule="`reasoning_tags` whose closing tag is part of the opening one",
+                there="the tags alone are removed",
+                here="an error",
+                why="all reasoning would be scored",
+                switch=Stays.CRASH,
+            ),
+            Difference(
                 rule="`metadata` as a list",
                 there="ignored, so the version is shown as `Yaml`, and neither hooks nor the number of examples see it",
                 here="merged, so the version is shown",
@@ -506,6 +515,13 @@ DIFFERENCES = (
                 here="empty if the task has none",
                 why="chat models answer in paragraphs",
                 switch="blank-line-stop",
+            ),
+            Difference(
+                rule="an undecoded recording (`Audio(decode=False)`) for a chat wrapper, without `doc_to_messages`",
+                there="an item of `type` video, whose `url` is the name in the dataset",
+                here='an item of `type` audio, whose `url` is the cell, `{"bytes", "path"}`',
+                why="there is no file of that name",
+                switch=Stays.CRASH,
             ),
             Difference(
                 rule="abstract methods",
@@ -693,9 +709,9 @@ DIFFERENCES = (
                 switch=Stays.CRASH,
             ),
             Difference(
-                rule="the same name in `register_model` twice",
+                rule="the same name in `register_model` twice, for two wrappers of one kind",
                 there="the later one wins",
-                here="an error that names both files",
+                here="an error that names both",
                 why="it was unclear which one was run",
                 switch=Stays.NAMING,
             ),

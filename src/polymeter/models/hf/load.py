@@ -10,7 +10,7 @@ from types import MethodType
 from typing import Any
 
 from polymeter.core.errors import PlanError, boundary, did_you_mean
-from polymeter.core.registry import missing_package
+from polymeter.core.registry import missing_package, processor_of
 from polymeter.models.hf.config import Kind
 from polymeter.models.hf.decoding import without_decoding_defaults
 from polymeter.models.hf.settings import HfSettings
@@ -144,16 +144,8 @@ def template_of(processor: Any, tokenizer: Any) -> Any:
 def _read_processor(settings: HfSettings, args: Mapping[str, Any]) -> Any:
     from transformers import AutoProcessor
 
-    try:
-        with boundary(PlanError, f"Reading the processor of {settings.name!r}"):
-            processor = AutoProcessor.from_pretrained(settings.name, **settings.source, **args)
-    except PlanError as error:
-        message = error.what.lower()
-        if find_spec("torchvision") is None and ("torchvision" in message or "video processor" in message):
-            # Needed by processors with a part for videos (Qwen-VL, InternVL, SmolVLM), even for images alone, and by
-            # Pixtral's.
-            raise missing_package("torchvision", f"the processor of {settings.name!r}") from error
-        raise
+    with processor_of(repr(settings.name)), boundary(PlanError, f"Reading the processor of {settings.name!r}"):
+        processor = AutoProcessor.from_pretrained(settings.name, **settings.source, **args)
     if not hasattr(processor, "tokenizer"):
         raise PlanError(
             f"The checkpoint {settings.name!r} is shown media but holds no processor.",

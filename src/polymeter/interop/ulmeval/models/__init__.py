@@ -11,6 +11,7 @@ from typing import Any
 
 from polymeter.core.model import Model
 from polymeter.interop.ulmeval.models.model import UlmModel
+from polymeter.interop.ulmeval.models.words import adding_words
 from polymeter.interop.ulmeval.models.zoo import native_backend, supported_ULM
 
 __all__ = ["UlmModel", "ulm_model"]
@@ -32,4 +33,4 @@ def ulm_model(name: str = "", path: str = "", **arguments: Any) -> Model:
     if not built_in:
         return UlmModel(name, path, **arguments)
     model_path = str(arguments.pop("model_path", ""))
-    return native_backend(built_in, arguments, model_path)
+    return adding_words(native_backend(built_in, arguments, model_path), built_in)

@@ -301,12 +301,17 @@ def _seeded() -> Iterator[None]:
     if has_own_generators():
         yield
         return
-    seed = _environment_seed()
+    seed = environment_seed()
     with seeded(seed % 2**32), torch_seeded(seed):
         yield
 
 
-def _environment_seed() -> int:
+def environment_seed() -> int:
+    """The seed of every call of ``generate``: the environment's ``SEED``, else 42.
+
+    Raises:
+        ModelError: if it is no number.
+    """
     text = os.environ.get("SEED", "").strip()
     if not text:
         return _SEED

@@ -30,7 +30,7 @@ from polymeter.interop.ulmeval.models.hooks import (
 _REASON = "the wrapper's hooks have no such argument."
 
 
-def results(wrapper: Any, repeats: Sequence[Request], folder: Path) -> Iterator[Any]:
+def results(wrapper: Any, repeats: Sequence[Request], folder: Path, one_seed: int | None = None) -> Iterator[Any]:
     """A wrapper's results for the repeats of one prompt. Each must be consumed before the next one is made, which a
     wrapper may write into the same file.
 
@@ -41,6 +41,8 @@ def results(wrapper: Any, repeats: Sequence[Request], folder: Path) -> Iterator[
         wrapper: The wrapper.
         repeats: Requests that differ only in seed and repeat number.
         folder: The folder for images that are not files yet.
+        one_seed: The seed of every prompt, from which all of its generations draw one after the other, as there;
+            ``None``: that of each request.
 
     Raises:
         DataError: if the message cannot be made.
@@ -58,13 +60,18 @@ def results(wrapper: Any, repeats: Sequence[Request], folder: Path) -> Iterator[
         return
     hook, makes_all = _hook_of(wrapper)
     settings = {name: value for name, value in settings_of(parameters).items() if takes(hook, name)}
+    if not makes_all and one_seed is not None:
+        with seeded(one_seed):
+            made = [_single(hook, with_known(hook, _copied(items), settings, dataset=dataset)) for _ in repeats]
+        yield from made
+        return
     if not makes_all:
         for one in repeats:
             with seeded(seed_of(one.parameters)):
                 result = with_known(hook, _copied(items), settings, dataset=dataset)
             yield _single(hook, result)
         return
-    with seeded(seed_of(parameters)):
+    with seeded(seed_of(parameters) if one_seed is None else one_seed):
         result = with_known(hook, _copied(items), settings, dataset=dataset, num_generations=n)
     yield from checked_list(hook, _answer_of(hook, result), n)
 

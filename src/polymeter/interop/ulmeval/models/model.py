@@ -32,6 +32,7 @@ from polymeter.guests.door import in_mode
 from polymeter.guests.opened_sources import opened_behind
 from polymeter.guests.wrappers import check_arguments, parameters, plain
 from polymeter.interop.ulmeval.models.answers import outputs
+from polymeter.interop.ulmeval.models.base import environment_seed
 from polymeter.interop.ulmeval.models.calling import ignored_settings, results, seeded
 from polymeter.interop.ulmeval.models.hooks import is_written, own_hook
 from polymeter.interop.ulmeval.models.loading import FoundWrapper, find_wrapper, found_class
@@ -150,7 +151,7 @@ class UlmModel(BatchModel):
         try:
             # The pool's threads are not in the model's mode yet.
             with in_mode("model"), boundary(ModelError, f"The wrapper {type(wrapper).__name__}"), without_chatter():
-                answered = outputs(repeats[0].parameters, results(wrapper, repeats, folder))
+                answered = outputs(repeats[0].parameters, results(wrapper, repeats, folder, self._one_seed()))
         except PolymeterError as error:
             is_full = is_out_of_memory(error)
             if is_full:
@@ -159,6 +160,9 @@ class UlmModel(BatchModel):
             return [Response.failed(own, "data" if isinstance(error, DataError) else "permanent")] * len(repeats)
         took_ms = (perf_counter() - started) * 1000 / len(repeats)
         return [Response((output,), latency_ms=took_ms) for output in answered]
+
+    def _one_seed(self) -> int | None:
+        return environment_seed() if self.parity.on("one-seed") else None
 
     def _ready(self) -> Any:
         """The wrapper, constructed at first use."""

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from polymeter.core.errors import PlanError
+from polymeter.core.guest_context import guest_context
 from polymeter.core.request import RequestKind
 from polymeter.core.task import TaskSpec
 from polymeter.formats.table.base import BASES
@@ -87,6 +88,8 @@ def kind_of(spec: TaskSpec, instance: Any) -> RequestKind:
 
 def image_count(name: str, instance: Any) -> int:
     """How many images an instance wants for each prompt: what its class says, else what is usual for its name."""
+    if guest_context().parity.on("generations-by-name"):
+        return usual_count(name)
     count = getattr(instance, "NUM_GENERATIONS", None)
     return count if isinstance(count, int) and not isinstance(count, bool) and count > 0 else usual_count(name)
 

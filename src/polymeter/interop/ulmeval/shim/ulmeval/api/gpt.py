@@ -6,6 +6,7 @@ any request. It sees images at full size, also images pasted into a text as data
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import UnscoredError
-from polymeter.core.guest_context import current_role_client, note_scorer, refuse_verdict
+from polymeter.core.guest_context import current_role_client, guest_context, note_scorer, refuse_verdict
 from polymeter.core.parts import Image, Part, Text
 from polymeter.core.request import Generate, Message, Request
 from polymeter.core.sources import from_data_url
@@ -21,6 +22,7 @@ from polymeter.formats.table.items import as_items, as_messages
 from polymeter.guests.loggers import guest_logger
 from polymeter.interop.ulmeval.models.base import BaseAPI
 from polymeter.interop.ulmeval.shim.ulmeval.api._direct import DirectRoleClient
+from polymeter.interop.ulmeval.shim.ulmeval.smp.ulm import encode_image_to_base64
 from polymeter.judge import ROLE
 from polymeter.judge.passages import AROUND
 from polymeter.judge.verdict import read_yes_no
@@ -62,7 +64,7 @@ class OpenAIWrapper(BaseAPI):
         timeout: Not used.
         api_base: Not used in a run; in a script the address of the endpoint.
         max_tokens: Maximum number of tokens of an answer.
-        img_size: Longest side of the images that the judge sees, in pixels; -1: full size.
+        img_size: Longest side of the images that the judge sees, in pixels; -1: full size. Default: full size.
         img_detail: Not used.
         use_azure: Not used.
         **kwargs: Further generation settings; others are ignored.
@@ -79,7 +81,7 @@ class OpenAIWrapper(BaseAPI):
         timeout: float = 300,
         api_base: str | None = None,
         max_tokens: int = 2048,
-        img_size: int = -1,
+        img_size: int | None = None,
         img_detail: str = "high",
         use_azure: bool = False,
         **kwargs: Any,
@@ -89,7 +91,8 @@ class OpenAIWrapper(BaseAPI):
         self.api_base = api_base
         self.temperature = temperature
         self.max_tokens = max_tokens
-        self.img_size = img_size
+        self._is_as_there = guest_context().parity.on("judge-image-size")
+        self.img_size = (512 if self._is_as_there else -1) if img_size is None else img_size
         self.img_detail = "high"
         self.timeout = timeout
 
@@ -167,12 +170,16 @@ class OpenAIWrapper(BaseAPI):
     def _seen(self, parts: Sequence[Part]) -> Iterator[Part]:
         for part in parts:
             if isinstance(part, Text):
-                yield from _unpasted(part.text)
+                is_sent = guest_context().parity.on("pasted-image-as-text")
+                yield from [part] if is_sent else _unpasted(part.text)
             else:
                 yield self._at_size(part) if isinstance(part, Image) and self.img_size > 0 else part
 
     def _at_size(self, image: Image) -> Image:
         opened = image.open()
+        if self._is_as_there:
+            data = encode_image_to_base64(opened.copy(), target_size=self.img_size)
+            return Image(base64.b64decode(data))
         if max(opened.size) <= self.img_size:
             return image
         smaller = opened.copy()

@@ -1,0 +1,163 @@
+"""Each switch of ULMEvalKit's, both ways."""
+
+from __future__ import annotations
+
+import base64
+import io
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from PIL import Image as pil
+
+from polymeter.core.guest_context import answering_through, guest_context_with
+from polymeter.core.parity import parity_with
+from polymeter.core.parts import Image, Text
+from polymeter.core.request import GenerateImage, Message, Output, Request, Response
+from polymeter.data.tables import read_texts
+from polymeter.formats.table.image_files import write_images
+from polymeter.interop.ulmeval.models.calling import results
+from polymeter.interop.ulmeval.models.words import adding_words
+from polymeter.interop.ulmeval.shim.ulmeval.api.gpt import OpenAIWrapper
+from polymeter.interop.ulmeval.tasks.dataset import image_count
+from polymeter.models.mock import MockBatch
+from tests.helpers.differences import difference
+
+
+def png(mode: str = "RGBA", size: tuple[int, int] = (3, 2)) -> str:
+    written = io.BytesIO()
+    pil.new(mode, size, "red").save(written, "PNG")
+    return base64.b64encode(written.getvalue()).decode()
+
+
+@difference("dumped-image-as-jpeg", here=("7.png", "PNG", "RGBA"), there=("7.jpg", "JPEG", "RGB"))
+def test_the_file_of_a_row_s_image(tmp_path: Path, parity: str, expected: tuple[str, str, str]) -> None:
+    with guest_context_with(parity=parity_with(parity)):
+        (path,) = write_images("7", png(), None, tmp_path)
+    with pil.open(path) as image:
+        assert (Path(path).name, image.format, image.mode) == expected
+
+
+def test_several_images_and_given_names_at_parity(tmp_path: Path) -> None:
+    with guest_context_with(parity=parity_with("ulmeval")):
+        several = write_images("7", [png(), png("RGB")], None, tmp_path)
+        named = write_images("8", png(), "mine.png", tmp_path)
+    assert [Path(path).name for path in [*several, *named]] == ["7_0.png", "7_1.png", "mine.png"]
+    with pil.open(several[0]) as image:
+        assert (image.format, image.mode) == ("PNG", "RGB")
+
+
+@difference("missing-words", here=["None", "NA"], there=[None, None])
+def test_words_that_pandas_takes_for_missing_values(tmp_path: Path, parity: str, expected: list[Any]) -> None:
+    (tmp_path / "t.tsv").write_text("index\tA\tB\n1\tNone\tNA\n")
+    with guest_context_with(parity=parity_with(parity)):
+        table = read_texts(tmp_path / "t.tsv")
+    assert [None if pd.isna(cell) else cell for cell in (table["A"][0], table["B"][0])] == expected
+
+
+class Drawing:
+    """A wrapper that draws a number."""
+
+    def __init__(self, *, all_at_once: bool) -> None:
+        if all_at_once:
+            self.batch_generate_inner = lambda message, dataset, num_generations: [
+                self.draw() for _ in range(num_generations)
+            ]
+
+    def draw(self) -> float:
+        import random
+
+        return random.random()
+
+    def generate_inner(self, message: Any, dataset: str | None = None) -> float:
+        return self.draw()
+
+
+def drawn(parity: str, seed: int) -> list[float]:
+    repeats = [
+        Request((Message("user", (Text("x"),)),), GenerateImage(seed=seed + number, repeat=number))
+        for number in range(2)
+    ]
+    one_seed = 42 if parity_with(parity).on("one-seed") else None
+    return list(results(Drawing(all_at_once=False), repeats, Path(), one_seed))
+
+
+@difference("one-seed", here=False, there=True)
+def test_whether_all_prompts_are_drawn_from_one_seed(parity: str, expected: bool) -> None:
+    first, second = drawn(parity, 1), drawn(parity, 100)
+    assert (first == second) is expected
+    assert first[0] != first[1]
+
+
+def asked_of(parity: str, prompt: str) -> str:
+    asked: list[str] = []
+
+    def answer(request: Request) -> str:
+        asked.append(request.text)
+        return "ok"
+
+    model = adding_words(MockBatch(answer), "Qwen-Image")
+    model.parity = parity_with(parity)
+    assert isinstance(model, MockBatch)
+    model.respond([Request((Message("user", (Text(prompt),)),), GenerateImage())])
+    return asked[0]
+
+
+@difference("quality-words", here="a cat", there="a cat, Ultra HD, 4K, cinematic composition.")
+def test_words_after_every_prompt(parity: str, expected: str) -> None:
+    assert asked_of(parity, "a cat") == expected
+
+
+def test_words_after_a_chinese_prompt() -> None:
+    assert asked_of("ulmeval", "一只猫").endswith("构图.")
+
+
+class Once:
+    NUM_GENERATIONS = 2
+
+
+@difference("generations-by-name", here=[2, 2, 2], there=[4, 10, 1])
+def test_how_many_images_a_prompt_gets(parity: str, expected: list[int]) -> None:
+    with guest_context_with(parity=parity_with(parity)):
+        names = ("GenEval", "T2ICompBench_Color_VAL", "Mine")
+        assert [image_count(name, Once()) for name in names] == expected
+
+
+class Judge:
+    """A role client that keeps what it is asked."""
+
+    roles = frozenset({"judge"})
+
+    def __init__(self) -> None:
+        self.asked: list[Request] = []
+
+    def __call__(self, role: str, request: Request) -> Response:
+        self.asked.append(request)
+        return Response((Output(text="1"),))
+
+
+def judged(parity: str, message: Any) -> list[Any]:
+    judge = Judge()
+    with answering_through(judge), guest_context_with(parity=parity_with(parity)):
+        OpenAIWrapper("gpt-4o").generate(message)
+    return [part for turn in judge.asked[0].messages for part in turn.parts]
+
+
+@difference("pasted-image-as-text", here=["text", "image", "text"], there=["text"])
+def test_an_image_that_is_pasted_into_a_question(parity: str, expected: list[str]) -> None:
+    parts = judged(parity, f"PROMPT: a cat\ndata:image/png;base64, {png(size=(60, 40))}\nFollow the template.")
+    assert [part.modality for part in parts] == expected
+
+
+@difference("judge-image-size", here=(1000, 500), there=(512, 256))
+def test_the_size_of_an_image_for_the_judge(parity: str, expected: tuple[int, int], tmp_path: Path) -> None:
+    pil.new("RGB", (1000, 500), "red").save(tmp_path / "a.png")
+    parts = judged(parity, [{"type": "image", "value": str(tmp_path / "a.png")}, {"type": "text", "value": "?"}])
+    (image,) = [part for part in parts if isinstance(part, Image)]
+    assert image.size() == expected
+
+
+@pytest.mark.parametrize("size", [-1, 300])
+def test_a_size_that_the_class_gives_is_its_own(size: int) -> None:
+    assert OpenAIWrapper("gpt-4o", img_size=size).img_size == size
