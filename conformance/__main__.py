@@ -1,4 +1,4 @@
-"""The command: ``python -m conformance lmms-eval|evalscope|ulmeval|all --seed N``, ``python -m conformance census SUITE``."""
+"""The command: ``python -m conformance SUITE|all --seed N``, or ``python -m conformance census SUITE``."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Three scripted models. Both tools are given the same texts, made here from what a benchmark expects.
 
-*right* knows the answer to about four questions of five, *wrong* to one of six, so that means lie between their extremes.
+*right* knows the answer to five questions of six, *wrong* to one of six, so that means lie between their extremes.
 *messy* says what models say: markdown, a letter in a sentence, a unit, several readings, reasoning, nothing.
 """
 
@@ -10,7 +10,7 @@ import hashlib
 import random
 from collections.abc import Sequence
 
-_KNOWN = {"right": 0.84, "wrong": 0.17, "messy": 0.6}
+_KNOWN = {"right": 0.84, "wrong": 0.17, "messy": 0.67}
 _FORMS = (
     "{0}",
     "**{0}**",
@@ -45,20 +45,23 @@ def known(model: str, count: int, key: Sequence[object]) -> set[int]:
     return set(generator("known", model, *key).sample(range(count), round(_KNOWN[model] * count)))
 
 
-def scripted(model: str, target: str, others: Sequence[str], is_known: bool, key: Sequence[object]) -> str:
+def scripted(
+    model: str, target: str, others: Sequence[str], key: Sequence[object], *, is_known: bool, is_bare: bool = False
+) -> str:
     """What a scripted model answers.
 
     Args:
         model: ``right``, ``wrong`` or ``messy``.
         target: What the benchmark expects.
         others: Other possible answers, such as the remaining options.
-        is_known: Whether the model knows the answer.
         key: What the answer depends on beside that: seed, benchmark, sample.
+        is_known: Whether the model knows the answer.
+        is_bare: Whether *messy* says what it knows without anything around it.
     """
     chance = generator(model, *key)
     wrong = chance.choice([one for one in others if one != target] or ["something else"])
     said, other = (target, wrong) if is_known else (wrong, target)
-    if model != "messy":
+    if model != "messy" or (is_known and is_bare):
         return said
     return chance.choice(_FORMS).format(said, other)
 

@@ -23,6 +23,8 @@ def verdict(text: str) -> str:
     keys = list(dict.fromkeys(re.findall(r"[\"']([A-Za-z_]\w*)[\"']\s*:", text)))
     if keys and ("json" in words or "{" in words):
         return json.dumps({key: _value(key, number >> position) for position, key in enumerate(keys[:8])})
+    if re.search(r"[\"'`]?\b[01]\b[\"'`]?\s*(or|/)\s*[\"'`]?\b[01]\b", text):
+        return str(number % 2)
     if "incorrect" in words and "correct" in words:
         return "CORRECT" if number % 2 else "INCORRECT"
     if re.search(r"\[\[[A-C]\]\]", text):
@@ -58,7 +60,16 @@ class _Handler(BaseHTTPRequestHandler):
         message = {"role": "assistant", "content": text}
         usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
         choice = {"index": 0, "message": message, "text": text, "finish_reason": "stop"}
-        self._send({"id": "1", "object": "chat.completion", "created": 0, "model": "judge", "choices": [choice], "usage": usage})
+        self._send(
+            {
+                "id": "1",
+                "object": "chat.completion",
+                "created": 0,
+                "model": "judge",
+                "choices": [choice],
+                "usage": usage,
+            }
+        )
 
     def _send(self, content: Any) -> None:
         body = json.dumps(content).encode()

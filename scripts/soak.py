@@ -5,7 +5,7 @@ Python, the small vision-language model, an endpoint on loopback, wrappers of tw
 generated, some of them scored by a judge. A life is a run that is killed one to three times, by SIGKILL or SIGTERM, and
 then resumed to its end. Afterwards its results and samples must be those of the unbroken run, byte for byte apart from
 latencies, and no request may have been sent again but those that were in flight at a kill: sent, and without an answer
-in the journal.
+in the journal. The one small request with which each start asks whether an endpoint is there does not count.
 
     make soak                                  200 kills
     python -m scripts.soak --n 20 --seed 1     fewer, with another seed
@@ -170,7 +170,7 @@ def opened(kind: Kind) -> Iterator[Place]:
         stub._server.handle_error = lambda *_: None  # type: ignore[method-assign]  (killed runs hang up)
 
         def n_served() -> int:
-            return sum("completions" in received.path for received in stub.received)
+            return sum("completions" in received.path and not is_ping(received) for received in stub.received)
 
         place = Place(kind, stub.base_url, n_served, Path(folder).resolve())
         here = fresh(place.root / "whole")
@@ -264,6 +264,11 @@ def fresh(here: Path) -> Path:
     rows = "".join(f"{number}\tportrait number {number}\n" for number in range(12))
     (here / "tables" / "portraits.tsv").write_text("index\tprompt\n" + rows)
     return here
+
+
+def is_ping(received: Received) -> bool:
+    """Whether a request is the one with which every start of a run shows that an endpoint is there."""
+    return bool(received.body.get("max_tokens") == 1)
 
 
 def answer(received: Received) -> object:

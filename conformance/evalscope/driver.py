@@ -10,6 +10,9 @@ import json
 import os
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +66,9 @@ class Driver:
         self._script.shown = {}
         place = self._work / case["name"]
         try:
-            args = self._args(case)
-            report = self._run(case["adapter"], args, case["config"], place, self._model)
+            with _registered_as_before(case["adapter"]):
+                args = self._args(case)
+                report = self._run(case["adapter"], args, case["config"], place / "runs", self._model)
         except BaseException as error:  # SystemExit is how a script ends elsewhere
             if isinstance(error, KeyboardInterrupt):
                 raise
@@ -82,11 +86,12 @@ class Driver:
         args: dict[str, Any] = json.loads(text)
         if case["adapter"] != "general_arena":
             return args
-        source = next(one for one in self._script.cases if one["name"] == args.pop("from"))
+        name_of_source = args.pop("from")
+        source = next(one for one in self._script.cases if one["name"] == name_of_source)
         self._script.case = source
         fought = []
         for name, ending in ((self._model, ""), ("baseline", " So it is.")):
-            place = self._work / case["name"] / name
+            place = self._work / case["name"] / "fought" / name
             self._run(source["adapter"], self._args(source), source["config"], place, name, ending)
             reports = next(place.glob("*/reports")) / name
             fought.append({"name": name, "report_path": str(reports)})
@@ -101,14 +106,14 @@ class Driver:
         from evalscope import TaskConfig, run_task
         from evalscope.models import CustomModel
 
-        said_by = self._model if model == self._model else "right"
+        said_by = model if model == self._model else "right"
         settings: dict[str, Any] = {
             "model": scripted_model(CustomModel, self._script, said_by, model, ending),
             "model_id": model,
             "eval_type": "custom",
             "datasets": [adapter],
             "dataset_args": {adapter: args},
-            "work_dir": str(place / "runs" if model == self._model and not ending else place),
+            "work_dir": str(place),
             "eval_batch_size": 4,
             **{key: value for key, value in config.items() if key not in ("judge", "at_endpoint")},
             "judge_model_args": {
@@ -123,6 +128,20 @@ class Driver:
         if adapter in _IMAGES:
             settings["model_task"] = "image_generation"
         return run_task(TaskConfig(**settings))[adapter]
+
+
+@contextmanager
+def _registered_as_before(adapter: str) -> Iterator[None]:
+    """Undo what a run's settings do to the registered benchmark: in EvalScope they last as long as the process."""
+    from evalscope.benchmarks.benchmark import BENCHMARK_MAPPINGS
+
+    meta = BENCHMARK_MAPPINGS.get(adapter)
+    before = deepcopy(vars(meta)) if meta is not None else {}
+    try:
+        yield
+    finally:
+        if meta is not None:
+            vars(meta).update(before)
 
 
 _IMAGES = ("evalmuse", "genai_bench", "general_t2i", "hpdv2", "tifa160")
@@ -167,9 +186,9 @@ def _reviews(place: Path) -> dict[str, dict[str, Any]]:
 
 
 def _without_places(value: Any) -> Any:
-    """A value without names of folders, which differ between runs."""
-    if isinstance(value, str) and os.sep in value and os.path.isabs(value):
-        return os.path.basename(value)
+    """A value, without names of files and folders, which differ between runs."""
+    if isinstance(value, str) and os.path.isabs(value):
+        return f"*{os.path.splitext(value)[1]}"
     return value
 
 

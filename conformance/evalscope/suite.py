@@ -2,71 +2,88 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from conformance.comparing import Expected, check_rows, compare, print_comparison
+from conformance.comparing import Expected, Observations, check_rows, compare, print_comparison
+from conformance.evalscope.census import adapters_folder, load_all, print_census
 from conformance.evalscope.endpoint import serve
 from conformance.evalscope.sheets import write_cases
 from conformance.evalscope.stand_ins import Script
 from conformance.evalscope.variants import cases
 from conformance.frame import MODELS, python_of, read_observations, run_child
 
-_THEIRS, _OURS = ".venv-evalscope", ".venv-evalscope-here"
-_LEAST = 40
+_LEAST = 42
+_DRIVER = Path(__file__).with_name("driver.py")
 
-EXPECTED: Sequence[Expected] = ()
+# Deliberate differences, by their rows in docs/differences.md. What is drawn at random stays with ``--parity`` too.
+DRAWN: Sequence[Expected] = (
+    Expected("random numbers in an adapter's methods", tasks="general_arena", names="value:winrate_*er*"),
+)
+EXPECTED: Sequence[Expected] = (
+    *DRAWN,
+    Expected("`compute_rouge_score_one_sample_zh` of an empty answer", tasks="general_qa*"),
+    Expected("a judge's verdict", tasks="*@judge-that-rambles"),
+    *(
+        Expected("the mode that an adapter sees", tasks=f"{name}{way}")
+        for name in ("hellaswag", "race")
+        for way in ("", "@files", "@endpoint")
+    ),
+)
 
 
 def run(seed: int, work: Path, parity: str, only: str) -> bool:
     """Run both tools and print the comparison; whether it is as it should be."""
+    sides = {"off": ["here"], "on": ["parity"], "both": ["here", "parity"]}[parity]
     write_cases(cases(seed), work)
     _write_sentence_model(work / "nltk_data")
     with serve(Script(work, work / "images")) as endpoint:
-        _drive(python_of(_THEIRS), work, "theirs", endpoint, only)
-        sides = {"off": ["here"], "on": ["parity"], "both": ["here", "parity"]}[parity]
-        for side in sides:
-            _drive(python_of(_OURS), work, side, endpoint, only)
-    theirs = read_observations(work / "theirs.jsonl")
-    is_good = not check_rows(EXPECTED)
-    for side in sides:
-        expected = EXPECTED if side == "here" else ()
+        theirs = _observed(work, "theirs", endpoint, only)
+        ours = {side: _observed(work, side, endpoint, only) for side in sides}
+    unknown = check_rows(EXPECTED)
+    for row in unknown:
+        print(f"docs/differences.md has no row {row!r}")
+    is_good = not unknown
+    for side, observed in ours.items():
         title = "with --parity evalscope" if side == "parity" else "as Polymeter scores by itself"
-        made = compare(theirs, read_observations(work / f"{side}.jsonl"), expected)
-        is_good = print_comparison(made, title, _LEAST if only == "*" else 0) and is_good
+        made = compare(theirs, observed, EXPECTED if side == "here" else DRAWN)
+        n_adapters = len({task.partition("@")[0] for task in made.tasks})
+        print(f"{n_adapters} adapters, some of them in several ways")
+        is_enough = only != "*" or n_adapters >= _LEAST
+        is_good = print_comparison(made, title, 0) and is_enough and is_good
     return is_good
 
 
-def adapters_folder(python: Path) -> Path:
-    """The adapters of the installed EvalScope."""
-    found = subprocess.run(
-        [str(python), "-c", "import importlib.util; print(importlib.util.find_spec('evalscope').origin)"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return Path(found.stdout.strip()).parent / "benchmarks"
+def census(work: Path) -> bool:
+    """Load every adapter in both tools and print what fails, and why; whether Polymeter loads all that load there."""
+    return print_census(*(load_all(side, work) for side in ("theirs", "here")))
 
 
-def _drive(python: Path, work: Path, side: str, endpoint: str, only: str) -> None:
-    """Run the driver for each model: where EvalScope is, or under ``polymeter python``."""
-    observed, runs = work / f"{side}.jsonl", work / f"{side}-runs"
+def _observed(work: Path, side: str, endpoint: str, only: str) -> Observations:
+    """What one tool makes of the cases with each model, one process for each."""
+    with ThreadPoolExecutor(len(MODELS)) as pool:
+        files = list(pool.map(lambda model: _drive(work, side, model, endpoint, only), MODELS))
+    return {key: one for file in files for key, one in read_observations(file).items()}
+
+
+def _drive(work: Path, side: str, model: str, endpoint: str, only: str) -> Path:
+    """Run the driver for one model: as EvalScope runs it, or under ``polymeter python``; its file of observations."""
+    observed, log = work / f"{side}-{model}.jsonl", work / f"{side}-{model}.log"
     observed.unlink(missing_ok=True)
+    log.unlink(missing_ok=True)
     variables = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "NLTK_DATA": str(work / "nltk_data")}
     if side == "parity":
         variables["POLYMETER_PARITY"] = "evalscope"
-    driver = Path(__file__).with_name("driver.py")
-    for model in MODELS:
-        arguments = [str(work), model, str(runs / model), str(observed), "--endpoint", endpoint, "--only", only]
-        log = work / f"{side}-{model}.log"
-        log.unlink(missing_ok=True)
-        if side == "theirs":
-            run_child(python, "conformance.evalscope.driver", arguments, environment=variables, log=log)
-        else:
-            folder = adapters_folder(python_of(_THEIRS))
-            command = ["python", "--include-path", str(folder), str(driver), *arguments]
-            run_child(python, "polymeter", command, environment=variables, log=log)
+    runs = work / f"{side}-runs" / model
+    arguments = [str(work), model, str(runs), str(observed), "--endpoint", endpoint, "--only", only]
+    python = python_of(".venv-evalscope")
+    if side == "theirs":
+        run_child(python, "conformance.evalscope.driver", arguments, environment=variables, log=log)
+    else:
+        command = ["python", "--include-path", str(adapters_folder()), str(_DRIVER), *arguments]
+        run_child(python, "polymeter", command, environment=variables, log=log)
+    return observed
 
 
 _ABBREVIATIONS = ("dr", "e.g", "etc", "i.e", "mr", "mrs", "ms", "prof", "u.s", "vs")

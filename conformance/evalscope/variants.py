@@ -10,13 +10,13 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from conformance.evalscope import choices, numbers, texts, works
+from conformance.evalscope import choices, sums, texts, works
 from conformance.evalscope.sheets import HERE, Case, Row, Sheet
 
 Draw = Callable[[Sheet], None]
 Layout = Callable[[str, str, list[Row]], tuple[str, str]]
 
-_BASE: Mapping[str, Draw] = {**choices.BENCHMARKS, **numbers.BENCHMARKS, **texts.BENCHMARKS, **works.BENCHMARKS}
+_BASE: Mapping[str, Draw] = {**choices.BENCHMARKS, **sums.BENCHMARKS, **texts.BENCHMARKS, **works.BENCHMARKS}
 
 
 def cases(seed: int) -> list[Case]:

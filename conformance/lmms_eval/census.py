@@ -1,7 +1,7 @@
 """The loading census: every task file of the installed lmms-eval, loaded by both tools, and why what fails fails.
 
-A task is loaded when its YAML with includes is read, its functions are imported, and, here, its settings are checked. The
-data is not there; a task that fails for that reason alone is loaded.
+A task is loaded when its YAML with includes is read, its functions are imported, and, here, its settings are checked.
+The data is not there; a task that fails for that reason alone is loaded.
 """
 
 from __future__ import annotations
@@ -21,14 +21,29 @@ SECONDS = 60
 DATA = "data"
 # What the text of a failure tells, tried in order.
 CLASSES: Sequence[tuple[str, str]] = (
-    ("a package that is not installed", r"ModuleNotFoundError|No module named|is not installed|pip install|ImportError: .*requires"),
-    ("a module or function that lmms-eval does not have", r"has no attribute|cannot import name|Failed to import function|has no function|There is no function|defines no|does not define|No such file.*\.py"),
+    (
+        "a package that is not installed",
+        r"ModuleNotFoundError|No module named|is not installed|pip install|ImportError: .*requires",
+    ),
+    (
+        "a module or function that lmms-eval does not have",
+        r"has no attribute|cannot import name|Failed to import function|has no function|There is no function|defines no"
+        r"|does not define|No such file.*\.py",
+    ),
     ("an include or template that is not in the package", r"include|template"),
     ("a mistake in its Python", r"NameError|UnboundLocalError|SyntaxError|is not defined"),
-    ("a file or model that it fetches while it loads", r"offline|Hub|huggingface|LocalEntryNotFound|ConnectionError|gaierror|not this machine|FileNotFoundError|No such file|Resource .* not found"),
+    (
+        "a file or model that it fetches while it loads",
+        r"offline|Hub|huggingface|LocalEntryNotFound|ConnectionError|gaierror|not this machine|FileNotFoundError"
+        r"|No such file|Resource .* not found",
+    ),
     ("a key or address in the environment", r"API_KEY|api_key|credentials|environ|HF_HOME|KeyError: '[A-Z_]+'"),
-    ("a setting that Polymeter refuses on purpose", r"makes no sense|There is no metric|There is no aggregation|unknown|Unknown|There is no filter|not a field|no key"),
-)  # fmt: skip
+    (
+        "a setting that Polymeter refuses on purpose",
+        r"makes no sense|There is no metric|There is no aggregation|unknown|Unknown|There is no filter"
+        r"|not a field|no key",
+    ),
+)
 
 
 def classify(failure: str) -> str:
@@ -49,7 +64,7 @@ def load_there(files: Mapping[str, Path]) -> dict[str, str]:
             with installed.time_limit(SECONDS):
                 utils.load_yaml_config(yaml_path=str(file), mode="full")
             made[name] = ""
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit, installed.OutOfTime) as error:
             made[name] = _whole(error)
     return made
 
@@ -72,7 +87,7 @@ def load_here(files: Mapping[str, Path], folder: Path, work: Path) -> dict[str, 
             made[name] = ""
         except DataError:
             made[name] = DATA
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit, installed.OutOfTime) as error:
             made[name] = _whole(error)
     (work / "catalog.txt").write_text("\n".join(map(str, catalog.problems)), encoding="utf-8")
     return made
@@ -90,13 +105,14 @@ def report(there: Mapping[str, str], here: Mapping[str, str], n_templates: int) 
     """Print the census; whether every task that lmms-eval loads is loaded here."""
     ours = {name: "" if text == DATA else text for name, text in here.items()}
     print(f"{len(there)} tasks ({n_templates} templates taken from the wheel of 0.7.3)")
-    print(f"  lmms-eval loads {sum(not text for text in there.values())}, Polymeter {sum(not text for text in ours.values())}")
+    n_there, n_here = (sum(not text for text in side.values()) for side in (there, ours))
+    print(f"  lmms-eval loads {n_there}, Polymeter {n_here}")
     for title, names in (
         ("in neither", [name for name in there if there[name] and ours.get(name)]),
         ("in lmms-eval alone", [name for name in there if not there[name] and ours.get(name)]),
         ("in Polymeter alone", [name for name in there if there[name] and not ours.get(name)]),
     ):
-        print(f"  {len(names)} load {title if title != 'in neither' else title}")
+        print(f"  {len(names)} load {title}")
         counts = Counter(classify(ours.get(name) or there[name]) for name in names)
         for kind, count in counts.most_common():
             print(f"    {count}: {kind}")
@@ -126,7 +142,9 @@ def main() -> int:
         log = arguments.work / f"census-{side}.log"
         given = ["--work", str(arguments.work), "--side", side]
         run_child(Path(sys.executable), "conformance.lmms_eval.census", given, environment=variables, log=log)
-    there, here = (json.loads((arguments.work / f"census-{side}.json").read_text(encoding="utf-8")) for side in ("there", "here"))
+    there, here = (
+        json.loads((arguments.work / f"census-{side}.json").read_text(encoding="utf-8")) for side in ("there", "here")
+    )
     n_templates = len((folder / LIST).read_text(encoding="utf-8").split())
     return 0 if report(there, here, n_templates) else 1
 

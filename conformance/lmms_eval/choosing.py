@@ -63,7 +63,7 @@ def published_tasks(folder: Path) -> list[Published]:
 
 
 def task_files(folder: Path) -> dict[str, Path]:
-    """The file of every task below a folder, also where its configuration cannot be read; of two with a name, the last."""
+    """The file of every task below a folder, also where it cannot be read; of two with one name, the last."""
     found: dict[str, Path] = {}
     for file in sorted(folder.rglob("*.yaml")):
         try:

@@ -10,24 +10,28 @@ from typing import Any
 
 from conformance.frame import plain
 
-# What a line of samples says beside its scores; ``target`` and ``filtered_resps`` are compared too.
+# What a line of samples says beside its scores.
 _ABOUT = {
-    "arguments", "doc", "doc_hash", "doc_id", "filter", "input", "input_media", "resps", "token_counts", "filtered_resps",
-    "target",
+    "arguments", "doc", "doc_hash", "doc_id", "filter", "input", "input_media", "resps", "token_counts",
+    "filtered_resps", "target",
 }  # fmt: skip
 
 
 def observed_values(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The numbers of a task's row of results: ``metric,filter`` → value. A metric without a value is left out with its
-    errors, since only one of the tools lists metrics that the task declares and never computes.
+    """The numbers of a task's row of results: ``metric,filter`` → value.
+
+    A metric without a value is left out with its errors: only one of the tools lists metrics that a task declares and
+    never computes.
     """
     numbers = {name: plain(value) for name, value in row.items() if "," in name and value != "bootstrap"}
-    without = {name.split(",")[0] for name, value in numbers.items() if value is None}
+    without = {name.split(",")[0] for name, value in numbers.items() if value is None or value in ([], {})}
     return {name: value for name, value in numbers.items() if not _belongs(name.split(",")[0], without)}
 
 
 def _belongs(name: str, metrics: Iterable[str]) -> bool:
-    return any(name in {f"{metric}{end}" for end in ("", "_stderr", "_stderr_clt", "_stderr_clustered")} for metric in metrics)
+    return any(
+        name in {f"{metric}{end}" for end in ("", "_stderr", "_stderr_clt", "_stderr_clustered")} for metric in metrics
+    )
 
 
 def observed_samples(lines: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:

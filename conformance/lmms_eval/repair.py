@@ -13,7 +13,10 @@ from conformance.lmms_eval.rows import KINDS, Shape
 
 # What the message of an error says about the form that the code wants.
 _WANTS = (
-    (r"string indices must be|'str' object has no attribute '(items|keys|get|values)'", ("mapping", "mappings", "texts")),
+    (
+        r"string indices must be|'str' object has no attribute '(items|keys|get|values)'",
+        ("mapping", "mappings", "texts"),
+    ),
     (r"'(int|float|NoneType|bool)' object has no attribute '(strip|split|lower|upper|replace|startswith)'", ("text",)),
     (r"'(list|dict)' object has no attribute '(strip|split|lower|upper|replace|startswith)'", ("text",)),
     (r"'str' object has no attribute '(convert|size|resize|mode|save)'", ("image",)),
@@ -48,7 +51,7 @@ class Repairs:
         if match := re.search(r"'([^']+)' is undefined|[Cc]olumn '?([\w ]+)'? ", str(error)):
             missing = match[1] or match[2]
         if isinstance(missing, str) and missing and missing not in row and missing not in self.shape.columns.keys:
-            # Harmless where the key was missed inside a value: then the next failure is the same, and columns are tried.
+            # Harmless where the key was missed inside a value: the next failure is the same, and columns are tried.
             self.shape.columns.key(missing)
             return True
         if isinstance(missing, str) and missing not in row and self.shape.kinds.get(missing, "") in {"image", "images"}:
@@ -80,7 +83,10 @@ class Repairs:
                 table
                 for word in words
                 for table in (frame.f_locals.get(word), frame.f_globals.get(word))
-                if isinstance(table, dict) and table and "__builtins__" not in table and not set(row) & set(map(str, table))
+                if isinstance(table, dict)
+                and table
+                and "__builtins__" not in table
+                and not set(row) & set(map(str, table))
             ]
             for column in columns:
                 for table in tables:
@@ -128,5 +134,3 @@ def _statement(file: str, number: int) -> str:
     import linecache
 
     return linecache.getline(file, number)
-
-

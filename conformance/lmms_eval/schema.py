@@ -1,7 +1,7 @@
 """What a published task reads of its rows: columns, and what its code does with each.
 
-Columns come from the templates of the YAML and from the syntax tree of its Python; nothing is imported or run. A value is
-followed through assignments, loops, comprehensions and calls of functions in the same folder.
+Columns come from the templates of the YAML and from the syntax tree of its Python; nothing is imported or run. A value
+is followed through assignments, loops, comprehensions and calls of functions in the same folder.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -178,7 +179,7 @@ class _Reader:
 
     def __init__(self, file: Path) -> None:
         self.file = file
-        self.functions, self.imported = _parse(file)
+        self.functions, self.imported, self.constants = _parse(file)
 
     def call(
         self, name: str, arguments: list[Use | None], depth: int, keywords: Mapping[str, Use] | None = None
@@ -201,18 +202,30 @@ class _Reader:
 
 
 @cache
-def _parse(file: Path) -> tuple[dict[str, ast.FunctionDef], dict[str, tuple[Path, str]]]:
+def _parse(
+    file: Path,
+) -> tuple[dict[str, ast.FunctionDef], dict[str, tuple[Path, str]], dict[str, list[Any]]]:
     try:
         tree = ast.parse(file.read_text(encoding="utf-8"))
     except (OSError, SyntaxError, UnicodeDecodeError):
-        return {}, {}
+        return {}, {}, {}
     functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     imported: dict[str, tuple[Path, str]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (place := _place(file, node)) is not None:
             for alias in node.names:
                 imported[alias.asname or alias.name] = (place, alias.name)
-    return functions, imported
+    return functions, imported, dict(_constants(tree))
+
+
+def _constants(tree: ast.Module) -> Iterator[tuple[str, list[Any]]]:
+    """Collections of plain values at the top of a file, by name: of a mapping, the keys."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            items = node.value.keys if isinstance(node.value, ast.Dict) else getattr(node.value, "elts", [])
+            values = [one.value for one in items if isinstance(one, ast.Constant)]
+            if values:
+                yield node.targets[0].id, values
 
 
 def _place(file: Path, node: ast.ImportFrom) -> Path | None:
@@ -402,6 +415,8 @@ class _Follower(ast.NodeVisitor):
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
         self.use_of(node)
+        if isinstance(node.value, ast.Name) and (use := self.use_of(node.slice)) is not None:
+            self._literals(use, node.value)
         self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> None:
@@ -416,7 +431,7 @@ class _Follower(ast.NodeVisitor):
 
     def visit_Compare(self, node: ast.Compare) -> None:
         sides = [node.left, *node.comparators]
-        for (one, other), operator in zip(zip(sides, sides[1:], strict=False), node.ops, strict=False):
+        for (one, other), operator in zip(pairwise(sides), node.ops, strict=False):
             if isinstance(operator, (ast.In, ast.NotIn)):
                 if (use := self.use_of(other)) is not None and isinstance(one, ast.Constant):
                     if isinstance(one.value, str):
@@ -429,11 +444,12 @@ class _Follower(ast.NodeVisitor):
                     self._literals(use, right)
         self.generic_visit(node)
 
-    @staticmethod
-    def _literals(use: Use, node: ast.AST) -> None:
-        values: Iterator[ast.AST] = (
-            iter(node.elts) if isinstance(node, (ast.List, ast.Tuple, ast.Set)) else iter([node])
-        )
+    def _literals(self, use: Use, node: ast.AST) -> None:
+        if isinstance(node, ast.Name):
+            for value in self.reader.constants.get(node.id, ())[:8]:
+                use.compare(value)
+            return
+        values = node.elts if isinstance(node, (ast.List, ast.Tuple, ast.Set)) else [node]
         for one in values:
             if isinstance(one, ast.Constant) and one.value is not None:
                 use.compare(one.value)

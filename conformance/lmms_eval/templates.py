@@ -1,8 +1,9 @@
 """Put the YAML templates into an installed lmms-eval 0.7.2 that its wheel leaves out.
 
-Files without an extension are not packed into that wheel (nor into its source archive), so half of its task files name an
-``include`` that is not there, and its task index cannot be built at all. The wheel of 0.7.3 has them. Only what is missing
-is added, without the lines that name functions which 0.7.2 does not have; a list of it is left in ``conformance_templates.txt`` beside the tasks.
+Files without an extension are not packed into that wheel (nor into its source archive), so half of its task files name
+an ``include`` that is not there, and its task index cannot be built at all. The wheel of 0.7.3 has them. Only what is
+missing is added, without the lines that name functions which 0.7.2 does not have; a list of it is left in
+``conformance_templates.txt`` beside the tasks.
 """
 
 from __future__ import annotations
@@ -54,7 +55,11 @@ def _is_known(line: str, folder: Path) -> bool:
     """Whether the function that a line names, if any, is in the file beside it."""
     match = re.search(r"!function\s+(\w+)\.(\w+)", line)
     file = folder / f"{match[1]}.py" if match else folder
-    return match is None or not file.is_file() or re.search(rf"\b{match[2]}\b", file.read_text(encoding="utf-8")) is not None
+    return (
+        match is None
+        or not file.is_file()
+        or re.search(rf"\b{match[2]}\b", file.read_text(encoding="utf-8")) is not None
+    )
 
 
 def add_templates_once() -> Path:

@@ -35,6 +35,9 @@ class _Scripted(lmms):
         answers = self._book[task]["answers"][self._model][str(doc_id)]
         return answers[number % len(answers)]
 
+    def clean(self):
+        """There is no accelerator's memory to free; collecting garbage would take longer than all else."""
+
     def loglikelihood(self, requests):
         made = []
         for request in requests:
@@ -101,7 +104,10 @@ class ScriptedChat(_Scripted):
 
 
 def _shown(visuals):
-    return [_media(one) for one in visuals or []] if isinstance(visuals, (list, tuple)) else _media(visuals)
+    """Media as a list: where a task gives nothing, or one image without a list, lmms-eval hands that on as it is."""
+    if visuals is None:
+        return []
+    return [_media(one) for one in visuals] if isinstance(visuals, (list, tuple)) else [_media(visuals)]
 
 
 def _media(value):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from polymeter import evaluate, resume, score
-from polymeter.api import rerun
+from polymeter.api import rerun, verify
 from polymeter.api.settings import read_settings
 from polymeter.api.trying import first_prompts
 from polymeter.core.errors import PlanError
@@ -104,3 +104,16 @@ def test_prompts_are_shown_at_parity(task: str) -> None:
         parity: next(first_prompts(Path(task), 1, parity=parity)).requests[0].text for parity in ("none", "lmms-eval")
     }
     assert shown == {"none": "About.x", "lmms-eval": "x"}
+
+
+def test_a_run_at_parity_is_verified_by_the_same_numbers(task: str, tmp_path: Path) -> None:
+    code = "from lmms_eval.api.metrics import median\n\n\ndef middle(values):\n    return median(values)\n"
+    (tmp_path / "own.py").write_text(code)
+    metrics = "metric_list:\n- {metric: exact_match, aggregation: !function own.middle}\n"
+    (tmp_path / "t.yaml").write_text(TASK + metrics)
+    rows = "".join(f'{{"q": "{i}", "a": "{answer}"}}\n' for i, answer in enumerate("100"))
+    (tmp_path / "rows.jsonl").write_text(rows.replace('"a": "1"', '"a": "9"'))
+    made = {"model_args": {"answer": 0}, "parity": "lmms-eval"}
+    result = evaluate("mock", task, output=tmp_path / "run", **made)  # type: ignore[arg-type]
+    assert result.value("t", "exact_match") == 1.0
+    assert verify(tmp_path / "run").problems == ()

@@ -78,7 +78,7 @@ def test_a_script_that_reads_lmms_evals_files_reads_ours(home):
         "capitals 1.0 0.0",
         "world 1.0 0.0",
         "capitals 4 of 6 csv",
-        "4 1.0 1 ['Tokyo']",
+        "4 1.0 1 Tokyo",
     ]
 
 
@@ -101,7 +101,7 @@ def test_predictions_only_are_kept_and_not_scored(home, lmms_eval):
     assert document["configs"]["capitals"]["repeats"] == 2
     lines = [json.loads(line) for line in samples.read_text().splitlines()]
     assert {line["bypass"] for line in lines} == {"Rome"}
-    assert lines[0]["resps"] == [["Rome", "Rome"]]
+    assert lines[0]["resps"] == ["Rome", "Rome"]
 
 
 def test_a_baseline_is_compared(home, lmms_eval):

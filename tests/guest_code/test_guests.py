@@ -75,6 +75,23 @@ def test_a_folder_put_on_the_path_counts_for_imports_inside_functions(tmp_path):
     assert "helper" not in sys.modules
 
 
+def test_a_folder_that_a_function_puts_on_the_path_counts_for_its_own_imports(tmp_path, monkeypatch):
+    code = """
+    import sys, os
+    def get():
+        sys.path.insert(0, os.path.join(os.path.dirname(__file__), "lib"))
+        import helper
+        return helper.NAME
+    """
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for name in ("one", "two"):
+        write(tmp_path / name / "lib", helper=f"NAME = {name!r}\n")
+        write(tmp_path / name, utils=code)
+    first, second = (resolve(ref(tmp_path / name, "utils.get")) for name in ("one", "two"))
+    assert [first(), second(), first(), second()] == ["one", "two", "one", "two"]
+    assert "helper" not in sys.modules
+
+
 def test_relative_imports_between_task_files_work(tmp_path):
     folder = write(
         tmp_path / "f",

@@ -2,6 +2,8 @@
 
 import builtins
 import importlib.util
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -122,3 +124,17 @@ def test_what_is_too_large_is_not_computed(text: str) -> None:
 @pytest.mark.parametrize("text", ["2^{2010}", "x^{x^2}", "e^{x^2}", "10!", "2^10 + 3^4", "x**(1/2)", "10^{-3}"])
 def test_what_is_of_common_size_is(text: str) -> None:
     assert is_computable(text)
+
+
+def test_both_readers_of_latex_work_with_the_antlr_that_is_installed() -> None:
+    """Task code reads LaTeX with sympy, Polymeter with latex2sympy2_extended, and both with one antlr."""
+    pinned = "antlr4-python3-runtime==4.11.0"
+    home = Path(__file__).parents[2]
+    assert pinned in (home / "pyproject.toml").read_text()
+    assert pinned in (home / "constraints.txt").read_text().split()
+    if not HAS_ALGEBRA or version("antlr4-python3-runtime") != pinned.partition("==")[2]:
+        pytest.skip("needs the extra [math] as constraints.txt has it")
+    parse_latex = importlib.import_module("sympy.parsing.latex").parse_latex
+    latex2sympy = importlib.import_module("latex2sympy2_extended").latex2sympy
+    text = r"\frac{1}{2} + x"
+    assert str(parse_latex(text)) == str(latex2sympy(text)) == "x + 1/2"

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,6 +82,18 @@ def started(
 ) -> subprocess.Popen[str]:
     """Begin to measure a model on the task."""
     return _start(*_measuring(model, tasks, output, *more), stderr=stderr, **env)
+
+
+def first_line(child: subprocess.Popen[str], start: str) -> str:
+    """The first line with this start that a command writes on standard error, which is then killed; else empty."""
+    alarm = threading.Timer(LIMIT_S / 3, child.kill)
+    alarm.start()
+    try:
+        return next((line for line in child.stderr or () if line.startswith(start)), "")
+    finally:
+        child.kill()
+        child.communicate()
+        alarm.cancel()
 
 
 def _measuring(model: str, tasks: Path, output: Path, *more: str) -> list[str]:

@@ -45,6 +45,7 @@ _BROKEN: dict[str, tuple[bytes, int]] = {  # content → the line that must be n
     "no date": (b"task: asked\nx: 1\ny: 2024-13-45\n", 3),
     "NUL": (b"task: asked\nx: a\x00b\n", 2),
     "too deep": (b"task: asked\nx: " + b"[" * 60_000 + b"]" * 60_000 + b"\n", 2),
+    "a name that no file can have": (b"task: asked\ninclude: " + b"x" * 5000 + b"\n", 2),
     "includes itself": (b"task: asked\ninclude: broken.yaml\n", 2),
 }
 
@@ -131,3 +132,16 @@ def test_a_dataset_card_that_expands_without_end_is_refused(tmp_path: Path) -> N
     run = _polymeter("run", "--model", "mock", "--tasks", "carded", "--include-path", str(folder), cwd=tmp_path)
     assert run.returncode == 2
     assert "README.md:8" in run.stderr.replace("\n", "")
+
+
+def test_a_header_without_end_costs_one_line(tmp_path: Path) -> None:
+    folder = _folder(tmp_path)
+    names = "question\tanswer\t" * 30_000
+    (folder / "wide.tsv").write_text(f"index\t{names}\n1\tx\ty\n")
+    ended = _polymeter("run", "-m", "mock", "--tasks", str(folder / "wide.tsv"), cwd=tmp_path)
+    assert ended.returncode == 2
+    assert "wide.tsv:1" in ended.stderr
+    assert "60,00" in ended.stderr
+    listed = _polymeter("tasks", "--include-path", str(folder), "*", cwd=tmp_path)
+    assert "good" in listed.stdout.split()
+    assert "wide.tsv" in listed.stderr

@@ -512,6 +512,7 @@ def test_modules_of_one_name_in_two_folders_are_sources_of_their_own_tasks_alone
         (folder / "utils.py").write_text(head + textwrap.dedent(points + TEXT_AND_JUDGE))
         (shared / "helpers.py").write_text(textwrap.dedent(READS_BESIDE))
         (shared / "words.json").write_text(json.dumps([name]))
+        (shared / "unused.py").write_text("")
 
     def planned(tasks: str) -> dict[str, tuple[str, list[str]]]:
         words = ("--model", "mock", "--tasks", tasks, "--include-path", "tasks", "--output", f"run-{tasks}")
@@ -521,4 +522,7 @@ def test_modules_of_one_name_in_two_folders_are_sources_of_their_own_tasks_alone
         return {entry["name"]: (entry["source_hash"], entry["sources"]) for entry in entries}
 
     second = order.partition(",")[2]
-    assert planned(order)[second] == planned(second)[second]
+    alone = planned(second)[second]
+    assert planned(order)[second] == alone
+    assert {"helpers.py", "words.json"} <= {Path(file).name for file in alone[1]}
+    assert str(tmp_path / "shared" / second / "unused.py") not in alone[1]

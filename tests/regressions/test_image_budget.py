@@ -106,17 +106,17 @@ def _table(home: Path, images: list[bytes]) -> str:
     return "pictures.tsv"
 
 
+_HOW = {"local": (), "endpoint": ("--model-args", "is_async=true")}
 _SOURCES = {"parquet": _parquet, "opened by a hook": _paths, "table": _table}
 
 
 @pytest.mark.parametrize("kind", _SOURCES)
-@pytest.mark.parametrize("how", ["local", "endpoint"])
+@pytest.mark.parametrize("how", _HOW)
 def test_an_image_over_the_budget_is_its_samples_error_with_the_numbers_and_the_flag(
     tmp_path: Path, kind: str, how: str
 ) -> None:
     task = _SOURCES[kind](tmp_path, [_png(90), _png(300), _png(91)])
-    words = ("--max-image-pixels", "10000", *(("--model-args", "is_async=true") if how == "endpoint" else ()))
-    run, rows = _run(tmp_path, task, *words)
+    run, rows = _run(tmp_path, task, "--max-image-pixels", "10000", *_HOW[how])
     assert run.returncode == 1, run.stderr
     assert [row["status"] for row in rows] == ["ok", "error", "ok"]
     said = rows[1]["error"]["message"].replace(",", "")
@@ -125,12 +125,24 @@ def test_an_image_over_the_budget_is_its_samples_error_with_the_numbers_and_the_
     assert "10000" in said, said
 
 
-def test_a_bomb_is_refused_by_default_and_the_flag_is_named(tmp_path: Path) -> None:
-    task = _parquet(tmp_path, [_png(60), _png(15_000)])
-    run, rows = _run(tmp_path, task)
-    assert run.returncode == 1, run.stderr
+@pytest.mark.parametrize("kind", ["parquet", "table"])
+@pytest.mark.parametrize("how", _HOW)
+def test_a_bomb_is_refused_by_default_and_the_flag_is_named(tmp_path: Path, kind: str, how: str) -> None:
+    task = _SOURCES[kind](tmp_path, [_png(60), _png(15_000)])
+    run, rows = _run(tmp_path, task, *_HOW[how])
     assert [row["status"] for row in rows] == ["ok", "error"]
+    assert run.returncode == 1, run.stderr
     assert "--max-image-pixels" in rows[1]["error"]["message"]
+
+
+@pytest.mark.parametrize("how", _HOW)
+def test_images_that_together_are_a_bomb_are_refused_by_default(tmp_path: Path, how: str) -> None:
+    task = _paths(tmp_path, [_png(13_000), _png(60)])
+    (tmp_path / "utils.py").write_text("def visual(doc):\n    return [doc['path']] * 5\n")
+    run, rows = _run(tmp_path, task, *_HOW[how])
+    assert [row["status"] for row in rows] == ["error", "ok"]
+    assert run.returncode == 1, run.stderr
+    assert "--max-image-pixels" in rows[0]["error"]["message"]
 
 
 def test_the_flag_admits_a_larger_image(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.regressions.test_provenance import N, here, run
+from tests.regressions.copies import N, here, run
 
 __all__ = ["here"]
 HALF = "answers=answers.json,failure=permanent,failure_rate=0.5"

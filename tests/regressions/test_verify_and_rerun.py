@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.regressions.test_provenance import command, here, run
+from tests.regressions.copies import command, here, run
 
 __all__ = ["here"]
 

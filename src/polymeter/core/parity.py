@@ -34,6 +34,7 @@ class Stays(str, Enum):
     SECRET = "no: it would leak or reach what it must not"
     NAMING = "no: about naming and running, not a value"
     UNSTABLE = "no: there it depends on all that ran before"
+    MODEL = "no: there each model file decides"
     SAME = "no: the value is the same"
     OPEN = "not switched yet"
 

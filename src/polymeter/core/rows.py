@@ -26,6 +26,8 @@ class RowFunctions:
         next_messages: The same, as chat messages.
         prompt_row: Position of a sample → the row from which a model makes its own prompt: a mapping or a
             ``pandas.Series``; ``None``: the full row.
+        context: Position of a sample → the text that a model gets which takes one text, for models that take messages
+            and look at it beside them; ``None``: the text of the messages.
         dump_image: Such a row → the paths of its images; ``None``: the model writes them itself.
     """
 
@@ -36,6 +38,7 @@ class RowFunctions:
     next_messages: Callable[..., Any] | None = None
     prompt_row: Callable[[int], Any] | None = None
     dump_image: Callable[[Any], Any] | None = None
+    context: Callable[[int], str] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,6 +89,13 @@ class RowHandle:
             raise LookupError("This task has no doc_to_target.")
         with self.enter("target"):
             return self.functions.target(self.index)
+
+    def context(self) -> str | None:
+        """The text that a model gets which takes one text; ``None``: that of the request's messages."""
+        if self.functions.context is None:
+            return None
+        with self.enter("context"):
+            return self.functions.context(self.index)
 
     def choices(self) -> Any:
         """The texts to choose from; ``None`` if there are none."""

@@ -26,7 +26,7 @@ class Spread:
         variance: The variance of the mean, estimated for the interval; clusters count.
         third: The third central moment of the mean.
         df: Degrees of freedom of ``variance``; infinite where it follows from the mean.
-        trials: The number of independent values that would give this mean; what is left when all values are equal.
+        trials: The number of independent values that these are worth if all are equal, so that nothing else tells it.
         bounds: The range of the values.
         is_continuous: Whether most values, or clusters, lie between the bounds.
         problem: Why there can be no interval, also not for a group that contains it; empty: there can.

@@ -29,9 +29,11 @@ _FORMATS = {".json": "json", ".jsonl": "json", ".csv": "csv", ".tsv": "csv"}
 
 def load_files(builder: str, *args: Any, **kwargs: Any) -> datasets.Dataset | datasets.DatasetDict:
     """``datasets.load_dataset``, which reads local files with damaged text from mended copies in ``cache_dir``."""
+    from datasets.exceptions import DatasetGenerationError
+
     try:
         return _naming(kwargs.get("data_files"), load_dataset(builder, *args, **kwargs))
-    except Exception:  # the readers behind it raise what they like; it is raised again unless a file can be mended
+    except (DatasetGenerationError, ValueError):  # ``datasets`` wraps what its readers raise; Arrow's are ValueErrors
         folder, files = kwargs.get("cache_dir"), kwargs.get("data_files")
         if folder is None or files is None:
             raise

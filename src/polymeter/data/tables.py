@@ -21,13 +21,15 @@ if TYPE_CHECKING:
 IMAGE_COLUMNS = ("image", "image_path")
 _MOST_NAMED = 5
 _LONGEST_LINE = 1 << 20
+_MOST_COLUMNS = 10_000
+"""Pandas takes minutes over a header of some ten thousand equal names, which no table has on purpose."""
 
 
 def columns_of(path: Path | str) -> tuple[str, ...]:
     """The column names in a TSV's first line. Nothing else is read.
 
     Raises:
-        DataError: if the file cannot be read as text, or is empty.
+        DataError: if the file cannot be read as text, is empty, or has more columns than a table has.
     """
     path = Path(path)
     try:
@@ -44,6 +46,12 @@ def columns_of(path: Path | str) -> tuple[str, ...]:
         raise DataError(f"The table {path} is empty.")
     if not "".join(header).isprintable() and any("\ud800" <= character <= "\udfff" for character in "".join(header)):
         raise DataError(f"The header of {path} is not written in UTF-8.")
+    if len(header) > _MOST_COLUMNS:
+        raise DataError(
+            f"The table {path} has {len(header):,} columns; at most {_MOST_COLUMNS:,} are read.",
+            where=f"{path}:1",
+            hint="A table has one line of column names, and rows below it.",
+        )
     return tuple(header)
 
 

@@ -22,7 +22,12 @@ _PASSED = (
     *("engine/recall.py", "engine/role_client.py", "engine/rollouts.py", "engine/task_rows.py", "store/wire.py"),
 )
 """What a sample passes through on its way from a row to requests, and from answers to a score."""
-_NOT_PASSED = frozenset({"command.py", "flags.py", "results.py", "result_samples.py", "evaluation.py", "models"})
+_NOT_PASSED = frozenset(
+    (
+        *("command.py", "efficiency.py", "evaluation.py", "filtered_answers.py", "flags.py", "models"),
+        *("result_samples.py", "results.py"),
+    )
+)
 """Parts of a system that only its command line, its files or its models use; see ``docs/architecture.md``."""
 _PACKAGES = (
     *("jieba", "latex2sympy2_extended", "numpy", "opencv-python-headless", "pillow", "rapidfuzz", "sacrebleu"),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.guest_context import weights_from
+from polymeter.core.guest_context import guest_context_with, weights_from
 from polymeter.core.progress import Progress
 from polymeter.engine import manifest as manifests
 from polymeter.engine import parts
@@ -66,7 +66,8 @@ def reduce_again(folder: RunFolder, progress: Progress) -> ReducedAgain:
         record = parts.new_part(plan, manifests.software_of(manifest), "", "verify")
         whole = {**manifest, "sessions": [*manifest["sessions"], record]}
         progress.stage("reducing again")
-        outcome = Execution(plan, beside, whole, changed, progress).reduce_again()
+        with guest_context_with(parity=plan.parity):
+            outcome = Execution(plan, beside, whole, changed, progress).reduce_again()
         return ReducedAgain(outcome.results, changed)
 
 

@@ -15,6 +15,7 @@ import importlib
 import importlib.util
 import sys
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
@@ -23,6 +24,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from polymeter.core.opened_files import not_noting
 from polymeter.core.sources import digest
 from polymeter.guests.door import in_mode
 from polymeter.guests.neighbours import (
@@ -48,6 +50,7 @@ PREFIX = "_polymeter_guest_"
 _folders: dict[str, _Folder] = {}
 _packages: dict[Path, tuple[object, str]] = {}
 _loading: list[frozenset[str]] = []  # what sys.path held before each load that is under way, outermost first
+_settled: list[str] = []  # what sys.path holds of which no function of a guest's has just put anything there
 
 
 class _OurEntry(str):
@@ -203,14 +206,21 @@ class _Folder:
         return is_file and bool(inside or importer == f"{self.package}.{top}")
 
     def _note_added(self) -> None:
-        """Remember what the code that is loading now has put on ``sys.path``; it is taken off again after loading."""
-        if not _loading:
+        """Remember what this folder's code has put on ``sys.path``: while it loads, which is taken off again later, or
+        in a function, just before the import that needs it.
+        """
+        if _loading:
+            entries = [entry for entry in sys.path if entry not in _loading[0]]
+        elif _settled and len(sys.path) != len(_settled):
+            entries = list(Counter(sys.path) - Counter(_settled))
+            _settled[:] = sys.path
+        else:
             return
-        for entry in sys.path:
-            if entry and entry not in _loading[0] and not isinstance(entry, _OurEntry):
-                folder = Path(entry).resolve()
-                if folder not in self.added and folder.is_dir() and not _is_site(str(folder)):
-                    self.added.append(folder)
+        for entry in entries:
+            folder = Path(entry).resolve()
+            is_new = bool(entry) and not isinstance(entry, _OurEntry) and folder not in self.added
+            if is_new and folder.is_dir() and not _is_site(str(folder)):
+                self.added.append(folder)
 
     def _from_package(self, name: str, fromlist: tuple[str, ...]) -> ModuleType | None:
         """An absolute import from a system's package. ``from lmms_eval.tasks.x.y import z`` (or ``lmms_eval.models``):
@@ -315,7 +325,8 @@ def package_of(folder: Path) -> str:
             return earlier[1]
         if not any(isinstance(finder, _GuestFinder) for finder in sys.meta_path):
             sys.meta_path.insert(0, _GuestFinder())
-        code = digest(b"".join(file.read_bytes() for file in files))
+        with not_noting():  # what a guest does not import is no source of it
+            code = digest(b"".join(file.read_bytes() for file in files))
         name = PREFIX + digest(f"{folder}:{code}".encode())[:16]
         if name not in sys.modules:
             package = ModuleType(name)
@@ -498,6 +509,8 @@ def _without_our_entries() -> Iterator[None]:
 def _importable(folder: Path) -> Iterator[None]:
     """The folder is on ``sys.path`` while its code loads, for code that imports by other means than ``import``."""
     before = set(sys.modules)
+    if not _loading:
+        _settled[:] = sys.path
     _loading.append(frozenset(sys.path))
     entry = _OurEntry(folder)
     sys.path.append(entry)

@@ -66,7 +66,7 @@ def tree_path(name: str, folder: Path | None) -> Path | None:
     parts = name.removeprefix(tree).split(".")
     ancestors = [folder, *folder.parents][:_MOST_TREE_LEVELS] if folder is not None else []
     # What has come with a guest wins over a shim, and a shim over what lies elsewhere.
-    elsewhere = () if is_shim(name) else _included_places(tree, parts[0])
+    elsewhere: Iterable[Path] = () if is_shim(name) else _included_places(tree, parts[0])
     for place in (*ancestors, *elsewhere):
         path = place.joinpath(*parts)
         if path.with_name(f"{path.name}.py").is_file() or path.is_dir():

@@ -1,7 +1,8 @@
 """Models that score how well an image matches a text, by name.
 
-Those that Transformers can load are built here; for each of the others, an error says what it needs. Weights come from
-the Hugging Face hub or its cache, or from the folder that ``--weights ID=PATH`` names.
+Those that Transformers can load are built here, and ``image_text_packages`` builds those whose networks come from
+packages of their authors; if such a package is missing, an error says how to install it. Weights come from the Hugging
+Face hub or its cache, or from the folder that ``--weights ID=PATH`` names.
 """
 
 from __future__ import annotations
@@ -9,17 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from polymeter.core.errors import DataError, PlanError, boundary, did_you_mean
-from polymeter.core.guest_context import weights_place
+from polymeter.core.guest_context import guest_context, weights_place
 from polymeter.core.pixels import check_pixels
 from polymeter.core.registry import missing_package, processor_of
+from polymeter.core.systems import load
 
 if TYPE_CHECKING:
     import torch
 
 _MOST_TOKENS = 77
+_MOST_TOKENS_OF_BLIP_THERE = 35
 
 
 class ImageTextScorer:
@@ -46,20 +49,32 @@ class ImageTextScorer:
             DataError: if the numbers differ, or an image cannot be opened.
         """
         images = [images] if isinstance(images, str) else list(images)
-        texts = [texts] if isinstance(texts, str) else list(texts)
+        texts = [texts] if isinstance(texts, (str, Mapping)) else list(texts)
         if len(images) != len(texts):
             raise DataError(f"There are {len(images)} images for {len(texts)} texts.")
         return [self._score(_opened(image), texts) for image in images]
 
 
+MakeScorer = Callable[[str, str], ImageTextScorer]
+
+
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """How to build a scorer: a factory and hub ids, or what it needs that Polymeter does not have."""
+    """How to build a scorer, or what it needs that Polymeter does not have.
 
-    make: Callable[[str, str], ImageTextScorer] | None = None
+    Attributes:
+        make: A factory, or the name of one in ``image_text_packages``; ``None``: there is none.
+        weights: Hub id of the weights.
+        processor: Hub id of the processor; for a package the checkpoint's file.
+        needs: What it needs, if there is no factory.
+        install: What installs its package; empty: Polymeter's own extra.
+    """
+
+    make: MakeScorer | str | None = None
     weights: str = ""
     processor: str = ""
     needs: str = ""
+    install: str = ""
 
 
 def image_scorer(name: str) -> ImageTextScorer:
@@ -68,7 +83,7 @@ def image_scorer(name: str) -> ImageTextScorer:
     Raises:
         PlanError: if there is no such scorer, Polymeter cannot build it, or its weights or packages are missing.
     """
-    source = SCORERS.get(name)
+    source = AT_PARITY[name] if name in AT_PARITY and _is_at_parity(name) else SCORERS.get(name)
     if source is None:
         hint = did_you_mean(name, SCORERS) or f"Known: {', '.join(SCORERS)}."
         raise PlanError(f"There is no image scorer {name!r}.", hint=hint)
@@ -78,6 +93,7 @@ def image_scorer(name: str) -> ImageTextScorer:
             where="metric_list",
             hint=f"These can: {', '.join(other for other, its_source in SCORERS.items() if its_source.make)}.",
         )
+    make = cast("MakeScorer", load(f"{_PACKAGES}:{source.make}")) if isinstance(source.make, str) else source.make
     weights, processor = weights_place(source.weights), weights_place(source.processor)
     with boundary(
         PlanError,
@@ -85,8 +101,14 @@ def image_scorer(name: str) -> ImageTextScorer:
         hint=f"Name a folder that holds it: --weights {source.weights}=PATH.",
     ):
         try:
-            return source.make(weights, processor)
+            return make(weights, processor)
         except ModuleNotFoundError as error:
+            if source.install:
+                raise PlanError(
+                    f"The image scorer {name!r} needs the package {error.name!r}, which is not installed.",
+                    where="metric_list",
+                    hint=f"Install it with: {source.install}",
+                ) from error
             raise missing_package(error.name or "transformers", f"the image scorer {name!r}", "hf") from error
 
 
@@ -96,7 +118,7 @@ def _clip(weights: str, processor: str) -> ImageTextScorer:
 
     with processor_of(f"the network {processor!r}"):
         prepare = AutoProcessor.from_pretrained(processor)
-    network = CLIPModel.from_pretrained(weights).eval().to(_best_device())
+    network = CLIPModel.from_pretrained(weights).eval().to(best_device())
 
     def score(image: Any, texts: list[str]) -> torch.Tensor:
         import torch
@@ -106,7 +128,7 @@ def _clip(weights: str, processor: str) -> ImageTextScorer:
         ).to(network.device)
         with torch.inference_mode():
             output = network(**inputs)
-        return torch.as_tensor(_unit(output.text_embeds) @ _unit(output.image_embeds)[0])
+        return torch.as_tensor(unit(output.text_embeds) @ unit(output.image_embeds)[0])
 
     return ImageTextScorer(score)
 
@@ -117,12 +139,13 @@ def _matching(weights: str, processor: str) -> ImageTextScorer:
 
     with processor_of(f"the network {processor!r}"):
         prepare = AutoProcessor.from_pretrained(processor)
-    network = Blip2ForImageTextRetrieval.from_pretrained(weights).eval().to(_best_device())
+    network = Blip2ForImageTextRetrieval.from_pretrained(weights).eval().to(best_device())
 
     def score_one(image: Any, text: str) -> torch.Tensor:
         import torch
 
-        inputs = prepare(images=image, text=text, truncation=True, return_tensors="pt").to(network.device)
+        most = {"max_length": _MOST_TOKENS_OF_BLIP_THERE} if guest_context().parity.on("blip-tokens") else {}
+        inputs = prepare(images=image, text=text, truncation=True, return_tensors="pt", **most).to(network.device)
         with torch.inference_mode():
             output = network(**inputs, use_image_text_matching_head=True)
         return torch.as_tensor(output.logits_per_image.float().softmax(dim=-1)[0, 1])
@@ -140,19 +163,43 @@ def _from_one(make: Callable[[str, str], ImageTextScorer], weights: str) -> _Sou
 
 
 _needs = partial(_Source, None, "", "")
+_OPEN_CLIP = "pip install open_clip_torch"
+_PACKAGES = "polymeter.metrics.image_text_packages"
 
 # BLIP-2's numbers are those of the pre-trained checkpoint in the format of Transformers.
 SCORERS: Mapping[str, _Source] = {
-    "VQAScore": _needs("it is CLIP-FlanT5 XXL, an architecture of the package t2v_metrics."),
+    "VQAScore": _Source("vqa", "zhiqiulin/clip-flant5-xxl", "clip-flant5-xxl", install="pip install t2v-metrics"),
     "PickScore": _Source(_clip, "yuvalkirstain/PickScore_v1", "laion/CLIP-ViT-H-14-laion2B-s32B-b79K"),
     "CLIPScore": _from_one(_clip, "openai/clip-vit-large-patch14-336"),
     "BLIPv2Score": _from_one(_matching, "Salesforce/blip2-itm-vit-g"),
-    "HPSv2Score": _needs("it needs the package open_clip_torch and the checkpoint HPS_v2_compressed.pt."),
-    "HPSv2.1Score": _needs("it needs the package open_clip_torch and the checkpoint HPS_v2.1_compressed.pt."),
-    "ImageRewardScore": _needs("it needs the package image-reward and the checkpoint ImageReward.pt."),
-    "FGA_BLIP2Score": _needs("it needs the FGA-BLIP2 network of EvalMuse and its checkpoint fga_blip2.pth."),
+    "HPSv2Score": _Source("hps", "xswu/HPSv2", "HPS_v2_compressed.pt", install=_OPEN_CLIP),
+    "HPSv2.1Score": _Source("hps", "xswu/HPSv2", "HPS_v2.1_compressed.pt", install=_OPEN_CLIP),
+    "ImageRewardScore": _Source(
+        "image_reward", "THUDM/ImageReward", "ImageReward.pt", install="pip install image-reward"
+    ),
+    "FGA_BLIP2Score": _Source(
+        "fga_blip2",
+        "AI-ModelScope/FGA-BLIP2",
+        "fga_blip2.pth",
+        install="pip install git+https://github.com/DYEvaLab/EvalMuse (its lavis, which has the network fga_blip2)",
+    ),
     "MPS": _needs("it needs the cross-attention network of MPS and the checkpoint MPS_overall_state_dict.pt."),
 }
+
+
+AT_PARITY: Mapping[str, _Source] = {
+    "CLIPScore": _Source(
+        "open_clip_score",
+        "timm/vit_large_patch14_clip_336.openai",
+        "open_clip_model.safetensors",
+        install=_OPEN_CLIP,
+    ),
+}
+"""Scorers that with parity are made in another way."""
+
+
+def _is_at_parity(name: str) -> bool:
+    return name == "CLIPScore" and guest_context().parity.on("clip-network")
 
 
 def _opened(image: Any) -> Any:
@@ -165,11 +212,13 @@ def _opened(image: Any) -> Any:
         return opened.convert("RGB")
 
 
-def _unit(embeddings: torch.Tensor) -> torch.Tensor:
+def unit(embeddings: torch.Tensor) -> torch.Tensor:
+    """Embeddings of length 1."""
     return embeddings / embeddings.norm(dim=-1, keepdim=True)
 
 
-def _best_device() -> str:
+def best_device() -> str:
+    """The first GPU, else the processor."""
     import torch
 
     return "cuda" if torch.cuda.is_available() else "cpu"

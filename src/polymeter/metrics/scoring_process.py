@@ -189,7 +189,9 @@ def _carried_out(
         return pickle.dumps(Reply("value", value))
     except MemoryError:
         return out_of_memory  # made before: as long as the exception is handled there is none left
-    except Exception as error:  # noqa: BLE001  (raised again where the function was called)
+    # Scoring functions, a plugin's among them, raise what they like, and what they give may refuse to be pickled. All
+    # of it is raised again where the function was called; here it would end this process and lose its kind.
+    except Exception as error:  # noqa: BLE001
         error.__traceback__ = error.__context__ = error.__cause__ = None
         return pickle.dumps(Reply("raised", error))
 

@@ -30,6 +30,10 @@ _RARE_TAIL = 0.085
 Brown, Cai and DasGupta's 0.05 makes it longer than that needs.
 """
 _RARE_BOUNDS = {1.0: 0.0888312137066, 2.0: 0.4826876018189}
+_LEAST_TRIALS = 0.7
+"""The share of its trials that a mean is worth at least: clusters cannot be more alike than equal, however uncertain
+their correlation is.
+"""
 _MANY_MEMBERS = 4
 _SKEWED = 1.5
 """From this skewness of single values on, an interval on a known range takes account of it."""
@@ -85,7 +89,7 @@ def sum_interval(terms: Terms) -> MeanInterval:
 
 def bounded_interval(value: float, stderr: float, df: float, bounds: tuple[float, float]) -> Interval:
     """The score interval of any estimate between two bounds, from its standard error."""
-    spread = Spread(value, FEWEST_SAMPLES, stderr**2, 0.0, df, FEWEST_SAMPLES, bounds)
+    spread = Spread(value, FEWEST_SAMPLES, stderr**2, df=df, bounds=bounds)
     return _score(((1.0, spread),), _quantile(((1.0, spread),)))
 
 
@@ -162,10 +166,11 @@ def _score(terms: Terms, quantile: float) -> Interval:
     sizes = np.array([float(spread.n) for spread in spreads])
     if len(spreads) > 1:  # p (1 - p) / n understates the variance by a factor that only counts where many are added
         variances = variances * sizes / np.maximum(sizes - 1, 1)
-    trials = _trials(shares, variances, np.array([spread.trials for spread in spreads]))
+    worth = np.array([spread.trials for spread in spreads])
+    normal = normal_quantile((1 + LEVEL) / 2)
+    trials = np.maximum(_trials(shares, variances, worth) * (normal / quantile) ** 2, _LEAST_TRIALS * worth)
     total = float(coefficients.sum())
-    weights = coefficients / total
-    low, high = _score_bounds(shares, trials, weights, quantile)
+    low, high = _score_bounds(shares, trials, coefficients / total)
     return offset + total * low, offset + total * high
 
 
@@ -178,21 +183,17 @@ def _trials(
     return np.where(has_spread, most / np.where(has_spread, variances, 1.0), fallback)
 
 
-def _score_bounds(
-    shares: NDArray[np.float64], trials: NDArray[np.float64], weights: NDArray[np.float64], quantile: float
-) -> Interval:
+def _score_bounds(shares: NDArray[np.float64], trials: NDArray[np.float64], weights: NDArray[np.float64]) -> Interval:
     """The bounds of ``Σ w p`` for independent shares, all between 0 and 1."""
     share = float(weights @ shares)
-    normal = normal_quantile((1 + LEVEL) / 2)
     if shares.size == 1:
-        total = float(trials[0]) * (normal / quantile) ** 2
+        total = float(trials[0])
         low, high = wilson_interval(share, total)
     else:
         spread = float(np.square(weights) @ (shares * (1 - shares) / trials))
         total = share * (1 - share) / spread if spread > 0 else 1 / float(np.square(weights) @ (1 / trials))
-        total *= (normal / quantile) ** 2
-        low = _score_bound(shares, trials, weights, quantile)
-        high = 1 - _score_bound(1 - shares, trials, weights, quantile)
+        low = _score_bound(shares, trials, weights)
+        high = 1 - _score_bound(1 - shares, trials, weights)
         parts = np.square(weights) / trials
         if parts.sum() ** 2 >= _MANY_MEMBERS * np.square(parts).sum():
             # Where most of many members are perfect, the shares most likely at a bound leave them so, and too little
@@ -206,17 +207,16 @@ def _score_bounds(
     return max(0.0, min(low, share)), min(1.0, max(high, share))
 
 
-def _score_bound(
-    shares: NDArray[np.float64], trials: NDArray[np.float64], weights: NDArray[np.float64], quantile: float
-) -> float:
+def _score_bound(shares: NDArray[np.float64], trials: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
     """The lower bound of ``Σ w p``: the least value that the data do not contradict.
 
     For each multiplier the shares are those most likely among all with the same sum. The bound is where the sum lies
-    ``quantile`` of its standard errors, computed there, below the one that was observed.
+    1.96 of its standard errors, computed there, below the one that was observed.
     """
     observed = float(weights @ shares)
     if observed <= 0:
         return 0.0
+    quantile = normal_quantile((1 + LEVEL) / 2)
 
     def at(multipliers: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         pulled = multipliers[:, None] * weights

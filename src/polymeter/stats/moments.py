@@ -9,12 +9,30 @@ from numpy.typing import NDArray
 
 from polymeter.core.spread import UNBOUNDED, Bounds, Spread
 from polymeter.stats.clusters import Partition
+from polymeter.stats.freedom import clustered_freedom
 
 FEWEST_SAMPLES = 20
 FEWEST_CLUSTERS = 10
 FEWEST_EFFECTIVE_CLUSTERS = 5
 FEWEST_OTHERS = 5
 """Values that must differ from the most frequent one where no range is declared."""
+
+_LEAST_DEVIATION = 1e-50
+"""Powers of smaller deviations, and of greater ones than its inverse, are no longer numbers."""
+_FEWEST_WHERE_SKEWED = 7
+"""Clusters, by their share of the variance, below which no correction for skewness works: no interval then."""
+_SKEWED = 0.6
+
+# What theory leaves open for clusters of 0s and 1s. Chosen by `python -m benchmarks.coverage`; its held-out scenarios,
+# which were not used for this, check them.
+_USUAL_CORRELATION = 0.5
+"""The intraclass correlation where no failure tells of it."""
+_TRUST = 0.8
+"""The weight of the variance between clusters; the rest is the one that the correlation implies, which varies less."""
+_LEAST_EFFECT = 0.85
+"""The least design effect. Below 1, since the variance of correlations that happen to be negative is cut off."""
+_TRIALS_PER_CLUSTER = 2.0
+"""Independent trials that a cluster is worth where no failure tells of it; 1 if its members were all equal."""
 
 
 def mean_spread(data: NDArray[np.float64], clusters: Partition | None = None, bounds: Bounds = UNBOUNDED) -> Spread:
@@ -25,10 +43,9 @@ def mean_spread(data: NDArray[np.float64], clusters: Partition | None = None, bo
     and the degrees of freedom (Satterthwaite), follow from the intraclass correlation (Imbens and Kolesár 2016), which
     is estimated by one-way analysis of variance (Donner 1986).
 
-    Where the range of the values is known, few failures say little of how they spread over clusters. There the variance
-    is averaged with the one that the intraclass correlation implies, is never below that of independent values, and is
-    pulled towards that of values as unlike, or clusters as alike, as the range allows. The pull gets weaker with the
-    number of clusters that are not all at one bound.
+    Where the range of the values is known, few failures say little of how they spread over clusters. There the
+    correlation is taken for at least the usual one, and the variance is averaged with the one that this implies. Both
+    weigh less with the number of clusters that are not all at one bound.
 
     Args:
         data: The values, at least one, all finite.
@@ -37,44 +54,51 @@ def mean_spread(data: NDArray[np.float64], clusters: Partition | None = None, bo
     """
     n = int(data.size)
     mean = math.fsum(data.tolist()) / n
+    farthest = float(np.abs(data - mean).max())
+    if farthest and not _LEAST_DEVIATION < farthest < 1 / _LEAST_DEVIATION:
+        return Spread(mean, n, 0.0, bounds=bounds, problem="the values are too large or differ by too little")
     is_clustered = clusters is not None and clusters.count < n
     if clusters is None or not is_clustered:
         sizes, sums = np.ones(n), data
     else:
         sizes = np.bincount(clusters.codes, minlength=clusters.count).astype(np.float64)
         sums = clusters.sums(data[:, None])[:, 0]
-    effective = n * n / float(np.square(sizes).sum())
-    problem = _problem(effective, data, sizes.size, bounds, is_clustered=is_clustered)
+    effective = _effective(sizes)
+    trials = min(float(n), _TRIALS_PER_CLUSTER * effective)
+    problem = _problem(sizes, data, bounds, is_clustered=is_clustered)
     if sizes.size < 2:
-        return Spread(mean, n, 0.0, trials=effective, bounds=bounds, problem=problem)
+        return Spread(mean, n, 0.0, trials=trials, bounds=bounds, problem=problem)
     deviations, shares = sums - sizes * mean, sizes / n
     variance = float((np.square(deviations) / (1 - shares)).sum()) / n**2
-    third = float((deviations**3).sum()) / n**3 * _less_biased(effective)
+    # Small samples understate the third moment (Joanes and Gill 1998), each cluster by about the cube of the share of
+    # the others. The last part is what the simulation in `benchmarks/coverage.py` asks for beyond that.
+    third = float(((deviations / (1 - shares)) ** 3).sum()) / n**3 * (1 + 3 / effective)
     correlation = _intraclass_correlation(data, sums, sizes) if is_clustered else 0.0
     low, high = bounds
     if low is None or high is None or high <= low:
-        df, bias = _satterthwaite(sizes, correlation) if is_clustered else (effective - 1, 1.0)
-        return Spread(mean, n, variance * bias, third, df, effective, bounds, problem=problem)
+        df, bias = clustered_freedom(sizes, correlation) if is_clustered else (effective - 1, 1.0)
+        return Spread(mean, n, variance * bias, third, df, trials, bounds, problem=problem)
     n_mixed = min(int((sums > sizes * low).sum()), int((sums < sizes * high).sum()))
     is_two_valued = bool(np.isin(data, (low, high)).all())
     most = (mean - low) * (high - mean)
-    single = most if is_two_valued else float(np.square(data - mean).sum()) / (n - 1)
+    single = most * n / (n - 1) if is_two_valued else float(np.square(data - mean).sum()) / (n - 1)
+    ignorance = (1 + n_mixed) ** (-2.0 if is_two_valued else -1.5)
+    likely = correlation + ignorance * max(_USUAL_CORRELATION - correlation, 0.0) if is_clustered else 0.0
     df = effective - 1
     if is_clustered:
-        modelled = single / n * _design_effect(sizes, correlation) * (n / (n - 1) if is_two_valued else 1.0)
-        variance = max((variance + modelled) / 2, single / n)
-    elif is_two_valued:
-        variance = single / n
+        df, bias = clustered_freedom(sizes, correlation)
+        trust = _TRUST * (1 - ignorance)
+        modelled = single / n * _design_effect(sizes, likely)
+        variance = max(trust * bias * variance + (1 - trust) * modelled, _LEAST_EFFECT * single / n)
     if is_two_valued:
         # The variance of a single value follows from the mean: only what clusters add to it is estimated, and only
         # mixed clusters tell of it.
-        added = variance - single / n
-        df = min(df, max(n_mixed, 1)) * (variance / added) ** 2 if added > 1e-12 * variance else math.inf
-    alike = most / n * _design_effect(sizes, min(1.0, correlation + 1 / max(n_mixed, 1)))
-    pull = (1 + n_mixed) ** (-1.0 if is_two_valued else -1.5)
-    variance = (1 - pull) * variance + pull * max(alike, variance)
+        variance, added = (variance, variance - most / n) if is_clustered else (most / n, 0.0)
+        df = min(df, max(n_mixed, 1)) * math.sqrt(variance / added) if added > 1e-9 * variance else math.inf
+    else:
+        variance += ignorance * max(most / n * _design_effect(sizes, likely) - variance, 0.0)
     is_continuous = not is_two_valued and 2 * n_mixed >= sizes.size
-    return Spread(mean, n, variance, third, df, effective, bounds, is_continuous, problem)
+    return Spread(mean, n, variance, third, df, trials, bounds, is_continuous, problem)
 
 
 def known_bounds(data: NDArray[np.float64], bounds: Bounds) -> Bounds:
@@ -90,13 +114,11 @@ def known_bounds(data: NDArray[np.float64], bounds: Bounds) -> Bounds:
     return bounds
 
 
-def _problem(
-    effective: float, data: NDArray[np.float64], n_clusters: int, bounds: Bounds, *, is_clustered: bool
-) -> str:
+def _problem(sizes: NDArray[np.float64], data: NDArray[np.float64], bounds: Bounds, *, is_clustered: bool) -> str:
     """Why the interval of a mean cannot be trusted, also as part of a group; empty if it can."""
-    if is_clustered and n_clusters < FEWEST_CLUSTERS:
+    if is_clustered and sizes.size < FEWEST_CLUSTERS:
         return f"fewer than {FEWEST_CLUSTERS} clusters"
-    if is_clustered and effective < FEWEST_EFFECTIVE_CLUSTERS:
+    if is_clustered and _effective(sizes) < FEWEST_EFFECTIVE_CLUSTERS:
         return "a few clusters hold most samples"
     if data.size < 2:
         return "a single sample"
@@ -106,16 +128,19 @@ def _problem(
             return "all values are equal and the metric declares no range"
         if data.size - n_usual < FEWEST_OTHERS:
             return f"fewer than {FEWEST_OTHERS} values differ from the others and the metric declares no range"
+        if is_clustered and _effective(np.square(sizes)) < _FEWEST_WHERE_SKEWED and abs(_skewness(data)) > _SKEWED:
+            return "the values are skewed and a few clusters hold most samples"
     return ""
 
 
-def _less_biased(n_units: float) -> float:
-    """A factor for the third moment, which small samples of skewed values understate (Joanes and Gill 1998); the last
-    part of it is what the simulation in ``benchmarks/coverage.py`` asks for beyond their correction.
-    """
-    if n_units < 3:
-        return 1.0
-    return n_units**2 / ((n_units - 1) * (n_units - 2)) * (1 + 3 / n_units)
+def _effective(weights: NDArray[np.float64]) -> float:
+    """The number of equal weights of which a weighted mean would vary as much (Kish 1965)."""
+    return float(weights.sum()) ** 2 / float(np.square(weights).sum())
+
+
+def _skewness(data: NDArray[np.float64]) -> float:
+    deviations = data - data.mean()
+    return float((deviations**3).mean() / np.square(deviations).mean() ** 1.5)
 
 
 def _intraclass_correlation(data: NDArray[np.float64], sums: NDArray[np.float64], sizes: NDArray[np.float64]) -> float:
@@ -134,25 +159,3 @@ def _intraclass_correlation(data: NDArray[np.float64], sums: NDArray[np.float64]
 def _design_effect(sizes: NDArray[np.float64], correlation: float) -> float:
     """The variance of the mean of such clusters over that of as many independent values (Kish 1965)."""
     return 1 + (float(np.square(sizes).sum() / sizes.sum()) - 1) * correlation
-
-
-def _satterthwaite(sizes: NDArray[np.float64], correlation: float) -> tuple[float, float]:
-    """Degrees of freedom of the variance with the CR2 correction, and the factor that removes the bias which it has if
-    members of a cluster correlate.
-
-    With ``τ`` the variance of a cluster's sum and ``w`` its share of the values, the deviations of two clusters' sums
-    have the covariance ``w_c w_d (Σ τ - τ_c / w_c - τ_d / w_d)``, to which ``τ_c`` is added for one and the same
-    cluster. The variance is a weighted sum of the squares of these deviations.
-    """
-    shares = sizes / sizes.sum()
-    weights = 1 / (1 - shares)
-    own = sizes * (1 + (sizes - 1) * correlation)
-    total, ratio = float(own.sum()), own / shares
-    squares = weights * np.square(shares)
-    sums = [float((squares * ratio**power).sum()) for power in range(3)]
-    pairs = total**2 * sums[0] ** 2 + 2 * sums[0] * sums[2] - 4 * total * sums[0] * sums[1] + 2 * sums[1] ** 2
-    apart = np.square(shares) * (total - 2 * ratio)
-    diagonal = own + apart
-    expected = float((weights * diagonal).sum())
-    pairs += float((np.square(weights) * (np.square(diagonal) - np.square(apart))).sum())
-    return expected**2 / pairs, total / expected

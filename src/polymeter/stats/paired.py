@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeter.core.spread import UNBOUNDED
 from polymeter.stats.clusters import Partition
 from polymeter.stats.errors import clustered_standard_error, standard_error
 from polymeter.stats.intervals import LEVEL, Interval, normal_quantile
@@ -148,8 +147,16 @@ def _interval(first: NDArray[np.float64], second: NDArray[np.float64], partition
         return MeanInterval(tango_interval(differences.size, only_first, only_second), "tango")
     if differences.size >= FEWEST_SAMPLES and int((differences != np.median(differences)).sum()) < FEWEST_OTHERS:
         return MeanInterval(problem=f"fewer than {FEWEST_OTHERS} differences are unlike the others")
-    is_share = bool(((values >= 0) & (values <= 1)).all())
-    return mean_interval(mean_spread(differences, partition, (-1.0, 1.0) if is_share else UNBOUNDED))
+    spread = mean_spread(differences, partition)
+    if not bool(((values >= 0) & (values <= 1)).all()):
+        return mean_interval(spread)
+    # Differences of shares have a range. It says whether there can be an interval, but not how far they vary: they
+    # hardly ever come near its ends.
+    found = mean_interval(replace(spread, problem=mean_spread(differences, partition, (-1.0, 1.0)).problem))
+    if found.interval is None:
+        return found
+    low, high = found.interval
+    return replace(found, interval=(max(low, -1.0), min(high, 1.0)))
 
 
 def t_test_p_value(t: float, df: float) -> float:

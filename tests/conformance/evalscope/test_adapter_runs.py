@@ -204,6 +204,14 @@ def test_listing_describing_and_flattening_run_nothing() -> None:
         flatten_task("mmlu_pro", [GUIDE])
 
 
+def test_a_name_that_a_file_registers_twice_is_an_error(tmp_path: Path) -> None:
+    one = "@Benchmark.register(name='twice', dataset_id='x', metric_list=['AverageAccuracy'])\n"
+    adapter(tmp_path, "twice", f"{one}class One(DataAdapter):\n    pass\n\n\n{one}class Two(DataAdapter):\n    pass\n")
+    assert any("registers 'twice' 2 times: lines" in problem.message for problem in check_path(tmp_path))
+    with pytest.raises(PlanError, match=r"twice_adapter\.py registers 'twice' 2 times: lines \d+ and \d+"):
+        describe_task("twice", [tmp_path])
+
+
 def test_checking_a_file_finds_what_is_missing(tmp_path: Path) -> None:
     assert check_path(GUIDE) == []
     adapter(

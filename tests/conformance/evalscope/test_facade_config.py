@@ -96,7 +96,7 @@ def test_what_cannot_be_is_refused_when_it_is_said(fields: dict[str, object], me
         ({"dry_run": True}, "dry_run cannot be used here: .*polymeter check"),
         ({"analysis_report": True}, "analysis_report needs a judge, and none is named. .*judge_model_args"),
         ({"datasets": []}, "No dataset is named"),
-        ({"datasets": ["data_collection"]}, "A collection of datasets cannot be run"),
+        ({"datasets": ["data_collection"]}, "No file of the collection is named. .*local_path"),
         ({"stage": "review"}, "no folder with answers is named. .*use_cache"),
         ({"model_id": "../x"}, "cannot name a folder"),
         ({"use_cache": __file__}, "is a file, and an evaluation needs a folder"),

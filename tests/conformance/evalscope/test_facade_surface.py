@@ -53,7 +53,7 @@ SURFACE = {
 ABSENT = {
     "evalscope.models": "LocalModel get_local_model BaseModel ChatBaseModel OpenAIModel BaseModelAdapter "
     "ServerModelAdapter initialize_model_adapter get_model_adapter",
-    "evalscope.collections": "WeightedSampler EvaluatorCollection",
+    "evalscope.collections": "EvaluatorCollection",
     "evalscope.perf.arguments": "Arguments",
     "evalscope.perf.main": "run_perf_benchmark",
     "evalscope.perf.plugin.registry": "register_dataset register_api",

@@ -100,6 +100,11 @@ def test_reasoning_is_stripped_before_scoring(tmp_path):
     assert score(own, 0, "[[hm]]a0").values == {("exact_match", "none"): 1.0}
 
 
+def test_reasoning_tags_that_cannot_be_told_apart_are_refused(tmp_path):
+    with pytest.raises(PlanError, match=r"closing tag '\|' of reasoning_tags is part of the opening tag '\|'"):
+        opened(tmp_path, "reasoning_tags: [['|', '|']]\n")
+
+
 def test_reasoning_that_the_prompt_opened_is_stripped(tmp_path):
     answer = "reasoning only</think>\n\na0"
     assert score(opened(tmp_path), 0, answer).values == {("exact_match", "none"): 1.0}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+from PIL import Image
 
 import polymeter
 from polymeter.core.errors import PlanError, UnscoredError
@@ -22,6 +23,7 @@ from polymeter.interop.evalscope.tasks.judging import LLMJudge
 from polymeter.interop.evalscope.tasks.parsers import lmsys_parser
 from polymeter.interop.evalscope.tasks.prompts import RequestForm, requests_for
 from polymeter.interop.evalscope.tasks.settings import choose_mode
+from polymeter.metrics.image_text import image_scorer
 from polymeter.store.export import read_samples
 from tests.conformance.evalscope.facade_kit import benchmarks
 from tests.helpers.differences import difference
@@ -127,19 +129,19 @@ def _score(judge: LLMJudge, text: str, parity: str) -> Any:
             return None
 
 
-@difference("judge-verdict", here=[None, None, 1.0, 0.0, None], there=[1.0, 0.0, 1.0, 0.0, 0.0])
+@difference("judge-reading", here=[None, None, 1.0, 0.0, None], there=[1.0, 0.0, 1.0, 0.0, 0.0])
 def test_verdicts_that_are_hidden_or_missing(parity: str, expected: list[Any]) -> None:
     said = ["As an expert I say B.", "no verdict", "A", "B", ""]
     assert [_score(LLMJudge(), text, parity) for text in said] == expected
 
 
-@difference("judge-verdict", here=[None, 0.5, None, None], there=[0.2, 0.5, 7.0, None])
+@difference("judge-reading", here=[None, 0.5, None, None], there=[0.2, 0.5, 7.0, None])
 def test_ratings(parity: str, expected: list[Any]) -> None:
     said = ["first [[0.2]], no: [[0.4]]", "[[0.5]]", "[[7]]", "none at all"]
     assert [_score(LLMJudge(score_type="numeric"), text, parity) for text in said] == expected
 
 
-@difference("judge-verdict", here=None, there=0.0)
+@difference("judge-reading", here=None, there=0.0)
 def test_an_unknown_grade_of_an_own_pattern(parity: str, expected: Any) -> None:
     judge = LLMJudge(score_pattern="(A|B|C)", score_mapping={"A": 1.0})
     assert _score(judge, "C", parity) == expected
@@ -213,7 +215,7 @@ def test_words_of_a_package_that_is_missing_are_asked_for(monkeypatch: pytest.Mo
 # --- whole runs -------------------------------------------------------------------------------------------------------
 
 
-@difference("judge-verdict", here=("unscored", None), there=("ok", 0.0))
+@difference("judge-reading", here=("unscored", None), there=("ok", 0.0))
 def test_a_run_counts_an_unreadable_verdict_as_there(
     tmp_path: Path, parity: str, expected: tuple[str, float | None]
 ) -> None:
@@ -246,3 +248,58 @@ def test_a_run_asks_its_judge_as_there(tmp_path: Path, parity: str, expected: st
     sample = next(iter(read_samples(run.folder, "capitals")))
     (asked,) = [one["request"] for one in sample["exchanges"] if one["role"] == "judge"]
     assert expected in str(asked)
+
+
+# --- images -----------------------------------------------------------------------------------------------------------
+
+
+@difference("clip-network", here="transformers", there="open_clip")
+def test_whose_network_clip_score_is(parity: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("open_clip", "transformers"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with guest_context_with(parity=parity_with(parity)), pytest.raises(PlanError, match=f"'{expected}'"):
+        image_scorer("CLIPScore")
+
+
+@difference("blip-tokens", here={}, there={"max_length": 35})
+def test_how_much_of_a_text_blip_reads(
+    tmp_path: Path, parity: str, expected: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch = pytest.importorskip("torch")
+    asked: list[dict[str, Any]] = []
+
+    class Inputs(dict[str, Any]):
+        def to(self, device: Any) -> Inputs:
+            return self
+
+    def prepare(**named: Any) -> Inputs:
+        asked.append({name: value for name, value in named.items() if name == "max_length"})
+        return Inputs()
+
+    matching = SimpleNamespace(from_pretrained=lambda place: _Network(torch))
+    toolkit: Any = ModuleType("transformers")
+    toolkit.AutoProcessor = SimpleNamespace(from_pretrained=lambda place: prepare)
+    toolkit.Blip2ForImageTextRetrieval = matching
+    monkeypatch.setitem(sys.modules, "transformers", toolkit)
+    Image.new("RGB", (2, 2)).save(tmp_path / "one.png")
+    with guest_context_with(parity=parity_with(parity)):
+        image_scorer("BLIPv2Score")(str(tmp_path / "one.png"), "a text")
+    assert asked == [expected]
+
+
+class _Network:
+    """Gives the same logits for every image and text."""
+
+    device = "cpu"
+
+    def __init__(self, torch: Any) -> None:
+        self._torch = torch
+
+    def eval(self) -> _Network:
+        return self
+
+    def to(self, device: Any) -> _Network:
+        return self
+
+    def __call__(self, **inputs: Any) -> Any:
+        return SimpleNamespace(logits_per_image=self._torch.zeros((1, 2)))

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import random
+import statistics
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +19,12 @@ from polymeter.core.guest_context import guest_context_with
 from polymeter.core.model import ModelTraits
 from polymeter.core.parity import parity_with
 from polymeter.core.request import Generate, Request
+from polymeter.core.rows import RowHandle
 from polymeter.core.task import GroupSpec, Result
 from polymeter.engine.groups import reduce_group
 from polymeter.interop.lmms_eval import original_prompts, results
+from polymeter.interop.lmms_eval.command import _winning
+from polymeter.interop.lmms_eval.evaluation import LmmsEvalCommand, _options
 from polymeter.interop.lmms_eval.models.calls import make_calls
 from polymeter.interop.lmms_eval.result_samples import doc_hash
 from polymeter.interop.lmms_eval.shim.lmms_eval.judge_prompts import JudgePromptBuilder, ResponseParser
@@ -74,9 +81,28 @@ def test_examples_are_drawn_for_one_sample_after_the_other(tmp_path: Path, parit
     task = opened(tmp_path, extra, traits=SIMPLE, parity=parity_with(parity))
     prompts = [ask(task, index).text for index in (2, 0, 1)]
     assert [prompts[1], prompts[2], prompts[0]] == expected or not expected
+    first = opened(tmp_path / "first", extra.replace("default", "first_n"), traits=SIMPLE, parity=parity_with(parity))
+    assert ask(first, 0).text == "q1 a1\n\nq0"
     again = opened(tmp_path / "again", extra, traits=SIMPLE, parity=parity_with(parity), offset=2)
     # The draw belongs to the place in the run, or to the sample.
     assert (ask(again, 2).text == prompts[0]) is (parity == "none")
+
+
+@pytest.mark.parametrize(("parity", "seed"), [("none", None), ("lmms-eval", 7)])
+def test_the_fourth_seed_is_that_of_the_examples(parity: str, seed: int | None) -> None:
+    command = LmmsEvalCommand("mock", "t", parity=parity)
+    assert _options(command, (0, 1, 2, 7)).get("dialect_options", {}).get("task_yaml", {}).get("fewshot_seed") == seed
+
+
+@difference("fewshot-split", here=PlanError, there="q0 a0\n\nq3")
+def test_examples_may_come_from_the_measured_split(tmp_path: Path, parity: str, expected: Any) -> None:
+    made: dict[str, Any] = {"traits": SIMPLE, "parity": parity_with(parity)}
+    extra = "num_fewshot: 1\nfewshot_config: {sampler: first_n}\n"
+    if expected is PlanError:
+        with pytest.raises(PlanError, match="no split to draw 1 examples from"):
+            opened(tmp_path, extra, **made)
+    else:
+        assert ask(opened(tmp_path, extra, **made), 3).text == expected
 
 
 @difference("system-text", here=["Be brief.", "d.q0"], there=["Be brief.\n\nd.q0"])
@@ -131,6 +157,63 @@ def test_other_names_of_settings_do_not_count(tmp_path: Path, parity: str, expec
     assert not {"stop", "max_tokens"} & set(parameters.extra)
 
 
+@difference("chat-text", here="q1", there="S\n\nd.q0 a0\n\nq1")
+def test_chat_wrappers_get_the_whole_text_beside_the_messages(tmp_path: Path, parity: str, expected: str) -> None:
+    extra = "description: d.\nnum_fewshot: 1\nfewshot_split: train\nfewshot_config: {sampler: first_n}\n"
+    switches = parity_with(parity)
+    made: dict[str, Any] = {"system_prompt": "S", "parity": switches, "traits": CHAT}
+    task = opened(tmp_path, extra if parity != "none" else "", **made)
+    handle = RowHandle(1, task.row_functions, lambda step: nullcontext())
+    (call,) = make_calls([ask(task, 1)], "chat", lambda origin: handle, switches)
+    assert call.instances[0].args[0].endswith(expected)
+    assert len(call.instances[0].args) == 6
+
+
+AGENTIC = """\
+def text(doc, previous_output=None, round_idx=None, previous_round_info=None, lmms_eval_specific_kwargs=None):
+    if round_idx is None:
+        return doc["q"]
+    info = {"state": {"cash": 3, "own": 1}, "tool_calls": 2}
+    return [], "again", doc["q"] == "y", previous_output, info
+
+def score(doc, results):
+    return {"n": 1.0, "said": results[0]}
+"""
+
+
+@difference(
+    "agentic-end",
+    here=[{"error": "max_agentic_steps", "last_response": "b", "steps": 2, "success": False}, "b"],
+    there=[
+        {
+            "cash": 3,
+            "error": "max_agentic_steps_reached",
+            "invalid_steps": 0.0,
+            "last_model_output": "b",
+            "success": False,
+            "tool_calls": 2.0,
+            "valid_tool_calls": 2.0,
+        }
+    ],
+)
+def test_the_end_of_agentic_steps(tmp_path: Path, parity: str, expected: list[Any]) -> None:
+    write(tmp_path, {"own.py": AGENTIC})
+    text = task_text(
+        "output_type: generate_until_agentic\ngeneration_kwargs: {max_agentic_steps: 2}\n"
+        "process_results: !function own.score\nmetric_list:\n- metric: n\n",
+        text="!function own.text",
+    )
+    write_rows(tmp_path, [{"q": "x", "a": "1"}, {"q": "y", "a": "1"}])
+    (tmp_path / "t.yaml").write_text(text)
+    made: dict[str, Any] = {"output": tmp_path / "run", "parity": parity, "model_args": {"answer": "b"}}
+    result = evaluate("mock", str(tmp_path / "t.yaml"), **made)
+    lines = (result.folder.samples / "t.jsonl").read_text().splitlines()
+    first, second = (json.loads(line)["log"]["said"] for line in lines)
+    found = json.loads(first)
+    assert {key: found[key] for key in expected[0]} == expected[0]
+    assert second == expected[1] if len(expected) > 1 else json.loads(second)["trace"] == ["b"]
+
+
 # --- numbers ----------------------------------------------------------------------------------------------------------
 
 
@@ -167,6 +250,26 @@ def test_a_function_has_no_standard_error(tmp_path: Path, parity: str, expected:
     rows: list[Mapping[str, Any]] = [{"q": "x", "a": "1"}, {"q": "y", "a": "2"}]
     result = run(tmp_path, extra, rows, parity=parity, model_args={"answer": 1}).result("t", "exact_match")
     assert (result.value, result.stderr_method) == (0.5, expected)
+
+
+@difference("bootstrap-error", here=("bootstrap", True), there=("bootstrap", False))
+def test_resampled_errors_are_drawn_in_seeded_chunks(tmp_path: Path, parity: str, expected: tuple[str, bool]) -> None:
+    write(tmp_path, {"own.py": "def score(doc, results):\n    return {'n': doc['k'], 'b': (1, doc['k'])}\n"})
+    extra = (
+        "process_results: !function own.score\nmetric_list:\n- {metric: n, aggregation: median}\n"
+        "- {metric: b, aggregation: bits_per_byte}\n"
+    )
+    values = [1, 5, 2, 9]
+    rows: list[Mapping[str, Any]] = [{**NAMED, "k": k} for k in values]
+    result = run(tmp_path, extra, rows, parity=parity)
+    found = result.result("t", "n")
+    assert (found.stderr_method, result.result("t", "b").stderr is not None) == expected
+    if parity != "none":
+        drawn = []
+        for seed in range(100):
+            generator = random.Random(seed)
+            drawn += [generator.choices(values, k=4)[2] for _ in range(1000)]
+        assert found.stderr == pytest.approx(statistics.stdev(drawn))
 
 
 @difference("cluster-error", here="clustered", there="mean")
@@ -299,6 +402,13 @@ def test_each_function_has_a_module_of_its_own(tmp_path: Path, parity: str, expe
     assert result.value("t", "seen") == expected
 
 
+@difference("config-default", here={"limit": None, "batch_size": "2"}, there={"limit": 5.0, "batch_size": "2"})
+def test_a_default_on_the_command_line_does_not_win(parity: str, expected: dict[str, Any]) -> None:
+    configured = {"limit": 5.0, "batch_size": "9"}
+    given = {"limit": None, "batch_size": "2", "parity": parity}
+    assert {**configured, **_winning(given, configured)} == {**expected, "parity": parity}
+
+
 # --- files and judges -------------------------------------------------------------------------------------------------
 
 
@@ -309,7 +419,7 @@ def test_hashes_of_docs(parity: str, expected: bool) -> None:
     assert expected or one == hashlib.sha256(b"null").hexdigest()
 
 
-@difference("judge-verdict", here=UnscoredError, there=(1, 0, True, False, 0.0, 2.0, (-1.0, -1.0), {}))
+@difference("loose-verdict", here=UnscoredError, there=(1, 0, True, False, 0.0, 2.0, (-1.0, -1.0), {}))
 def test_verdicts_are_read_loosely(parity: str, expected: Any) -> None:
     read = ResponseParser
     with guest_context_with(parity=parity_with(parity)):

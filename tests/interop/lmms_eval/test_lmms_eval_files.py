@@ -9,6 +9,7 @@ import pytest
 
 from polymeter.interop.lmms_eval import result_samples as samples
 from polymeter.interop.lmms_eval import results as files
+from polymeter.interop.lmms_eval.filtered_answers import filters_of_task
 from tests.report.synthetic import exchange, result, sample, task
 
 FACTS = files.CommandFacts(
@@ -93,7 +94,8 @@ KEYS = [
         "n-samples",
         "config",
     ),
-    *("git_hash", "git_branch", "lmms_eval_version", "date", "usage", "task_hashes", "model_source", "model_name"),
+    *("git_hash", "git_branch", "lmms_eval_version", "date", "throughput", "usage", "task_hashes", "model_source"),
+    "model_name",
     *("model_name_sanitized", "system_instruction", "system_instruction_sha", "chat_template", "chat_template_sha"),
     *("fewshot_as_multiturn", "start_time", "end_time", "total_evaluation_time_seconds"),
 ]
@@ -115,6 +117,7 @@ def test_the_document_has_exactly_these_keys(document):
         ("date", "20260102_030405"),
         ("usage", {"total": {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}}),
         ("task_hashes", {"a": "hash"}),
+        ("throughput", {"total_gen_tokens": 5, "total_elapsed_time": 59.5, "avg_speed": 5 / 59.5}),
         ("model_source", "qwen2_5_vl"),
         ("model_name", "org/name"),
         ("model_name_sanitized", "org__name"),
@@ -239,7 +242,7 @@ def test_the_folder_is_named_after_the_last_two_parts_of_the_model(model_args, f
 
 
 def records(*made, filters=("none",)):
-    return list(samples.sample_records(lambda: made, filters))
+    return list(map(samples.file_line, samples.sample_records(lambda: made, filters)))
 
 
 def test_a_line_has_these_keys_and_no_row():
@@ -247,7 +250,7 @@ def test_a_line_has_these_keys_and_no_row():
     assert record == {
         "doc_id": 3,
         "target": "yes",
-        "filtered_resps": ["yes"],
+        "filtered_resps": "yes",
         "token_counts": [{"input_tokens": 412, "output_tokens": 31, "reasoning_tokens": None}],
         "doc_hash": samples.doc_hash({"row": 3, "kind": "plain"}),
         "input": "The question",
@@ -258,14 +261,14 @@ def test_a_line_has_these_keys_and_no_row():
 
 def test_raw_answers_stand_beside_what_was_made_of_them_where_they_differ():
     (record,) = records(sample(0, answer="yes", exchanges=[exchange(None, "q", "<think>hm</think>yes")]))
-    assert record["resps"] == ["<think>hm</think>yes"]
-    assert record["filtered_resps"] == ["yes"]
+    assert record["resps"] == "<think>hm</think>yes"
+    assert record["filtered_resps"] == "yes"
 
 
 def test_several_answers_stand_in_one_list():
     asked = [exchange(None, "q", text) for text in ("a", "b", "c")]
     (first,) = records(sample(0, answer="a", exchanges=asked))
-    assert (first["resps"], first["filtered_resps"]) == ([["a", "b", "c"]], ["a"])
+    assert (first["resps"], first["filtered_resps"]) == (["a", "b", "c"], "a")
     (kept,) = records(sample(0, answer="a | b", exchanges=asked))
     assert kept["filtered_resps"] == ["a", "b"]
     (every,) = records(sample(0, answer="a | b | c", exchanges=asked))
@@ -287,7 +290,7 @@ def test_media_are_listed_and_the_judge_is_not():
     (record,) = records(sample(0, exchanges=asked))
     assert record["input"] == "look"
     assert record["input_media"] == [{"type": "image", "width": 300, "height": 190, "file": "media/ab/abc.png"}]
-    assert record["filtered_resps"] == ["yes"]
+    assert record["filtered_resps"] == "yes"
 
 
 def test_a_sample_without_a_score_has_no_line():
@@ -305,6 +308,36 @@ def test_each_filter_has_its_lines_with_its_values():
         ("strict", 1, 0.0),
     ]
     assert lines[2]["filtered_resps"] is None
+
+
+FILTERS = [
+    {"name": "strict", "filter": [{"function": "regex", "regex_pattern": "(\\d+)"}, {"function": "take_first"}]},
+    {"name": "every", "filter": [{"function": "take_first_k", "k": 2}]},
+    {"name": "vote", "filter": ["majority_vote"]},
+]
+
+
+def test_filters_are_read_again_from_the_stored_answers():
+    made = sample(0, answer="7", exchanges=[exchange(None, "q", text) for text in ("a</think>it is 7", "9", "9")])
+    filtered = filters_of_task(planned("t", {"filter_list": FILTERS}))
+    found = list(samples.sample_records(lambda: [made], ("strict", "every", "vote"), filtered=filtered))
+    assert [line["filtered_resps"] for line in found] == [["7"], [["it is 7", "9"]], [["9"]]]
+    assert found[0]["resps"] == [["a</think>it is 7", "9", "9"]]
+    assert [samples.file_line(line)["filtered_resps"] for line in found] == ["7", ["it is 7", "9"], ["9"]]
+    (kept,) = samples.sample_records(lambda: [made], ("none",), filtered=filters_of_task(planned("t"), "none"))
+    assert kept["filtered_resps"] == ["a</think>it is 7"]
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"filter_list": [{"name": "own", "filter": [{"function": "!function utils.Own"}]}]},
+        {"output_type": "multiple_choice"},
+    ],
+)
+def test_a_filter_of_the_task_s_own_is_not_run_again(config):
+    assert filters_of_task(planned("t", config)) == {}
+    assert filters_of_task(planned("t", dialect="adapter")) == {}
 
 
 def test_hashes_tell_docs_and_their_order_apart():

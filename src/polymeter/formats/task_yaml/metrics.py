@@ -37,6 +37,7 @@ class BoundMetric:
         reference: See ``core.metric.Metric``.
         of_sets: See ``core.metric.Metric``.
         bounds: See ``core.metric.Metric``.
+        resamples: How many resamples its standard error rests on that are drawn as in another system; 0: none are.
     """
 
     name: str
@@ -51,6 +52,7 @@ class BoundMetric:
     reference: Modality | None = None
     of_sets: Callable[..., float] | None = None
     bounds: Bounds = UNBOUNDED
+    resamples: int = 0
 
 
 def bind_metrics(
@@ -76,14 +78,27 @@ def bind_metrics(
 
 def metrics_at_parity(metrics: tuple[BoundMetric, ...], parity: Parity) -> tuple[BoundMetric, ...]:
     """The metrics, aggregated as in the system to be matched."""
-    if not parity.on("median-order"):
-        return metrics
-    return tuple(
-        replace(metric, aggregation=replace(metric.aggregation, aggregate=middle_as_listed))
-        if metric.aggregation is not None and metric.aggregation.name == "median"
-        else metric
-        for metric in metrics
-    )
+    matched = []
+    for metric in metrics:
+        aggregation = metric.aggregation
+        if aggregation is None:
+            matched.append(metric)
+            continue
+        resamples = 0
+        if aggregation.name == "median" and parity.on("median-order"):
+            aggregation = replace(aggregation, aggregate=middle_as_listed)
+        if aggregation.uncertainty == "bootstrap" and parity.on("bootstrap-error"):
+            resamples = _RESAMPLES.get(aggregation.name, 0)
+            aggregation = replace(aggregation, uncertainty="none")
+        matched.append(replace(metric, aggregation=aggregation, resamples=resamples))
+    return tuple(matched)
+
+
+_RESAMPLES = {
+    **dict.fromkeys(("median", "matthews_corrcoef", "f1", "perplexity"), 100_000),
+    **dict.fromkeys(("bleu", "chrf", "ter"), 100),
+}
+"""How many resamples lmms-eval draws by the name of an aggregation; others that are no means have no error there."""
 
 
 def middle_as_listed(values: Sequence[Any]) -> Any:

@@ -55,6 +55,8 @@ class Prompt:
         sees_media: Whether text hooks get the row with media.
         fewshot: Examples before a sample's question.
         has_own: Whether the model may have its own prompts, in place of all of this.
+        context: The whole text before and with a sample's question, for models that take messages and look at it
+            beside them.
     """
 
     fingerprint: str
@@ -71,6 +73,7 @@ class Prompt:
     sees_media: bool = False
     fewshot: Callable[[Sample], str] | None = None
     has_own: bool = False
+    context: Callable[[Sample], str] | None = None
 
     def row(self, sample: Sample) -> dict[str, Any]:
         """The row as text hooks see it."""
@@ -127,7 +130,7 @@ class Prompt:
 
     def row_functions(self, samples: Samples) -> RowFunctions:
         """The functions by which wrapped models look at the task's rows."""
-        target, choices = self.target_form, self.choice_form
+        target, choices, context = self.target_form, self.choice_form, self.context
         return RowFunctions(
             full_doc=lambda index: samples[index].full_doc(),
             target=lambda index: target(samples[index].full_doc()),
@@ -135,6 +138,7 @@ class Prompt:
             next_round=self.next_round,
             next_messages=self.next_messages,
             prompt_row=lambda index: full_row(samples[index]),
+            context=None if context is None else lambda index: context(samples[index]),
         )
 
     def modalities(self, sample: Sample) -> frozenset[Modality]:
@@ -160,14 +164,14 @@ def make_prompt(parts: Parts, spec: TaskSpec, traits: ModelTraits, context: Open
     is_whole = config.class_ is None and config.doc_to_text is None
     takes_messages = parts.messages is not None and (traits.kind == "chat" or is_whole)
     is_bare = traits.kind == "chat" and config.class_ is None and context.parity.on("chat-prompt")
-    description = None if is_bare else forms.description_form(config.description, parts.binding)
+    description = forms.description_form(config.description, parts.binding)
     system = (Message("system", (Text(context.system_prompt),)),) if context.system_prompt else ()
     if context.system_prompt and context.parity.on("system-text"):
         system = ()
-        if traits.kind == "simple":
-            description = _after_system(context.system_prompt, config.fewshot_delimiter, description)
+        description = _after_system(context.system_prompt, config.fewshot_delimiter, description)
+    fewshot = _examples(parts, context) if parts.n_fewshot else None
 
-    return Prompt(
+    made = Prompt(
         fingerprint=f"{rows.fingerprint}:{spec.source_hash[:12]}",
         text_form=parts.text,
         choice_form=parts.choices,
@@ -180,9 +184,12 @@ def make_prompt(parts: Parts, spec: TaskSpec, traits: ModelTraits, context: Open
         next_messages=parts.messages,
         system=system,
         sees_media=config.process_results_use_image or config.output_type == "generate_until_multi_round",
-        fewshot=_examples(parts, context) if parts.n_fewshot and not is_bare else None,
+        fewshot=fewshot,
         has_own=traits.has_own_prompts,
     )
+    if not is_bare:
+        return made
+    return replace(made, description=None, fewshot=None, context=made.text if config.doc_to_text is not None else None)
 
 
 def _after_system(system: str, delimiter: str, description: Form | None) -> Form:
@@ -207,9 +214,9 @@ def _examples(parts: Parts, context: OpenContext) -> Callable[[Sample], str]:
         raise PlanError(f"Task {config.task!r} wants {n} examples, but there are only {total} rows to draw from.")
     delimiter = str(options.get("fewshot_delimiter", config.fewshot_delimiter))
     example = _example(parts, options, rows)
-    if context.parity.on("fewshot-draw") and sampler != "first_n":
-        chosen_for = _drawn_in_turn(parts, context, rows)
-        return lambda sample: "".join(example(rows.doc(i)) + delimiter for i in chosen_for(sample))
+    if context.parity.on("fewshot-draw"):
+        chosen_for = _drawn_in_turn(parts, context, rows, is_random=sampler != "first_n")
+        return lambda sample: delimiter.join(example(rows.doc(i)) for i in chosen_for(sample)) + delimiter
     seed = context.seed
 
     def prefix(sample: Sample) -> str:
@@ -227,14 +234,16 @@ def _examples(parts: Parts, context: OpenContext) -> Callable[[Sample], str]:
     return prefix
 
 
-def _drawn_in_turn(parts: Parts, context: OpenContext, rows: Rows) -> Callable[[Sample], list[int]]:
+def _drawn_in_turn(parts: Parts, context: OpenContext, rows: Rows, *, is_random: bool) -> Callable[[Sample], list[int]]:
     """Rows drawn for one sample after the other from one generator, as in lmms-eval: the draws of the samples before
-    come first. A drawn row that equals the sample is left out, which a row with media never does.
+    come first. A drawn row that equals the sample is left out, which a row with media never does; another takes its
+    place only if the task names one split for both.
     """
     config, n, total = parts.config, parts.n_fewshot, len(rows)
     told = context.options.get("fewshot_seed")
     generator = random.Random(told if told is not None else context.seed or _USUAL_SEED)
     n_drawn = min(n + (config.fewshot_split == config.test_split), total)
+    first = list(range(n_drawn))
     draws: list[list[int]] = []
     drawing = Lock()  # samples begin in any order, on several threads
 
@@ -242,7 +251,7 @@ def _drawn_in_turn(parts: Parts, context: OpenContext, rows: Rows) -> Callable[[
         number = max(sample.index - context.offset, 0)
         with drawing:
             while len(draws) <= number:
-                draws.append(generator.sample(range(total), n_drawn))
+                draws.append(generator.sample(range(total), n_drawn) if is_random else first)
             drawn = draws[number]
         return [i for i in drawn if rows.media or rows.doc(i) != sample.doc][:n]
 

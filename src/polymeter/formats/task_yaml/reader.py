@@ -210,7 +210,7 @@ def find_include(name: str, document: Document, *, is_here_first: bool = False) 
     """
     candidates = (document.file.parent / name, Path(name))
     for candidate in reversed(candidates) if is_here_first else candidates:
-        if candidate.is_file():
+        if os.path.isfile(candidate):  # unlike Path.is_file, it takes names that no file can have
             return _tidy(candidate)
     siblings = [item.name for item in document.file.parent.iterdir() if item.is_file()]
     raise PlanError(

@@ -14,7 +14,7 @@ def parse_tags(value: Any, where: str) -> Tags:
     """The pairs of a ``reasoning_tags`` value: ``None`` for the default ones; ``"none"`` or false for no pairs.
 
     Raises:
-        PlanError: if it is neither a pair nor a list of pairs.
+        PlanError: if it is neither a pair nor a list of pairs, or the tags of a pair cannot be told apart.
     """
     if value is None:
         return REASONING_TAGS
@@ -32,6 +32,13 @@ def parse_tags(value: Any, where: str) -> Tags:
     )
     if not is_pairs or not value:
         raise PlanError("reasoning_tags must be pairs of an opening and a closing tag, or 'none'.", where=where)
+    for opening, closing in value:
+        if not closing or str(closing) in str(opening):
+            raise PlanError(
+                f"The closing tag {closing!r} of reasoning_tags is part of the opening tag {opening!r}.",
+                where=where,
+                hint="Without two different tags nobody knows where reasoning ends.",
+            )
     return tuple((str(opening), str(closing)) for opening, closing in value)
 
 

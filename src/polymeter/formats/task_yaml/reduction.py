@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 NO_FILTER = "none"
 """The filter name of values that no filter has read."""
+_CHUNK = 1000
 Reduce = Callable[[Iterable[ScoredRow], ReduceContext], list[Result]]
 
 
@@ -86,8 +88,35 @@ def reduce_task(
     usual = _reduced(_Numbers(rows, score_key, held) if held else rows, plans, context)
     whole = {(result.metric, result.filter): result for result in usual if not result.subset}
     results.update(whole)
+    results.update(_resampled(rows, metrics, filters, results))
     ordered = [results[(metric.name, name)] for name in filters for metric in metrics]
     return ordered + [result for result in usual if result.subset]
+
+
+def _resampled(
+    rows: Iterable[ScoredRow],
+    metrics: Sequence[BoundMetric],
+    filters: Sequence[str],
+    results: Mapping[tuple[str, str], Result],
+) -> Iterator[tuple[tuple[str, str], Result]]:
+    """The results whose standard error is drawn as in another system: chunks of resamples with Python's own generator,
+    each seeded by its number.
+    """
+    drawn = {(metric.name, name): metric for name in filters for metric in metrics if metric.resamples}
+    for key, values in (_gather(rows, drawn) if drawn else {}).items():
+        metric = drawn[key]
+        if metric.aggregation is None or len(values) < 2:
+            continue
+        size = min(_CHUNK, metric.resamples)
+        numbers = []
+        for seed in range(metric.resamples // size):
+            generator = random.Random(seed)
+            numbers += [
+                float(metric.aggregation.aggregate(generator.choices(values, k=len(values)))) for _ in range(size)
+            ]
+        middle = sum(numbers) / len(numbers)
+        stderr = math.sqrt(sum((number - middle) ** 2 for number in numbers) / (len(numbers) - 1))
+        yield key, replace(results[key], stderr=stderr, stderr_method="bootstrap")
 
 
 def _reduced(rows: Iterable[ScoredRow], plans: Sequence[MetricPlan], context: ReduceContext) -> list[Result]:

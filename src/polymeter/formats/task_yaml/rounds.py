@@ -39,6 +39,9 @@ MULTI_ROUND = "generate_until_multi_round"
 AGENTIC = "generate_until_agentic"
 _MOST_ROUNDS = 64
 _MOST_STEPS = 12
+_STATE_KEYS = ("cash", "days_elapsed", "inventory", "mobile_data_working")
+Ends = Callable[[int | None, list[Any], Any], str]
+"""``(steps used up, outputs, info) → answer``; the first is ``None`` if the task said that it is done."""
 OneAnswer = Generator[Request | OwnPrompt, Response, Any]
 
 
@@ -98,7 +101,8 @@ def compile_agentic(setup: Setup) -> TaskFunctions:
     """
     questions, scoring = text_questions(setup), text_scoring(setup)
     most = int(questions.settings.raw.get("max_agentic_steps", _MOST_STEPS))
-    rollout = one_after_another(partial(_steps, questions, setup.parts.rounds, most), questions.repeats)
+    ends = _as_in_lmms_eval if setup.parity.on("agentic-end") else _as_told
+    rollout = one_after_another(partial(_steps, questions, setup.parts.rounds, most, ends), questions.repeats)
     return text_functions(setup, questions, scoring, rollout, partial(_score_steps, scoring))
 
 
@@ -201,7 +205,9 @@ def _score_rounds(scoring: TextScoring, repeats: int, sample: Sample, rollout: R
     return score_readings(scoring, sample, results_of, scored_rows(scoring, sample))
 
 
-def _steps(questions: TextQuestions, hooks: RoundHooks, most: int, sample: Sample, repeat: int) -> OneAnswer:
+def _steps(
+    questions: TextQuestions, hooks: RoundHooks, most: int, ends: Ends, sample: Sample, repeat: int
+) -> OneAnswer:
     prompt, settings, provenance = questions.prompt, questions.settings, questions.provenance
     origin = provenance.origin(sample, settings.raw, "agentic")
     messages = yield from prompt.conversation(sample, origin)
@@ -219,9 +225,9 @@ def _steps(questions: TextQuestions, hooks: RoundHooks, most: int, sample: Sampl
             continue
         turn = _next_step(questions, sample, returned)
         if turn.is_last:
-            return _last(turn.outputs)
+            return ends(None, turn.outputs, turn.info)
         messages, outputs, info = turn.messages, turn.outputs, turn.info
-    return _unfinished(most, outputs, info)
+    return ends(most, outputs, info)
 
 
 def _next_step(questions: TextQuestions, sample: Sample, returned: Any) -> _Turn:
@@ -253,8 +259,36 @@ def _text(text: Any) -> str:
     return "" if text is None else str(text)
 
 
-def _unfinished(steps: int, outputs: list[Any], info: Any) -> str:
-    """The answer of a sample that used up its steps: JSON with the task's own last state, for its scorer to read."""
+def _as_told(steps: int | None, outputs: list[Any], info: Any) -> str:
+    """The answer of a sample: the last output, or if it used up its steps, JSON with the task's own last state, for its
+    scorer to read.
+    """
+    if steps is None:
+        return _last(outputs)
     state = jsonable(info) if isinstance(info, Mapping) else {}
     failure = {"success": False, "error": "max_agentic_steps", "steps": steps, "last_response": _last(outputs)}
     return json.dumps({**failure, **state}, ensure_ascii=False)
+
+
+def _as_in_lmms_eval(steps: int | None, outputs: list[Any], info: Any) -> str:
+    """The answer of a sample as lmms-eval gives it: the last output if that is JSON or the task keeps no state, else
+    JSON with fixed keys, as if the steps were used up.
+    """
+    last = _last(outputs)
+    if info is None or last.strip().startswith("{"):
+        return last
+    told = info if isinstance(info, Mapping) else {}
+    state = told.get("state", {})
+    n_calls = float(told.get("tool_calls", 0)) if told else 0.0
+    payload = {
+        "success": False,
+        "error": "max_agentic_steps_reached",
+        "tool_calls": n_calls,
+        "valid_tool_calls": float(told.get("valid_tool_calls", n_calls)),
+        "invalid_steps": float(told.get("invalid_steps", 0.0)),
+        "state": state,
+        "last_model_output": last,
+        "trace": outputs,
+    }
+    known = state if isinstance(state, Mapping) else {}
+    return json.dumps({**payload, **{key: known[key] for key in _STATE_KEYS if key in known}}, ensure_ascii=False)

@@ -40,7 +40,8 @@ def open_rows(spec: TaskSpec, config: TaskConfig, context: OpenContext, n_fewsho
     """
     split = config.eval_split or ""
     fixed = _fixed_examples(config, n_fewshot, context)
-    example_split = None if fixed is not None else _example_split(config, n_fewshot)
+    is_any = context.parity.on("fewshot-split")
+    example_split = None if fixed is not None else _example_split(config, n_fewshot, is_any=is_any)
     wanted = list(dict.fromkeys(item for item in (split, example_split) if item))
     source = Source(str(config.dataset_path), config.dataset_name, config.dataset_kwargs, spec.file.parent)
     opened = open_splits(source, wanted, overrides=context.data, cache_dir=context.cache_dir)
@@ -65,11 +66,19 @@ def open_rows(spec: TaskSpec, config: TaskConfig, context: OpenContext, n_fewsho
     return TaskRows(rows[split], fixed or (rows[example_split] if example_split else None), example_split == split)
 
 
-def _example_split(config: TaskConfig, n: int) -> str | None:
-    """The split that examples come from, the training split before the validation split; ``None``: no examples."""
+def _example_split(config: TaskConfig, n: int, *, is_any: bool) -> str | None:
+    """The split that examples come from, the training split before the validation split; ``None``: no examples.
+
+    Args:
+        config: The task.
+        n: How many examples there are before a question.
+        is_any: Whether the measured split may be used if there is no other.
+    """
     if n == 0:
         return None
     split = config.fewshot_split or config.training_split
+    if is_any:
+        split = split or config.validation_split or config.test_split
     # Without a test split the validation split is measured, and examples from it would give answers away.
     if split is None and config.test_split is not None:
         split = config.validation_split

@@ -19,7 +19,7 @@ SYSTEM = System(
         "backend": "EvalScope's other backends (OpenCompass, VLMEvalKit, RAGEval) do not come with Polymeter: name the "
         "benchmark itself, or write a data adapter for it.",
         "third_party": "What EvalScope carries of other projects does not come with Polymeter: put the folder beside "
-        "file that imports it and import it by a relative name, or write a data adapter.",
+        "the file that imports it and import it by a relative name, or write a data adapter.",
     },
     command=Command(
         "evalscope",

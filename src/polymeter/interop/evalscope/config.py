@@ -234,11 +234,13 @@ def check(config: TaskConfig) -> None:
         )
     if not config.datasets:
         raise PlanError("No dataset is named.", where="TaskConfig datasets", hint="'polymeter tasks' lists them.")
-    if _COLLECTION in config.datasets:
+    collection = config.dataset_args.get(_COLLECTION, {})
+    if _COLLECTION in config.datasets and not (collection.get("local_path") or collection.get("dataset_id")):
         raise PlanError(
-            "A collection of datasets cannot be run as one dataset.",
-            where="TaskConfig datasets",
-            hint="Name the datasets themselves; each has its own report.",
+            "No file of the collection is named.",
+            where="TaskConfig dataset_args",
+            hint=f"Write dataset_args={{'{_COLLECTION}': {{'local_path': 'FILE.jsonl'}}}}; a sampler of "
+            "evalscope.collections makes such a file.",
         )
     if config.dataset_hub and config.dataset_hub.lower() not in _HUBS:
         hint = did_you_mean(config.dataset_hub.lower(), _HUBS) or f"Known: {', '.join(_HUBS)}."

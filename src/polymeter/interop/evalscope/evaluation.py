@@ -29,6 +29,7 @@ from polymeter.core.secrets import hide_secrets, scrubbed, without_secrets
 from polymeter.interop.evalscope import results as files
 from polymeter.interop.evalscope.config import TaskConfig, check, notes_on_fields, parse_task_config
 from polymeter.interop.evalscope.model_names import Chosen, choose_judge, choose_model, judge_prompts, keys_set
+from polymeter.interop.evalscope.tasks.collection import COLLECTION
 from polymeter.interop.evalscope.tasks.report import Report
 from polymeter.interop.evalscope.tasks.report_tables import gen_table
 from polymeter.store.export import read_samples
@@ -70,8 +71,8 @@ class EvalscopeResult:
 
     @property
     def exit_code(self) -> int:
-        """The run's exit code; 0 for a complete run if errors are ignored and something was scored."""
-        is_ignored = self.ignores_errors and self.run.status == "complete" and not self.why_nothing_scored
+        """The run's exit code; 0 for a complete run if errors are ignored."""
+        is_ignored = self.ignores_errors and self.run.status == "complete"
         return 0 if is_ignored else self.run.exit_code
 
 
@@ -103,6 +104,7 @@ def evaluate_evalscope(
         run = evaluation.run()
         reports = files.write_files(run.folder, root, config) if run.results else {}
         table = gen_table(report_list=_sorted(reports), add_overall_metric=True) if reports else ""
+        table = "\n".join([*files.level_reports(run.folder), table]) if reports else ""
         predictions = files.predictions(run.folder, config) if run.results and config.stage == "infer" else {}
         why = why_nothing_scored(run, config)
         notes = tuple(_notes(config, run, reports, is_new_cache=is_new_cache))
@@ -165,7 +167,7 @@ def run_options(config: TaskConfig, chosen: Chosen) -> dict[str, Any]:
 def adapter_options(config: TaskConfig, chosen: Chosen) -> dict[str, Any]:
     """Options of the run for its data adapters; those that are not set are absent."""
     options = {
-        "dataset_args": {name: config.dataset_args[name] for name in config.datasets if name in config.dataset_args},
+        "dataset_args": {name: args for name, args in config.dataset_args.items() if _counts(name, config)},
         "judge_strategy": config.judge_strategy,
         "judge_model_args": judge_prompts(config),
         "eval_type": chosen.eval_type,
@@ -181,10 +183,15 @@ def adapter_options(config: TaskConfig, chosen: Chosen) -> dict[str, Any]:
 def notes(config: TaskConfig) -> Iterator[str]:
     """Notes on fields that have no effect."""
     for name in config.dataset_args:
-        if name not in config.datasets:
+        if not _counts(name, config):
             hint = did_you_mean(name, config.datasets)
             yield f"dataset_args of {name!r} have no effect: it is not one of the datasets. {hint}".strip()
     yield from notes_on_fields(config)
+
+
+def _counts(name: str, config: TaskConfig) -> bool:
+    """Whether a benchmark may be part of an evaluation: it is named, or there is a collection of some."""
+    return name in config.datasets or COLLECTION in config.datasets
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from polymeter.core.files import replacing
 from polymeter.core.json_text import json_text
 from polymeter.core.places import stored_at
 from polymeter.interop.evalscope.config import TaskConfig
+from polymeter.interop.evalscope.tasks.collection import COLLECTION, LEVELS, level_tables
 from polymeter.interop.evalscope.tasks.report import Report
 from polymeter.store.export import read_samples
 from polymeter.store.folder import RunFolder
@@ -53,11 +54,27 @@ def write_files(run: RunFolder, root: Path, config: TaskConfig) -> dict[str, Rep
             (reports / model_id / f"{name}.json").unlink(missing_ok=True)
     if source.is_dir():
         shutil.copytree(source, reports, dirs_exist_ok=True)
+    names = [
+        name for dataset in config.datasets for name in (_collections(run) if dataset == COLLECTION else [dataset])
+    ]
     return {
         name: Report.as_written(source / model_id / f"{name}.json")
-        for name in config.datasets
+        for name in names
         if (source / model_id / f"{name}.json").is_file()
     }
+
+
+def level_reports(run: RunFolder) -> list[str]:
+    """For each collection of a run its means by level, as tables."""
+    folder = run.artifacts / LEVELS
+    return [
+        level_tables(json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))) for name in _collections(run)
+    ]
+
+
+def _collections(run: RunFolder) -> list[str]:
+    """The names of a run's collections, which are those of their files."""
+    return sorted(file.stem for file in (run.artifacts / LEVELS).glob("*.json"))
 
 
 def predictions(run: RunFolder, config: TaskConfig) -> dict[str, dict[str, list[dict[str, Any]]]]:

@@ -60,10 +60,24 @@ def _eval(state: State, words: list[str]) -> int:
     codes = []
     for configured, where in _configurations(given):
         with _environment(configured.pop("env", None), where):
-            codes.append(_evaluate(state, {**configured, **given}))
+            codes.append(_evaluate(state, {**configured, **_winning(given, configured)}))
         if codes[-1] == _INTERRUPTED:
             break
     return max(codes)
+
+
+def _winning(given: Mapping[str, Any], configured: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of the command line that win over a configuration file: all, or at parity with lmms-eval those that
+    are not the default.
+    """
+    from polymeter.api.settings import parity_of
+    from polymeter.core.parity import parity_with
+
+    parity = parity_with(parity_of(given.get("parity", configured.get("parity"))))
+    if not parity.on("config-default"):
+        return dict(given)
+    defaults = flags.EVAL.defaults
+    return {name: value for name, value in given.items() if name not in configured or value != defaults[name]}
 
 
 def _evaluate(state: State, given: dict[str, Any]) -> int:

@@ -136,9 +136,18 @@ DIFFERENCES = (
                 switch="group-error",
             ),
             Difference(
+                rule="standard errors by resampling",
+                there="`median`, `f1`, `mcc`, `perplexity`: 100,000 resamples, `bleu`, `chrf`, `ter`: 100, in chunks that are seeded by their number; other aggregations but `mean` and `acc_all` have none",
+                here="1,000 resamples, seeded by the run, for every aggregation that has no formula, with an interval",
+                why="one rule for all; at parity it takes as long as there",
+                switch="bootstrap-error",
+            ),
+            Difference(
                 rule="standard error of a function aggregation",
-                there="`N/A`",
-                here="that of the mean, if the function returns the mean of numbers; otherwise none",
+                there="`stderr` is `N/A`, except that functions named for Amber and CHAIR are bootstrapped; `stderr_clt` and "
+                "`stderr_clustered` are made from each item's number or `score`, whatever the function",
+                here="`stderr` is that of the mean, if the function returns the mean of numbers, otherwise none; "
+                "`stderr_clt` and `stderr_clustered` of the result files as there",
                 why="most functions are means",
                 switch="function-error",
             ),
@@ -180,7 +189,7 @@ DIFFERENCES = (
                 there="0; -1 for each of two scores; an empty object",
                 here="the sample has no score",
                 why="it is not the model's mistake",
-                switch="judge-verdict",
+                switch="loose-verdict",
             ),
             Difference(
                 rule="an image that cannot be read",
@@ -321,11 +330,11 @@ DIFFERENCES = (
                 switch=Stays.CODE,
             ),
             Difference(
-                rule="`dataset_name` for a local folder",
-                there="the folder's card decides, as on the hub",
-                here="the same; in a folder without a card it is a subfolder or a split, and otherwise an error that lists what is there",
+                rule="`dataset_name` for a local folder without a card",
+                there="by the version of `datasets` an error, or every file is read",
+                here="a subfolder or a split, and otherwise an error that lists what is there",
                 why="another configuration was measured without a word",
-                switch=Stays.OPEN,
+                switch=Stays.CRASH,
             ),
             Difference(
                 rule="an image, audio file or table at a private address",
@@ -340,6 +349,13 @@ DIFFERENCES = (
                 here="the same, with a warning",
                 why="one of them is a mistake",
                 switch=Stays.SAME,
+            ),
+            Difference(
+                rule="`reasoning_tags` whose closing tag is part of the opening one",
+                there="the tags alone are removed",
+                here="an error",
+                why="all reasoning would be scored",
+                switch=Stays.CRASH,
             ),
             Difference(
                 rule="`metadata` as a list",
@@ -378,15 +394,15 @@ DIFFERENCES = (
             ),
             Difference(
                 rule="`num_fewshot` without `fewshot_split`",
-                there="fails",
-                here="drawn from the training split, else from the validation split, else an error; never from the measured split",
+                there="drawn from the training split, else from the validation split, else from the measured one",
+                here="drawn from the training split, else from the validation split unless it is measured, else an error; never from the measured split",
                 why="an example must not be one of the measured questions",
-                switch=Stays.OPEN,
+                switch="fewshot-split",
             ),
             Difference(
                 rule="examples of a sample",
-                there="drawn from one generator, so they depend on the order of samples",
-                here="depend only on the run's seed and the sample",
+                there="drawn from one generator, so they depend on the order of samples; a row that equals the sample is left out without another in its place",
+                here="depend only on the run's seed and the sample; there are always as many as wanted",
                 why="they are the same after a resume",
                 switch="fewshot-draw",
             ),
@@ -463,7 +479,7 @@ DIFFERENCES = (
                 there="the lowest value is chosen, whatever it means",
                 here="`returns_loss=true` inverts the sign; nothing is guessed",
                 why="the documents ask for a log-probability",
-                switch=Stays.OPEN,
+                switch=Stays.CRASH,
             ),
             Difference(
                 rule="input plus output as the answer",
@@ -487,11 +503,11 @@ DIFFERENCES = (
                 switch=Stays.SAME,
             ),
             Difference(
-                rule="the text of a chat request whose task has its own `doc_to_messages`",
-                there="`doc_to_text` alone",
+                rule="the text beside the messages of a chat request",
+                there="the whole text that a simple model gets, with system prompt, description and examples",
                 here="all texts of its messages",
                 why="simple wrappers can answer such tasks",
-                switch=Stays.OPEN,
+                switch="chat-text",
             ),
             Difference(
                 rule="`until` for chat wrappers",
@@ -499,6 +515,13 @@ DIFFERENCES = (
                 here="empty if the task has none",
                 why="chat models answer in paragraphs",
                 switch="blank-line-stop",
+            ),
+            Difference(
+                rule="an undecoded recording (`Audio(decode=False)`) for a chat wrapper, without `doc_to_messages`",
+                there="an item of `type` video, whose `url` is the name in the dataset",
+                here='an item of `type` audio, whose `url` is the cell, `{"bytes", "path"}`',
+                why="there is no file of that name",
+                switch=Stays.CRASH,
             ),
             Difference(
                 rule="abstract methods",
@@ -538,7 +561,7 @@ DIFFERENCES = (
                 there="greedy with some models, sampled with others",
                 here="sampled",
                 why="it is what the user asked for",
-                switch=Stays.OPEN,
+                switch=Stays.MODEL,
             ),
             Difference(
                 rule="concurrency at an endpoint",
@@ -591,24 +614,17 @@ DIFFERENCES = (
             ),
             Difference(
                 rule="multi-round: `results[0]`",
-                there="for simple models, the text of a tuple",
+                there="a list that a model returns stays one; a tuple becomes its text",
                 here="a list of texts",
                 why="scoring functions expect it",
-                switch=Stays.OPEN,
+                switch=Stays.MODEL,
             ),
             Difference(
                 rule="agentic: the last step",
-                there="JSON with the fixed keys of one benchmark",
+                there="JSON with the fixed keys of one benchmark, also where the task said that it is done and the last answer is no JSON",
                 here="JSON with the task's own last state",
                 why="it fitted only one benchmark",
-                switch=Stays.OPEN,
-            ),
-            Difference(
-                rule="reasoning in a round",
-                there="left in the list",
-                here="removed from each round before scoring; `previous_output` stays raw",
-                why="as for single answers",
-                switch=Stays.OPEN,
+                switch="agentic-end",
             ),
             Difference(
                 rule="visual chain of thought on a model that cannot generate images",
@@ -662,7 +678,7 @@ DIFFERENCES = (
                 there="any `1` in the text means yes, everything else no",
                 here="must be clear, otherwise the sample has no score",
                 why="a verdict that cannot be read is not a verdict",
-                switch="judge-verdict",
+                switch="loose-verdict",
             ),
             Difference(
                 rule="default judge prompts",
@@ -693,11 +709,11 @@ DIFFERENCES = (
                 switch=Stays.CRASH,
             ),
             Difference(
-                rule="the same name in `register_model` twice",
+                rule="the same name in `register_model` twice, for two wrappers of one kind",
                 there="the later one wins",
-                here="an error that names both files",
+                here="an error that names both",
                 why="it was unclear which one was run",
-                switch=Stays.OPEN,
+                switch=Stays.NAMING,
             ),
             Difference(
                 rule="`api.metrics.median`",
@@ -758,7 +774,7 @@ DIFFERENCES = (
                 there="the file wins",
                 here="the command line wins",
                 why="the user typed it",
-                switch=Stays.OPEN,
+                switch="config-default",
             ),
             Difference(
                 rule="`--use_cache DIR`",

@@ -66,7 +66,7 @@ def _with_ratios(sums: dict[str, float]) -> dict[str, Any]:
 
 def _score(sample: Mapping[str, Any], score_key: str) -> float | None:
     """The first number under the task's key, a usual name, or a name that ends in ``_score``."""
-    names = (score_key, *_SCORES, *(name for name in sample if isinstance(name, str) and name.endswith("_score")))
+    names = (score_key, *_SCORES, *(name for name in sample if str(name).endswith("_score")))
     return next((number for name in names if (number := _number(sample.get(name))) is not None), None)
 
 

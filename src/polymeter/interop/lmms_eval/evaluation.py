@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone, tzinfo
+from fnmatch import filter as filter_names
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -24,14 +25,17 @@ from polymeter.core.options import RunOptions, mark_of
 from polymeter.core.progress import Progress
 from polymeter.core.secrets import hide_secrets, without_secrets
 from polymeter.interop.lmms_eval import results as files
-from polymeter.interop.lmms_eval.model_names import model_and_arguments
+from polymeter.interop.lmms_eval.efficiency import build_efficiency_summary
+from polymeter.interop.lmms_eval.model_names import model_and_arguments, path_in_checkout
 from polymeter.interop.lmms_eval.models.arguments import simple_parse_args_string
 from polymeter.interop.lmms_eval.results import CommandFacts
+from polymeter.interop.lmms_eval.shim.lmms_eval.figures import reset_logged_metrics, summarize_logged_metrics
 from polymeter.store.folder import RunFolder
 
 Seeds = tuple[int | None, int | None, int | None, int | None]
 DEFAULT_SEEDS: Seeds = (0, 1234, 1234, 1234)
 DEFAULT_ZONE = "Asia/Singapore"
+_CHECKOUT_TASKS = Path("lmms_eval", "tasks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,21 +113,26 @@ def evaluate_lmms_eval(
     stamp = time_stamp(command.timezone)
     seeds = parse_seeds(command.seed)
     patterns, include_paths = patterns_and_paths(command.tasks, command.include_path)
+    include_paths = with_tasks_of_checkout(patterns, include_paths)
     arguments = parse_arguments(command.model_args, "--model_args")
+    model_path = command.model_path or (path_in_checkout(command.model) if model is None else "")
     name, model_args, note = (
-        model_and_arguments(command.model, arguments, command.device, command.model_path or "")
+        model_and_arguments(command.model, arguments, command.device, model_path)
         if model is None
         else (command.model, {}, "")
     )
     options = {**_options(command, seeds), **_prompts(command, name), "include_paths": include_paths}
+    if model is None and command.force_simple and name.startswith("lmms"):
+        model_args = {**model_args, "force_simple": True}
     identity = fingerprint(
         [name, command.model_path, hide_secrets(command.model_args), sorted(patterns), _options_in_name(options)]
     )[:8]
     folder = _folder(command)
+    reset_logged_metrics()
     run = evaluate(
         name if model is None else model,
         patterns,
-        model_path=(command.model_path or "") if model is None else "",
+        model_path=model_path if model is None else "",
         model_args=model_args,
         progress=progress,
         command=typed,
@@ -131,7 +140,12 @@ def evaluate_lmms_eval(
         **options,
     )
     facts = CommandFacts(
-        command.model, hide_secrets(command.model_args), stamp, seeds, without_secrets(dict(command.arguments))
+        command.model,
+        hide_secrets(command.model_args),
+        stamp,
+        seeds,
+        without_secrets(dict(command.arguments)),
+        summarize_logged_metrics(),
     )
     written: tuple[Path, ...] = ()
     if folder is not None and run.results:
@@ -157,6 +171,7 @@ def lmms_eval_document(result: LmmsEvalResult, *, has_samples: bool = True) -> d
     document = files.results_document(run.read_manifest(), results, result.facts, errors=files.item_errors(run))
     if has_samples:
         document["samples"] = files.samples_with_docs(run, results)
+        document["efficiency"] = build_efficiency_summary(document)
     return document
 
 
@@ -180,13 +195,16 @@ def _check(command: LmmsEvalCommand) -> None:
 
 def _options(command: LmmsEvalCommand, seeds: Seeds) -> dict[str, Any]:
     """Our options for a command; those that it does not set keep their defaults."""
-    task_yaml = {
+    task_yaml: dict[str, Any] = {
         "repeats": command.repeats if command.repeats > 1 else None,
         "reasoning_tags": command.reasoning_tags,
         "process_with_media": command.process_with_media or None,
         "predict_only": command.predict_only or None,
         "force_simple": command.force_simple or None,
     }
+    parity = parity_of(command.parity)
+    if parity and seeds[3] is not None:
+        task_yaml["fewshot_seed"] = seeds[3]
     task_yaml_options = {name: value for name, value in task_yaml.items() if value is not None}
     options = {
         "limit": None if command.limit == -1 else command.limit,
@@ -195,7 +213,7 @@ def _options(command: LmmsEvalCommand, seeds: Seeds) -> dict[str, Any]:
         "generation": parse_generation(command.gen_kwargs) or None,
         "num_fewshot": command.num_fewshot,
         "system_prompt": read_text(command.system_instruction) or None,
-        "parity": parity_of(command.parity) or command.parity,
+        "parity": parity or command.parity,
         "is_strict_resume": command.strict_resume or None,
         "batch_size": parse_batch_size(command.batch_size) if command.batch_size is not None else None,
         "dialect_options": {"task_yaml": task_yaml_options} if task_yaml_options else None,
@@ -347,6 +365,18 @@ def patterns_and_paths(tasks: str, include_path: str | Sequence[str] | None) -> 
             raise PlanError(f"The folder {word!r} contains no task.", where="--tasks")
         names.extend(in_folder)
     return names, (*paths, *folders)
+
+
+def with_tasks_of_checkout(patterns: Sequence[str], include_paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    """The folders to search, with the tasks of the checkout of lmms-eval that this process was started in if a pattern
+    means nothing without them.
+    """
+    if not _CHECKOUT_TASKS.is_dir():
+        return include_paths
+    catalog = build_catalog(include_paths)
+    names = [*catalog.entries, *catalog.tags()]
+    is_known = all(Path(pattern).exists() or filter_names(names, pattern) for pattern in patterns)
+    return include_paths if is_known else (*include_paths, _CHECKOUT_TASKS)
 
 
 def read_text(text_or_path: str | None) -> str:

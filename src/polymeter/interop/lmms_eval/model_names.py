@@ -13,7 +13,7 @@ from typing import Any
 
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.registries import MODELS
-from polymeter.interop.lmms_eval.models.loading import known_wrappers
+from polymeter.interop.lmms_eval.models.loading import known_wrappers, models_of_checkout
 
 _HF = (
     "huggingface", "aria", "gemma3", "idefics2", "internvl_hf", "llava_hf", "llava_next_hf", "phi4_multimodal",
@@ -93,6 +93,16 @@ def _resolved(name: str, arguments: dict[str, Any], model_path: str) -> tuple[st
     if routed is None:
         raise unknown(name, [*MODELS, *wrappers])
     return f"{routed.backend}:{routed.name}".rstrip(":"), routed.arguments, routed.note
+
+
+def path_in_checkout(name: str) -> str:
+    """The folder of models of the checkout of lmms-eval that this process was started in, if only that has a wrapper of
+    the name; else empty.
+    """
+    if name.partition(":")[0] in MODELS or name in known_names():
+        return ""
+    path = models_of_checkout(name)
+    return "" if not path or name in known_wrappers() else path
 
 
 def known_names() -> list[str]:

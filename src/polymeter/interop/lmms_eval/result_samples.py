@@ -11,9 +11,11 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from polymeter.core.parity import NO_PARITY, Parity
+from polymeter.interop.lmms_eval.filtered_answers import FilteredAnswers
 from polymeter.stats import PairedDifference, paired_difference, t_interval
 
 Sample = Mapping[str, Any]
@@ -31,20 +33,37 @@ def filters_of(task: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def sample_records(
-    read: Callable[[], Iterable[Sample]], filters: Sequence[str], parity: Parity = NO_PARITY
+    read: Callable[[], Iterable[Sample]],
+    filters: Sequence[str],
+    parity: Parity = NO_PARITY,
+    filtered: Mapping[str, FilteredAnswers] = MappingProxyType({}),
 ) -> Iterator[dict[str, Any]]:
-    """The lines of a sample file, as plain data, in lmms-eval's order: all samples of one filter, then of the next.
+    """The samples as ``simple_evaluate`` gives them, in lmms-eval's order: all of one filter, then of the next.
 
     Args:
         read: Reads the run folder's samples from the start at each call.
         filters: Names of the filters.
         parity: Whether a doc's hash is lmms-eval's.
+        filtered: What the filters make of answers, by name. Without one, only what the first filter made is known.
     """
     for number, name in enumerate(filters):
         for sample in read():
             if sample["status"] == "ok":
-                record = _record(sample, name, parity, is_first=number == 0)
+                record = _record(sample, name, parity, filtered.get(name), is_first=number == 0)
                 yield record | {"filter": name} if len(filters) > 1 else record
+
+
+def file_line(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A sample as its file has it: a list of what answers one request is that alone, and raw answers that are equal to
+    the filtered ones are left out.
+    """
+    line = dict(record)
+    for key in ("resps", "filtered_resps"):
+        if isinstance(line[key], list) and len(line[key]) == 1:
+            line[key] = line[key][0]
+    if line["resps"] in (line["filtered_resps"], [line["filtered_resps"]]):
+        del line["resps"]
+    return line
 
 
 def task_hash(read: Callable[[], Iterable[Sample]], parity: Parity = NO_PARITY) -> str:
@@ -148,10 +167,15 @@ def paired_row(ours: Mapping[Any, float], baseline: Mapping[Any, float], name: s
     }
 
 
-def _record(sample: Sample, filter_name: str, parity: Parity, *, is_first: bool) -> dict[str, Any]:
+def _record(
+    sample: Sample, filter_name: str, parity: Parity, read: FilteredAnswers | None, *, is_first: bool
+) -> dict[str, Any]:
     exchanges = [exchange for exchange in sample["exchanges"] if exchange["role"] == "model"]
     raw = _responses(exchanges)
     filtered = _filtered(sample["answer"], raw) if is_first else None
+    texts = raw[0] if raw and isinstance(raw[0], list) else raw
+    if read is not None and texts and all(isinstance(text, str) for text in texts):
+        filtered = [read(texts, sample["doc"])]
     record: dict[str, Any] = {
         "doc_id": sample["index"],
         "target": str(sample["target"]),
@@ -161,8 +185,6 @@ def _record(sample: Sample, filter_name: str, parity: Parity, *, is_first: bool)
         "doc_hash": doc_hash(sample["doc"], parity),
         "input": _text(exchanges),
     }
-    if filtered is not None and (filtered == raw or (raw and filtered == raw[0])):
-        del record["resps"]
     media = _media(exchanges)
     if media:
         record["input_media"] = media
@@ -188,7 +210,7 @@ def _filtered(answer: str | None, raw: list[Any]) -> list[Any]:
         for n_kept in range(2, len(raw[0]) + 1):
             kept = raw[0][:n_kept]
             if all(isinstance(text, str) for text in kept) and " | ".join(kept) == answer:
-                return list(kept)
+                return [list(kept)]
     return [] if answer is None else [answer]
 
 

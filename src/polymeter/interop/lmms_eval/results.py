@@ -13,14 +13,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import IO, Any
 
 from polymeter.core.errors import PlanError
 from polymeter.core.files import replacing
 from polymeter.core.json_text import json_text
-from polymeter.core.parity import NO_PARITY, Parity, parity_with
+from polymeter.core.parity import Parity, parity_with
 from polymeter.core.places import stored_at
 from polymeter.interop.lmms_eval import result_samples as samples
+from polymeter.interop.lmms_eval.efficiency import overall_efficiency, task_efficiency
+from polymeter.interop.lmms_eval.filtered_answers import filters_of_task
 from polymeter.interop.lmms_eval.result_samples import hash_text
 from polymeter.store.export import read_samples
 from polymeter.store.folder import RunFolder, write_json
@@ -44,6 +46,7 @@ class CommandFacts:
         stamp: The local time in the file names, ``YYYYMMDD_HHMMSS``.
         seeds: The given seeds of Python, NumPy, torch and the few-shot sampler.
         arguments: All arguments by name, with defaults.
+        throughput: What a wrapper has reported of its speed; empty if it reports nothing.
     """
 
     model: str
@@ -51,6 +54,7 @@ class CommandFacts:
     stamp: str
     seeds: tuple[int | None, int | None, int | None, int | None] = (0, 1234, 1234, 1234)
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    throughput: Mapping[str, Any] = field(default_factory=dict)
 
 
 def model_name(model_args: str) -> str:
@@ -93,17 +97,17 @@ def write_files(
     parity = _parity(manifest)
     written: list[Path] = []
     hashes: dict[str, str] = {}
+    efficiency: dict[str, Any] = {}
     for name, task in results["tasks"].items() if has_samples else ():
         path = samples.samples_file(folder, facts.stamp, name)
         with stored_at(path, "Writing samples"), replacing(path) as file:
-            for record in _records(run, name, task, parity):
-                file.write(json_text(record, nan=None))
-                file.write("\n")
+            lines = map(samples.file_line, _records(run, manifest, name, task))
+            efficiency[name] = task_efficiency(_written(lines, file), _score_key(manifest, name))
         hashes[name] = samples.task_hash(lambda name=name: read_samples(run, name), parity)  # type: ignore[misc]
         written.append(path)
-    document = results_document(manifest, results, facts, hashes, item_errors(run))
+    document = results_document(manifest, results, facts, hashes, item_errors(run), overall_efficiency(efficiency))
     for name, task in results["tasks"].items() if baseline else ():
-        document["results"][name] |= _paired(run, name, task, Path(baseline))
+        document["results"][name] |= _paired(run, manifest, name, task, Path(baseline))
     path = results_file(folder, facts.stamp)
     write_json(path, document, nan=None)
     return (path, *written)
@@ -118,7 +122,7 @@ def item_errors(run: RunFolder) -> dict[str, ItemErrors]:
     return {
         name: samples.item_errors(
             lambda name=name: read_samples(run, name),  # type: ignore[misc]
-            configs[name].get("score_key") or _DEFAULTS["score_key"],
+            _score_key(manifest, name),
             configs[name].get("cluster_key"),
         )
         for name, task in results["tasks"].items()
@@ -127,17 +131,17 @@ def item_errors(run: RunFolder) -> dict[str, ItemErrors]:
 
 
 def samples_with_docs(run: RunFolder, results: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """The lines of the sample files, by task, each with its row (``doc``) without media.
+    """The samples by task, as ``simple_evaluate`` gives them: each with its row (``doc``) without media.
 
     Args:
         run: The run folder.
         results: Its ``results.json``.
     """
     samples_of: dict[str, list[dict[str, Any]]] = {}
-    parity = _parity(run.read_manifest())
+    manifest = run.read_manifest()
     for name, task in results["tasks"].items():
         docs = {sample["index"]: sample["doc"] for sample in read_samples(run, name)}
-        samples_of[name] = [{**record, "doc": docs[record["doc_id"]]} for record in _records(run, name, task, parity)]
+        samples_of[name] = [{**record, "doc": docs[record["doc_id"]]} for record in _records(run, manifest, name, task)]
     return samples_of
 
 
@@ -152,6 +156,7 @@ def results_document(
     facts: CommandFacts,
     task_hashes: Mapping[str, str] | None = None,
     errors: Mapping[str, ItemErrors] | None = None,
+    efficiency: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The content of ``…_results.json``.
 
@@ -161,12 +166,14 @@ def results_document(
         facts: The command.
         task_hashes: The hash of each task's docs, if samples were written.
         errors: As ``item_errors`` gives them.
+        efficiency: As ``overall_efficiency`` gives it, if samples were written.
     """
     tasks, groups = results["tasks"], results["groups"]
     group_rows = {name: _row(group) for name, group in groups.items()}
     has_group_numbers = any(group["results"] for group in groups.values())
     planned = {task["name"]: task for task in manifest["tasks"]}
     parity = _parity(manifest)
+    throughput = dict(facts.throughput) or _throughput(manifest)
     return {
         "results": {name: _row(task, (errors or {}).get(name, {})) for name, task in tasks.items()} | group_rows,
         **({"groups": group_rows} if has_group_numbers else {}),
@@ -188,7 +195,9 @@ def results_document(
         "git_branch": None,
         "lmms_eval_version": f"polymeter {manifest['polymeter']['version']}",
         "date": facts.stamp,
+        **({"throughput": throughput} if throughput else {}),
         "usage": _usage(manifest["usage"]),
+        **({"efficiency": efficiency} if efficiency else {}),
         "task_hashes": dict(task_hashes or {}),
         **_experiment(manifest, facts),
     }
@@ -294,6 +303,32 @@ def _usage(usage: Mapping[str, int]) -> dict[str, Any]:
     return {"total": {**usage, "total_tokens": total}} if total else {}
 
 
+def _throughput(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Generated tokens and their speed over the whole run, for models that report none themselves; empty without
+    counts.
+    """
+    tokens, seconds = manifest["usage"]["output_tokens"], manifest["seconds"]
+    if not tokens or not seconds:
+        return {}
+    return {"total_gen_tokens": tokens, "total_elapsed_time": seconds, "avg_speed": tokens / seconds}
+
+
+def _planned(manifest: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    return next(task for task in manifest["tasks"] if task["name"] == name)
+
+
+def _score_key(manifest: Mapping[str, Any], name: str) -> str:
+    return str(_planned(manifest, name)["config"].get("score_key") or _DEFAULTS["score_key"])
+
+
+def _written(lines: Iterable[dict[str, Any]], file: IO[str]) -> Iterator[dict[str, Any]]:
+    """Lines, each of them written."""
+    for line in lines:
+        file.write(json_text(line, nan=None))
+        file.write("\n")
+        yield line
+
+
 def _experiment(manifest: Mapping[str, Any], facts: CommandFacts) -> dict[str, Any]:
     name = model_name(facts.model_args)
     system = manifest["options"]["identity"].get("system_prompt") or None
@@ -317,12 +352,18 @@ def _seconds(moment: str | None) -> float | None:
 
 
 def _records(
-    run: RunFolder, name: str, task: Mapping[str, Any], parity: Parity = NO_PARITY
+    run: RunFolder, manifest: Mapping[str, Any], name: str, task: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
-    return samples.sample_records(lambda: read_samples(run, name), samples.filters_of(task), parity)
+    planned = _planned(manifest, name)
+    options = manifest["options"]["identity"].get("dialect_options", {}).get(planned["dialect"], {})
+    filtered = filters_of_task(planned, options.get("reasoning_tags"))
+    filters = samples.filters_of(task)
+    return samples.sample_records(lambda: read_samples(run, name), filters, _parity(manifest), filtered)
 
 
-def _paired(run: RunFolder, name: str, task: Mapping[str, Any], baseline: Path) -> dict[str, Any]:
+def _paired(
+    run: RunFolder, manifest: Mapping[str, Any], name: str, task: Mapping[str, Any], baseline: Path
+) -> dict[str, Any]:
     """The comparison with a baseline; empty if a folder of baselines has no file for this task."""
     file = baseline
     if baseline.is_dir():
@@ -331,7 +372,7 @@ def _paired(run: RunFolder, name: str, task: Mapping[str, Any], baseline: Path) 
             return {}
         file = sample_files[-1]
     before = samples.paired_values(task, _lines(file))
-    return samples.paired_row(samples.paired_values(task, _records(run, name, task)), before, file.stem[:30])
+    return samples.paired_row(samples.paired_values(task, _records(run, manifest, name, task)), before, file.stem[:30])
 
 
 def _lines(path: Path) -> Iterable[dict[str, Any]]:

@@ -168,21 +168,30 @@ def test_chat_wrappers_answer_each_request_of_a_batch() -> None:
         ChatMixin()._infer_one(None, {})  # type: ignore[arg-type]
 
 
+class Plain(lmms):
+    """A wrapper that takes a text and media."""
+
+
 def test_wrappers_that_are_announced_by_path() -> None:
     place = f"{Echo.__module__}.Echo"
     manifest = ModelManifest("announced", chat_class_path=place, aliases=("announced_too",))
     models.MODEL_REGISTRY_V2.register_manifest(manifest)
     assert models.get_model("announced_too") is Echo
-    assert LMMS_MODELS.get("announced") is Echo
     assert models.get_model_manifest("announced") == manifest
     assert "announced_too" in models.list_available_models(include_aliases=True)
     assert "announced_too" not in models.list_available_models()
     assert models.AVAILABLE_CHAT_TEMPLATE_MODELS["announced"] == "Echo"
     assert "announced" not in models.AVAILABLE_SIMPLE_MODELS
     with pytest.raises(ValueError, match="announced already"):
-        models.MODEL_REGISTRY_V2.register_manifest(ModelManifest("announced", simple_class_path="x.Y"))
+        models.MODEL_REGISTRY_V2.register_manifest(ModelManifest("announced", chat_class_path="x.Y"))
+    with pytest.raises(ValueError, match="announced already"):
+        models.MODEL_REGISTRY_V2.register_manifest(ModelManifest("other", "x.Y", aliases=("announced_too",)))
+    models.MODEL_REGISTRY_V2.register_manifest(ModelManifest("announced", simple_class_path=f"{__name__}.Plain"))
+    assert models.get_model("announced", force_simple=True) is Plain
+    assert models.get_model("announced") is Echo
+    models.MODEL_REGISTRY_V2.register_manifest(ModelManifest("wrong", simple_class_path=place))
     with pytest.raises(TypeError, match="is announced as simple, but says is_simple=False"):
-        models.MODEL_REGISTRY_V2.register_manifest(ModelManifest("wrong", simple_class_path=place))
+        models.get_model("wrong")
     with pytest.raises(PlanError, match="announced_two"):
         models.get_model_manifest("announced_two")
     with pytest.raises(AttributeError, match="AVAILABLE_TOYS"):

@@ -16,6 +16,7 @@ from polymeter.interop.lmms_eval.models import LmmsModel, plugins
 from polymeter.interop.lmms_eval.models.base import ModelManifest, lmms
 from polymeter.interop.lmms_eval.models.loading import known_wrappers
 from polymeter.interop.lmms_eval.models.making import LocalAccelerator
+from tests.e2e.kit import capitals, polymeter
 from tests.formats.task_yaml.kit import write
 from tests.helpers.colours import COLOURS, answers, run_wrapper, wrapper_file
 
@@ -115,6 +116,84 @@ def test_in_a_tree_of_wrappers_only_the_file_of_the_name_is_loaded(tmp_path: Pat
     assert LmmsModel("two", str(models)).traits.kind == "chat"
     with pytest.raises(PlanError, match="'a_package_that_nobody_has'"):
         LmmsModel("broken", str(models))
+
+
+CHECKOUT = {
+    "lmms_eval/models/__init__.py": """\
+from lmms_eval.models import MODEL_REGISTRY_V2
+from lmms_eval.models.registry_v2 import ModelManifest
+
+AVAILABLE_SIMPLE_MODELS = {"ours": "Ours"}
+MODEL_REGISTRY_V2.register_manifest(
+    ModelManifest(
+        model_id="forked",
+        simple_class_path="lmms_eval.models.simple.ours.Ours",
+        chat_class_path="lmms_eval.models.chat.ours.Ours",
+        aliases=("forked_too",),
+    )
+)
+""",
+    "lmms_eval/models/simple/ours.py": "from lmms_eval.api.model import lmms\nclass Ours(lmms):\n    "
+    + ANSWERS.replace("\n    return", "\n        return"),
+    "lmms_eval/models/chat/ours.py": (
+        "from lmms_eval.models.simple.ours import Ours as Simple\nclass Ours(Simple):\n    is_simple = False\n"
+    ),
+    "lmms_eval/models/simple/broken.py": "import a_package_that_nobody_has\n",
+}
+
+
+def test_a_manifest_in_a_checkout_names_its_wrappers(tmp_path: Path) -> None:
+    models = str(write(tmp_path, CHECKOUT) / "lmms_eval" / "models")
+    for name in ("forked", "forked_too"):
+        assert LmmsModel(name, models).traits.kind == "chat"
+        assert LmmsModel(name, models, force_simple=True).traits.kind == "simple"
+    assert LmmsModel("ours", models, force_simple=True).traits.kind == "simple"
+    with pytest.raises(PlanError, match=r"has no model 'forkd'.*Did you mean 'forked'"):
+        LmmsModel("forkd", models)
+
+
+def test_the_command_line_in_a_checkout_means_its_wrappers_and_tasks(tmp_path: Path) -> None:
+    write(tmp_path, CHECKOUT)
+    capitals(tmp_path / "lmms_eval" / "tasks" / "capitals")
+    words = ("--tasks", "capitals", "--output_path", "out", "--force_simple")
+    for name in ("forked_too", "ours"):
+        done = polymeter("python", "-m", "lmms_eval", "--model", name, *words, cwd=tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "capitals" in done.stdout
+    done = polymeter("python", "-m", "lmms_eval", "--model", "nobodys", *words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "There is no model 'nobodys'" in done.stderr
+
+
+def test_the_simple_one_of_two_wrappers_is_taken_by_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    both = "@register_model('both')\nclass Plain(lmms):\n    pass\n"
+    both += "@register_model('both')\nclass Talks(lmms):\n    is_simple = False\n"
+    path = str(write(tmp_path, {"both.py": both}) / "both.py")
+    assert LmmsModel("both", path).identity["class"] == "Talks"
+    assert LmmsModel("both", path, force_simple=True).identity["class"] == "Plain"
+    assert LmmsModel("both", force_simple=True).identity["class"] == "Plain", "as registered in this process"
+    head = "from lmms_eval.api.model import lmms\n"
+    files = {
+        "two_kinds/__init__.py": "",
+        "two_kinds/models/__init__.py": "AVAILABLE_SIMPLE_MODELS = {'plugged': 'Plugged'}\n"
+        "AVAILABLE_CHAT_TEMPLATE_MODELS = {'plugged': 'Plugged'}\n",
+        "two_kinds/models/simple/__init__.py": "",
+        "two_kinds/models/simple/plugged.py": f"{head}class Plugged(lmms):\n    pass\n",
+        "two_kinds/models/chat/__init__.py": "",
+        "two_kinds/models/chat/plugged.py": f"{head}class Plugged(lmms):\n    is_simple = False\n",
+    }
+    write(tmp_path, files)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LMMS_EVAL_PLUGINS", "two_kinds")
+    assert LmmsModel("plugged").traits.kind == "chat"
+    assert LmmsModel("plugged", force_simple=True).traits.kind == "simple"
+
+
+def test_two_wrappers_of_one_kind_and_name_in_a_file_are_an_error(tmp_path: Path) -> None:
+    code = "@register_model('same')\nclass One(lmms):\n    pass\n@register_model('same')\nclass Two(lmms):\n    pass\n"
+    path = str(write(tmp_path, {"same.py": code}) / "same.py")
+    with pytest.raises(PlanError, match=r"Two wrappers of same\.py are registered as 'same': One and Two"):
+        LmmsModel("same", path)
 
 
 def test_a_package_may_import_what_it_lists(tmp_path: Path) -> None:
@@ -245,6 +324,7 @@ def test_entry_points_bring_models(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, __name__, sys.modules[__name__])
     assert "aimed" in known_wrappers()
     assert LmmsModel("aimed").identity["class"] == "Pointed"
+    assert LmmsModel("aimed", force_simple=True).identity["class"] == "Pointed"
 
 
 # --- what a class tells ----------------------------------------------------------------------------------------------

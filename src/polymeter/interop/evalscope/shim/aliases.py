@@ -32,6 +32,7 @@ _ADAPTER = same_names(f"{_TASKS}.base", "DataAdapter")
 _CUSTOM = same_names(f"{_HERE}.models.custom", "CustomModel")
 _DUMMY = same_names(f"{_HERE}.models.custom", "DummyCustomModel")
 _COLLECTIONS = same_names(f"{_SHIM}.collections", "CollectionSchema DatasetInfo")
+_SAMPLERS = same_names(f"{_SHIM}.samplers", "DatasetEntry Sampler StratifiedSampler UniformSampler WeightedSampler")
 _ARGUMENTS = same_names(f"{_SHIM}.helpers", "BaseArgument get_supported_params parse_int_or_float")
 _DEPRECATION = same_names(f"{_SHIM}.helpers", "deprecated")
 _PACKAGES = same_names(f"{_SHIM}.helpers", "get_module_path is_module_installed")
@@ -62,8 +63,9 @@ EVALSCOPE: Mapping[str, str | Mapping[str, str]] = {
     },
     "evalscope.collections": {
         **_COLLECTIONS,
-        **same_names("evalscope.collections.sampler", "StratifiedSampler UniformSampler WeightedSampler"),
+        **_SAMPLERS,
     },
+    "evalscope.collections.sampler": _SAMPLERS,
     "evalscope.collections.schema": _COLLECTIONS,
     "evalscope.config": same_names(f"{_HERE}.config", "TaskConfig parse_task_config"),
     "evalscope.constants": {"*": f"{_TASKS}.constants"},

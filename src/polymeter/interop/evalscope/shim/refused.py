@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_DATASETS = "Name the datasets themselves in TaskConfig(datasets=[…], limit=…); each has its own report."
 _CHECKPOINT = "Give the checkpoint's name to TaskConfig(model=…), and its settings as model_args."
 _SUBCLASS = "Subclass CustomModel, or polymeter.BatchModel, and give the model to TaskConfig."
 _ENDPOINT = "Subclass CustomModel, or give TaskConfig an api_url."
@@ -12,11 +11,8 @@ _LOAD = "Polymeter does not load-test endpoints; vLLM's 'vllm bench serve' and o
 _NO_LOAD = "Polymeter does not load-test endpoints, so there is nothing to register for."
 
 EVALSCOPE: Mapping[str, str] = {
-    "evalscope.collections.EvaluatorCollection": "Name the datasets themselves in TaskConfig(datasets=[…]); each has "
-    "its own report.",
-    "evalscope.collections.sampler.StratifiedSampler": _DATASETS,
-    "evalscope.collections.sampler.UniformSampler": _DATASETS,
-    "evalscope.collections.sampler.WeightedSampler": _DATASETS,
+    "evalscope.collections.EvaluatorCollection": "Evaluate a collection with TaskConfig(datasets=['data_collection'], "
+    "dataset_args={'data_collection': {'local_path': 'FILE.jsonl'}}).",
     "evalscope.models.adapters.BaseModelAdapter": _SUBCLASS,
     "evalscope.models.adapters.ChatGenerationModelAdapter": _SUBCLASS,
     "evalscope.models.adapters.ContinuationLogitsModelAdapter": _SUBCLASS,

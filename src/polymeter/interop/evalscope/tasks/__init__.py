@@ -32,7 +32,7 @@ def _load(entry: Entry, catalog: Catalog) -> Loaded:
     """The spec behind an entry."""
     from polymeter.interop.evalscope.tasks.index import load
 
-    return load(entry)
+    return load(entry, catalog)
 
 
 def _describe(entry: Entry, catalog: Catalog) -> list[tuple[str, Any, Path]]:

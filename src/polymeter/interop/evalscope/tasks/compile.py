@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from polymeter.core.codec import jsonable
 from polymeter.core.errors import did_you_mean
 from polymeter.core.format import OpenContext
-from polymeter.core.identity import canonical, fingerprint, seed_for
+from polymeter.core.identity import canonical, fingerprint, seed_for, source_hash
 from polymeter.core.model import ModelTraits
 from polymeter.core.needs import Needs
 from polymeter.core.parts import Modality
@@ -19,9 +20,17 @@ from polymeter.core.repeats import repeats_of
 from polymeter.core.request import Loglikelihood, Origin
 from polymeter.core.rows import RowFunctions
 from polymeter.core.task import RolloutSteps, Sample, SampleView, Task, TaskSpec
+from polymeter.guests.sources import files_behind
+from polymeter.interop.evalscope.tasks.collection import COLLECTION, Member, compile_collection, open_collection
 from polymeter.interop.evalscope.tasks.constants import OutputType
 from polymeter.interop.evalscope.tasks.datasets import fingerprint_of
-from polymeter.interop.evalscope.tasks.guest import OpenBenchmark, PromptedRecord, open_benchmark
+from polymeter.interop.evalscope.tasks.guest import (
+    OpenBenchmark,
+    PromptedRecord,
+    load_lines,
+    open_benchmark,
+    open_member,
+)
 from polymeter.interop.evalscope.tasks.prompts import RequestForm, requests_for
 from polymeter.interop.evalscope.tasks.reduction import Reduce, ReportSlot, keep_unreduced, reduce_rows, show_report
 from polymeter.interop.evalscope.tasks.registration import SETTABLE
@@ -47,30 +56,22 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         DataError: if its dataset is missing or empty.
     """
     options = read_run_options(context.options)
+    if spec.name == COLLECTION:
+        return _compile_collection(spec, traits, options, context)
     benchmark = open_benchmark(spec, traits, options, context)
     adapter, mode, records = benchmark.adapter, benchmark.mode, benchmark.records
-    asked_as = OutputType.GENERATION if mode.request_kind == "generate" else mode.output_type
-    form = RequestForm(
-        asked_as,
-        *parameters_for(mode, context.generation),
-        context.system_prompt,
-        has_raw_contexts=context.parity.on("raw-logprobs"),
-        counts_last_tokens=context.parity.on("choice-tokens"),
-    )
+    form = _form(benchmark, context)
     samples = RecordSamples(spec.name, records)
-    judging = JudgeUse()
-    review: ReviewAnswer = keep_answer
-    reduce: Reduce = keep_unreduced
+    judging, review = _scoring(benchmark, options)
     reports = ReportSlot()
+    reduce: Reduce = keep_unreduced
     if not options.predict_only:
-        judging = judge_use(adapter, options.judge_strategy, options.judge_model_args)
-        review = partial(review_answer, adapter, mode.eval_type, judging)
         reduce = partial(reduce_rows, benchmark, options, reports)
     return Task(
         spec=spec,
         needs=Needs(frozenset({mode.request_kind}), _modalities(form, records), _roles(options, judging)),
         samples=samples,
-        rollout=partial(_rollout, benchmark, form, context.seed),
+        rollout=partial(_rollout, benchmark, form, run_seed=context.seed),
         score=partial(score_rollout, benchmark, review),
         reduce=reduce,
         finish=partial(show_report, adapter, reports),
@@ -90,6 +91,56 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     )
 
 
+def _compile_collection(spec: TaskSpec, traits: ModelTraits, options: AdapterRunOptions, context: OpenContext) -> Task:
+    """A collection for a model, with the benchmarks that its prompts come from."""
+
+    def make(own: TaskSpec, changes: Mapping[str, Any], records: Sequence[PromptedRecord]) -> Member:
+        benchmark = open_member(own, changes, records, traits, options, context)
+        judging, review = _scoring(benchmark, options)
+        sources = files_behind([own.file]) if own.file.is_file() else ()
+        known = replace(own, source_hash=source_hash(sources), sources=sources)
+        return Member(
+            benchmark, _form(benchmark, context), judging, review, _score_digest(known, benchmark, options, judging)
+        )
+
+    lines, path = load_lines(spec, options, context)
+    collection = open_collection(spec, lines, path, options, context, make)
+    first = next(iter(collection.members.values()))
+    records = first.benchmark.records
+    members = {member.form.output_type: member for member in collection.members.values()}
+    modalities = frozenset[Modality]().union(*(_modalities(member.form, records) for member in members.values()))
+    return compile_collection(
+        spec,
+        collection,
+        options,
+        samples=RecordSamples(spec.name, records),
+        rollout=partial(_rollout, run_seed=context.seed),
+        modalities=modalities,
+        dataset_fingerprint=fingerprint(
+            [fingerprint_of([item.record for item in records]), _digest_of_prompts(records)]
+        ),
+    )
+
+
+def _form(benchmark: OpenBenchmark, context: OpenContext) -> RequestForm:
+    mode = benchmark.mode
+    return RequestForm(
+        OutputType.GENERATION if mode.request_kind == "generate" else mode.output_type,
+        *parameters_for(mode, context.generation),
+        context.system_prompt,
+        has_raw_contexts=context.parity.on("raw-logprobs"),
+        counts_last_tokens=context.parity.on("choice-tokens"),
+    )
+
+
+def _scoring(benchmark: OpenBenchmark, options: AdapterRunOptions) -> tuple[JudgeUse, ReviewAnswer]:
+    """When a judge is asked about a benchmark's answers, and how they are scored."""
+    if options.predict_only:
+        return JudgeUse(), keep_answer
+    judging = judge_use(benchmark.adapter, options.judge_strategy, options.judge_model_args)
+    return judging, partial(review_answer, benchmark.adapter, benchmark.mode.eval_type, judging)
+
+
 class RecordSamples(SampleView):
     """Samples of records that are all in memory, subset after subset."""
 
@@ -105,7 +156,7 @@ class RecordSamples(SampleView):
         return Sample(self._task, f"{item.subset}/{item.index}", index, item.record, (item.subset,))
 
 
-def _rollout(benchmark: OpenBenchmark, form: RequestForm, run_seed: int, sample: Sample) -> RolloutSteps:
+def _rollout(benchmark: OpenBenchmark, form: RequestForm, sample: Sample, *, run_seed: int) -> RolloutSteps:
     """Ask about one record, in one step."""
     prompt = benchmark.records[sample.index].prompt
     origin = Origin(

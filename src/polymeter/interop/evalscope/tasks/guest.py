@@ -24,7 +24,7 @@ from polymeter.guests.loading import authors_code, load_authors_file
 from polymeter.guests.opened_sources import loading_sources
 from polymeter.interop.evalscope.tasks import constants
 from polymeter.interop.evalscope.tasks.base import DataAdapter
-from polymeter.interop.evalscope.tasks.constants import HubType, OutputType
+from polymeter.interop.evalscope.tasks.constants import DataCollection, HubType, OutputType
 from polymeter.interop.evalscope.tasks.filters import Filter
 from polymeter.interop.evalscope.tasks.metrics import metric_registry
 from polymeter.interop.evalscope.tasks.prompts import Prompt, prompt_problem
@@ -130,8 +130,72 @@ def open_benchmark(
     problem = prompt_problem(records[0].prompt, mode.output_type)
     if problem:
         raise PlanError(problem, where=f"{spec.name} {records[0].subset}/0")
-    image_folder = (context.cache_dir or Path(tempfile.gettempdir()) / "polymeter") / "generated_images"
-    return OpenBenchmark(spec.name, adapter, changes, mode, records, image_folder)
+    return OpenBenchmark(spec.name, adapter, changes, mode, records, _image_folder(context))
+
+
+def open_member(
+    spec: TaskSpec,
+    changes: Mapping[str, Any],
+    records: Sequence[PromptedRecord],
+    traits: ModelTraits,
+    options: AdapterRunOptions,
+    context: OpenContext,
+) -> OpenBenchmark:
+    """A benchmark of a collection, whose prompts were made before: only its code is loaded, and no data.
+
+    Args:
+        spec: Its own spec.
+        changes: What the run wants otherwise than the registration says.
+        records: The records of the whole collection.
+        traits: The model's.
+        options: The run's options for adapters.
+        context: The run's settings.
+
+    Raises:
+        PlanError: if its code cannot be loaded, a package is missing, or its settings make no sense.
+    """
+    adapter, mode = _make_adapter(_load_meta(spec), changes, traits, options, context.parity)
+    return OpenBenchmark(DataCollection.NAME, adapter, changes, mode, records, _image_folder(context))
+
+
+def make_all_prompts(
+    spec: TaskSpec, changes: Mapping[str, Any], context: OpenContext
+) -> dict[str, list[dict[str, Any]]]:
+    """The prompts of all records of a benchmark by subset, outside of any run.
+
+    Raises:
+        PlanError: if its code cannot be loaded, a package is missing, or its settings make no sense.
+        DataError: if its data is missing.
+    """
+    meta = _load_meta(spec)
+    options = AdapterRunOptions(dataset_args={meta.name: dict(changes)})
+    with GUEST_LOCK, contained(), authors_code(PlanError, f"Making the adapter of benchmark {meta.name!r}"):
+        adapter = meta.get_data_adapter(_changes(meta, options, context))
+    return {name: list(prompts) for name, prompts in _make_prompts(meta, adapter, options, context).items()}
+
+
+def load_lines(spec: TaskSpec, options: AdapterRunOptions, context: OpenContext) -> tuple[Any, str]:
+    """What the adapter of a collection loads, and from where.
+
+    Raises:
+        PlanError: if its code cannot be loaded.
+        DataError: if its file is missing or broken.
+    """
+    meta = _load_meta(spec)
+    changes = _changes(meta, options, context)
+    with GUEST_LOCK, contained(), authors_code(PlanError, f"Making the adapter of benchmark {meta.name!r}"):
+        adapter = meta.get_data_adapter(changes)
+    with (
+        GUEST_LOCK,
+        contained(),
+        guest_context_with(data=context.data, cache_dir=context.cache_dir),
+        authors_code(DataError, f"Loading the data of benchmark {meta.name!r}"),
+    ):
+        return adapter.load(), str(adapter.dataset_id)
+
+
+def _image_folder(context: OpenContext) -> Path:
+    return (context.cache_dir or Path(tempfile.gettempdir()) / "polymeter") / "generated_images"
 
 
 def _load_meta(spec: TaskSpec) -> BenchmarkMeta:

@@ -17,6 +17,7 @@ from polymeter.core.identity import source_hash
 from polymeter.core.sources import digest
 from polymeter.core.task import TaskSpec
 from polymeter.guests.sources import files_behind
+from polymeter.interop.evalscope.tasks.constants import DataCollection
 from polymeter.interop.evalscope.tasks.reading import UNKNOWN, BenchmarkFile, Registration, read_file
 from polymeter.interop.evalscope.tasks.registration import BENCHMARK_MAPPINGS, BenchmarkMeta, source_text
 
@@ -67,13 +68,18 @@ def index(roots: Sequence[Root]) -> Catalog:
     return catalog
 
 
-def load(entry: Entry) -> Loaded:
-    """The spec behind an entry.
+def load(entry: Entry, catalog: Catalog) -> Loaded:
+    """The spec behind an entry. That of a collection says where all benchmarks are, since only its file tells which of
+    them it needs.
 
     Raises:
         PlanError: if the file is broken, or does not register the name any more.
     """
     config = dict(_values_of(entry))
+    if entry.name == DataCollection.NAME:
+        config["benchmarks"] = {
+            one.name: str(one.file) for one in catalog if one.format == NAME and one.name != entry.name
+        }
     sources = files_behind([entry.file]) if entry.file.is_file() else ()
     # A notebook's cell is no file; its text is still to be had.
     hashed = source_hash(sources) if sources else digest(source_text(entry.file).encode())
@@ -101,12 +107,19 @@ def registration_of(entry: Entry) -> Registration:
     """The registration of an entry, as it is written.
 
     Raises:
-        PlanError: if the file is broken, or does not register the name any more.
+        PlanError: if the file is broken, does not register the name any more, or registers it twice.
     """
-    for registration in read_file(entry.file).registrations:
-        if registration.name == entry.name:
-            return registration
-    raise PlanError(f"{entry.file.name} does not register {entry.name!r} any more.", where=str(entry.file))
+    found = [registration for registration in read_file(entry.file).registrations if registration.name == entry.name]
+    if not found:
+        raise PlanError(f"{entry.file.name} does not register {entry.name!r} any more.", where=str(entry.file))
+    if len(found) > 1:
+        lines = " and ".join(str(registration.line) for registration in found)
+        raise PlanError(
+            f"{entry.file.name} registers {entry.name!r} {len(found)} times: lines {lines}.",
+            where=f"{entry.file}:{found[-1].line}",
+            hint="Give each benchmark a name of its own.",
+        )
+    return found[0]
 
 
 def _add(catalog: Catalog, file: BenchmarkFile, root: Root) -> None:

@@ -76,7 +76,7 @@ class LLMJudge(judge.LLMJudge):
             UnscoredError: if the answer is not a verdict. The sample then has no score, even if the caller catches
                 this. With parity only a rating that is missing is none: there it is no number.
         """
-        if guest_context().parity.on("judge-verdict"):
+        if guest_context().parity.on("judge-reading"):
             score = self._read_as_there(response)
             if score is not None:
                 return score

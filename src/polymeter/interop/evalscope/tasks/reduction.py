@@ -42,7 +42,7 @@ class ReportSlot:
 
 
 @dataclass(frozen=True, slots=True)
-class _Number:
+class Number:
     """One metric of one subset, or of all.
 
     Attributes:
@@ -74,13 +74,13 @@ def reduce_rows(
     """
     adapter = benchmark.adapter
     scores: dict[str, list[dict[str, Any]]] = {}
-    numbers: list[_Number] = []
+    numbers: list[Number] = []
     for subset, scored_rows in _by_subset(benchmark, rows).items():
-        results = _results_of(scored_rows)
+        results = results_of(scored_rows)
         sees_reviews = type(adapter).compute_metric is not DataAdapter.compute_metric
-        reviews = [_review_record(benchmark, row) for row in scored_rows] if sees_reviews else []
+        reviews = [review_record(benchmark, row) for row in scored_rows] if sees_reviews else []
         computed = adapter.compute_metric(review_res_list=results, reviews_list=reviews)
-        scores[subset] = _checked_scores(benchmark.name, computed)
+        scores[subset] = checked_scores(benchmark.name, computed)
         numbers.extend(_number(subset, item, results) for item in scores[subset])
     folder = context.output_dir / REPORTS / (options.model_id or model_id_of(context.args))
     if not numbers:
@@ -95,7 +95,7 @@ def reduce_rows(
     makes_own_report = type(adapter).gen_report is not DataAdapter.gen_report
     reported = {metric.name: metric.score for metric in report.metrics} if makes_own_report else {}
     artifact = file.relative_to(context.output_dir.parent).as_posix()
-    results = list(_results(numbers, reported, artifact, context.seed))
+    results = list(results_of_numbers(numbers, reported, artifact, context.seed))
     slot.report, slot.folder = report, folder
     return results
 
@@ -129,13 +129,13 @@ def _by_subset(benchmark: OpenBenchmark, rows: Iterable[ScoredRow]) -> dict[str,
     return {subset: scored_rows for subset, scored_rows in by_subset.items() if scored_rows}
 
 
-def _results_of(rows: Sequence[ScoredRow]) -> list[Any]:
+def results_of(rows: Sequence[ScoredRow]) -> list[Any]:
     """What ``match`` gave for each record: itself where every record has one answer, else lists."""
     lists = [row.score.values[REVIEW_KEY] for row in rows if row.score is not None]
     return [item[0] for item in lists] if all(len(item) == 1 for item in lists) else [list(item) for item in lists]
 
 
-def _review_record(benchmark: OpenBenchmark, row: ScoredRow) -> dict[str, Any]:
+def review_record(benchmark: OpenBenchmark, row: ScoredRow) -> dict[str, Any]:
     """The reviews of a record in the shape of EvalScope's files, for adapters that read more than results."""
     item, score = benchmark.records[row.index], row.score
     assert score is not None
@@ -158,7 +158,12 @@ def _review_record(benchmark: OpenBenchmark, row: ScoredRow) -> dict[str, Any]:
     }
 
 
-def _checked_scores(benchmark: str, computed: Any) -> list[dict[str, Any]]:
+def checked_scores(benchmark: str, computed: Any) -> list[dict[str, Any]]:
+    """What ``compute_metric`` gave, if it is a list of name, score and number.
+
+    Raises:
+        ScoreError: if it is not.
+    """
     scores = computed if isinstance(computed, list) else [computed]
     if not all(isinstance(item, Mapping) and all(key in item for key in _SCORE_KEYS) for item in scores):
         raise ScoreError(
@@ -179,9 +184,9 @@ def _analyse(report: Report, context: ReduceContext) -> None:
         context.failed(error)
 
 
-def _number(subset: str, item: Mapping[str, Any], results: Sequence[Any]) -> _Number:
+def _number(subset: str, item: Mapping[str, Any], results: Sequence[Any]) -> Number:
     metric = str(item["metric_name"])
-    return _Number(subset, metric, item["score"], int(item["num"]), _values_of(results, metric))
+    return Number(subset, metric, item["score"], int(item["num"]), _values_of(results, metric))
 
 
 def _values_of(results: Sequence[Any], metric: str) -> tuple[float, ...]:
@@ -198,7 +203,9 @@ def _values_of(results: Sequence[Any], metric: str) -> tuple[float, ...]:
     return tuple(values)
 
 
-def _results(numbers: Sequence[_Number], reported: Mapping[str, Any], artifact: str, seed: int) -> Iterator[Result]:
+def results_of_numbers(
+    numbers: Sequence[Number], reported: Mapping[str, Any], artifact: str, seed: int
+) -> Iterator[Result]:
     """For each metric the whole, then its subsets where there are several.
 
     Args:
@@ -207,20 +214,20 @@ def _results(numbers: Sequence[_Number], reported: Mapping[str, Any], artifact: 
         artifact: The report's path, relative to the run folder.
         seed: For resampling.
     """
-    by_metric: dict[str, list[_Number]] = {}
+    by_metric: dict[str, list[Number]] = {}
     for item in numbers:
         by_metric.setdefault(item.metric, []).append(item)
     for metric, items in by_metric.items():
         whole = _whole(metric, items)
         if metric in reported:
-            whole = _Number("", metric, reported[metric], whole.n, ())
+            whole = Number("", metric, reported[metric], whole.n, ())
         yield _result(whole, (), (artifact,), seed)
         if len({item.subset for item in numbers}) > 1:
             for item in items:
                 yield _result(item, (item.subset,), (), seed)
 
 
-def _whole(metric: str, items: Sequence[_Number]) -> _Number:
+def _whole(metric: str, items: Sequence[Number]) -> Number:
     """All subsets together: the mean of their scores, weighted by how many records each has."""
     if len(items) == 1:
         return items[0]
@@ -228,10 +235,10 @@ def _whole(metric: str, items: Sequence[_Number]) -> _Number:
     is_plain = n > 0 and all(_is_number(item.score) for item in items)
     score = sum(item.score * item.n for item in items) / n if is_plain else None
     are_known = all(len(item.values) == item.n for item in items)
-    return _Number("", metric, score, n, tuple(v for item in items for v in item.values) if are_known else ())
+    return Number("", metric, score, n, tuple(v for item in items for v in item.values) if are_known else ())
 
 
-def _result(item: _Number, subset: tuple[str, ...], artifacts: tuple[str, ...], seed: int) -> Result:
+def _result(item: Number, subset: tuple[str, ...], artifacts: tuple[str, ...], seed: int) -> Result:
     """A number with its error, which is known where the number is the mean of the records' own numbers."""
     is_known = len(item.values) == item.n > 0 and _is_number(item.score)
     # The adapter's number stands as it is; only its error is estimated from the values.

@@ -189,13 +189,16 @@ class WrapperNames:
 
     def __init__(self) -> None:
         self._wrappers: dict[str, type[lmms]] = {}
+        self._simple: dict[str, type[lmms]] = {}
 
     def add(self, name: str, cls: type[lmms]) -> None:
         """Give a wrapper a name."""
         self._wrappers[name] = cls
+        if cls.is_simple:
+            self._simple[name] = cls
 
-    def get(self, name: str) -> type[lmms]:
-        """The wrapper of a name.
+    def get(self, name: str, *, force_simple: bool = False) -> type[lmms]:
+        """The wrapper of a name; with ``force_simple`` one that takes a text and media, if there is one.
 
         Raises:
             PlanError: if there is none; the message suggests the nearest names.
@@ -203,7 +206,7 @@ class WrapperNames:
         if name not in self._wrappers:
             hint = did_you_mean(name, self._wrappers) or "Name the file that registers it with --model-path."
             raise PlanError(f"There is no lmms model {name!r}.", where="--model", hint=hint)
-        return self._wrappers[name]
+        return self._simple.get(name, self._wrappers[name]) if force_simple else self._wrappers[name]
 
     def __contains__(self, name: object) -> bool:
         return name in self._wrappers
@@ -223,6 +226,7 @@ class WrapperNames:
     def __delitem__(self, name: str) -> None:
         """Remove a name; some wrappers' files do so before they register it again."""
         del self._wrappers[name]
+        self._simple.pop(name, None)
 
     def keys(self) -> KeysView[str]:
         """All names."""

@@ -21,7 +21,7 @@ from typing import Any, Literal
 from polymeter.core.errors import ModelError
 from polymeter.core.parity import NO_PARITY, Parity
 from polymeter.core.request import Generate, Loglikelihood, Origin, Request
-from polymeter.core.rows import RowAccess
+from polymeter.core.rows import RowAccess, RowHandle
 from polymeter.interop.lmms_eval.instance import Instance
 from polymeter.interop.lmms_eval.models.rows import Row, Rows, Target, doc_to_messages, doc_to_text, doc_to_visual
 
@@ -89,7 +89,7 @@ def make_calls(
         if origin.index not in call.rows:
             handle = rows(origin) if rows is not None and request.origin is not None else None
             call.rows[origin.index] = Row(request, handle)
-        instances = list(_instances(request, origin, call.method, kind, parity))
+        instances = list(_instances(request, origin, call.method, kind, parity, call.rows[origin.index].handle))
         call.requests.append(request)
         call.instances.extend(instances)
         call.counts.append(len(instances))
@@ -132,7 +132,9 @@ def generation_kwargs(request: Request, kind: Kind, *, is_as_written: bool = Fal
     return kwargs
 
 
-def _instances(request: Request, origin: Origin, method: Method, kind: Kind, parity: Parity) -> Iterator[Instance]:
+def _instances(
+    request: Request, origin: Origin, method: Method, kind: Kind, parity: Parity, handle: RowHandle | None
+) -> Iterator[Instance]:
     row_arguments = (origin.index, origin.task, origin.split)
     metadata = {"task": origin.task, "doc_id": origin.index, "repeats": 1, "split": origin.split, **origin.metadata}
     parameters, context = request.parameters, request.text
@@ -143,6 +145,9 @@ def _instances(request: Request, origin: Origin, method: Method, kind: Kind, par
         return
     kwargs = generation_kwargs(request, kind, is_as_written=parity.on("blank-line-stop"))
     if kind == "chat":
+        if handle is not None and parity.on("chat-text"):
+            own = handle.context()
+            context = context if own is None else own
         arguments = (context, doc_to_messages, kwargs, *row_arguments)
     elif method == "generate_until_multi_round":
         arguments = (context, kwargs, doc_to_visual, doc_to_text, *row_arguments)

@@ -42,6 +42,7 @@ class LmmsModel(BatchModel):
         path: ``--model-path``: a file, a package folder, or a module's dotted name.
         strip_prompt: Whether its answers begin with the prompt: cut off everything up to the end of the prompt.
         returns_loss: Whether ``loglikelihood`` returns a loss (lower is likelier), not a log-probability.
+        force_simple: Of two wrappers of the name, take the one for a text and media, not the one for messages.
         **arguments: Arguments of the wrapper's own constructor.
 
     Raises:
@@ -49,9 +50,15 @@ class LmmsModel(BatchModel):
     """
 
     def __init__(
-        self, name: str = "", path: str = "", strip_prompt: bool = False, returns_loss: bool = False, **arguments: Any
+        self,
+        name: str = "",
+        path: str = "",
+        strip_prompt: bool = False,
+        returns_loss: bool = False,
+        force_simple: bool = False,
+        **arguments: Any,
     ) -> None:
-        found = find_wrapper(name, path)
+        found = find_wrapper(name, path, force_simple=bool(force_simple))
         check_arguments(found.cls, arguments, (BATCH_SIZE,))
         self._set_up(found, arguments, Reading(bool(strip_prompt), bool(returns_loss)))
 

@@ -16,8 +16,10 @@ from polymeter.interop.lmms_eval.models.base import lmms
 
 VARIABLE = "LMMS_EVAL_PLUGINS"
 GROUP = "lmms_eval.models"
-_TABLES = ("AVAILABLE_MODELS", "AVAILABLE_SIMPLE_MODELS", "AVAILABLE_CHAT_TEMPLATE_MODELS")
+_TABLES = ("AVAILABLE_CHAT_TEMPLATE_MODELS", "AVAILABLE_SIMPLE_MODELS", "AVAILABLE_MODELS")
+_SIMPLE_TABLES = ("AVAILABLE_SIMPLE_MODELS", "AVAILABLE_MODELS", "AVAILABLE_CHAT_TEMPLATE_MODELS")
 _KINDS = (".chat", ".simple", "")
+_SIMPLE_KINDS = (".simple", ".chat", "")
 
 
 def are_plugins_there() -> bool:
@@ -25,23 +27,28 @@ def are_plugins_there() -> bool:
     return bool(_packages()) or bool(entry_points(group=GROUP))
 
 
-def from_plugins(name: str) -> type[lmms] | None:
+def from_plugins(name: str, *, force_simple: bool = False) -> type[lmms] | None:
     """The wrapper of that name that an installed package provides; ``None`` if none does. To be called with the shims
     switched on.
+
+    Args:
+        name: The name.
+        force_simple: Of two wrappers, take the one for a text and media, not the one for messages.
 
     Raises:
         PlanError: if the package cannot be loaded, or what it names is not a wrapper.
     """
     for package in _packages():
         models = _import(f"{package}.models", VARIABLE)
-        tables = [getattr(models, table, None) for table in reversed(_TABLES)]
-        for table in tables:
+        for table in [getattr(models, table, None) for table in (_SIMPLE_TABLES if force_simple else _TABLES)]:
             if isinstance(table, Mapping) and name in table:
-                return _class_of(package, name, str(table[name]))
+                return _class_of(package, name, str(table[name]), _SIMPLE_KINDS if force_simple else _KINDS)
     for point in entry_points(group=GROUP):
         for manifest in _manifests(point):
             if name in _names(manifest):
-                return _of_path(manifest.chat_class_path or manifest.simple_class_path, f"entry point {point.name!r}")
+                paths = [manifest.chat_class_path, manifest.simple_class_path]
+                path = next(filter(None, reversed(paths) if force_simple else paths), None)
+                return _of_path(path, f"entry point {point.name!r}")
     return None
 
 
@@ -62,13 +69,13 @@ def _packages() -> list[str]:
     return [name.strip() for name in os.environ.get(VARIABLE, "").split(",") if name.strip()]
 
 
-def _class_of(package: str, name: str, path: str) -> type[lmms]:
+def _class_of(package: str, name: str, path: str, kinds: Iterable[str]) -> type[lmms]:
     """The class of an entry of ``AVAILABLE_MODELS``: a dotted path, or a class in the module named like the model,
     which lies beside the table or in its ``chat`` or ``simple`` folder.
     """
     if "." in path:
         return _of_path(path, f"{VARIABLE}={package}")
-    tried = [f"{package}.models{kind}.{name}" for kind in _KINDS]
+    tried = [f"{package}.models{kind}.{name}" for kind in kinds]
     for module_name in tried:
         module = _import(module_name, VARIABLE, may_be_missing=True)
         if module is not None:

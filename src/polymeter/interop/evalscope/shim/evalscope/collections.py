@@ -29,6 +29,17 @@ class DatasetInfo:
     args: dict[str, Any] = field(default_factory=dict)
     hierarchy: list[str] = field(default_factory=list)
 
+    def get_data(self) -> dict[str, list[dict[str, Any]]]:
+        """The prompts of all records of the benchmark, by subset. Runs its code and reads its data.
+
+        Raises:
+            PlanError: if there is no such benchmark, or its code cannot be loaded.
+            DataError: if its data is missing.
+        """
+        from polymeter.interop.evalscope.shim.evalscope.samplers import prompts_of
+
+        return prompts_of(self.name, self.args)
+
 
 @dataclass
 class CollectionSchema:
@@ -44,6 +55,9 @@ class CollectionSchema:
     weight: float = 1.0
     datasets: list[DatasetInfo | CollectionSchema] = field(default_factory=list)
 
+    def __str__(self) -> str:
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=4)
+
     def to_dict(self) -> dict[str, Any]:
         """The whole tree as dictionaries."""
         return asdict(self)
@@ -51,7 +65,8 @@ class CollectionSchema:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> CollectionSchema:
         """A tree from the result of ``to_dict``."""
-        parts = [cls.from_dict(item) if "datasets" in item else DatasetInfo(**item) for item in data["datasets"]]
+        items = data.get("datasets", [])
+        parts = [cls.from_dict(item) if "datasets" in item else DatasetInfo(**item) for item in items]
         return cls(data.get("name", ""), data.get("weight", 1.0), parts)
 
     def dump_json(self, file_path: str | Path) -> None:

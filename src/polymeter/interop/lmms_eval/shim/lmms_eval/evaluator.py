@@ -13,10 +13,6 @@ from typing import TYPE_CHECKING, Any
 from polymeter.core.errors import ModelError, PlanError
 from polymeter.interop.lmms_eval.flags import EVAL
 from polymeter.interop.lmms_eval.models.base import lmms
-from polymeter.interop.lmms_eval.shim.lmms_eval.figures import (
-    reset_logged_metrics,
-    summarize_logged_metrics,
-)
 from polymeter.interop.lmms_eval.shim.lmms_eval.logs import eval_logger
 
 if TYPE_CHECKING:
@@ -178,7 +174,6 @@ def _evaluated(
     from polymeter.interop.lmms_eval.evaluation import evaluate_lmms_eval, lmms_eval_document
     from polymeter.interop.lmms_eval.models import LmmsModel
 
-    reset_logged_metrics()
     with make_progress(is_quiet=is_quiet) as progress:
         result = evaluate_lmms_eval(
             command, progress=progress, model=None if isinstance(model, str) else LmmsModel.around(model)
@@ -196,9 +191,7 @@ def _evaluated(
         tracker.general_config_tracker.log_experiment_args(
             command.model, command.model_args, command.system_instruction
         )
-    document = lmms_eval_document(result, has_samples=has_samples)
-    throughput = summarize_logged_metrics()
-    return {**document, "throughput": throughput} if throughput else document
+    return lmms_eval_document(result, has_samples=has_samples)
 
 
 def _names(tasks: Any) -> list[str]:

@@ -186,7 +186,7 @@ class ResponseParser:
         A line that contains only the verdict counts first; without one, the text must contain one verdict and not the
         other. ``10`` is not a verdict.
         """
-        if guest_context().parity.on("judge-verdict"):
+        if guest_context().parity.on("loose-verdict"):
             return int("1" in response) if output_format in _ZERO_ONE else response.strip().lower().startswith("yes")
         if output_format in _ZERO_ONE:
             return read_bit(response)
@@ -197,7 +197,7 @@ class ResponseParser:
         """The first number, moved into the range if one is given."""
         response = strip_reasoning(response)
         number = _NUMBER.search(response)
-        if number is None and guest_context().parity.on("judge-verdict"):
+        if number is None and guest_context().parity.on("loose-verdict"):
             return score_range[0] if score_range else 0.0
         if number is None:
             raise unreadable(response, "a number")
@@ -210,7 +210,7 @@ class ResponseParser:
         response = strip_reasoning(response)
         lines = response.splitlines()
         numbers = _NUMBER.findall(lines[0]) if lines else []
-        if len(numbers) < 2 and guest_context().parity.on("judge-verdict"):
+        if len(numbers) < 2 and guest_context().parity.on("loose-verdict"):
             return -1.0, -1.0
         if len(numbers) < 2:
             raise unreadable(response, "two scores on its first line")
@@ -225,7 +225,7 @@ class ResponseParser:
             verdict = json.loads(response[start : end + 1]) if 0 <= start < end else None
         except json.JSONDecodeError:
             verdict = None
-        if not isinstance(verdict, dict) and guest_context().parity.on("judge-verdict"):
+        if not isinstance(verdict, dict) and guest_context().parity.on("loose-verdict"):
             return {}
         if not isinstance(verdict, dict):
             raise unreadable(response, "a JSON object")

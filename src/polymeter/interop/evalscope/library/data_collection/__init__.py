@@ -1,0 +1,1 @@
+"""Collections: prompts drawn from several benchmarks, in one file."""

@@ -1,0 +1,141 @@
+"""Samplers: they draw prompts from the datasets of a collection, for the file that ``data_collection`` evaluates.
+
+They draw with Python's own generator, so ``random.seed`` decides which prompts a script gets.
+"""
+
+from __future__ import annotations
+
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from polymeter.interop.evalscope.shim.evalscope.collections import CollectionSchema, DatasetInfo
+
+
+@dataclass
+class DatasetEntry:
+    """One prompt of a collection.
+
+    Attributes:
+        index: Its number in the collection.
+        prompt: As its benchmark made it.
+        tags: Labels of its dataset.
+        categories: Names of the collections that contain its dataset, outermost first.
+        task_type: A label of its dataset.
+        weight: Its dataset's share of the whole.
+        dataset_name: Its benchmark.
+        subset_name: Its subset.
+    """
+
+    index: int = 0
+    prompt: dict[str, Any] = field(default_factory=dict)
+    tags: list[str] = field(default_factory=list)
+    categories: list[str] = field(default_factory=list)
+    task_type: str = ""
+    weight: float = 0.0
+    dataset_name: str = ""
+    subset_name: str = ""
+
+
+class Sampler(ABC):
+    """Draws prompts from a collection.
+
+    Args:
+        schema: The collection.
+    """
+
+    def __init__(self, schema: CollectionSchema) -> None:
+        self.schema = schema
+
+    def sample(self, count: int) -> list[dict[str, Any]]:
+        """Draw prompts; a dataset that has too few gives all.
+
+        Args:
+            count: How many.
+
+        Returns:
+            The entries as dictionaries, dataset after dataset.
+
+        Raises:
+            PlanError: if a benchmark is not in reach, or its code cannot be loaded.
+            DataError: if its data is missing.
+        """
+        datasets = self.schema.flatten()
+        data = [dataset.get_data() for dataset in datasets]
+        counts = self._counts(datasets, data, count)
+        # The last dataset gets what rounding down has left over.
+        counts = [*counts[:-1], count - sum(counts[:-1])]
+        entries = [
+            entry
+            for dataset, prompts, n in zip(datasets, data, counts, strict=True)
+            for entry in _drawn(dataset, prompts, n)
+        ]
+        return [asdict(entry) | {"index": number} for number, entry in enumerate(entries)]
+
+    @abstractmethod
+    def _counts(self, datasets: Sequence[DatasetInfo], data: Sequence[Mapping[str, Any]], count: int) -> list[int]:
+        """How many prompts of each dataset."""
+
+
+class WeightedSampler(Sampler):
+    """Draws from each dataset by its weight."""
+
+    def _counts(self, datasets: Sequence[DatasetInfo], data: Sequence[Mapping[str, Any]], count: int) -> list[int]:
+        return [int(dataset.weight * count) for dataset in datasets]
+
+
+class UniformSampler(Sampler):
+    """Draws as many prompts from each dataset."""
+
+    def _counts(self, datasets: Sequence[DatasetInfo], data: Sequence[Mapping[str, Any]], count: int) -> list[int]:
+        return [count // len(datasets)] * len(datasets)
+
+
+class StratifiedSampler(Sampler):
+    """Draws from each dataset by its number of subsets, as EvalScope does, whatever their sizes."""
+
+    def _counts(self, datasets: Sequence[DatasetInfo], data: Sequence[Mapping[str, Any]], count: int) -> list[int]:
+        total = sum(map(len, data))
+        return [int(len(prompts) / total * count) for prompts in data]
+
+
+def prompts_of(name: str, args: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """The prompts of a benchmark by subset.
+
+    Args:
+        name: The benchmark, built in or below an include path.
+        args: Its settings, as in ``dataset_args``.
+
+    Raises:
+        PlanError: if there is no such benchmark, or its code cannot be loaded.
+        DataError: if its data is missing.
+    """
+    from polymeter.api.settings import read_settings
+    from polymeter.core.format import OpenContext
+    from polymeter.engine.plan import build_catalog
+    from polymeter.interop.evalscope.tasks.guest import make_all_prompts
+    from polymeter.interop.evalscope.tasks.index import load
+
+    settings = read_settings()
+    catalog = build_catalog(settings.include_paths, settings.cache_dir)
+    (spec,) = load(catalog.get(name), catalog).tasks
+    return make_all_prompts(spec, args, OpenContext(data=settings.data, cache_dir=settings.cache_dir))
+
+
+def _drawn(dataset: DatasetInfo, data: Mapping[str, Any], count: int) -> list[DatasetEntry]:
+    entries = [
+        DatasetEntry(
+            prompt=prompt,
+            tags=dataset.tags,
+            categories=dataset.hierarchy,
+            task_type=dataset.task_type,
+            weight=dataset.weight,
+            dataset_name=dataset.name,
+            subset_name=subset,
+        )
+        for subset, prompts in data.items()
+        for prompt in prompts
+    ]
+    return random.sample(entries, k=max(0, min(count, len(entries))))

@@ -1,0 +1,50 @@
+"""What each filter of a task has made of a sample's answers, read again from the stored answers for lmms-eval's files.
+
+The run folder keeps the answer of the first filter only, as one readable text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from polymeter.core.errors import PlanError
+from polymeter.formats.task_yaml.config import FilterItem
+from polymeter.formats.task_yaml.filters import Reading, readings
+from polymeter.formats.task_yaml.reasoning import make_stripper, parse_tags
+
+FilteredAnswers = Callable[[Sequence[str], Any], Any]
+"""``(answers, row) → what a filter makes of them``, with every value as text."""
+
+_FORMAT = "task_yaml"
+_TEXT_TYPES = ("generate_until", "generate_visual_cot")
+
+
+def filters_of_task(task: Mapping[str, Any], reasoning_tags: Any = None) -> dict[str, FilteredAnswers]:
+    """The filters of a task of text by name; none if one of them is the task's own, whose code is not run again.
+
+    Args:
+        task: The task, in ``run.json``.
+        reasoning_tags: The run's ``reasoning_tags``, for a task that names none.
+    """
+    config = task["config"]
+    if task["dialect"] != _FORMAT or (config.get("output_type") or _TEXT_TYPES[0]) not in _TEXT_TYPES:
+        return {}
+    own_tags = config.get("reasoning_tags")
+    strips_thinking = bool(config.get("auto_strip_thinking"))
+    try:
+        items = [FilterItem.model_validate(item) for item in config.get("filter_list") or ()]
+        strip = make_stripper(parse_tags(reasoning_tags if own_tags is None else own_tags, task["name"]))
+        named = readings(items, task=task["name"], where="filter_list", strips_thinking=strips_thinking)
+    except (PlanError, ValueError):  # a filter that only the task's code knows
+        return {}
+    return {name: partial(_filtered, read, strip) for name, read in named}
+
+
+def _filtered(read: Reading, strip: Callable[[Any], Any], answers: Sequence[str], doc: Any) -> Any:
+    return _as_text(strip(read(list(answers), doc)))
+
+
+def _as_text(value: Any) -> Any:
+    return [_as_text(item) for item in value] if isinstance(value, (list, tuple)) else str(value)
