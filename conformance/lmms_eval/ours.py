@@ -171,6 +171,8 @@ def main() -> None:
     folder = tasks_folder()
     installed.only_this_machine()
     installed.shorten_waits()
+    installed.without_downloads(arguments.work / "hub")
+    installed.make_asked_files(arguments.work)
     book = json.loads(arguments.book.read_text(encoding="utf-8"))
     names = set(json.loads(arguments.names.read_text(encoding="utf-8")))
     done = read_observations(arguments.out)
