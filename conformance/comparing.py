@@ -24,16 +24,19 @@ class Expected:
         row: The first cell of the row.
         tasks: Glob of tasks.
         names: Glob of values (``value:NAME``, ``sample:NAME``, ``prompt``, ``settings``, ``failure``).
+        there: What the original's value contains, as text.
         stays: Whether it stays with ``--parity`` too.
     """
 
     row: str
     tasks: str = "*"
     names: str = "*"
+    there: str = ""
     stays: bool = False
 
     def covers(self, one: Difference) -> bool:
-        return fnmatch.fnmatchcase(one.task, self.tasks) and fnmatch.fnmatchcase(one.name, self.names)
+        is_named = fnmatch.fnmatchcase(one.task, self.tasks) and fnmatch.fnmatchcase(one.name, self.names)
+        return is_named and self.there in str(one.there)
 
 
 @dataclass(frozen=True)

@@ -38,16 +38,22 @@ def open_locally(places: Mapping[str, str]) -> None:
     datasets.load_from_disk = lambda dataset_path=None, *_, **__: load_dataset()
 
 
+def without_downloads(hub: Path) -> None:
+    """Whatever is downloaded from the hub is an empty folder."""
+    import huggingface_hub
+
+    hub.mkdir(parents=True, exist_ok=True)
+    huggingface_hub.snapshot_download = lambda *_, **__: str(hub)
+
+
 def without_waiting(hub: Path) -> None:
-    """Retries follow at once; whatever is downloaded from the hub is an empty folder."""
+    """Retries follow at once, and nothing is downloaded."""
     import huggingface_hub
     import lmms_eval.api.task
     import tenacity.nap
 
-    hub.mkdir(parents=True, exist_ok=True)
-    huggingface_hub.snapshot_download = lambda *_, **__: str(hub)
+    without_downloads(hub)
     lmms_eval.api.task.snapshot_download = huggingface_hub.snapshot_download
-
     tenacity.nap.time = SimpleNamespace(sleep=lambda _seconds: None)
     time.sleep = lambda _seconds: None
 

@@ -30,6 +30,7 @@ class Runs:
         self.parity: bool = arguments.parity
         self.folder = folder
         self.kind = kind
+        self.catalog: Any = None
 
     def observe(self, tasks: Sequence[Published], model: str) -> None:
         try:
@@ -46,10 +47,14 @@ class Runs:
                 self.observe(part, model)
 
     def _can_be_planned(self, task: Published) -> bool:
-        from polymeter.api.trying import open_named
+        from polymeter.api.tasks import build_catalog
+        from polymeter.api.trying import open_spec
+        from polymeter.engine import plan
 
+        self.catalog = self.catalog or build_catalog([self.folder])
         try:
-            open_named([task.name], [self.folder], self._data([task]))
+            for spec in plan.select([task.name], self.catalog).tasks:
+                open_spec(spec, self._data([task]))
         except Exception:
             return False
         return True
@@ -166,6 +171,8 @@ def main() -> None:
     folder = tasks_folder()
     installed.only_this_machine()
     installed.shorten_waits()
+    installed.without_downloads(arguments.work / "hub")
+    installed.make_asked_files(arguments.work)
     book = json.loads(arguments.book.read_text(encoding="utf-8"))
     names = set(json.loads(arguments.names.read_text(encoding="utf-8")))
     done = read_observations(arguments.out)

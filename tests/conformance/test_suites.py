@@ -107,6 +107,12 @@ def test_a_value_that_differs_is_found_and_one_with_a_row_is_counted() -> None:
     assert made.expected == {"a row": 3}
 
 
+def test_a_row_may_be_for_what_the_original_shows() -> None:
+    ours = _observed(0.7)
+    assert not compare(_observed(0.75), ours, [Expected("a row", there="0.75")]).differences
+    assert compare(_observed(0.75), ours, [Expected("a row", there="0.9")]).differences
+
+
 def test_a_task_that_does_not_run_here_is_listed() -> None:
     ours = {**_observed(0.75), ("t", "wrong"): Observation("t", "wrong", failure="PlanError: no")}
     assert compare(_observed(0.75), ours).failures == {"t": "PlanError: no"}

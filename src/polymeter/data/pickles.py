@@ -12,7 +12,8 @@ import importlib.util
 import io
 import pickle
 import sys
-from functools import lru_cache, partial
+from functools import lru_cache, partial, reduce
+from operator import or_
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -58,6 +59,8 @@ _IMAGES = (
     "PpmImagePlugin.PpmImageFile TiffImagePlugin.TiffImageFile WebPImagePlugin.WebPImageFile"
 )
 _IMAGE_TYPES = frozenset(f"PIL.{name}" for name in _IMAGES.split())
+_ALIGNED_STRUCTURE = 0x80
+"""The flag of NumPy's C API (``NPY_ALIGNED_STRUCT``) that a structure may have and its fields have not."""
 _ARRAY_MAKERS = ("_reconstruct", "_mareconstruct")
 _HINT = "Only tables, arrays, images, containers and plain values are read from pickles."
 
@@ -134,8 +137,8 @@ class _DataUnpickler(_Steps):  # type: ignore[misc]
         if callable(target):
             raise self._refused(f"sets attributes of {getattr(target, '__name__', target)!r}")
         super().load_build()
-        if _hides_references(target):
-            raise self._refused("holds an array type that hides references")
+        if _is_false_type(target):
+            raise self._refused("holds an array type that is not what it says it is")
 
     def load_reduce(self) -> None:
         self._check_call(self.stack[-2], self.stack[-1])
@@ -231,14 +234,19 @@ def _is_data_type(value: Any, root: str) -> bool:
     return issubclass(value, (*bases, pd.Timestamp, pd.Timedelta, pd.Period, pd.Interval, pd.offsets.BaseOffset))
 
 
-def _hides_references(value: Any) -> bool:
-    """Whether an array type claims to hold no references while one of its fields does."""
+def _is_false_type(value: Any) -> bool:
+    """Whether an array type claims to hold no references while one of its fields does, or has flags that no type of its
+    kind has: NumPy believes them, and ends the process.
+    """
     import numpy as np
 
     if not isinstance(value, np.dtype):
         return False
     inner = [kind for kind, *_ in (value.fields or {}).values()] + ([value.subdtype[0]] if value.subdtype else [])
-    return any((kind.hasobject and not value.hasobject) or _hides_references(kind) for kind in inner)
+    if any((kind.hasobject and not value.hasobject) or _is_false_type(kind) for kind in inner):
+        return True
+    natural = [kind.flags for kind in inner] if inner else [np.dtype(value.str).flags]
+    return bool(value.flags & ~reduce(or_, natural, _ALIGNED_STRUCTURE))
 
 
 def _latin_1(text: str, encoding: str) -> bytes:

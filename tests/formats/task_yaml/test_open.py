@@ -193,6 +193,20 @@ def test_visuals_are_typed_by_what_they_are(tmp_path):
     assert (parts[4].source, parts[4].start_s, parts[4].end_s) == ("e.mp4", 1.0, 2.0)
 
 
+def test_a_visual_may_name_its_file_by_what_it_is(tmp_path):
+    code(
+        tmp_path,
+        "def f(doc):\n    return [{'video_path': 'a.mp4', 'timestep': 3}, {'type': 'image', 'image_path': 'b.png'},"
+        " {'type': 'audio', 'audio_path': 'c.wav'}]\n",
+    )
+    parts = ask(opened(tmp_path, "doc_to_visual: !function utils.f\n")).messages[0].parts
+    assert [(part.modality, part.source) for part in parts[:3]] == [
+        ("video", "a.mp4"),
+        ("image", "b.png"),
+        ("audio", "c.wav"),
+    ]
+
+
 @pytest.mark.parametrize("hook", ["sound", "!function utils.f"])
 @pytest.mark.parametrize("is_decoded", [False, True])
 def test_a_recording_stays_the_cell_that_the_dataset_leaves_undecoded(tmp_path, hook, is_decoded):

@@ -184,7 +184,8 @@ def _from_mapping(value: Mapping[str, Any], key: str | None) -> Media:
         return Image(value["bytes"], key)
     if kind is None and _is_audio_cell(value):
         return Audio(dict(value), key)
-    source = value.get("url", value.get("path", value.get(kind or "video")))
+    named = kind or "video"
+    source = value.get("url", value.get("path", value.get(named, value.get(f"{named}_path"))))
     if source is None:
         source = value.get("bytes")
     if kind == "image":
