@@ -36,7 +36,6 @@ class Stays(str, Enum):
     UNSTABLE = "no: there it depends on all that ran before"
     MODEL = "no: there each model file decides"
     SAME = "no: the value is the same"
-    OPEN = "not switched yet"
 
     def __str__(self) -> str:
         return self.value
