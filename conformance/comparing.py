@@ -23,12 +23,14 @@ class Expected:
     Attributes:
         row: The first cell of the row.
         tasks: Glob of tasks.
-        names: Glob of values (``value:NAME``, ``sample:NAME``, ``prompt``, ``settings``).
+        names: Glob of values (``value:NAME``, ``sample:NAME``, ``prompt``, ``settings``, ``failure``).
+        stays: Whether it stays with ``--parity`` too.
     """
 
     row: str
     tasks: str = "*"
     names: str = "*"
+    stays: bool = False
 
     def covers(self, one: Difference) -> bool:
         return fnmatch.fnmatchcase(one.task, self.tasks) and fnmatch.fnmatchcase(one.name, self.names)
@@ -47,7 +49,8 @@ class Difference:
 
     def __str__(self) -> str:
         where = f" sample {self.sample}" if self.sample else ""
-        return f"{self.task} [{self.model}]{where} {self.name}: there {_short(self.there)}, here {_short(self.here)}"
+        there, here = _from_difference(str(self.there), str(self.here))
+        return f"{self.task} [{self.model}]{where} {self.name}: there {_short(there)}, here {_short(here)}"
 
 
 @dataclass
@@ -62,7 +65,7 @@ class Comparison:
     same_for_all_models: set[str] = field(default_factory=set)
     differences: list[Difference] = field(default_factory=list)
     expected: Counter[str] = field(default_factory=Counter)
-    failures: dict[str, tuple[str, str]] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
 
 
 def compare(theirs: Observations, ours: Observations, expected: Sequence[Expected] = ()) -> Comparison:
@@ -78,10 +81,13 @@ def compare(theirs: Observations, ours: Observations, expected: Sequence[Expecte
             continue
         failed = next((here for _, here in pairs if here is None or here.failure), ...)
         if failed is not ...:
-            made.failures[task] = ("", failed.failure if failed is not None else "not run")
+            why = failed.failure if failed is not None else "not run"
+            made.differences.append(Difference(task, "all", "failure", "runs", why))
             continue
         _compare_task(task, [(there, here) for there, here in pairs if there and here], made)
     made.differences, known = _without(made.differences, expected)
+    made.failures = {one.task: str(one.here) for one in made.differences if one.name == "failure"}
+    made.differences = [one for one in made.differences if one.name != "failure"]
     made.expected.update(known)
     return made
 
@@ -181,15 +187,26 @@ def print_comparison(made: Comparison, title: str, least_tasks: int) -> bool:
     for row, count in made.expected.most_common():
         print(f"  {count} values differ as the row says: {row}")
     print(f"  {len(made.failures)} tasks run there and not here")
-    for task, (_, here) in sorted(made.failures.items()):
+    for task, here in sorted(made.failures.items()):
         print(f"    {task}: {_short(here)}")
     print(f"  {len(made.differences)} values differ without a row")
-    for one in made.differences[:_SHOWN]:
-        print(f"    {one}")
-    if len(made.differences) > _SHOWN:
-        print(f"    … and {len(made.differences) - _SHOWN} more")
+    groups: dict[tuple[str, str], list[Difference]] = {}
+    for one in made.differences:
+        groups.setdefault((one.task, one.name), []).append(one)
+    for same_kind in list(groups.values())[:_SHOWN]:
+        more = f" (and {len(same_kind) - 1} more of these)" if len(same_kind) > 1 else ""
+        print(f"    {same_kind[0]}{more}")
+    if len(groups) > _SHOWN:
+        print(f"    … and {len(groups) - _SHOWN} more names of values")
     is_enough = len(made.tasks) >= least_tasks and share >= 1 / 3
     return is_enough and not (made.differences or made.failures or made.same_for_all_models)
+
+
+def _from_difference(one: str, other: str) -> tuple[str, str]:
+    """Long texts from shortly before the place where they begin to differ."""
+    place = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    start = place - 40 if place > 120 else 0
+    return (f"…{one[start:]}", f"…{other[start:]}") if start else (one, other)
 
 
 def _short(value: Any) -> str:

@@ -23,6 +23,8 @@ def verdict(text: str) -> str:
     keys = list(dict.fromkeys(re.findall(r"[\"']([A-Za-z_]\w*)[\"']\s*:", text)))
     if keys and ("json" in words or "{" in words):
         return json.dumps({key: _value(key, number >> position) for position, key in enumerate(keys[:8])})
+    if re.search(r"[\"'`]?\b[01]\b[\"'`]?\s*(or|/)\s*[\"'`]?\b[01]\b", text):
+        return str(number % 2)
     if "incorrect" in words and "correct" in words:
         return "CORRECT" if number % 2 else "INCORRECT"
     if re.search(r"\[\[[A-C]\]\]", text):

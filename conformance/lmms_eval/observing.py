@@ -24,7 +24,7 @@ def observed_values(row: Mapping[str, Any]) -> dict[str, Any]:
     never computes.
     """
     numbers = {name: plain(value) for name, value in row.items() if "," in name and value != "bootstrap"}
-    without = {name.split(",")[0] for name, value in numbers.items() if value is None}
+    without = {name.split(",")[0] for name, value in numbers.items() if value is None or value in ([], {})}
     return {name: value for name, value in numbers.items() if not _belongs(name.split(",")[0], without)}
 
 

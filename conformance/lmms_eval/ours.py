@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +64,9 @@ class Runs:
 
     def _evaluate(self, tasks: Sequence[Published], model: str) -> list[Observation]:
         import polymeter
-        from polymeter.interop.lmms_eval.results import CommandFacts, results_document, samples_with_docs
+        from polymeter.interop.lmms_eval.results import CommandFacts, item_errors, results_document, samples_with_docs
 
+        serve_rows(self._data(tasks))
         prompts = self.out.parent / f"prompts-{self.out.stem}.jsonl"
         prompts.unlink(missing_ok=True)
         run = self.out.parent / f"run-{self.out.stem}"
@@ -73,6 +75,7 @@ class Runs:
             f"lmms:scripted_{self.kind}",
             [task.name for task in tasks],
             model_path=str(WRAPPER),
+            roles={"judge": _judge()},
             model_args={"book": str(self.book), "model": model, "prompts": str(prompts)},
             include_paths=[self.folder],
             data=self._data(tasks),
@@ -83,29 +86,54 @@ class Runs:
             media="none",
             **({"parity": "lmms-eval"} if self.parity else {}),
         )
-        document = results_document(result.folder.read_manifest(), result.results, CommandFacts("scripted", "", ""))
+        facts = CommandFacts("scripted", "", "")
+        errors = item_errors(result.folder)
+        document = results_document(result.folder.read_manifest(), result.results, facts, errors=errors)
         samples = samples_with_docs(result.folder, result.results)
         made = []
         for task in tasks:
-            failures = _failures(result.results["tasks"][task.name], result.folder, task.name)
+            values = observed_values(document["results"][task.name])
             made.append(
                 Observation(
                     task.name,
                     model,
-                    values=observed_values(document["results"][task.name]),
+                    values=values,
                     samples=observed_samples(samples[task.name]),
                     prompts=read_prompts(prompts, task.name, model),
-                    failure=failures if not document["results"][task.name].keys() - {"alias", " "} else "",
+                    failure="" if values else _failures(result.folder, task.name),
                 )
             )
         return made
 
 
-def _failures(task: Any, folder: Any, name: str) -> str:
+def _judge() -> Any:
+    import polymeter
+
+    return polymeter.ModelSpec("openai", "judge", {"base_url": os.environ["OPENAI_BASE_URL"]})
+
+
+def _failures(folder: Any, name: str) -> str:
     from polymeter.store.export import read_samples
 
     errors = [sample["error"] for sample in read_samples(folder, name) if sample.get("error")]
     return f"{len(errors)} samples failed: {errors[0]}"[:400] if errors else "no value"
+
+
+def serve_rows(places: Mapping[str, str]) -> None:
+    """Let task code that opens a dataset itself read the rows that stand for it; other calls go on as they are."""
+    import datasets
+
+    load = getattr(datasets.load_dataset, "as_installed", datasets.load_dataset)
+
+    def load_dataset(path: str, name: str | None = None, *arguments: Any, split: Any = None, **options: Any) -> Any:
+        rows = places.get(f"{path}:{name}", places.get(path)) if isinstance(path, str) else None
+        if rows is None:
+            return load(path, name, *arguments, split=split, **options)
+        files = {file.stem: str(file) for file in sorted(Path(rows).glob("*.parquet"))}
+        return load("parquet", data_files=files, split=split)
+
+    load_dataset.as_installed = load  # type: ignore[attr-defined]
+    datasets.load_dataset = load_dataset
 
 
 def _dataset(task: Published) -> str:

@@ -27,7 +27,7 @@ from conformance.lmms_eval.templates import tasks_folder
 N_ROWS = 12
 MOST_REPAIRS = 30
 SECONDS = 40
-ENOUGH_SECONDS = 8
+ENOUGH_SECONDS = 5
 # How the expected text is dressed where the bare text is not what a task's scoring reads.
 DRESSES = (
     "{0}", "Answer: {0}", "({0})", "\\boxed{{{0}}}", "<answer>{0}</answer>", "The answer is {0}.",
@@ -53,6 +53,7 @@ class Preparation:
         self.manager = managers[self.kind]
         self.places = places
         self.row: dict[str, Any] = {}
+        self.is_slow = False
 
     def prepare(self, tasks: Path) -> dict[str, Any]:
         """The book's entry."""
@@ -64,7 +65,7 @@ class Preparation:
             try:
                 with installed.time_limit(SECONDS):
                     made = self._try(shape)
-                if made.get("gap") == 0.0:
+                if made.get("gap") == 0.0 and not self.is_slow:
                     made = self._with_other_answers(shape, made)
                 return {"kind": self.kind, "columns": dict(shape.kinds), **made}
             except (Exception, SystemExit, installed.OutOfTime) as error:
@@ -111,6 +112,8 @@ class Preparation:
             if task.OUTPUT_TYPE not in {"generate_until_multi_round", "generate_until_agentic"}:
                 task.doc_to_text(doc)
             task.doc_to_visual(doc)
+            if task.config.doc_to_choice is not None and not isinstance(task.doc_to_choice(doc), list):
+                raise TypeError("object is not iterable: doc_to_choice gives no list")
             if self.kind == "chat":
                 task.doc_to_messages(doc)
             task.fewshot_context(doc, task.config.num_fewshot or 0, None, False, False, None)
@@ -120,6 +123,7 @@ class Preparation:
 
     def _losses(self, task: Any, docs: Sequence[Any]) -> dict[str, Any]:
         losses: dict[str, Any] = {model: {} for model in MODELS}
+        n_among = 0
         knows = {model: known(model, len(docs), (self.seed, self.published.name)) for model in MODELS}
         for number, doc in enumerate(docs):
             choices = (
@@ -127,6 +131,7 @@ class Preparation:
             )
             target = task.doc_to_target(doc)
             target = choices[target] if isinstance(target, int) and target < len(choices) else target
+            n_among += target in choices
             for model in MODELS:
                 losses[model][number] = {
                     str(choice).strip(): loss(
@@ -137,25 +142,26 @@ class Preparation:
                     )
                     for choice in choices
                 }
-        return {"losses": losses}
+        return {"losses": losses, "gap": n_among / len(docs)}
 
     def _answers(self, task: Any, scored_docs: Sequence[Any], docs: Sequence[Any]) -> dict[str, Any]:
         targets = [self._targets(task, doc) for doc in docs]
         width = min(map(len, targets))
         best: tuple[float, int, str] | None = None
         started = time.monotonic()
-        for which in range(width):
+        # The bare text of every candidate first, then the first candidates in other dress.
+        tries = [(which, DRESSES[0]) for which in range(width)]
+        tries += [(which, dress) for which in range(min(width, 3)) for dress in DRESSES[1:]]
+        for which, dress in tries:
             column = [one[which] for one in targets]
             if len(set(column)) < 2:
                 continue
-            for dress in DRESSES:
-                if time.monotonic() - started > ENOUGH_SECONDS:
-                    break
-                gap = self._gap(task, scored_docs, column, dress)
-                if gap is not None and (best is None or gap > best[0] + 0.05):
-                    best = (gap, which, dress)
-            if best is not None and best[0] > 0.5:
+            if (best is not None and best[0] > 0.5) or time.monotonic() - started > ENOUGH_SECONDS:
                 break
+            gap = self._gap(task, scored_docs, column, dress)
+            if gap is not None and (best is None or gap > best[0] + 0.05):
+                best = (gap, which, dress)
+        self.is_slow = time.monotonic() - started > ENOUGH_SECONDS
         if best is None:
             # No aggregated number is needed to run: a judge may decide, or nothing depends on the answer.
             best = (0.0, 0, "{0}")
@@ -279,13 +285,12 @@ def main() -> None:
     installed.only_this_machine()
     installed.make_asked_files(arguments.work)
     folder = tasks_folder()
-    names = set(json.loads(arguments.names.read_text(encoding="utf-8")))
+    names = json.loads(arguments.names.read_text(encoding="utf-8"))
+    tasks = {task.name: task for task in published_tasks(folder)}
     managers = installed.task_managers()
     book_file = arguments.book
     book = json.loads(book_file.read_text(encoding="utf-8")) if book_file.exists() else {}
-    for task in published_tasks(folder):
-        if task.name not in names or task.name in book:
-            continue
+    for task in (tasks[name] for name in names if name in tasks and name not in book):
         print(task.name, end=" ", flush=True)
         # Written first: a task that ends the process is not tried again.
         book[task.name] = {"failure": "ends the process"}

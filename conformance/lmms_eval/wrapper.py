@@ -104,7 +104,10 @@ class ScriptedChat(_Scripted):
 
 
 def _shown(visuals):
-    return [_media(one) for one in visuals or []] if isinstance(visuals, (list, tuple)) else _media(visuals)
+    """Media as a list: where a task gives nothing, or one image without a list, lmms-eval hands that on as it is."""
+    if visuals is None:
+        return []
+    return [_media(one) for one in visuals] if isinstance(visuals, (list, tuple)) else [_media(visuals)]
 
 
 def _media(value):

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -128,3 +131,20 @@ def test_settings_that_are_not_honoured_for_one_reason_are_told_in_one_sentence(
 def test_nothing_is_told_of_settings_that_nobody_set(tmp_path: Path) -> None:
     outcome = run_tasks([ListTask([{"question": "q", "answer": "x"}])], Deaf(lambda request: "x"), tmp_path / "run")
     assert outcome.results["notes"] == []
+
+
+def test_a_run_that_was_killed_before_its_journal_had_tables_goes_on(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    polymeter.evaluate(Endpoint(), ["demo_receipts"], limit=1, output=run)
+    manifest = json.loads((run / "run.json").read_text())
+    manifest["status"] = "running"
+    del manifest["sessions"][-1]["ended"]
+    (run / "run.json").write_text(json.dumps(manifest))
+    for file in run.glob("journal.db*"):
+        file.unlink()
+    with closing(sqlite3.connect(run / "journal.db")) as journal:
+        journal.execute("PRAGMA journal_mode=WAL")
+    endpoint = Endpoint()
+    again = polymeter.evaluate(endpoint, ["demo_receipts"], limit=1, output=run)
+    assert again.exit_code == 0
+    assert endpoint.n_requests == 1

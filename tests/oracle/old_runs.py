@@ -264,14 +264,16 @@ def differences(expected: Mapping[str, str], found: Mapping[str, str]) -> dict[s
 
 
 def without_intervals(label: str, text: str) -> str:
-    """A text without what it says of intervals, which other methods compute than when the runs were made. Values and
-    standard errors stay.
+    """A text without what it says of intervals, which other methods compute than when the runs were made, and without
+    what older versions did not say: the range of a number, and what a task was scored with. Values and standard errors
+    stay.
     """
     if label == "results" and text:
         document = json.loads(text)
         for holder in [*document["tasks"].values(), *document["groups"].values()]:
+            holder.pop("scorers", None)
             for result in holder["results"]:
-                for name in ("interval", "ci_method", "no_interval"):
+                for name in ("interval", "ci_method", "no_interval", "bounds"):
                     result.pop(name, None)
                 if result.get("failed_members") == []:  # older versions did not say how many members a group has
                     result.pop("failed_members")

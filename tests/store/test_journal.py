@@ -305,6 +305,15 @@ def test_a_full_disk_is_an_error_and_what_was_written_is_safe(path: Path, monkey
         assert journal.turns("first", 0) == []
 
 
+def test_a_journal_without_tables_is_an_error_that_names_it(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA journal_mode=WAL")
+    with pytest.raises(JournalError, match="no such table") as caught:
+        Journal(path)
+    assert caught.value.where == str(path)
+
+
 @pytest.mark.parametrize("value", [object(), 2**70], ids=["object", "huge"])
 def test_a_value_that_sqlite_cannot_hold_is_an_error_and_never_a_hang(path: Path, value: Any) -> None:
     writer = JournalWriter(path, TASKS)

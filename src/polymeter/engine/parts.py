@@ -96,7 +96,7 @@ def addresses_before(manifest: Mapping[str, Any]) -> dict[str, list[str]]:
             is_of_other = number < n_of_source and role in replaced
             if not is_of_other and address not in found.setdefault(role, []):
                 found[role].append(address)
-    if not records or "endpoints" not in records[0] or records[0]["kind"] == "resume":
+    if not records or "endpoints" not in records[0] or records[0].get("kind") == "resume":
         # It was begun by a version that recorded no addresses: what its arguments say is all that is known.
         entries = {"model": manifest["model"], **manifest["roles"]}
         for role, entry in entries.items():

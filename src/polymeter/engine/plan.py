@@ -115,7 +115,7 @@ def build_catalog(include_paths: Iterable[Path], cache_dir: Path | None, parity:
     """
     roots = [Root(path, is_user=False) for path in library_roots()]
     for path in include_paths:
-        if not path.exists():
+        if not os.path.exists(path):  # unlike Path.exists, it takes names that no file can have
             raise PlanError(f"The include path {str(path)!r} does not exist.", where="--include-path")
         roots.append(Root(named_place(path)))
     include_trees(root.path for root in roots if root.is_user)

@@ -365,13 +365,10 @@ class RolloutWorker:
         task.asks_judges = task.asks_judges or bool(running.judge_calls)
         if running.lost_verdicts:
             raise UnscoredError(_why_unscored(running))
-        if running.scorers:
-            score = replace(score, scorers=tuple(running.scorers))
         if running.judge_calls:
             rules = tuple(running.judge_rules.get(number, "") for number in range(len(running.judge_calls)))
-            calls = tuple(running.judge_calls)
-            return replace(score, judge_calls=calls, judge_rules=rules if any(rules) else ())
-        return score
+            score = replace(score, judge_calls=tuple(running.judge_calls), judge_rules=rules if any(rules) else ())
+        return replace(score, scorers=tuple(running.scorers)) if running.scorers else score
 
     def _advance(self, running: RunningSample, progressed: ChunkProgress) -> None:
         failed = [

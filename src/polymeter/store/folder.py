@@ -36,6 +36,8 @@ _MANIFEST_SHAPE = {
     "tasks": [{"name": str, "source_hash": str, "dataset_fingerprint": str}],
     "identity": dict,
     "options": {"identity": {"generation": dict}, "runtime": {"include_paths": [str]}},
+    "seconds": (int, float),
+    "usage": {"input_tokens": int, "output_tokens": int},
 }
 _RESULTS_SHAPE = {"tasks": {"": {"results": [dict]}}, "groups": {"": {"results": [dict]}}}
 """What every reader of these files relies on; whatever else they hold is checked by whoever uses it."""

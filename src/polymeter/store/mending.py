@@ -123,7 +123,10 @@ def _rows(db: sqlite3.Connection, table: str) -> Iterator[tuple[tuple[Any, ...],
     named = table not in ("parts", "requests")
     names: dict[Any, Any] = dict(db.execute("SELECT id, name FROM tasks")) if named else {}
     columns = [name for _, name, *_ in db.execute(f"PRAGMA table_info({table})")]
-    texts = [columns.index(StoredText(name.encode())) for name in _TEXTS.get(table, ())]
+    try:
+        texts = [columns.index(StoredText(name.encode())) for name in _TEXTS.get(table, ())]
+    except ValueError as error:
+        raise sqlite3.DatabaseError(f"no such column in table {table}: {error}") from error
     for row in db.execute(f"SELECT * FROM {table}"):
         values = (names.get(row[0], row[0]), *row[1:-1]) if named else row[:-1]
         found = stored_checksum(values)

@@ -71,8 +71,8 @@ class EvalscopeResult:
 
     @property
     def exit_code(self) -> int:
-        """The run's exit code; 0 for a complete run if errors are ignored and something was scored."""
-        is_ignored = self.ignores_errors and self.run.status == "complete" and not self.why_nothing_scored
+        """The run's exit code; 0 for a complete run if errors are ignored."""
+        is_ignored = self.ignores_errors and self.run.status == "complete"
         return 0 if is_ignored else self.run.exit_code
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from polymeter.core.catalog import Root
+from polymeter.core.catalog import Catalog, Root
 from polymeter.core.errors import PlanError
 from polymeter.guests.neighbours import tree_file
 from polymeter.guests.sources import files_behind
@@ -93,10 +93,10 @@ def test_sources_follow_relative_and_absolute_self_imports(tmp_path: Path) -> No
         "@Benchmark.register(name='bench', dataset_id='d')\nclass A:\n    def f(self):\n        from .utils import A\n"
     )
     entry = index([Root(tmp_path)]).get("bench")
-    before = load(entry).tasks[0]
+    before = load(entry, Catalog()).tasks[0]
     assert [file.name for file in before.sources] == ["bench_adapter.py", "far.py", "utils.py"]
     (place / "far.py").write_text("B = 2\n")
-    assert load(entry).tasks[0].source_hash != before.source_hash
+    assert load(entry, Catalog()).tasks[0].source_hash != before.source_hash
 
 
 def test_modules_beside_the_folders_of_the_tree_are_never_a_guests_own(tmp_path: Path) -> None:

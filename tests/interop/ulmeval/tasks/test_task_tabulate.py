@@ -90,3 +90,12 @@ def test_a_type_of_the_table_says_how_many_rows_a_number_rests_on() -> None:
     assert rows_of_type(("coarse_valid", "CULTURE"), columns) == 3
     assert rows_of_type(("L2_score", "time", "Clock"), columns) == 1
     assert rows_of_type(("coarse_valid", "overall"), columns) is None
+
+
+def test_a_mean_over_some_of_the_records_rests_on_those() -> None:
+    found = numbers({"results": [{"PF": 3.0, "SC": 1.0}, {"PF": "failed", "SC": 2.0}]})
+    assert {name: number.n for name, number in found.items()} == {
+        "results/PF": 1,
+        "results/PF (number)": None,
+        "results/SC": None,
+    }

@@ -188,17 +188,21 @@ def infer_config(request: Request, n: int = 1) -> dict[str, Any]:
     parameters = request.parameters
     if isinstance(parameters, GenerateImage):
         width, height = parameters.size or (None, None)
-        named: dict[str, Any] = {"width": width, "height": height, "num_images_per_prompt": n if n > 1 else None}
-        return {**{name: value for name, value in named.items() if value is not None}, **parameters.extra}
-    if not isinstance(parameters, Generate):
+        named: dict[str, Any] = {
+            "width": width,
+            "height": height,
+            "num_images_per_prompt": n if n > 1 else None,
+        }
+    elif isinstance(parameters, Generate):
+        named = {
+            "max_new_tokens": parameters.max_new_tokens,
+            "temperature": parameters.temperature,
+            "top_p": parameters.top_p,
+            "stop": list(parameters.stop) or None,
+            "num_return_sequences": n if n > 1 else None,
+        }
+    else:
         return {}
-    named: dict[str, Any] = {
-        "max_new_tokens": parameters.max_new_tokens,
-        "temperature": parameters.temperature,
-        "top_p": parameters.top_p,
-        "stop": list(parameters.stop) or None,
-        "num_return_sequences": n if n > 1 else None,
-    }
     return {**{name: value for name, value in named.items() if value is not None}, **parameters.extra}
 
 
@@ -282,7 +286,9 @@ def _content(choice: Any) -> Any:
 
 def _is_logprob(value: Any) -> bool:
     """Whether a value is a number. One that is not a number (NaN) cannot be compared with others."""
-    return isinstance(value, Real) and not isinstance(value, bool) and not math.isnan(float(value))
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, Real) and not math.isnan(float(value))
 
 
 def _identity_of_class(kind: type) -> Mapping[str, str]:

@@ -28,6 +28,7 @@ _KEYS = frozenset({"id", "idx", "index"})
 """What tells records apart, and is no measurement."""
 _COUNTS = frozenset({"count", "n", "num", "number", "total", "support", "n_samples", "num_samples", "samples", "tot"})
 """What authors call the number of samples beside the numbers that rest on them."""
+_OF_HOW_MANY = " (number)"
 _WRITTEN = re.compile(r"(?:[^=]*=\s*)?(\d+\.\d+)(%?)(?:\s*\(\s*\d+\s*/\s*\d+\s*\))?")
 """A number as GenEval's table writes it: ``0.55000``, ``counting = 50.00% (1 / 2)``."""
 
@@ -75,8 +76,11 @@ def numbers(returned: Any) -> dict[str, Number]:
     found: dict[str, Number] = {}
     walked = [*_walk(returned, ())]
     counts = {path[:-1]: value for path, value in walked if len(path) > 1 and _is_count(path[-1], value)}
+    own = dict(walked)
     for path, value in walked:
         n = None if path and _is_count(path[-1], value) else counts.get(path[:-1])
+        if path and n is None:
+            n = own.get((*path[:-1], f"{path[-1]}{_OF_HOW_MANY}"))
         found[_unused(_JOINT.join(path) or "value", found)] = Number(value, path, None if n is None else int(n))
     return found
 
@@ -144,7 +148,7 @@ def _means(
         if found:
             yield (*path, str(name)), found[0] if len(records) == 1 else math.fsum(found) / len(found)
             if len(found) < len(records):
-                yield (*path, f"{name} (number)"), len(found)
+                yield (*path, f"{name}{_OF_HOW_MANY}"), len(found)
 
 
 def _cells(
