@@ -16,7 +16,14 @@ from typing import Any
 
 from polymeter.core.environment import WEIGHTS_VARIABLE, named_places
 from polymeter.core.parity import NO_PARITY, Parity
-from polymeter.core.role_client import KnowsRoles, RoleClient, TakesReadings, TakesRefusals, no_role_client
+from polymeter.core.role_client import (
+    KnowsRoles,
+    RoleClient,
+    TakesReadings,
+    TakesRefusals,
+    TakesScorers,
+    no_role_client,
+)
 from polymeter.core.scoring_limits import ScoringLimits
 
 MOST_PIXELS = 178_956_970
@@ -130,7 +137,7 @@ def note_scorer(by: str, instead_of: str = "") -> None:
         instead_of: What the benchmark's author uses in its place; empty if nothing else is meant.
     """
     client = current_role_client()
-    if isinstance(client, TakesReadings):
+    if isinstance(client, TakesScorers):
         client.note_scorer(by, instead_of)
 
 

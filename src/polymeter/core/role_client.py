@@ -36,11 +36,16 @@ class TakesRefusals(Protocol):
 
 @runtime_checkable
 class TakesReadings(Protocol):
-    """A RoleClient that keeps how a score came about."""
+    """A RoleClient that keeps by which rule a verdict was read."""
 
     def note_reading(self, rule: str) -> None:
         """Record the rule by which a verdict was read, for the answer that this thread was given last."""
         ...
+
+
+@runtime_checkable
+class TakesScorers(Protocol):
+    """A RoleClient that keeps what a score is measured with."""
 
     def note_scorer(self, by: str, instead_of: str) -> None:
         """Record what a score is measured with."""
