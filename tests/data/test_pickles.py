@@ -207,6 +207,12 @@ def test_no_array_is_laid_over_bytes_as_objects(maker):
         read_pickle(pickle.dumps(maker))
 
 
+def test_an_array_type_with_flags_that_no_such_type_has_is_refused():
+    function, arguments, state = np.dtype("float64").__reduce__()
+    with pytest.raises(DataError, match="not what it says it is"):
+        read_pickle(pickle.dumps(Calls(function, arguments, (*state[:-1], 0x1F))))
+
+
 def test_an_array_type_that_hides_its_references_is_refused():
     honest = np.dtype([("a", "O")])
     function, arguments, state = honest.__reduce__()

@@ -12,8 +12,7 @@ import importlib.util
 import io
 import pickle
 import sys
-from functools import lru_cache, partial, reduce
-from operator import or_
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -59,8 +58,6 @@ _IMAGES = (
     "PpmImagePlugin.PpmImageFile TiffImagePlugin.TiffImageFile WebPImagePlugin.WebPImageFile"
 )
 _IMAGE_TYPES = frozenset(f"PIL.{name}" for name in _IMAGES.split())
-_ALIGNED_STRUCTURE = 0x80
-"""The flag of NumPy's C API (``NPY_ALIGNED_STRUCT``) that a structure may have and its fields have not."""
 _ARRAY_MAKERS = ("_reconstruct", "_mareconstruct")
 _HINT = "Only tables, arrays, images, containers and plain values are read from pickles."
 
@@ -245,8 +242,7 @@ def _is_false_type(value: Any) -> bool:
     inner = [kind for kind, *_ in (value.fields or {}).values()] + ([value.subdtype[0]] if value.subdtype else [])
     if any((kind.hasobject and not value.hasobject) or _is_false_type(kind) for kind in inner):
         return True
-    natural = [kind.flags for kind in inner] if inner else [np.dtype(value.str).flags]
-    return bool(value.flags & ~reduce(or_, natural, _ALIGNED_STRUCTURE))
+    return not inner and value.flags != np.dtype(value.str).flags
 
 
 def _latin_1(text: str, encoding: str) -> bytes:
