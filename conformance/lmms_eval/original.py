@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import sys
 from pathlib import Path
@@ -68,11 +69,19 @@ def main() -> None:
     # What the evaluator imports for the sake of bootstrapped errors, for every metric again.
     sys.modules.update(dict.fromkeys(("lmms_eval.tasks.amber_g.utils", "lmms_eval.tasks.coco_cap_chair.utils")))
     import lmms_eval.api.metrics as metrics
-    from lmms_eval import evaluator  # before functions of datasets are replaced
+    from lmms_eval import evaluator, evaluator_utils  # before functions of datasets are replaced
 
     # Two processes of git for each evaluation would take longer than the evaluation.
     evaluator.get_git_commit_hash = evaluator.get_git_branch_name = evaluator.get_lmms_eval_version_string = str
 
+    # Some aggregations write into the items that they are given, which are also the scores of samples.
+    aggregate = evaluator_utils.TaskOutput.calculate_aggregate_metric
+
+    def aggregate_copies(output: Any, **options: Any) -> None:
+        output.sample_metrics = copy.deepcopy(output.sample_metrics)
+        aggregate(output, **options)
+
+    evaluator_utils.TaskOutput.calculate_aggregate_metric = aggregate_copies
     # A bootstrap gives other numbers for another seed or number of processes: it is not compared.
     metrics.bootstrap_stderr = lambda *_, **__: "bootstrap"
     metrics.bootstrap_chair_metric = lambda *_, **__: "bootstrap"

@@ -131,7 +131,11 @@ def _tells(theirs: Observations, name: str) -> bool:
 def _depends_on_draws(theirs: Observations, name: str) -> bool:
     """Whether other random numbers gave other values there: the row ‘random numbers in hooks’."""
     one, other = theirs.get((name, "messy")), theirs.get((name, OTHER_DRAW))
-    return one is None or other is None or not same([one.values, one.prompts], [other.values, other.prompts])
+    return (
+        one is None
+        or other is None
+        or not same([one.values, one.samples, one.prompts], [other.values, other.samples, other.prompts])
+    )
 
 
 _CLASSES = (
