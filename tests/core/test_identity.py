@@ -81,7 +81,7 @@ def test_canonical_takes_arrays_paths_sets_bytes_and_dataclasses() -> None:
     assert canonical(Path("a") / "b") == "a/b"
     assert canonical({3, 1, 2}) == [1, 2, 3]
     assert canonical(b"x") != canonical(b"y")
-    assert canonical(Loglikelihood(("a",))) == {"continuations": ["a"]}
+    assert canonical(Loglikelihood(("a",))) == {"continuations": ["a"], "template": "auto", "is_last_token": False}
 
 
 @pytest.mark.parametrize("value", [len, object(), [lambda: 0], {"a": open}])
@@ -101,7 +101,7 @@ CHANGES: dict[type[Any], dict[str, Any]] = {
         "seed": 1,
         "extra": {"top_k": 3},
     },
-    Loglikelihood: {"continuations": ("yes", "no")},
+    Loglikelihood: {"continuations": ("yes", "no"), "template": "none", "is_last_token": True},
     GenerateImage: {"size": (64, 32), "seed": 1, "extra": {"steps": 3}},
 }
 ASKS: list[Any] = [Generate(), Loglikelihood(("yes",)), GenerateImage()]

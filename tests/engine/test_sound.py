@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from polymeter.core.errors import PlanError
+from polymeter.core.parity import NO_PARITY
 from polymeter.core.request import Output, Request, Response
 from polymeter.core.role_client import RoleClient
 from polymeter.core.task import GroupSpec, Result, Rollout, RolloutSteps, Sample, SampleStatus, Score
@@ -150,7 +151,8 @@ def test_groups_are_reduced_members_first_whatever_their_order(tmp_path: Path) -
 
     class Probe(Execution):
         def __init__(self, groups: list[GroupSpec]) -> None:
-            self._plan = type("P", (), {"selection": type("S", (), {"groups": groups})()})()  # type: ignore[assignment]
+            selection = type("S", (), {"groups": groups})()
+            self._plan = type("P", (), {"selection": selection, "parity": NO_PARITY})()  # type: ignore[assignment]
             self._failures = []
 
     mean = ({"metric": "m", "aggregation": "mean"},)
