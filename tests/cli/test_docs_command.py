@@ -55,7 +55,7 @@ def test_docs_names_what_is_unknown(home, capsys):
 
 
 def test_docs_ends_with_1_where_something_is_broken(home, capsys):
-    (home / "torn.yaml").write_text("task: torn\nnonsense: 1\n")
+    (home / "torn.yaml").write_text("task: torn\nnonsense: 1\ndataset_path: json\n")
     assert main(["docs", "--include-path", str(home)]) == 1
     assert "torn.yaml:2: There is no task field 'nonsense'" in capsys.readouterr().err
 

@@ -38,7 +38,7 @@ _BROKEN: dict[str, tuple[bytes, int]] = {  # content → the line that must be n
     "laughs": (_laughs().encode(), 7),
     "merged laughs": (_merged_laughs().encode(), 12),
     "cyclic alias": (b"task: asked\nx: &x\n  y: *x\n", 2),
-    "no mapping": (b"\n- asked\n- b\n", 2),
+    "no mapping": (b"\n- task: asked\n- b\n", 2),
     "unclosed": (b"task: asked\nx: [1,\n", 3),
     "tab": (b"task: asked\nx:\n\ty: 1\n", 3),
     "no UTF-8": (b"task: asked\nx: caf\xe9\n", 2),

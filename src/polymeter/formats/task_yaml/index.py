@@ -36,7 +36,7 @@ _TASK_FIELDS = (
 )
 _OF_TASKS = frozenset(_TASK_FIELDS.split())
 _SHARED = frozenset(("task", "group", "include", "class", "metadata", "description", "batch_size", "repeats"))
-_TASK_LINE = re.compile(rf"^(?:task|group|{'|'.join(sorted(_OF_TASKS))})[ \t]*:", re.MULTILINE)
+_TASK_LINE = re.compile(rf"^(?:-[ \t]+)?(?:task|group|{'|'.join(sorted(_OF_TASKS))})[ \t]*:", re.MULTILINE)
 _NEAR = 0.9
 
 Stamp = list[Any]
