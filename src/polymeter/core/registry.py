@@ -223,7 +223,9 @@ def processor_of(wanted_by: str) -> Iterator[None]:
         yield
     except Exception as error:  # Transformers raises errors of several types for it; all others pass unchanged
         text = str(error).lower()
-        if importlib.util.find_spec("torchvision") is None and ("torchvision" in text or "unrecognized video processor" in text):
+        if importlib.util.find_spec("torchvision") is None and (
+            "torchvision" in text or "unrecognized video processor" in text
+        ):
             raise missing_package("torchvision", f"the processor of {wanted_by}", "vision") from error
         raise
 
