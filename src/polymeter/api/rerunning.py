@@ -12,7 +12,7 @@ from polymeter.api.running import RunResult, run_request
 from polymeter.core.errors import PlanError
 from polymeter.core.progress import Progress, Silence
 from polymeter.engine.run import resume_request
-from polymeter.store.comparing import Difference, first_difference
+from polymeter.store.comparing import RunDifference, first_difference
 from polymeter.store.folder import RunFolder, open_folder
 
 
@@ -27,7 +27,7 @@ class Rerun:
     """
 
     result: RunResult
-    difference: Difference | None
+    difference: RunDifference | None
     changed: tuple[str, ...]
 
 

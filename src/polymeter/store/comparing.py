@@ -19,7 +19,7 @@ _NOT_CONTENT = ("usage", "note")
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class RunDifference:
     """Where two runs differ first.
 
     Attributes:
@@ -38,7 +38,7 @@ class Difference:
         return f"{self.kind} of {self.where}: {self.before} before, {self.after} now"
 
 
-def first_difference(before: RunFolder, after: RunFolder) -> Difference | None:
+def first_difference(before: RunFolder, after: RunFolder) -> RunDifference | None:
     """The first difference, in the order of tasks and samples; ``None`` if there is none.
 
     Samples that did not end in the first run are not compared, and neither are results if it has none. How long an
@@ -57,34 +57,34 @@ def first_difference(before: RunFolder, after: RunFolder) -> Difference | None:
     results = after.read_results() if after.results.is_file() else {"tasks": {}, "groups": {}}
     for sentence in differing_results(before.read_results(), results, frozenset()):
         what, _, how = sentence.removeprefix("results.json: ").partition(" differs from its rows reduced again: ")
-        return Difference("result", what, how.rstrip("."), "another value")
+        return RunDifference("result", what, how.rstrip("."), "another value")
     return None
 
 
-def _in_task(one: Journal, other: Journal, task: str) -> Iterator[Difference]:
+def _in_task(one: Journal, other: Journal, task: str) -> Iterator[RunDifference]:
     rows = {row.index: row for row in other.rows(task)}
     for row in one.rows(task):
         where = f"task {task!r}, sample {row.id!r}"
         yield from _in_exchanges(one, other, task, row.index, where)
         found = rows.get(row.index)
         if found is None:
-            yield Difference("end", where, row.status.value, "not run")
+            yield RunDifference("end", where, row.status.value, "not run")
             return
         for kind, before, after in (
             ("end", _end(row), _end(found)),
             ("score", row.score, found.score),
         ):
             if before != after:
-                yield Difference(kind, where, _shown(before), _shown(after))
+                yield RunDifference(kind, where, _shown(before), _shown(after))
 
 
-def _in_exchanges(one: Journal, other: Journal, task: str, index: int, where: str) -> Iterator[Difference]:
+def _in_exchanges(one: Journal, other: Journal, task: str, index: int, where: str) -> Iterator[RunDifference]:
     for before, after in zip_longest(one.asked(task, index), other.asked(task, index)):
         if before is None or after is None or before[:2] != after[:2]:
-            yield Difference("request", where, _request(before), _request(after))
+            yield RunDifference("request", where, _request(before), _request(after))
             return
         if _content(before[3]) != _content(after[3]):
-            yield Difference("answer", where, _shown(_texts(before[3])), _shown(_texts(after[3])))
+            yield RunDifference("answer", where, _shown(_texts(before[3])), _shown(_texts(after[3])))
 
 
 def _end(row: SampleRow) -> str:

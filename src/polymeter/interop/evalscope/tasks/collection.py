@@ -64,7 +64,7 @@ _LEVEL_COLUMNS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CollectionEntry:
     """One line of a collection's file."""
 
     index: int
@@ -111,7 +111,7 @@ class Collection:
     """
 
     name: str
-    entries: Sequence[Entry]
+    entries: Sequence[CollectionEntry]
     members: Mapping[str, Member]
 
     def member_of(self, index: int) -> Member:
@@ -220,11 +220,11 @@ def _lines(lines: Any, path: str) -> Sequence[Any]:
     return lines
 
 
-def _entry(line: Any, path: str, number: int) -> Entry:
+def _entry(line: Any, path: str, number: int) -> CollectionEntry:
     try:
         prompt = dict(line["prompt"])
         index = int(line["index"])
-        return Entry(
+        return CollectionEntry(
             index,
             {"raw_input": {}, **prompt, "index": index},
             str(line["dataset_name"]),
@@ -241,7 +241,7 @@ def _entry(line: Any, path: str, number: int) -> Entry:
         ) from None
 
 
-def _limited(entries: list[Entry], context: OpenContext) -> list[Entry]:
+def _limited(entries: list[CollectionEntry], context: OpenContext) -> list[CollectionEntry]:
     """As many entries as the run asks for, drawn at random over the whole collection."""
     limit = context.limit
     if limit is None:
@@ -267,7 +267,7 @@ def _score(collection: Collection, sample: Sample, rollout: Rollout) -> Score:
 class _Scored:
     """One metric of one sample."""
 
-    entry: Entry
+    entry: CollectionEntry
     metric: str
     score: float
 
