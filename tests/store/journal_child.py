@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from polymeter.core.task import Score
-from polymeter.store.journal import JournalWriter
+from polymeter.store.journal_writer import JournalWriter
 from tests.store.rows import answer_row, sample_row, score_row
 
 N_FLUSHED = 40

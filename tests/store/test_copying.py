@@ -12,7 +12,8 @@ from polymeter.core.errors import PlanError
 from polymeter.core.task import Score
 from polymeter.store.copying import take_answers
 from polymeter.store.folder import RunFolder
-from polymeter.store.journal import Journal, JournalWriter
+from polymeter.store.journal import Journal
+from polymeter.store.journal_writer import JournalWriter
 from polymeter.store.media import media_path
 from tests.store.rows import answer_row, sample_row, score_row
 

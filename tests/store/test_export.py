@@ -24,7 +24,8 @@ from polymeter.store.export import (
     write_samples,
 )
 from polymeter.store.folder import SCHEMA_VERSION, RunFolder
-from polymeter.store.journal import Journal, JournalWriter
+from polymeter.store.journal import Journal
+from polymeter.store.journal_writer import JournalWriter
 from tests.store.rows import answer_row, sample_row, score_row
 
 HALF = Score({("acc", "none"): 0.5, ("odd", "strict"): math.nan}, "gold", "said", "why", {"k": [1]})

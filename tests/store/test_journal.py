@@ -21,8 +21,10 @@ from hypothesis import strategies as st
 from polymeter.core.errors import PlanError
 from polymeter.core.request import Error
 from polymeter.core.task import SampleStatus, Score
-from polymeter.store import journal as journals
-from polymeter.store.journal import STALE, AnswerKey, Journal, JournalError, JournalWriter
+from polymeter.store import journal_writer as journals
+from polymeter.store.database import JournalError
+from polymeter.store.journal import STALE, AnswerKey, Journal
+from polymeter.store.journal_writer import JournalWriter
 from polymeter.store.wire import read_score
 from tests.store.journal_child import N_FLUSHED
 from tests.store.rows import answer_row, sample_row, score_row

@@ -12,8 +12,11 @@ from hypothesis import strategies as st
 
 from polymeter.core.task import Score
 from polymeter.store.checksums import StoredText, checksum, stored_checksum
-from polymeter.store.journal import Journal, JournalError, JournalWriter, Part, upgrade
+from polymeter.store.database import JournalError
+from polymeter.store.journal import Journal, Part
+from polymeter.store.journal_writer import JournalWriter
 from polymeter.store.mending import find_damage, mend
+from polymeter.store.schema import upgrade
 from tests.store.rows import answer_row, sample_row, score_row
 
 N = 40

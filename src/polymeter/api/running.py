@@ -231,7 +231,7 @@ def carried_out(evaluation: Callable[[], RunOutcome]) -> RunResult:
 
 def _write_report(outcome: RunOutcome) -> None:
     from polymeter.report.html_report import make_html_report
-    from polymeter.store.export import read_samples
+    from polymeter.store.export import read_sample_file
     from polymeter.store.folder import write_text
     from polymeter.store.media import read_media
 
@@ -239,7 +239,7 @@ def _write_report(outcome: RunOutcome) -> None:
     report = make_html_report(
         folder.read_manifest(),
         outcome.results,
-        lambda task: read_samples(folder, task),
+        lambda task: read_sample_file(folder, task),
         lambda name: read_media(folder.media, name),
     )
     write_text(folder.report, report)

@@ -40,7 +40,8 @@ from polymeter.guests.watchdog import Watchdog
 from polymeter.metrics.bounded import end_idle_processes
 from polymeter.store.export import GroupSummary, TaskSummary, results_document, write_results, write_samples
 from polymeter.store.folder import RunFolder
-from polymeter.store.journal import Journal, JournalWriter
+from polymeter.store.journal import Journal
+from polymeter.store.journal_writer import JournalWriter
 from polymeter.store.media import MediaStore
 
 FETCHED_IMAGES = "fetched_images"

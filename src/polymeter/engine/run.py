@@ -31,8 +31,8 @@ from polymeter.engine.preflight import check_endpoints
 from polymeter.guests.door import random_state_kept
 from polymeter.guests.generators import dispatched
 from polymeter.store.folder import RunFolder, open_folder
-from polymeter.store.journal import upgrade
 from polymeter.store.mending import find_damage, mend
+from polymeter.store.schema import upgrade
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,9 @@ from polymeter.core.places import stored_at
 from polymeter.core.stable_names import OWN_PROMPT_ROLE
 from polymeter.store.database import check_readable, connect
 from polymeter.store.folder import RunFolder
-from polymeter.store.journal import SCHEMA_VERSION, Journal, JournalWriter, check_schema
+from polymeter.store.journal import Journal
+from polymeter.store.journal_writer import JournalWriter
+from polymeter.store.schema import SCHEMA_VERSION, check_schema
 
 _TAKE = """
 INSERT OR IGNORE INTO main.requests SELECT fingerprint, body, {checksum} FROM taken.requests;

@@ -27,6 +27,9 @@ _HINTS = (
 )
 
 
+_ROWS_AT_ONCE = 64
+
+
 class JournalError(StorageError):
     """The journal cannot be written or read: a full disk, a lost file system, a damaged file."""
 
@@ -108,11 +111,17 @@ class _Cursor(sqlite3.Cursor):
         with journal_at(self._path):
             return super().fetchall()
 
+    def fetchmany(self, *args: Any) -> list[Any]:
+        with journal_at(self._path):
+            return super().fetchmany(*args)
+
     def __next__(self) -> Any:
-        try:  # one for each row, so without the cost of a context manager
+        with journal_at(self._path):
             return super().__next__()
-        except (sqlite3.Error, UnicodeDecodeError) as error:
-            raise journal_error(error, self._path) from error
+
+    def __iter__(self) -> Any:
+        while rows := self.fetchmany(_ROWS_AT_ONCE):  # a call in Python for each row would cost as much as the row
+            yield from rows
 
     @property
     def _path(self) -> Path:

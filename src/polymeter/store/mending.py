@@ -18,7 +18,7 @@ from typing import Any
 
 from polymeter.store.checksums import StoredText, stored_checksum
 from polymeter.store.database import connect, journal_at
-from polymeter.store.journal import SCHEMA, SCHEMA_VERSION, check_schema
+from polymeter.store.schema import SCHEMA, SCHEMA_VERSION, check_schema
 
 _NOUNS = {
     "responses": "answer",

@@ -1,0 +1,211 @@
+"""The only writer of a journal.
+
+One thread writes, first in, first out; each transaction holds the rows that have arrived during the one before. So no
+score or completion digest is ever durable before the responses it rests on, and a run killed at any instant leaves a
+journal that a later run continues. The journal survives the death of the process; after a power failure the last
+requests may have to be sent again (WAL, ``synchronous=NORMAL``).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import sqlite3
+import threading
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from polymeter.core.errors import Raised, attempt
+from polymeter.store.checksums import checksum
+from polymeter.store.database import JournalError, connect, journal_error
+from polymeter.store.journal import Part
+from polymeter.store.schema import upgrade
+
+_INSERT = {
+    "requests": "INSERT OR IGNORE INTO requests VALUES (?,?,?)",
+    "responses": "INSERT OR REPLACE INTO responses VALUES (?,?,?,?,?,?,?,?,?,?)",
+    "turns": (
+        "UPDATE responses SET turn=?1, checksum=CASE WHEN checksum IS NULL THEN NULL ELSE"
+        " row_checksum(task, sample, role, model, fingerprint, occurrence, ?1, body, part) END"
+        " WHERE task=?2 AND sample=?3 AND role=?4 AND model=?5 AND fingerprint=?6 AND occurrence=?7 AND turn!=?1"
+    ),
+    "scores": "INSERT OR REPLACE INTO scores VALUES (?,?,?,?,?,?,?)",
+    "samples": "INSERT OR REPLACE INTO samples VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
+}
+_MAX_PENDING = 16_384
+_MAX_AT_ONCE = 4_096
+
+
+class JournalWriter:
+    """The only writer of a journal. Any thread may put rows; one background thread writes them in that order.
+
+    Args:
+        path: The journal's file; created if it does not exist.
+        task_names: All tasks of the run.
+        part: The part of the run that writes; ``None``: the rows belong to no part.
+
+    Raises:
+        PlanError: if the journal has a schema version that this Polymeter does not read.
+        JournalError: if it cannot be read.
+    """
+
+    def __init__(self, path: Path, task_names: Iterable[str], part: Part | None = None) -> None:
+        upgrade(path)
+        with closing(connect(path)) as db, db:
+            db.executemany("INSERT OR IGNORE INTO tasks (name) VALUES (?)", [(name,) for name in task_names])
+            self.task_ids: dict[str, int] = {name: number for number, name in db.execute("SELECT id, name FROM tasks")}
+            if part is not None:
+                row = (part.id, part.code, json.dumps(dict(part.facts), ensure_ascii=False))
+                db.execute("INSERT OR REPLACE INTO parts VALUES (?,?,?,?)", (*row, checksum(row)))
+        self._path = path
+        self._file = _identity(path)
+        self._part = None if part is None else part.id
+        self._names = {number: name for name, number in self.task_ids.items()}
+        self._queue: queue.SimpleQueue[tuple[str, Sequence[tuple[Any, ...]]] | threading.Event | None] = (
+            queue.SimpleQueue()
+        )
+        self._failure: BaseException | None = None
+        self._n_pending = 0
+        self._has_room = threading.Condition()
+        self._thread = threading.Thread(target=self._work, name="journal", daemon=True)
+        self._beginning = threading.Lock()
+
+    def put(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Queue rows of a table; waits while the writer is far behind, so that the queue stays bounded.
+
+        Raises:
+            JournalError: if an earlier write failed; nothing more is accepted.
+        """
+        self.check()
+        if not rows:
+            return
+        self._begin()
+        with self._has_room:
+            self._has_room.wait_for(lambda: self._n_pending < _MAX_PENDING or self._failure is not None)
+            self._n_pending += len(rows)
+        self._queue.put((table, rows))
+
+    def flush(self) -> None:
+        """Wait until all rows put so far survive the death of the process."""
+        self._begin()
+        done = threading.Event()
+        self._queue.put(done)
+        done.wait()
+        self.check()
+
+    def close(self) -> None:
+        """Write all queued rows and stop."""
+        self._begin()
+        self._queue.put(None)
+        self._thread.join()
+
+    def _begin(self) -> None:
+        """Start the thread when it is first needed, so that the constructor starts none."""
+        with self._beginning:
+            if self._thread.ident is None:
+                self._thread.start()
+
+    def check(self) -> None:
+        """Check that no write has failed.
+
+        Raises:
+            JournalError: if one has.
+        """
+        if self._failure is not None:
+            raise journal_error(self._failure, self._path) from self._failure
+
+    def _work(self) -> None:
+        opened = attempt(self._connect)
+        if isinstance(opened, Raised):
+            self._failure = opened.error
+        is_open = True
+        while is_open:
+            batch, waiting, is_open = self._drain()
+            if self._failure is None and batch:
+                written = attempt(lambda rows=batch: self._insert(opened, rows))  # type: ignore[misc]
+                self._failure = written.error if isinstance(written, Raised) else None
+            with self._has_room:
+                self._n_pending -= sum(len(rows) for _, rows in batch)
+                self._has_room.notify_all()
+            for event in waiting:
+                event.set()
+        if not isinstance(opened, Raised):
+            opened.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        db = connect(self._path)
+        db.create_function("row_checksum", -1, self._checksum, deterministic=True)
+        return db
+
+    def _checksum(self, task: int, *values: Any) -> int:
+        """The checksum of a row that belongs to a task. It holds the task's name and not its number, which is another
+        one in a journal that the row is copied to.
+        """
+        return checksum((self._names.get(task, task), *values))
+
+    def _insert(self, db: sqlite3.Connection, batch: Sequence[tuple[str, Sequence[tuple[Any, ...]]]]) -> None:
+        """Write a batch in one transaction; on text that is not valid Unicode, once more with that escaped."""
+        try:
+            with db:
+                for table, rows in batch:
+                    db.executemany(_INSERT[table], self._whole(table, rows))
+        except UnicodeEncodeError:
+            with db:
+                for table, rows in batch:
+                    db.executemany(_INSERT[table], self._whole(table, [tuple(map(_encodable, row)) for row in rows]))
+        # SQLite goes on writing into a file that was deleted, where nobody finds the rows.
+        if _identity(self._path) != self._file:
+            raise JournalError(
+                "The journal was deleted or replaced while the run was writing it.",
+                where=str(self._path),
+                hint="Its answers are lost: start the run again, with --restart if its folder is still there.",
+            )
+
+    def _whole(self, table: str, rows: Sequence[tuple[Any, ...]]) -> Sequence[tuple[Any, ...]]:
+        """Rows with the part that writes them, and their checksums."""
+        if table == "turns":
+            return rows
+        if table == "requests":
+            return [(*row, checksum(row)) for row in rows]
+        part = self._part
+        return [(*row, part, self._checksum(*row, part)) for row in rows]
+
+    def _drain(self) -> tuple[list[tuple[str, Sequence[tuple[Any, ...]]]], list[threading.Event], bool]:
+        """The rows for one transaction: all that have arrived, up to a limit; the events to set afterwards; and whether
+        to go on.
+        """
+        batch: list[tuple[str, Sequence[tuple[Any, ...]]]] = []
+        waiting: list[threading.Event] = []
+        n_rows = 0
+        item = self._queue.get()
+        while True:
+            if item is None:
+                return batch, waiting, False
+            if isinstance(item, threading.Event):
+                waiting.append(item)
+            else:
+                batch.append(item)
+                n_rows += len(item[1])
+            if n_rows >= _MAX_AT_ONCE:
+                return batch, waiting, True
+            try:
+                item = self._queue.get_nowait()
+            except queue.Empty:
+                return batch, waiting, True
+
+
+def _encodable(value: Any) -> Any:
+    """A text that UTF-8 can hold: a lone surrogate, in which a cut answer may end, becomes its escape."""
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What tells the file at a path from another one that takes its place; ``None`` if there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

@@ -1,0 +1,77 @@
+"""The tables of a journal, and how one of an older version gets those that it lacks.
+
+Each row carries a checksum (``polymeter.store.checksums``) and the part of the run that wrote it, by which it is known
+with which code and at which endpoint it came about. Journals of schema version 2 have neither; they are read as they
+are and get the columns, empty, when a run goes on in them.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from polymeter.core.errors import PlanError
+from polymeter.store.database import connect
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS tasks (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE IF NOT EXISTS parts (id INTEGER PRIMARY KEY, code TEXT NOT NULL, body TEXT NOT NULL, checksum INTEGER);
+CREATE TABLE IF NOT EXISTS requests (
+    fingerprint TEXT PRIMARY KEY, body TEXT NOT NULL, checksum INTEGER) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS responses (
+    task INTEGER NOT NULL, sample INTEGER NOT NULL, role TEXT NOT NULL, model TEXT NOT NULL, fingerprint TEXT NOT NULL,
+    occurrence INTEGER NOT NULL, turn INTEGER NOT NULL, body TEXT NOT NULL, part INTEGER, checksum INTEGER,
+    PRIMARY KEY (task, sample, role, model, fingerprint, occurrence)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS samples (
+    task INTEGER NOT NULL, sample INTEGER NOT NULL, id TEXT NOT NULL, subset TEXT NOT NULL, cluster TEXT, status TEXT
+    NOT NULL, error TEXT, doc TEXT, returned TEXT, seal TEXT, part INTEGER, checksum INTEGER,
+    PRIMARY KEY (task, sample)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS scores (
+    task INTEGER NOT NULL, sample INTEGER NOT NULL, digest TEXT NOT NULL, is_exact INTEGER NOT NULL, body TEXT NOT NULL,
+    part INTEGER, checksum INTEGER,
+    PRIMARY KEY (task, sample)) WITHOUT ROWID;
+"""
+SCHEMA_VERSION = 3
+WITHOUT_PARTS = 2
+"""The schema version of journals whose rows have neither part nor checksum."""
+_ADDED = {
+    "requests": ("checksum",),
+    "responses": ("part", "checksum"),
+    "samples": ("part", "checksum"),
+    "scores": ("part", "checksum"),
+}
+
+
+def check_schema(db: sqlite3.Connection, path: Path) -> int:
+    """The schema version of a journal; 0 if it is empty.
+
+    Raises:
+        PlanError: if this Polymeter does not read it.
+    """
+    version = int(db.execute("PRAGMA user_version").fetchone()[0])
+    if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+        return 0
+    if version not in (WITHOUT_PARTS, SCHEMA_VERSION):
+        raise PlanError(
+            f"The journal has schema version {version}; this Polymeter writes version {SCHEMA_VERSION}.",
+            where=str(path),
+            hint="Continue with the version that started the run, or start a new run.",
+        )
+    return version
+
+
+def upgrade(path: Path) -> None:
+    """Make an empty journal, or give one of schema version 2 the columns that its rows lack.
+
+    Raises:
+        PlanError: if it has a schema version that this Polymeter does not read.
+        JournalError: if it cannot be read.
+    """
+    with closing(connect(path, may_create=True)) as db:
+        version = check_schema(db, path)
+        if version == SCHEMA_VERSION:
+            return
+        added = [f"ALTER TABLE {table} ADD COLUMN {name} INTEGER;" for table, names in _ADDED.items() for name in names]
+        changes = "".join(added) if version == WITHOUT_PARTS else ""
+        db.executescript(f"BEGIN IMMEDIATE;{changes}{SCHEMA}PRAGMA user_version={SCHEMA_VERSION};COMMIT;")
