@@ -17,6 +17,10 @@ _TAG = "__polymeter__"
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
+compact_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+"""Plain data as the journal holds it. ``json.dumps`` makes an encoder for each call, of which a sample has seven."""
+
+
 class NotExactError(PolymeterError):
     """A value that the codec cannot hold exactly."""
 
@@ -27,7 +31,7 @@ def encode(value: Any) -> str:
     Raises:
         NotExactError: if the value is of a type that would not come back the same.
     """
-    return json.dumps(_pack(value), ensure_ascii=False, separators=(",", ":"))
+    return compact_json(_pack(value))
 
 
 def decode(text: str) -> Any:

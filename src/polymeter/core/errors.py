@@ -17,11 +17,11 @@ from __future__ import annotations
 import re
 import sysconfig
 import traceback
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Literal
 
 from polymeter.core.secrets import scrubbed
@@ -180,9 +180,10 @@ def is_out_of_memory(error: BaseException) -> bool:
     return error.__cause__ is not None and is_out_of_memory(error.__cause__)
 
 
-@contextmanager
-def boundary(error_type: type[PolymeterError], doing: str, *, hint: str = "") -> Iterator[None]:
+class boundary:
     """Call a guest inside this, and whatever it raises becomes one attributed error.
+
+    A class and not a generator, because each sample passes through several.
 
     Polymeter's own errors, ``KeyboardInterrupt`` and the cancellation of a coroutine pass unchanged. Everything else
     is the guest's failure and does not end the run, not even a ``SystemExit`` or an exception that derives from
@@ -193,14 +194,23 @@ def boundary(error_type: type[PolymeterError], doing: str, *, hint: str = "") ->
         doing: What the guest was called for, for the message ("doc_to_text of task 'mme'").
         hint: What to do about it.
     """
-    try:
-        yield
-    except (PolymeterError, KeyboardInterrupt, GeneratorExit):
-        raise
-    except BaseException as error:
+
+    __slots__ = ("_doing", "_error_type", "_hint")
+
+    def __init__(self, error_type: type[PolymeterError], doing: str, *, hint: str = "") -> None:
+        self._error_type, self._doing, self._hint = error_type, doing, hint
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None or isinstance(error, (PolymeterError, KeyboardInterrupt, GeneratorExit)):
+            return
         if type(error).__name__ == "CancelledError":  # by name: asyncio is not imported for it
-            raise
+            return
         text = _ADDRESS.sub("", " ".join(str(error).split())) or "no message"
-        if type(error).__name__ == _PIXEL_BOMB:
-            hint = hint or PIXEL_HINT
-        raise error_type(f"{doing} raised {type(error).__name__}: {text}", where=blame(error), hint=hint) from error
+        hint = self._hint or (PIXEL_HINT if type(error).__name__ == _PIXEL_BOMB else "")
+        message = f"{self._doing} raised {type(error).__name__}: {text}"
+        raise self._error_type(message, where=blame(error), hint=hint) from error

@@ -75,14 +75,23 @@ def guest_context_with(**changes: Any) -> Iterator[None]:
         _CURRENT.reset(token)
 
 
-@contextmanager
-def scoring_sample(client: RoleClient) -> Iterator[None]:
+class scoring_sample:
     """Inside the block a sample is scored: this client asks the models of further roles, and the limits are the
     sample's own.
     """
-    limits = _CURRENT.get().limits
-    with guest_context_with(role_client=client, limits=limits and limits.for_sample()):
-        yield
+
+    __slots__ = ("_client", "_token")
+
+    def __init__(self, client: RoleClient) -> None:
+        self._client = client
+
+    def __enter__(self) -> None:
+        context = _CURRENT.get()
+        limits = context.limits and context.limits.for_sample()
+        self._token = _CURRENT.set(replace(context, role_client=self._client, limits=limits))
+
+    def __exit__(self, *_: object) -> None:
+        _CURRENT.reset(self._token)
 
 
 @contextmanager

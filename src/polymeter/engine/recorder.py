@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from polymeter.core.codec import NotExactError, encode, jsonable
+from polymeter.core.codec import NotExactError, compact_json, encode, jsonable
 from polymeter.core.errors import DataError, ModelError, PolymeterError, StorageError, boundary
 from polymeter.core.parts import Image, Text, is_image
 from polymeter.core.request import Error, Output, Request, Response
@@ -143,7 +143,7 @@ class Recorder:
             if end.score is not None:
                 written = write_score(self._with_previews(end.score))
                 scores.append((task.number, sample.index, task.task.score_digest, int(written.is_exact), written.body))
-            doc = json.dumps(jsonable(sample.doc), ensure_ascii=False, separators=(",", ":"))
+            doc = compact_json(jsonable(sample.doc))
             samples.append(
                 (
                     task.number,

@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.codec import decode, jsonable
+from polymeter.core.codec import compact_json, decode, jsonable
 from polymeter.core.files import replacing
 from polymeter.core.json_text import as_number, json_text, strict
 from polymeter.core.places import stored_at
@@ -199,7 +199,7 @@ def _head(row: SampleRow, is_strict: bool) -> str:
             head[name] = score[name]
     if is_strict:
         return json_text(head, is_compact=True)[:-1]
-    return json.dumps(head, ensure_ascii=False, separators=(",", ":"))[:-1]
+    return compact_json(head)[:-1]
 
 
 def _task(task: TaskSummary) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.codec import NotExactError, decode, encode, jsonable
+from polymeter.core.codec import NotExactError, compact_json, decode, encode, jsonable
 from polymeter.core.opened_files import FileState
 from polymeter.core.parts import Audio, Image, Media, Part, Text, Video
 from polymeter.core.request import (
@@ -58,7 +58,7 @@ def write_request(request: Request, describe: Describe) -> str:
     body: dict[str, Any] = {"messages": messages, "ask": _write_parameters(request)}
     if request.origin is not None and PROMPT_VERSION in request.origin.metadata:
         body[PROMPT_VERSION] = str(request.origin.metadata[PROMPT_VERSION])
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+    return compact_json(body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def write_response(response: Response, keep_image: Callable[[Any], str], files: 
         body["latency_ms"] = round(response.latency_ms, 3)
     if files is not None:
         body["files"] = {"states": [state.as_list() for state in files.states], "shown": list(files.shown)}
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":"), default=_plain_number)
+    return _response_json(body)
 
 
 def read_response(body: str, load_image: LoadImage, path_of: PathOf = Path) -> Response:
@@ -114,7 +114,7 @@ def read_files(body: str) -> FilesBehind | None:
 
 def write_states(states: Iterable[FileState]) -> str:
     """The states of files as JSON."""
-    return json.dumps([state.as_list() for state in states], ensure_ascii=False, separators=(",", ":"))
+    return compact_json([state.as_list() for state in states])
 
 
 def read_states(text: str) -> tuple[FileState, ...]:
@@ -239,6 +239,9 @@ def _plain_number(value: Any) -> Any:
     if hasattr(value, "item") and hasattr(value, "dtype"):
         return value.item()
     raise TypeError(f"A {type(value).__name__} cannot be part of an answer.")
+
+
+_response_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_plain_number).encode
 
 
 def _read_output(body: Mapping[str, Any], load_image: LoadImage, path_of: PathOf) -> Output:
