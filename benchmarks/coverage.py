@@ -168,6 +168,7 @@ def skewed(repetitions: int) -> Iterator[Line]:
 
 SIZES: dict[str, Callable[[int], NDArray[np.int64]]] = {
     "5 each": lambda n: np.full(n, 5),
+    "3 each": lambda n: np.full(n, 3),
     "20 each": lambda n: np.full(n, 20),
     "log-normal": lambda n: np.maximum(1, np.round(np.random.default_rng(n).lognormal(1.5, 0.8, n))).astype(np.int64),
     "geometric": lambda n: np.random.default_rng(n).geometric(0.2, n),
@@ -188,7 +189,7 @@ def clusters(repetitions: int) -> Iterator[Line]:
         for name, sizes_of in SIZES.items():
             sizes = sizes_of(n_clusters)
             partition = Partition.of_codes(np.repeat(np.arange(n_clusters), sizes))
-            for correlation in (0.0, 0.1, 0.3, 0.6):
+            for correlation in (0.0, 0.1, 0.3, 0.6, 0.9):
                 for p in (0.5, 0.8, 0.9, 0.96):
                     yield (
                         f"{n_clusters} clusters, {name}, correlation {correlation}, p = {p}",
@@ -502,7 +503,7 @@ def _proportion(successes: int, n: int) -> Spread:
     return (
         mean_spread(np.repeat([1.0, 0.0], [successes, n - successes]))
         if n < 100
-        else Spread(share, n, share * (1 - share) / n, 0.0, math.inf, n, (0.0, 1.0))
+        else Spread(share, n, share * (1 - share) / n, 0.0, math.inf, n, bounds=(0.0, 1.0))
     )
 
 

@@ -18,7 +18,7 @@ from polymeter.metrics.choice import F1_AGGREGATION, MCC_AGGREGATION
 from polymeter.metrics.translation import BLEU_AGGREGATION, CHRF_AGGREGATION
 from polymeter.stats import Partition
 
-SEED = 20_000
+SEED = 30_000
 PROBABILITIES = (0.6, 0.75, 0.85, 0.93, 0.97)
 
 SIZES: dict[str, Callable[[int], NDArray[np.int64]]] = {
@@ -26,8 +26,8 @@ SIZES: dict[str, Callable[[int], NDArray[np.int64]]] = {
     "log-normal 1.2": lambda n: np.ceil(np.random.default_rng(SEED + n).lognormal(1, 1.2, n)).astype(np.int64),
     "uniform 1 to 30": lambda n: np.random.default_rng(SEED + n).integers(1, 31, n),
     "one half in one": lambda n: np.where(np.arange(n) == 0, 3 * (n - 1), 3),
-    "3 each": lambda n: np.full(n, 3),
-    "60 % pairs, else single": lambda n: np.where(np.arange(n) < 0.6 * n, 2, 1),
+    "4 each": lambda n: np.full(n, 4),
+    "half 3, half 1": lambda n: np.where(np.arange(n) < 0.5 * n, 3, 1),
 }
 
 
@@ -92,7 +92,7 @@ def clusters(repetitions: int) -> Iterator[Line]:
         for name, sizes_of in SIZES.items():
             sizes = sizes_of(n_clusters)
             partition = Partition.of_codes(np.repeat(np.arange(n_clusters), sizes))
-            for correlation in (0.05, 0.2, 0.45, 0.8):
+            for correlation in (0.05, 0.2, 0.45, 0.75):
                 for p in PROBABILITIES:
                     yield (
                         f"{n_clusters} clusters, {name}, correlation {correlation}, p = {p}",
@@ -181,7 +181,7 @@ def paired(repetitions: int) -> Iterator[Line]:
                 base.pair_count(n, p, q, correlation, repetitions, SEED),
             )
     for n_clusters in (12, 25):
-        for name in ("uniform 1 to 30", "3 each", "log-normal 1.2"):
+        for name in ("uniform 1 to 30", "4 each", "log-normal 1.2"):
             for p, q in ((0.7, 0.55), (0.85, 0.8)):
                 yield (
                     f"{n_clusters} clusters, {name}, p = {p} and {q}",

@@ -27,6 +27,7 @@ class Spread:
         third: The third central moment of the mean.
         df: Degrees of freedom of ``variance``; infinite where it follows from the mean.
         trials: The number of independent values that these are worth if all are equal, so that nothing else tells it.
+        least_trials: The number of independent values that they are worth at least, however uncertain the variance is.
         bounds: The range of the values.
         is_continuous: Whether most values, or clusters, lie between the bounds.
         problem: Why there can be no interval, also not for a group that contains it; empty: there can.
@@ -38,6 +39,7 @@ class Spread:
     third: float = 0.0
     df: float = math.inf
     trials: float = 1.0
+    least_trials: float = 0.0
     bounds: Bounds = UNBOUNDED
     is_continuous: bool = False
     problem: str = ""

@@ -140,7 +140,7 @@ def bootstrap_interval(
             return MeanInterval(problem="the value lies outside its range")
         return MeanInterval(bounded_interval(value, math.sqrt(variance), n_units - 1, (low, high)), "bootstrap score")
     third = float((deviations**3).mean())
-    spread = Spread(value, FEWEST_SAMPLES, variance, third, n_units - 1, n_units, bounds)
+    spread = Spread(value, FEWEST_SAMPLES, variance, third, n_units - 1, n_units, bounds=bounds)
     return replace(mean_interval(spread), method="bootstrap hall")
 
 

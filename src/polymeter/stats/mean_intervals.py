@@ -30,10 +30,6 @@ _RARE_TAIL = 0.085
 Brown, Cai and DasGupta's 0.05 makes it longer than that needs.
 """
 _RARE_BOUNDS = {1.0: 0.0888312137066, 2.0: 0.4826876018189}
-_LEAST_TRIALS = 0.7
-"""The share of its trials that a mean is worth at least: clusters cannot be more alike than equal, however uncertain
-their correlation is.
-"""
 _MANY_MEMBERS = 4
 _SKEWED = 1.5
 """From this skewness of single values on, an interval on a known range takes account of it."""
@@ -168,7 +164,8 @@ def _score(terms: Terms, quantile: float) -> Interval:
         variances = variances * sizes / np.maximum(sizes - 1, 1)
     worth = np.array([spread.trials for spread in spreads])
     normal = normal_quantile((1 + LEVEL) / 2)
-    trials = np.maximum(_trials(shares, variances, worth) * (normal / quantile) ** 2, _LEAST_TRIALS * worth)
+    least = np.array([spread.least_trials for spread in spreads])
+    trials = np.maximum(_trials(shares, variances, worth) * (normal / quantile) ** 2, least)
     total = float(coefficients.sum())
     low, high = _score_bounds(shares, trials, coefficients / total)
     return offset + total * low, offset + total * high

@@ -31,8 +31,12 @@ _TRUST = 0.8
 """The weight of the variance between clusters; the rest is the one that the correlation implies, which varies less."""
 _LEAST_EFFECT = 0.85
 """The least design effect. Below 1, since the variance of correlations that happen to be negative is cut off."""
-_TRIALS_PER_CLUSTER = 2.0
+_TRIALS_PER_CLUSTER = 1.5
 """Independent trials that a cluster is worth where no failure tells of it; 1 if its members were all equal."""
+_FEWER_TRIALS = 0.4
+"""What is added to one trial for each cluster, where few clusters are mixed and the variance is uncertain."""
+_LEAST_TRIALS = 0.7
+"""The share of their number that values are worth at least."""
 
 
 def mean_spread(data: NDArray[np.float64], clusters: Partition | None = None, bounds: Bounds = UNBOUNDED) -> Spread:
@@ -77,7 +81,7 @@ def mean_spread(data: NDArray[np.float64], clusters: Partition | None = None, bo
     low, high = bounds
     if low is None or high is None or high <= low:
         df, bias = clustered_freedom(sizes, correlation) if is_clustered else (effective - 1, 1.0)
-        return Spread(mean, n, variance * bias, third, df, trials, bounds, problem=problem)
+        return Spread(mean, n, variance * bias, third, df, trials, bounds=bounds, problem=problem)
     n_mixed = min(int((sums > sizes * low).sum()), int((sums < sizes * high).sum()))
     is_two_valued = bool(np.isin(data, (low, high)).all())
     most = (mean - low) * (high - mean)
@@ -98,7 +102,9 @@ def mean_spread(data: NDArray[np.float64], clusters: Partition | None = None, bo
     else:
         variance += ignorance * max(most / n * _design_effect(sizes, likely) - variance, 0.0)
     is_continuous = not is_two_valued and 2 * n_mixed >= sizes.size
-    return Spread(mean, n, variance, third, df, trials, bounds, is_continuous, problem)
+    # Clusters cannot be more alike than equal.
+    least = min(_LEAST_TRIALS * n, (1 + _FEWER_TRIALS * math.sqrt(ignorance)) * effective)
+    return Spread(mean, n, variance, third, df, trials, least, bounds, is_continuous, problem)
 
 
 def known_bounds(data: NDArray[np.float64], bounds: Bounds) -> Bounds:
