@@ -21,7 +21,7 @@ from polymeter.engine.breaker import MOST_PROBES
 from polymeter.engine.concurrency import START
 from polymeter.engine.endpoint_dispatcher import EndpointDispatcher
 from polymeter.engine.prefetch import Prefetcher
-from polymeter.engine.rollouts import PendingRequest
+from polymeter.engine.running_samples import PendingRequest
 from polymeter.store.media import MediaStore
 from tests.helpers.tasks import ask
 

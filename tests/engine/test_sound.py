@@ -16,7 +16,7 @@ from polymeter.core.request import Output, Request, Response
 from polymeter.core.role_client import RoleClient
 from polymeter.core.task import GroupSpec, Result, Rollout, RolloutSteps, Sample, SampleStatus, Score
 from polymeter.engine.driver import Driver
-from polymeter.engine.rollouts import RunningSample, RunningTask
+from polymeter.engine.running_samples import RunningSample, RunningTask
 from polymeter.engine.work_list import WorkList
 from polymeter.models.mock import MockBatch, MockEndpoint
 from polymeter.store.export import read_samples, sample_file

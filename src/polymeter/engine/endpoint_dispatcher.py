@@ -35,7 +35,7 @@ from polymeter.engine.concurrency import Limiter, Ticket, Verdict, backoff_s
 from polymeter.engine.dispatchers import CLOSE_S, Joined, OnDone, calls_of
 from polymeter.engine.pool import Pool
 from polymeter.engine.prefetch import Prefetcher, Prepared
-from polymeter.engine.rollouts import PendingRequest
+from polymeter.engine.running_samples import PendingRequest
 from polymeter.guests.door import in_mode
 
 PATIENCE_S = 120.0

@@ -30,7 +30,7 @@ from polymeter.engine.prefetch import Prefetcher
 from polymeter.engine.recall import Recall
 from polymeter.engine.recorder import Recorder
 from polymeter.engine.reduce import finish_task, reduce_task
-from polymeter.engine.rollouts import MODEL_ROLE, REFUSED, RunningSample, RunningTask
+from polymeter.engine.running_samples import MODEL_ROLE, REFUSED, RunningSample, RunningTask
 from polymeter.engine.scoring_code import scoring_code
 from polymeter.engine.stored import StoredAnswers
 from polymeter.engine.task_rows import TaskRows

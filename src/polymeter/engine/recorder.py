@@ -16,7 +16,7 @@ from polymeter.core.parts import Image, Text, is_image
 from polymeter.core.request import Error, Output, Request, Response
 from polymeter.core.task import SampleStatus, Score
 from polymeter.engine.files import FilesOfRun
-from polymeter.engine.rollouts import EndedSample, PendingRequest
+from polymeter.engine.running_samples import EndedSample, PendingRequest
 from polymeter.store.journal import STALE, JournalWriter
 from polymeter.store.media import MediaStore
 from polymeter.store.wire import write_request, write_response, write_score

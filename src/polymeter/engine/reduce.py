@@ -13,7 +13,7 @@ from polymeter.core.request import Response
 from polymeter.core.role_client import no_role_client
 from polymeter.core.task import ReduceContext, Result, SampleStatus, Score, ScoredRow
 from polymeter.engine.groups import mark_lost_subsets
-from polymeter.engine.rollouts import RunningTask
+from polymeter.engine.running_samples import RunningTask
 from polymeter.guests.door import Door
 from polymeter.store.journal import Journal, SampleRow
 from polymeter.store.media import MediaStore

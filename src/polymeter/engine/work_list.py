@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from polymeter.core.request import Error
-from polymeter.engine.rollouts import RunningTask
+from polymeter.engine.running_samples import RunningTask
 
 
 @dataclass(frozen=True, slots=True)
