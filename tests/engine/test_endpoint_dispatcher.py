@@ -16,10 +16,10 @@ from polymeter.core.errors import DataError, ModelError
 from polymeter.core.model import AsyncModel, ModelTraits
 from polymeter.core.parts import Image
 from polymeter.core.request import Error, Request, Response
-from polymeter.engine import endpoint_dispatcher as endpoint_lane
 from polymeter.engine.breaker import MOST_PROBES
 from polymeter.engine.concurrency import START
 from polymeter.engine.endpoint_dispatcher import EndpointDispatcher
+from polymeter.engine.endpoint_watch import PATIENCE_S
 from polymeter.engine.prefetch import Prefetcher
 from polymeter.engine.running_samples import PendingRequest
 from polymeter.store.media import MediaStore
@@ -420,7 +420,7 @@ def test_an_endpoint_that_only_limits_is_given_up_in_the_end(lanes: Lanes) -> No
     lane.add(asked(3))
     until(lane, lambda: bool(gone))
     assert "it has answered with nothing but rate limits for" in gone[0]
-    assert time.now > endpoint_lane.PATIENCE_S
+    assert time.now > PATIENCE_S
     assert lanes.done == []
 
 
