@@ -63,7 +63,7 @@ def test_a_video_leaves_a_strip(store, clip):
 
 
 def test_a_video_is_looked_at_once_in_a_run(store, clip, monkeypatch):
-    from polymeter.data import video as module
+    from polymeter.data import video_strip as module
 
     looks = []
     look = module.strip

@@ -17,7 +17,8 @@ from polymeter.core.errors import DataError, PlanError
 from polymeter.core.parts import Video
 from polymeter.data import make_rows
 from polymeter.data.media import video_file
-from polymeter.data.video import choose, frames, strip, timed_frames
+from polymeter.data.video import choose, frames, timed_frames
+from polymeter.data.video_strip import strip
 
 av = pytest.importorskip("av")
 STEP = 5
@@ -157,11 +158,11 @@ def test_a_phone_held_upright(clip):
 
 def test_only_what_is_needed_is_decoded(tmp_path, monkeypatch):
     path = make_video(tmp_path / "long.mp4", n=1000, fps=30, g="25")
-    from polymeter.data import video
+    from polymeter.data.video_container import Cursor
 
     decoded = []
-    advance = video._Cursor._advance
-    monkeypatch.setattr(video._Cursor, "_advance", lambda self: (decoded.append(1), advance(self))[1])
+    advance = Cursor._advance
+    monkeypatch.setattr(Cursor, "_advance", lambda self: (decoded.append(1), advance(self))[1])
     frames(path, n=4)
     assert len(decoded) < 110
 
@@ -204,8 +205,8 @@ def test_a_strip_shows_a_few_frames(clip, monkeypatch):
     found = strip(Video(str(clip)))
     assert (found.width, found.height, found.duration_s) == (64, 48, 5.0)
     assert found.image.width > 3 * found.image.height
-    from polymeter.data import video
+    from polymeter.data import video_strip
 
-    monkeypatch.setattr(video, "_CHEAP_PIXELS", 0)
+    monkeypatch.setattr(video_strip, "_CHEAP_PIXELS", 0)
     assert strip(Video(str(clip))).image.size == found.image.size
     assert strip(Video(str(clip), start_s=0, end_s=0.5)).image.width < 300

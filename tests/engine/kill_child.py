@@ -17,7 +17,7 @@ from typing import Any
 from polymeter.core.request import Request
 from polymeter.core.role_client import RoleClient
 from polymeter.core.task import Rollout, Sample, Score
-from polymeter.engine import execution
+from polymeter.engine import execution, reduce
 from polymeter.engine.recorder import Recorder
 from polymeter.models.mock import MockBatch
 from polymeter.store import export, journal
@@ -66,7 +66,7 @@ def arm(instant: str, occurrence: int) -> None:
         "before_end": (Recorder, "ends", False),
         "after_end": (Recorder, "ends", True),
         "before_transaction": (journal.JournalWriter, "_drain", True),
-        "before_reduce": (execution, "reduce_task", False),
+        "before_reduce": (reduce, "reduce_task", False),
         "before_samples": (execution, "write_samples", False),
         "mid_results": (export, "write_json", False),
     }

@@ -14,7 +14,7 @@ from polymeter.core.parts import Text
 from polymeter.core.request import Generate, GenerateImage, Message, Output, Request, Response
 from polymeter.engine.batch_dispatcher import BatchDispatcher
 from polymeter.engine.dispatchers import Listener
-from polymeter.engine.rollouts import PendingRequest
+from polymeter.engine.running_samples import PendingRequest
 from polymeter.models.mock import MockBatch
 
 

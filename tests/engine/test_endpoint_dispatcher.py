@@ -4,176 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import io
-import threading
-from collections.abc import Awaitable, Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from PIL import Image as Pictures
 
 from polymeter.core.errors import DataError, ModelError
-from polymeter.core.model import AsyncModel, ModelTraits
 from polymeter.core.parts import Image
-from polymeter.core.request import Error, Request, Response
-from polymeter.engine import endpoint_dispatcher as endpoint_lane
-from polymeter.engine.breaker import MOST_PROBES
+from polymeter.core.request import Request
 from polymeter.engine.concurrency import START
-from polymeter.engine.endpoint_dispatcher import EndpointDispatcher
-from polymeter.engine.prefetch import Prefetcher
-from polymeter.engine.rollouts import PendingRequest
-from polymeter.store.media import MediaStore
-from tests.helpers.tasks import ask
-
-WAIT_S = 10
-
-
-class Endpoint(AsyncModel):
-    """Answers as told: ``act(request, number of the try)`` gives a text, an error to raise, or something to await."""
-
-    def __init__(self, act: Callable[[Request, int], Any]) -> None:
-        self.traits = ModelTraits(family="test")
-        self.act = act
-        self.tried: list[str] = []
-        self.n_tries: dict[str, int] = {}
-        self.in_flight = self.most_in_flight = 0
-        self.is_closed = False
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        return {"backend": "test"}
-
-    async def respond(self, request: Request) -> Response:
-        name = request.text
-        self.tried.append(name)
-        self.n_tries[name] = self.n_tries.get(name, 0) + 1
-        self.in_flight += 1
-        self.most_in_flight = max(self.most_in_flight, self.in_flight)
-        try:
-            done = self.act(request, self.n_tries[name])
-            if isinstance(done, Awaitable):
-                done = await done
-            if isinstance(done, BaseException):
-                raise done
-            return Response.of_text(done)
-        finally:
-            self.in_flight -= 1
-
-    async def aclose(self) -> None:
-        self.is_closed = True
-
-
-class Probed(Endpoint):
-    """An endpoint with a small request of its own, which ``probes`` answers; by default as requests are."""
-
-    n_probes = 0
-    probes: Callable[[], Any] | None = None
-
-    @property
-    def place(self) -> str:
-        return "at home"
-
-    async def probe(self) -> bool:
-        self.n_probes += 1
-        done = self.probes() if self.probes else self.act(ask("q of a probe"), 1)
-        if isinstance(done, BaseException):
-            raise done
-        return True
-
-
-class Preparing(Endpoint):
-    """An endpoint whose requests are prepared."""
-
-    def __init__(self, act: Callable[[Request, int], Any], make: Callable[[Request], Any]) -> None:
-        super().__init__(act)
-        self.make = make
-        self.prepared: list[str] = []
-        self.threads: set[str] = set()
-        self.given: list[Any] = []
-
-    def prepare(self, request: Request) -> Any:
-        self.prepared.append(request.text)
-        self.threads.add(threading.current_thread().name)
-        return self.make(request)
-
-    async def respond_prepared(self, request: Request, prepared: Any) -> Response:
-        self.given.append(prepared)
-        return await self.respond(request)
-
-
-class Time:
-    """Time that passes only while somebody sleeps."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-        self.slept: list[float] = []
-
-    def clock(self) -> float:
-        return self.now
-
-    async def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        until = self.now + seconds
-        await asyncio.sleep(0)
-        self.now = max(self.now, until)
-
-
-class Lanes:
-    """Makes lanes, and closes them."""
-
-    def __init__(self, folder: Path) -> None:
-        self.media = MediaStore(folder)
-        self.prefetcher = Prefetcher(self.media, 2, self.media.folder / "fetched")
-        self.made: list[EndpointDispatcher] = []
-        self.done: list[PendingRequest] = []
-        self.done_on: set[str] = set()
-        self.changed = threading.Condition()
-
-    def make(self, model: AsyncModel, concurrency: int | None, **options: Any) -> EndpointDispatcher:
-        settings = {"max_retries": 5, "timeout_s": 60.0, **options}
-        lane = EndpointDispatcher(model, concurrency, self.prefetcher, self.take, **settings)
-        self.made.append(lane)
-        return lane
-
-    def take(self, done: list[PendingRequest]) -> None:
-        with self.changed:
-            self.done_on.add(threading.current_thread().name)
-            self.done.extend(done)
-            self.changed.notify_all()
-
-    def wait(self, n: int) -> dict[str, Response]:
-        """Wait for so many answers; gives them by question."""
-        with self.changed:
-            assert self.changed.wait_for(lambda: len(self.done) >= n, WAIT_S), f"{len(self.done)} of {n} answered"
-        return {one.request.text: one.response for one in self.done if one.response is not None}
-
-
-@pytest.fixture
-def lanes(tmp_path: Path) -> Iterator[Lanes]:
-    made = Lanes(tmp_path)
-    yield made
-    for lane in made.made:
-        lane.close()
-    made.prefetcher.close()
-
-
-def asked(n: int, **more: Any) -> list[PendingRequest]:
-    return [PendingRequest(None, "model", ask(f"q{number}", **more), "", 0, 0) for number in range(n)]  # type: ignore[arg-type]
-
-
-def fine(request: Request, n_tries: int) -> str:
-    return request.text.replace("q", "a")
-
-
-def until(lane: EndpointDispatcher, is_so: Callable[[], bool]) -> None:
-    """Wait until something is so, and then until the loop has done what follows from it."""
-    for _ in range(1000):
-        asyncio.run_coroutine_threadsafe(asyncio.sleep(0.002), lane._loop).result(WAIT_S)
-        if is_so():
-            break
-    for _ in range(5):
-        asyncio.run_coroutine_threadsafe(asyncio.sleep(0.002), lane._loop).result(WAIT_S)
-
+from tests.helpers.endpoint_lanes import WAIT_S, Endpoint, Lanes, Preparing, Time, asked, fine, until
 
 # --- answers ----------------------------------------------------------------------------------------------------------
 
@@ -302,93 +142,6 @@ def test_no_new_work_while_many_sleep(lanes: Lanes) -> None:
     assert 16 <= len(model.tried) < 16 + 4
 
 
-def test_an_endpoint_that_went_away_is_not_stormed(lanes: Lanes) -> None:
-    time = Time()
-    model = Endpoint(lambda request, n_tries: ModelError("connection refused", kind="transient"))
-    gone: list[str] = []
-    lane = lanes.make(model, 32, sleep=time.sleep, clock=time.clock, on_gone=gone.append)
-    lane.add(asked(100))
-    until(lane, lambda: bool(gone))
-    assert lanes.done == [], "who was not answered has not failed"
-    assert len(model.tried) <= 2 * 32 + MOST_PROBES
-    assert gone[0].startswith("the model cannot be asked any more: ")
-    assert "tries in a row brought nothing in" in gone[0]
-    assert gone[0].endswith("connection refused")
-    assert len(gone) == 1
-
-
-def test_an_endpoint_that_comes_back_loses_nothing(lanes: Lanes) -> None:
-    time, said = Time(), list[str]()
-
-    def act(request: Request, n_tries: int) -> Any:
-        return ModelError("HTTP 503", kind="transient") if 3.0 < time.now < 60.0 else "fine"
-
-    model = Probed(act)
-
-    async def tick() -> str:
-        await time.sleep(0.1)
-        return "fine"
-
-    model.act = lambda request, n_tries: act(request, n_tries) if time.now > 3.0 else tick()
-    lane = lanes.make(model, 4, sleep=time.sleep, clock=time.clock, on_wait=said.append, name="the judge")
-    lane.add(asked(300))
-    assert {response.text for response in lanes.wait(300).values()} == {"fine"}
-    assert 60.0 < time.now < 200.0
-    assert any(text.startswith("the judge (at home) gave no answer to ") for text in said)
-    assert said[-1] == ""
-
-
-def test_requests_that_fail_for_their_own_reasons_do_not_end_the_run(lanes: Lanes) -> None:
-    """A small request is answered all the time, so each of them uses up its tries."""
-    time = Time()
-    model = Probed(lambda request, n_tries: ModelError("HTTP 500", kind="transient"))
-    model.probes = lambda: None
-    lane = lanes.make(model, 4, max_retries=2, sleep=time.sleep, clock=time.clock)
-    lane.add(asked(12))
-    assert {response.error.kind for response in lanes.wait(12).values() if response.error} == {"transient"}
-    assert set(model.n_tries.values()) <= {3, 4}, "one more where it was held while the endpoint was probed"
-
-
-def test_the_last_requests_of_a_run_may_all_fail(lanes: Lanes) -> None:
-    time = Time()
-    model = Endpoint(lambda request, n_tries: ModelError("HTTP 500", kind="transient"))
-    lanes.make(model, 1, sleep=time.sleep, clock=time.clock).add(asked(1))
-    assert lanes.wait(1)["q0"].error is not None
-    assert len(model.tried) == 6
-
-
-@pytest.mark.parametrize("kind", ["permanent", "transient"])
-def test_an_error_that_concerns_everyone_ends_the_run_at_once(lanes: Lanes, kind: Any) -> None:
-    model = Endpoint(lambda request, n_tries: ModelError("HTTP 401: bad key", kind=kind, scope="endpoint"))
-    gone: list[str] = []
-    lane = lanes.make(model, 4, on_gone=gone.append)
-    lane.add(asked(100))
-    until(lane, lambda: bool(gone))
-    assert gone == ["the model cannot be asked any more: it refuses every request: HTTP 401: bad key"]
-    assert len(model.tried) == 4
-    assert lanes.done == []
-
-
-def test_where_it_is_unclear_a_small_request_tells_whom_an_error_concerns(lanes: Lanes) -> None:
-    def act(request: Request, n_tries: int) -> Any:
-        return ModelError("HTTP 403: no", scope="unclear") if request.text == "q1" else "fine"
-
-    model = Probed(act)
-    lane = lanes.make(model, 1)
-    lane.add(asked(4))
-    answers = lanes.wait(4)
-    assert [name for name, response in answers.items() if response.error] == ["q1"]
-    assert model.n_probes == 1
-
-    shut = Probed(lambda request, n_tries: ModelError("HTTP 403: no", scope="unclear"))
-    shut.probes = lambda: ModelError("HTTP 403: no", scope="unclear")
-    gone: list[str] = []
-    lane = lanes.make(shut, 1, on_gone=gone.append)
-    lane.add(asked(4))
-    until(lane, lambda: bool(gone))
-    assert len(shut.tried) == 1
-
-
 def test_rate_limits_use_up_no_tries_while_others_are_answered(lanes: Lanes) -> None:
     time = Time()
 
@@ -410,18 +163,6 @@ def test_rate_limits_use_up_no_tries_while_others_are_answered(lanes: Lanes) -> 
     answers = lanes.wait(200)
     assert answers["q0"].error is None
     assert model.n_tries["q0"] == 13
-
-
-def test_an_endpoint_that_only_limits_is_given_up_in_the_end(lanes: Lanes) -> None:
-    time = Time()
-    model = Endpoint(lambda request, n_tries: ModelError("slow down", kind="rate_limit"))
-    gone: list[str] = []
-    lane = lanes.make(model, 2, max_retries=2, sleep=time.sleep, clock=time.clock, on_gone=gone.append)
-    lane.add(asked(3))
-    until(lane, lambda: bool(gone))
-    assert "it has answered with nothing but rate limits for" in gone[0]
-    assert time.now > endpoint_lane.PATIENCE_S
-    assert lanes.done == []
 
 
 def test_without_retries_rate_limits_are_not_retried_either(lanes: Lanes) -> None:
@@ -449,55 +190,7 @@ def test_retry_after_holds_everyone(lanes: Lanes) -> None:
     assert lane.history()["concurrency"]["paused_s"] == 30.0
 
 
-def test_retry_after_is_honoured_no_longer_than_the_limit_and_told_once(lanes: Lanes) -> None:
-    time, said = Time(), list[str]()
-
-    def act(request: Request, n_tries: int) -> Any:
-        return ModelError("later", kind="rate_limit", retry_after_s=1e6) if n_tries == 1 else "fine"
-
-    lane = lanes.make(Endpoint(act), 4, longest_wait_s=40.0, sleep=time.sleep, clock=time.clock, on_wait=said.append)
-    lane.add(asked(4))
-    lanes.wait(4)
-    assert 40.0 <= time.now <= 80.0
-    told = "40 s for the model, which asked for 1,000,000 s; more than 40 s is not waited"
-    assert [text for text in said if text] == [told]
-    assert said[-1] == ""
-
-
-# --- deadlines, and odd models ----------------------------------------------------------------------------------------
-
-
-def test_a_try_that_hangs_ends_at_its_deadline_and_is_tried_again(lanes: Lanes) -> None:
-    model = Endpoint(lambda request, n_tries: asyncio.Event().wait() if n_tries == 1 else "fine")
-    time = Time()
-    lane = lanes.make(model, 4, timeout_s=0.02, sleep=time.sleep)
-    lane.add(asked(6))
-    assert all(response.text == "fine" for response in lanes.wait(6).values())
-    assert lane.history()["concurrency"]["timeouts"] == 6
-
-
-def test_one_that_always_hangs_says_so(lanes: Lanes) -> None:
-    model = Endpoint(lambda request, n_tries: asyncio.Event().wait())
-    lanes.make(model, 4, timeout_s=0.01, max_retries=0).add(asked(1))
-    error = lanes.wait(1)["q0"].error
-    assert error is not None
-    assert error.message == "No answer within 0.01 s."
-    assert error.retryable
-
-
-def test_a_model_that_cancels_itself_loses_nothing(lanes: Lanes) -> None:
-    model = Endpoint(lambda request, n_tries: asyncio.CancelledError() if n_tries == 1 else "fine")
-    time = Time()
-    lanes.make(model, 2, sleep=time.sleep).add(asked(3))
-    assert all(response.text == "fine" for response in lanes.wait(3).values())
-
-
-def test_a_model_that_raises_anything_fails_its_request_only(lanes: Lanes) -> None:
-    model = Endpoint(lambda request, n_tries: ZeroDivisionError("oops") if request.text == "q1" else "fine")
-    lanes.make(model, 2).add(asked(3))
-    answers = lanes.wait(3)
-    assert [response.error is None for _, response in sorted(answers.items())] == [True, False, True]
-    assert answers["q1"].error == Error("permanent", answers["q1"].error.message)  # type: ignore[union-attr]
+# --- closing ----------------------------------------------------------------------------------------------------------
 
 
 def test_closing_ends_what_is_in_flight(lanes: Lanes) -> None:

@@ -11,9 +11,10 @@ import pytest
 
 from polymeter.core.errors import ScoreError
 from polymeter.core.options import RunOptions
+from polymeter.core.parity import NO_PARITY
 from polymeter.core.progress import Silence
 from polymeter.core.task import GroupSpec, Result
-from polymeter.engine.groups import mark_lost_subsets, reduce_group
+from polymeter.engine.groups import mark_lost_subsets, reduce_group, reduce_groups
 from polymeter.engine.plan import Plan, Selection
 from polymeter.engine.run import run_plan
 from polymeter.models.mock import MockBatch
@@ -30,6 +31,35 @@ RESULTS = {
 def reduced(results: Any = RESULTS, members: tuple[str, ...] = ("one", "two"), **aggregate: Any) -> list[Result]:
     group = GroupSpec("both", "Both", members, ({"metric": "acc", **aggregate},), Path("g.yaml"))
     return reduce_group(group, results)
+
+
+def test_groups_are_reduced_members_first_whatever_their_order() -> None:
+    mean = ({"metric": "m", "aggregation": "mean"},)
+    inner, outer = GroupSpec("in", "in", ("t",), mean), GroupSpec("out", "out", ("in",), mean)
+    failures: list[str] = []
+    for order in ([inner, outer], [outer, inner]):
+        specs = {group.name: group for group in order}
+        reduced = reduce_groups(specs, {"t": [Result("m", "none", 0.5, 10)]}, NO_PARITY, failures.append)
+        assert {name: [result.value for result in results] for name, results in reduced.items()} == {
+            "in": [0.5],
+            "out": [0.5],
+        }
+    assert not failures
+
+
+def test_a_group_whose_aggregation_fails_is_told_and_has_no_results() -> None:
+    def broken(values: Any, sizes: Any, is_weighted: bool) -> float:
+        raise ValueError("not today")
+
+    specs = {
+        name: GroupSpec(name, name, ("t",), ({"metric": "m", "aggregation": how},))
+        for name, how in (("bad", broken), ("good", "mean"))
+    }
+    failures: list[str] = []
+    reduced = reduce_groups(specs, {"t": [Result("m", "none", 0.5, 10)]}, NO_PARITY, failures.append)
+    assert reduced["bad"] == []
+    assert [result.value for result in reduced["good"]] == [0.5]
+    assert "not today" in failures[0]
 
 
 def test_a_plain_mean_counts_every_member_once() -> None:

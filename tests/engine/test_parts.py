@@ -62,7 +62,8 @@ def test_what_a_sample_passes_through_is_part_of_the_code(tmp_path: Path, monkey
         before = scoring_code.scoring_code()
         for file in ("cli/run.py", "report/table.py", "api/running.py", "engine/execution.py", "models/mock.py"):
             assert digest_after(file) == before, file
-        for file in ("metrics/text.py", "formats/task_yaml/prompt.py", "core/parts.py", "engine/rollouts.py"):
+        passed = ("metrics/text.py", "formats/task_yaml/prompt.py", "core/parts.py")
+        for file in (*passed, "engine/rollouts.py", "engine/running_samples.py"):
             assert digest_after(file) != before, file
     finally:
         scoring_code.scoring_code.cache_clear()

@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 
 from polymeter.core.errors import PlanError
-from polymeter.core.parity import NO_PARITY
 from polymeter.core.request import Output, Request, Response
 from polymeter.core.role_client import RoleClient
-from polymeter.core.task import GroupSpec, Result, Rollout, RolloutSteps, Sample, SampleStatus, Score
+from polymeter.core.task import Result, Rollout, RolloutSteps, Sample, SampleStatus, Score
 from polymeter.engine.driver import Driver
-from polymeter.engine.rollouts import RunningSample, RunningTask
+from polymeter.engine.running_samples import RunningSample, RunningTask
 from polymeter.engine.work_list import WorkList
 from polymeter.models.mock import MockBatch, MockEndpoint
 from polymeter.store.export import read_samples, sample_file
@@ -144,23 +143,6 @@ def test_a_score_that_fails_when_made_again_is_counted(tmp_path: Path) -> None:
     outcome = run_tasks([Keep(docs(4), score=score)], MockBatch(answer_of), tmp_path / "run")
     assert statuses(outcome) == {"ok": 1, "error": 3}
     assert outcome.n_failed == 3
-
-
-def test_groups_are_reduced_members_first_whatever_their_order(tmp_path: Path) -> None:
-    from polymeter.engine.execution import Execution
-
-    class Probe(Execution):
-        def __init__(self, groups: list[GroupSpec]) -> None:
-            selection = type("S", (), {"groups": groups})()
-            self._plan = type("P", (), {"selection": selection, "parity": NO_PARITY})()  # type: ignore[assignment]
-            self._failures = []
-
-    mean = ({"metric": "m", "aggregation": "mean"},)
-    inner, outer = GroupSpec("in", "in", ("t",), mean), GroupSpec("out", "out", ("in",), mean)
-    results = {"t": [Result("m", "none", 0.5, 10)]}
-    for order in ([inner, outer], [outer, inner]):
-        found = {group.name: [result.value for result in group.results] for group in Probe(order)._groups(results)}
-        assert found == {"in": [0.5], "out": [0.5]}
 
 
 def test_sample_files_of_alike_names_are_two(tmp_path: Path) -> None:

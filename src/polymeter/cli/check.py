@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from polymeter.cli.parity import Parity
+from polymeter.cli.options import Parity
 from polymeter.cli.printing import say
 from polymeter.cli.state import Debug
 from polymeter.core.errors import PlanError

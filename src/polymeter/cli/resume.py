@@ -7,16 +7,8 @@ from typing import Annotated
 
 import typer
 
+from polymeter.cli.options import Quiet, Strict, StrictResume
 from polymeter.cli.state import Debug, state_of
-
-StrictResume = Annotated[
-    bool | None,
-    typer.Option(
-        "--strict-resume/--no-strict-resume",
-        help="Refuse to continue a run whose endpoint, task sources or Polymeter code changed since it began.",
-        show_default=False,
-    ),
-]
 
 
 def resume(
@@ -32,10 +24,8 @@ def resume(
         ),
     ] = None,
     strict_resume: StrictResume = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with 1 if a number lacks a whole member or subset.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the results, no progress.")] = False,
+    strict: Strict = False,
+    quiet: Quiet = False,
     debug: Debug = False,
 ) -> int:
     """Continue a run that was interrupted. Completed samples are not run again."""

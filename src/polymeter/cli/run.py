@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from enum import Enum
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from polymeter.cli import run_options as option
 from polymeter.cli.foreign_flags import count_or_share
+from polymeter.cli.options import number_or_auto
 from polymeter.cli.pairs import parse_dialect_options, parse_model_args, parse_pairs, parse_places, split_list
 from polymeter.cli.roles import JudgeArgs, judge_roles
 from polymeter.cli.state import Debug, state_of
@@ -17,241 +17,52 @@ from polymeter.core.errors import PlanError
 if TYPE_CHECKING:
     from polymeter.core.model import ModelSpec
 
-_WHAT, _HOW, _SPEED, _OUTPUT = "What to measure", "Settings that can change results", "Speed and failures", "Output"
-
-
-class MediaKept(str, Enum):
-    """What is kept of the media that models receive."""
-
-    PREVIEWS = "previews"
-    NONE = "none"
-
-
-class LogprobTemplates(str, Enum):
-    """What log-probabilities of a checkpoint are taken behind."""
-
-    AUTO = "auto"
-    CHAT = "chat"
-    NONE = "none"
-
-
-def _option(*names: str, help: str, panel: str, metavar: str | None = None, **rules: Any) -> Any:
-    return typer.Option(*names, help=help, rich_help_panel=panel, metavar=metavar, show_default=False, **rules)
-
 
 def run(  # noqa: PLR0917  (one parameter for each option; they become one object below)
     context: typer.Context,
-    model: Annotated[
-        str, _option("--model", "-m", help="The model: ocr, mock, backend:name.", panel=_WHAT, metavar="SPEC")
-    ],
-    tasks: Annotated[
-        list[str],
-        _option(
-            "--tasks",
-            "-t",
-            help="Tasks, groups, tags, globs or YAML files, separated by commas.",
-            panel=_WHAT,
-            metavar="NAMES",
-        ),
-    ],
-    model_path: Annotated[
-        str, _option("--model-path", help="File or package that defines the model.", panel=_WHAT, metavar="FILE")
-    ] = "",
-    model_args: Annotated[
-        list[str] | None,
-        _option("--model-args", "-a", help="Arguments for the model: key=value,…", panel=_WHAT, metavar="PAIRS"),
-    ] = None,
-    base_url: Annotated[
-        str | None,
-        _option("--base-url", help="Address of the model's endpoint, up to /v1.", panel=_WHAT, metavar="URL"),
-    ] = None,
-    strip_prompt: Annotated[
-        bool, _option("--strip-prompt", help="Remove the prompt from answers of a wrapper that repeats it.", panel=_HOW)
-    ] = False,
-    logprob_template: Annotated[
-        LogprobTemplates | None,
-        _option(
-            "--logprob-template",
-            help="What log-probabilities of a checkpoint are taken behind: chat (its chat template), none (the text "
-            "alone), or auto (the template if it has one); default auto.",
-            panel=_HOW,
-        ),
-    ] = None,
-    judge: Annotated[str | None, _option("--judge", help="The model that judges.", panel=_WHAT, metavar="SPEC")] = None,
+    model: option.Model,
+    tasks: option.Tasks,
+    model_path: option.ModelPath = "",
+    model_args: option.ModelArgs = None,
+    base_url: option.BaseURL = None,
+    strip_prompt: option.StripPrompt = False,
+    logprob_template: option.LogprobTemplate = None,
+    judge: option.Judge = None,
     judge_args: JudgeArgs = None,
-    include_path: Annotated[
-        list[Path] | None, _option("--include-path", help="A folder of benchmarks.", panel=_WHAT, metavar="FOLDER")
-    ] = None,
-    imports: Annotated[
-        list[Path] | None,
-        _option("--import", help="A Python file to load first, for its registrations.", panel=_WHAT, metavar="FILE"),
-    ] = None,
-    data: Annotated[
-        list[str] | None,
-        _option(
-            "--data",
-            help="Local files that replace a dataset: id=path or id:config=path.",
-            panel=_WHAT,
-            metavar="ID=PATH",
-        ),
-    ] = None,
-    weights: Annotated[
-        list[str] | None,
-        _option("--weights", help="Local files that replace a model id.", panel=_WHAT, metavar="ID=PATH"),
-    ] = None,
-    offline: Annotated[
-        bool, _option("--offline", help="Fetch no data and no weights; endpoints are still used.", panel=_WHAT)
-    ] = False,
-    allow_private_urls: Annotated[
-        bool,
-        _option(
-            "--allow-private-urls",
-            help="Fetch images that data names by URL from private addresses too, not only from public ones.",
-            panel=_WHAT,
-        ),
-    ] = False,
-    limit: Annotated[
-        float | None,
-        _option(
-            "--limit", help="The maximum number of samples of each task; below 1: a share.", panel=_HOW, metavar="N"
-        ),
-    ] = None,
-    seed: Annotated[int | None, _option("--seed", help="Seed of the run; default 0.", panel=_HOW)] = None,
-    gen_kwargs: Annotated[
-        list[str] | None,
-        _option(
-            "--gen-kwargs",
-            help="Generation settings that override the tasks': key=value,…",
-            panel=_HOW,
-            metavar="PAIRS",
-        ),
-    ] = None,
-    num_fewshot: Annotated[
-        int | None,
-        _option(
-            "--num-fewshot", help="The number of few-shot examples; overrides the tasks'.", panel=_HOW, metavar="N"
-        ),
-    ] = None,
-    prompt_key: Annotated[
-        str | None, _option("--prompt-key", help="The model-specific prompts to use.", panel=_HOW, metavar="NAME")
-    ] = None,
-    system_prompt: Annotated[
-        str | None, _option("--system-prompt", help="Text put before every conversation.", panel=_HOW, metavar="TEXT")
-    ] = None,
-    parity: Annotated[
-        str | None,
-        _option(
-            "--parity",
-            help="Where Polymeter differs from another system on purpose, take that system's values.",
-            panel=_HOW,
-            metavar="SYSTEM",
-        ),
-    ] = None,
-    dialect_option: Annotated[
-        list[str] | None,
-        _option(
-            "--dialect-option",
-            help="A setting of one benchmark format: tsv.circular=true.",
-            panel=_HOW,
-            metavar="FORMAT.NAME=VALUE",
-        ),
-    ] = None,
-    batch_size: Annotated[
-        str | None,
-        _option(
-            "--batch-size", "-b", help="Requests in a batch, or auto: determined by trial.", panel=_SPEED, metavar="N"
-        ),
-    ] = None,
-    concurrency: Annotated[
-        str | None,
-        _option(
-            "--concurrency",
-            help="The maximum number of requests in flight at an endpoint, or auto (the default): raised until it "
-            "refuses.",
-            panel=_SPEED,
-            metavar="N",
-        ),
-    ] = None,
-    window: Annotated[
-        int | None, _option("--window", help="Samples processed at the same time.", panel=_SPEED, metavar="N")
-    ] = None,
-    score_workers: Annotated[
-        int | None, _option("--score-workers", help="Threads for hooks and scoring.", panel=_SPEED, metavar="N")
-    ] = None,
-    score_timeout: Annotated[
-        float | None,
-        _option("--score-timeout", help="Time limit of scoring a sample; default 60.", panel=_SPEED, metavar="SECONDS"),
-    ] = None,
-    score_memory: Annotated[
-        int | None,
-        _option("--score-memory", help="Memory limit of scoring a sample; default 2048.", panel=_SPEED, metavar="MB"),
-    ] = None,
-    decode_workers: Annotated[
-        int | None, _option("--decode-workers", help="Threads that decode media in advance.", panel=_SPEED, metavar="N")
-    ] = None,
-    max_image_pixels: Annotated[
-        int | None,
-        _option(
-            "--max-image-pixels",
-            help="A larger image is an error of its sample; default: 178,956,970.",
-            panel=_HOW,
-            metavar="N",
-        ),
-    ] = None,
-    timeout: Annotated[
-        float | None,
-        _option("--timeout", help="Time limit of a request to an endpoint.", panel=_SPEED, metavar="SECONDS"),
-    ] = None,
-    max_retries: Annotated[
-        int | None,
-        _option("--max-retries", help="The number of retries of a failed request.", panel=_SPEED, metavar="N"),
-    ] = None,
-    max_wait: Annotated[
-        float | None,
-        _option(
-            "--max-wait",
-            help="The longest wait before another attempt at an endpoint, whatever it asks for; default 60.",
-            panel=_SPEED,
-            metavar="SECONDS",
-        ),
-    ] = None,
-    max_errors: Annotated[
-        float | None,
-        _option(
-            "--max-errors", help="Stop after this many failed samples; below 1: a share.", panel=_SPEED, metavar="N"
-        ),
-    ] = None,
-    strict: Annotated[
-        bool, _option("--strict", help="Exit with 1 if a number lacks a whole member or subset.", panel=_SPEED)
-    ] = False,
-    output: Annotated[
-        Path | None,
-        _option("--output", "-o", help="The run folder; default: a new one in runs/.", panel=_OUTPUT, metavar="FOLDER"),
-    ] = None,
-    strict_resume: Annotated[
-        bool | None,
-        _option(
-            "--strict-resume/--no-strict-resume",
-            help="Refuse to continue the run in --output if its endpoint, task sources or Polymeter code changed.",
-            panel=_OUTPUT,
-        ),
-    ] = None,
-    restart: Annotated[
-        bool, _option("--restart", help="Discard the contents of the run folder.", panel=_OUTPUT)
-    ] = False,
-    media: Annotated[
-        MediaKept | None, _option("--media", help="What to keep of input media; default previews.", panel=_OUTPUT)
-    ] = None,
-    journal_dir: Annotated[
-        Path | None,
-        _option("--journal-dir", help="A local folder for the live journal.", panel=_OUTPUT, metavar="FOLDER"),
-    ] = None,
-    cache_dir: Annotated[
-        Path | None, _option("--cache-dir", help="Where prepared data is kept.", panel=_OUTPUT, metavar="FOLDER")
-    ] = None,
-    quiet: Annotated[
-        bool, _option("--quiet", "-q", help="Print only the results, no progress.", panel=_OUTPUT)
-    ] = False,
+    include_path: option.IncludePath = None,
+    imports: option.Imports = None,
+    data: option.Data = None,
+    weights: option.Weights = None,
+    offline: option.Offline = False,
+    allow_private_urls: option.AllowPrivateUrls = False,
+    limit: option.Limit = None,
+    seed: option.Seed = None,
+    gen_kwargs: option.GenKwargs = None,
+    num_fewshot: option.NumFewshot = None,
+    prompt_key: option.PromptKey = None,
+    system_prompt: option.SystemPrompt = None,
+    parity: option.Parity = None,
+    dialect_option: option.DialectOption = None,
+    batch_size: option.BatchSize = None,
+    concurrency: option.Concurrency = None,
+    window: option.Window = None,
+    score_workers: option.ScoreWorkers = None,
+    score_timeout: option.ScoreTimeout = None,
+    score_memory: option.ScoreMemory = None,
+    decode_workers: option.DecodeWorkers = None,
+    max_image_pixels: option.MaxImagePixels = None,
+    timeout: option.Timeout = None,
+    max_retries: option.MaxRetries = None,
+    max_wait: option.MaxWait = None,
+    max_errors: option.MaxErrors = None,
+    strict: option.Strict = False,
+    output: option.Output = None,
+    strict_resume: option.StrictResume = None,
+    restart: option.Restart = False,
+    media: option.Media = None,
+    journal_dir: option.JournalDir = None,
+    cache_dir: option.CacheDir = None,
+    quiet: option.Quiet = False,
     debug: Debug = False,
 ) -> int:
     """Measure a model on some tasks. The same command with the same --output continues where it stopped."""
@@ -341,12 +152,3 @@ def _evaluate(
                 **options,
             )
     return show(result)
-
-
-def number_or_auto(text: str | None, option: str) -> int | str | None:
-    """A whole number of at least 1, or ``auto``."""
-    if text is None or text == "auto":
-        return text
-    if not text.isdecimal() or int(text) < 1:
-        raise PlanError(f"{text!r} is not a positive whole number.", where=option, hint="Write a number, or auto.")
-    return int(text)

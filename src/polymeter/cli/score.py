@@ -7,11 +7,9 @@ from typing import Annotated
 
 import typer
 
+from polymeter.cli.options import Parity, Quiet, Strict, StrictResume, number_or_auto
 from polymeter.cli.pairs import parse_dialect_options
-from polymeter.cli.parity import Parity
-from polymeter.cli.resume import StrictResume
 from polymeter.cli.roles import JudgeArgs, judge_roles
-from polymeter.cli.run import number_or_auto
 from polymeter.cli.state import Debug, state_of
 
 
@@ -61,10 +59,8 @@ def score(  # noqa: PLR0917  (one parameter for each option)
         typer.Option("--score-memory", help="Memory limit of scoring a sample; default 2048.", metavar="MB"),
     ] = None,
     strict_resume: StrictResume = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with 1 if a number lacks a whole member or subset.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the results, no progress.")] = False,
+    strict: Strict = False,
+    quiet: Quiet = False,
     debug: Debug = False,
 ) -> int:
     """Score a run again from its stored answers, if you like with another judge. Its model gets no requests."""

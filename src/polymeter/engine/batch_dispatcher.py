@@ -29,7 +29,7 @@ from polymeter.engine.batching import ReadyQueue, estimated_length, settings_key
 from polymeter.engine.dispatchers import CLOSE_S, Joined, Listener, calls_of
 from polymeter.engine.pool import Pool
 from polymeter.engine.prefetch import Prefetcher
-from polymeter.engine.rollouts import MODEL_ROLE, PendingRequest
+from polymeter.engine.running_samples import MODEL_ROLE, PendingRequest
 from polymeter.guests.door import in_mode
 
 _PAUSE_S = 0.1

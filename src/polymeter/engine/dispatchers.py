@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from polymeter.core.model import Model
 from polymeter.core.repeats import joined
-from polymeter.engine.rollouts import PendingRequest
+from polymeter.engine.running_samples import PendingRequest
 
 Joined = list[PendingRequest]
 """Requests that reach the model in one call of it: one, or repeats of one prompt."""

@@ -22,15 +22,8 @@ from polymeter.engine.pool import Pool
 from polymeter.engine.recall import Recall
 from polymeter.engine.recorder import Recorder
 from polymeter.engine.role_client import SampleRoleClient
-from polymeter.engine.rollouts import (
-    MODEL_ROLE,
-    ChunkProgress,
-    EndedSample,
-    PendingRequest,
-    RolloutWorker,
-    RunningSample,
-    RunningTask,
-)
+from polymeter.engine.rollouts import ChunkProgress, RolloutWorker
+from polymeter.engine.running_samples import MODEL_ROLE, EndedSample, PendingRequest, RunningSample, RunningTask
 from polymeter.engine.work_list import Outcome, Settings, WorkList
 from polymeter.guests.door import Door
 from polymeter.store.journal import AnswerKey, Journal

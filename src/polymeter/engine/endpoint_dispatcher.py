@@ -6,8 +6,8 @@ gives its slot to another while its request sleeps, and comes back before new wo
 is bounded, so neither tasks nor prepared bodies pile up, however much waits. Answers leave through a thread of their
 own: they are written down (and generated images encoded) beside the event loop, never on it.
 
-An endpoint that is gone, or answers nobody any more (a rejected key, an exhausted quota), ends the run: what was sent
-there and not answered is dropped, not failed, and asked again when the run is resumed.
+``endpoint_attempts`` makes a try, ``endpoint_watch`` finds out from its end whether the endpoint is there, and
+``concurrency`` and ``breaker`` decide how many may be in flight and when nobody is sent.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import compress
 from typing import Any
@@ -29,43 +28,20 @@ from polymeter.core.errors import ModelError, PolymeterError, boundary
 from polymeter.core.model import AsyncModel
 from polymeter.core.options import LONGEST_WAIT_S
 from polymeter.core.request import Error, Response
-from polymeter.engine.answers import settle
 from polymeter.engine.breaker import Breaker
 from polymeter.engine.concurrency import Limiter, Ticket, Verdict, backoff_s
 from polymeter.engine.dispatchers import CLOSE_S, Joined, OnDone, calls_of
+from polymeter.engine.endpoint_attempts import Attempts, Job, telling, verdict_of
+from polymeter.engine.endpoint_watch import EndpointWatch, Notices, shows_presence
 from polymeter.engine.pool import Pool
 from polymeter.engine.prefetch import Prefetcher, Prepared
-from polymeter.engine.rollouts import PendingRequest
+from polymeter.engine.running_samples import PendingRequest
 from polymeter.guests.door import in_mode
 
-PATIENCE_S = 120.0
-"""How long an endpoint may answer nothing but rate limits before these use up tries like any other failure."""
-
-_TELLING_S = 0.9
-"""A wait of about a second or more is told."""
-_PROBE_S = 30.0
-_CLEARED_S = 1.0
-"""For how long the endpoint's readiness to answer others is believed after a refusal that might concern everyone."""
 _A_FEW = 4
 _LEAST_ASLEEP = 16
 _PREPARED_TOGETHER = 16
 _LOG = logging.getLogger("polymeter")
-
-
-@dataclass(slots=True, eq=False)
-class _Job:
-    """A call that is ready: what the model prepared for it is kept for every try. Of joined repeats those leave it that
-    are answered.
-
-    Attributes:
-        asked: The requests that are still to be answered.
-        prepared: What the model made of the first of them.
-        tries: How often it was tried.
-    """
-
-    asked: Joined
-    prepared: Any
-    tries: int = 0
 
 
 class EndpointDispatcher:
@@ -106,28 +82,30 @@ class EndpointDispatcher:
         self._model = model
         self._limiter = Limiter(concurrency, clock, longest_pause_s=longest_wait_s)
         self._breaker = Breaker(longest_wait_s)
+        self._attempts = Attempts(model, timeout_s)
+        shown_name = f"{name} ({model.place})" if model.place else name
+        self._watch = EndpointWatch(
+            self._attempts,
+            self._limiter,
+            self._breaker,
+            Notices(shown_name, on_wait, on_gone, clock, longest_wait_s),
+            max_retries=max_retries,
+            start=self._start,
+            sleep=sleep,
+            clock=clock,
+        )
         self._longest_wait_s = longest_wait_s
-        self._name = f"{name} ({model.place})" if model.place else name
-        self._on_wait = on_wait
-        self._on_gone = on_gone
-        self._told_until_s: float | None = None
-        self._verifying: asyncio.Task[Error | None] | None = None
-        self._cleared_s: float | None = None
-        self._has_probe = type(model).probe is not AsyncModel.probe
         self._make = model.prepare if type(model).prepare is not AsyncModel.prepare else None
         self._prefetcher = prefetcher
         self._max_retries = max_retries
-        self._timeout_s = timeout_s
         self._sleep = sleep
-        self._clock = clock
         self._random = random.Random()
         self._waiting: deque[Joined] = deque()
         self._n_preparing = 0
-        self._ready: deque[_Job] = deque()
-        self._again: deque[_Job] = deque()
-        self._n_asleep = self._n_retries = self._n_timeouts = 0
-        self._limited_since_s: float | None = None
-        self._is_pausing = self._is_closing = self._is_gone = self._is_outlasting = False
+        self._ready: deque[Job] = deque()
+        self._again: deque[Job] = deque()
+        self._n_asleep = self._n_retries = 0
+        self._is_pausing = False
         self._tasks: set[asyncio.Task[Any]] = set()
         self._out = _Out(on_done)
         self._loop = asyncio.new_event_loop()
@@ -145,7 +123,7 @@ class EndpointDispatcher:
 
     def history(self) -> Mapping[str, Any]:
         """How many requests were in flight and why, and what went wrong on the way."""
-        counts = {"retries": self._n_retries, "timeouts": self._n_timeouts}
+        counts = {"retries": self._n_retries, "timeouts": self._attempts.n_timeouts}
         return {"concurrency": {**self._limiter.summary(), **counts}}
 
     def add(self, asked: Sequence[PendingRequest]) -> None:
@@ -181,7 +159,7 @@ class EndpointDispatcher:
 
     def _go_on(self) -> None:
         """Do whatever can be done now."""
-        if self._is_closing or self._is_gone or self._breaker.is_open:
+        if self._attempts.is_closing or self._watch.is_gone or self._breaker.is_open:
             return
         while self._limiter.has_room and (job := self._next_job()) is not None:
             self._start(self._answer(job, self._limiter.begin()))
@@ -190,10 +168,11 @@ class EndpointDispatcher:
             self._is_pausing = True
             self._start(self._wait_out(wait_s))
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+    def _start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     def _prepare_next(self) -> None:
         """Send requests to be prepared: as many as may be in flight, and a few more, are ready ahead."""
@@ -224,10 +203,10 @@ class EndpointDispatcher:
             if prepared.failure is not None:
                 self._end(asked, [prepared.failure] * len(asked))
             else:
-                self._ready.append(_Job(asked, prepared.made))
+                self._ready.append(Job(asked, prepared.made))
         self._go_on()
 
-    def _next_job(self) -> _Job | None:
+    def _next_job(self) -> Job | None:
         """What is sent next: retries first, and nothing new while many of them sleep."""
         if self._again:
             return self._again.popleft()
@@ -240,10 +219,10 @@ class EndpointDispatcher:
         self._is_pausing = False
         self._go_on()
 
-    async def _answer(self, job: _Job, ticket: Ticket) -> None:
+    async def _answer(self, job: Job, ticket: Ticket) -> None:
         """One try, and the sleep after it if there is to be another."""
         error = await self._attempt(job, ticket)
-        if error is None or not job.asked or self._is_gone:
+        if error is None or not job.asked or self._watch.is_gone:
             self._go_on()
             return
         self._n_retries += 1
@@ -258,14 +237,14 @@ class EndpointDispatcher:
         self._again.append(job)
         self._go_on()
 
-    async def _attempt(self, job: _Job, ticket: Ticket) -> Error | None:
+    async def _attempt(self, job: Job, ticket: Ticket) -> Error | None:
         """One try: hands on what it ended, and leaves the rest in the job; gives the error that tells how it went."""
         verdict: Verdict = "other"
         error: Error | None = None
         try:
-            responses = await self._try(job)
-            error = _telling(responses)
-            verdict = _verdict(error)
+            responses = await self._attempts.attempt(job)
+            error = telling(responses)
+            verdict = verdict_of(error)
         finally:
             self._limiter.end(
                 ticket,
@@ -273,85 +252,30 @@ class EndpointDispatcher:
                 is_work_waiting=bool(self._again or self._ready),
                 retry_after_s=error.retry_after_s if error and error.retryable else None,
             )
-        self._learn(job, responses, error, verdict)
-        if error is not None and error.scope != "request" and await self._concerns_all(error):
-            self._give_up(f"it refuses every request: {error.message}")
-        if self._is_gone:
+        has_others = bool(self._waiting or self._ready or self._n_preparing)
+        begins_outage = self._watch.learn(responses, error, verdict, tries=job.tries, has_others=has_others)
+        if error is not None:
+            if begins_outage:
+                self._start(self._outlast(error))
+            await self._watch.give_up_if_all_fail(error)
+        if self._watch.is_gone:
             return error
         ended = [response.error is None or self._is_final(job, response.error) for response in responses]
         self._end(list(compress(job.asked, ended)), list(compress(responses, ended)))
         job.asked = [asked for asked, has_ended in zip(job.asked, ended, strict=True) if not has_ended]
         return error
 
-    def _learn(self, job: _Job, responses: Sequence[Response], error: Error | None, verdict: Verdict) -> None:
-        """Learn from a try whether the endpoint is there, and whether it only limits."""
-        if any(response.error is None or response.error.kind == "refused" for response in responses):
-            self._is_there()
-        if error is None:
-            self._limited_since_s = None
-        elif verdict == "rate_limit":
-            self._tell_pause(error)
-            if self._limited_since_s is None:
-                self._limited_since_s = self._clock()
-            limited_s = self._clock() - self._limited_since_s
-            if 0 < self._max_retries < job.tries and limited_s > PATIENCE_S:
-                self._give_up(f"it has answered with nothing but rate limits for {limited_s:,.0f} s: {error.message}")
-        elif verdict == "failed" and self._can_be_probed:
-            opens = self._breaker.failed(self._limiter.limit)
-            if opens and not self._is_outlasting:
-                self._start(self._outlast(error))
-
-    @property
-    def _can_be_probed(self) -> bool:
-        """Whether it can be found out that the endpoint is back: by a request of the model's own, or else by one that
-        has not failed yet. The last requests of a run may all fail for reasons of their own.
-        """
-        return self._has_probe or bool(self._waiting or self._ready or self._n_preparing)
-
-    def _is_there(self) -> None:
-        self._breaker.answered()
-        if self._told_until_s is not None:
-            self._told_until_s = None
-            self._on_wait("")
-
     async def _outlast(self, error: Error) -> None:
-        """Wait until the endpoint answers again, or give it up."""
-        self._is_outlasting = True
-        started_s, breaker = self._clock(), self._breaker
-        while (wait_s := breaker.next_wait_s()) is not None and self._has_work:
-            if wait_s >= _TELLING_S:
-                self._told_until_s = self._clock() + wait_s
-                self._on_wait(
-                    f"{self._name} gave no answer to {breaker.n_fruitless} tries in a row; the next try is in "
-                    f"{_seconds(wait_s)}. {error.message}"
-                )
-            await self._sleep(wait_s)
-            if not breaker.is_open or self._is_gone or await self._is_back():
-                break
-        else:
-            if self._has_work:
-                n, waited_s = breaker.n_fruitless, self._clock() - started_s
-                self._give_up(f"{n} tries in a row brought nothing in {waited_s:,.0f} s: {error.message}")
-                return
-        self._is_outlasting = False
-        self._is_there()
+        await self._watch.outlast(error, self._has_work, self._is_one_answered)
         self._go_on()
 
-    @property
     def _has_work(self) -> bool:
         """Whether anybody waits for an answer."""
         in_line = self._waiting or self._ready or self._again or self._n_preparing
         return bool(in_line or self._n_asleep or self._limiter.in_flight)
 
-    async def _is_back(self) -> bool:
-        """One small request, or one of the run's own."""
-        if self._has_probe:
-            error = await self._probe()
-            if error is not None and error.scope != "request":
-                self._give_up(f"it refuses every request: {error.message}")
-            is_back = error is None or not error.retryable or error.kind == "rate_limit"
-            self._breaker.n_fruitless += not is_back
-            return is_back
+    async def _is_one_answered(self) -> bool:
+        """Try one request although nobody is sent, and tell whether the endpoint is there."""
         # By turns one that has failed and one that has not: either may fail for a reason of its own.
         first, then = (self._again, self._ready) if self._breaker.n_probes % 2 else (self._ready, self._again)
         queue = first or then
@@ -363,116 +287,21 @@ class EndpointDispatcher:
             self._again.appendleft(job)
         elif job.asked:
             self._again.append(job)
-        return error is None or not error.retryable or error.kind == "rate_limit"
-
-    async def _probe(self) -> Error | None:
-        """A small request of the model's own; gives its error."""
-
-        async def ask() -> None:
-            with boundary(ModelError, "The model"):
-                await self._model.probe()
-
-        try:
-            await asyncio.wait_for(ask(), min(self._timeout_s, _PROBE_S))
-        except asyncio.TimeoutError:
-            return Error("transient", "No answer to a small request.", retryable=True)
-        except PolymeterError as error:
-            return Error.from_exception(error)
-        return None
-
-    async def _concerns_all(self, error: Error) -> bool:
-        """Whether an error concerns every request to this endpoint; where that is unclear, a small request tells."""
-        if error.scope == "endpoint" or not self._has_probe:
-            return True
-        if self._cleared_s is not None and self._clock() - self._cleared_s < _CLEARED_S:
-            return False
-        if self._verifying is None:  # those that come meanwhile wait for the same answer
-            self._verifying = self._loop.create_task(self._probe())
-            self._tasks.add(self._verifying)
-            self._verifying.add_done_callback(self._tasks.discard)
-        found = await asyncio.shield(self._verifying)
-        self._verifying = None
-        if found is not None and found.scope != "request":
-            return True
-        self._cleared_s = self._clock()
-        return False
-
-    def _tell_pause(self, error: Error) -> None:
-        """Tell that the endpoint asked everyone to wait, once for each wait."""
-        until_s = self._clock() + self._limiter.pause_s
-        is_told = self._told_until_s is not None and until_s < self._told_until_s + _TELLING_S
-        if self._limiter.pause_s < _TELLING_S or is_told:
-            return
-        self._told_until_s = until_s
-        asked_s = error.retry_after_s or 0.0
-        most = f"; more than {_seconds(self._longest_wait_s)} is not waited" if asked_s > self._longest_wait_s else ""
-        self._on_wait(f"{_seconds(self._limiter.pause_s)} for {self._name}, which asked for {_seconds(asked_s)}{most}")
-
-    def _give_up(self, reason: str) -> None:
-        """Send nothing more, and end the run."""
-        if not self._is_gone:
-            self._is_gone = True
-            self._on_gone(f"{self._name} cannot be asked any more: {reason}")
+        return shows_presence(error)
 
     def _end(self, asked: Joined, responses: Sequence[Response]) -> None:
         for one, response in zip(asked, responses, strict=True):
             one.response = response
             self._out.put(one)
 
-    def _is_final(self, job: _Job, error: Error) -> bool:
+    def _is_final(self, job: Job, error: Error) -> bool:
         if not error.retryable or self._max_retries == 0:
             return True
         is_held = self._breaker.is_open or error.kind == "rate_limit"
         return job.tries > self._max_retries and not is_held
 
-    async def _try(self, job: _Job) -> list[Response]:
-        job.tries += 1
-        started = time.perf_counter()
-        try:
-            with boundary(ModelError, "The model"):
-                given = await self._in_time(job)
-                if len(given) != len(job.asked):
-                    raise ModelError(f"The model gave {len(given)} responses to {len(job.asked)} requests.")
-        except PolymeterError as error:
-            return [Response(error=Error.from_exception(error))] * len(job.asked)
-        took_ms = (time.perf_counter() - started) * 1000 / len(job.asked)
-        responses = [settle(asked.to_model, response) for asked, response in zip(job.asked, given, strict=True)]
-        return [
-            response if response.latency_ms is not None else replace(response, latency_ms=took_ms)
-            for response in responses
-        ]
-
-    async def _ask(self, job: _Job) -> list[Response]:
-        if len(job.asked) == 1:
-            return [await self._model.respond_prepared(job.asked[0].to_model, job.prepared)]
-        return await self._model.respond_repeats([asked.to_model for asked in job.asked], job.prepared)
-
-    async def _in_time(self, job: _Job) -> list[Response]:
-        """The model's answers, or an error when it takes too long; without the task that ``asyncio.wait_for`` makes."""
-        task = asyncio.current_task()
-        is_late = False
-
-        def expire() -> None:
-            nonlocal is_late
-            is_late = True
-            if task is not None:
-                task.cancel()
-
-        alarm = self._loop.call_later(self._timeout_s, expire)
-        try:
-            return await self._ask(job)
-        except asyncio.CancelledError:
-            if self._is_closing:
-                raise
-            if not is_late:
-                raise ModelError("The request was cancelled.", kind="transient") from None
-            self._n_timeouts += 1
-            raise ModelError(f"No answer within {self._timeout_s:g} s.", kind="transient") from None
-        finally:
-            alarm.cancel()
-
     async def _shut(self) -> None:
-        self._is_closing = True
+        self._attempts.is_closing = True
         for queue in (self._waiting, self._ready, self._again):
             queue.clear()
         running = list(self._tasks)
@@ -517,25 +346,5 @@ class _Out:
         self._on_done(batch)
 
 
-def _seconds(seconds: float) -> str:
-    return f"{seconds:,.0f} s" if seconds >= 1 else f"{seconds:.1g} s"
-
-
 def _has_media(asked: Joined) -> bool:
     return next(asked[0].request.media(), None) is not None
-
-
-def _telling(responses: Sequence[Response]) -> Error | None:
-    """The error that says how a try went: one that is tried again comes before one that is not, and the longest wait
-    before shorter ones.
-    """
-    errors = [response.error for response in responses if response.error is not None]
-    return max(errors, key=lambda error: (error.retryable, error.retry_after_s or 0.0), default=None)
-
-
-def _verdict(error: Error | None) -> Verdict:
-    if error is None:
-        return "answered"
-    if error.kind == "rate_limit":
-        return "rate_limit"
-    return "failed" if error.retryable else "other"

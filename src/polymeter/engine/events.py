@@ -8,7 +8,7 @@ from typing import Any
 
 from polymeter.core.errors import Raised, attempt
 from polymeter.engine.recorder import Recorder
-from polymeter.engine.rollouts import PendingRequest
+from polymeter.engine.running_samples import PendingRequest
 
 
 class Events:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass, replace
-from types import SimpleNamespace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from polymeter.core.errors import PlanError, PolymeterError, StorageError, boundary
-from polymeter.core.identity import fingerprint, seed_for
+from polymeter.core.identity import fingerprint
 from polymeter.core.model import AsyncModel, Model
 from polymeter.core.needs import unknown_needs
 from polymeter.core.progress import Progress
 from polymeter.core.stable_names import OWN_PROMPT_ROLE, SESSION_DISPATCHERS
-from polymeter.core.task import GroupSpec, ReduceContext, Result, Sample
+from polymeter.core.task import Result
 from polymeter.engine import manifest as manifests
 from polymeter.engine import parts
 from polymeter.engine.batch_dispatcher import BatchDispatcher
@@ -24,21 +23,19 @@ from polymeter.engine.driver import Driver, EndpointGoneError
 from polymeter.engine.endpoint_dispatcher import EndpointDispatcher
 from polymeter.engine.events import Events
 from polymeter.engine.files import FilesOfRun
-from polymeter.engine.groups import reduce_group
-from polymeter.engine.plan import Plan, cache_folder, model_name, role_names, selected_samples
+from polymeter.engine.plan import Plan, cache_folder, model_name, selected_samples
 from polymeter.engine.prefetch import Prefetcher
 from polymeter.engine.recall import Recall
 from polymeter.engine.recorder import Recorder
-from polymeter.engine.reduce import finish_task, reduce_task
-from polymeter.engine.rollouts import MODEL_ROLE, REFUSED, RunningSample, RunningTask
-from polymeter.engine.scoring_code import scoring_code
+from polymeter.engine.reduce import Reduction
+from polymeter.engine.running_samples import MODEL_ROLE, RunningTask
 from polymeter.engine.stored import StoredAnswers
 from polymeter.engine.task_rows import TaskRows
-from polymeter.engine.work_list import Settings, WorkList
+from polymeter.engine.work_list import Resumption, Settings, WorkList
 from polymeter.guests.door import Door, in_mode
 from polymeter.guests.watchdog import Watchdog
 from polymeter.metrics.bounded import end_idle_processes
-from polymeter.store.export import GroupSummary, TaskSummary, results_document, write_results, write_samples
+from polymeter.store.export import results_document, write_results, write_samples
 from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal
 from polymeter.store.journal_writer import JournalWriter
@@ -46,8 +43,6 @@ from polymeter.store.media import MediaStore
 
 FETCHED_IMAGES = "fetched_images"
 """The folder of the cache that holds images which lie at URLs."""
-REDUCTION = -1
-"""Index, in the journal, of what a reduction asks."""
 
 Status = Literal["complete", "stopped", "interrupted"]
 
@@ -108,8 +103,7 @@ class Execution:
             )
             for task in plan.opened
         ]
-        self._failures: list[str] = []
-        self._n_scored_again = 0
+        self._resumption = Resumption(self._files, options.retry_errors, progress.note)
         self._tried: list[tuple[RunningTask, int]] = []
         rows = TaskRows(plan.opened, self._door)
         for model in (plan.model, *plan.roles.values()):
@@ -117,6 +111,7 @@ class Execution:
         with ExitStack() as undo:
             undo.callback(self._writer.close)
             self._driver = self._make_driver()
+            self._reduction = Reduction(plan, self._tasks, folder, self._media, self._driver, self._door)
             undo.pop_all()
 
     def execute(self) -> RunOutcome:
@@ -128,7 +123,7 @@ class Execution:
             if self._driver.outcome.is_stopped:
                 return self._stopped()
             self._progress.stage("reducing")
-            return self._complete(self._driver.call(self._reduce))
+            return self._complete(self._driver.call(self._reduction.task_results))
         except KeyboardInterrupt:
             self._driver.outcome.is_interrupted = True
             return self._stopped()
@@ -145,7 +140,7 @@ class Execution:
     def reduce_again(self) -> RunOutcome:
         """Reduce the rows that the journal holds, and write what they come to. No sample is run."""
         try:
-            return self._complete(self._driver.call(self._reduce))
+            return self._complete(self._driver.call(self._reduction.task_results))
         finally:
             self._close()
 
@@ -177,7 +172,7 @@ class Execution:
             ):
                 continue
             for index in sorted({task.selected.start, task.selected[len(task.selected) // 2]}):
-                self._driver.run([_only(task, index)])
+                self._driver.run([WorkList.of_one(task, index)])
                 self._tried.append((task, index))
                 if self._driver.is_gone:
                     return
@@ -193,17 +188,8 @@ class Execution:
 
     def _roll_out(self) -> None:
         journal = Journal(self._folder.journal)
-        work_lists = [
-            WorkList(task, self._settled(task, journal), journal.marks(task.name, "answered", task.selected.stop))
-            for task in self._tasks
-        ]
+        work_lists = self._resumption.work_lists(self._tasks, journal)
         journal.close()
-        if self._n_scored_again:
-            self._progress.note(
-                f"{self._n_scored_again:,} samples that other code of Polymeter completed are run again over their "
-                "stored answers, so that all scores are made by one version. The model is asked only where prompts "
-                "changed."
-            )
         # The samples that the model was tried with ended in this session, and not before it.
         n_tried = sum(work.completed[index] for work in work_lists for task, index in self._tried if work.task is task)
         n_before = sum(work.n_completed for work in work_lists) - n_tried
@@ -213,40 +199,6 @@ class Execution:
         self._driver.run(work_lists)
         self._writer.flush()
         self._progress.end()
-
-    def _settled(self, task: RunningTask, journal: Journal) -> bytearray:
-        """Which samples of a task are not run: those that this code completed and that rest on no file that has changed
-        since, and failed ones as ``retry_errors`` says.
-        """
-        length, digest = task.selected.stop, task.completion_digest
-        settled = journal.marks(task.name, "completed", length, digest, scoring_code())
-        n_by_others = sum(journal.marks(task.name, "completed", length, digest)) - sum(settled)
-        self._n_scored_again += n_by_others
-        task.is_changed = task.is_changed or n_by_others > 0
-        for index in self._rest_on_changed_files(task, journal):
-            settled[index] = 0
-        retry = self._plan.options.retry_errors
-        if retry is not None:
-            state = "declined" if retry else "failed"
-            for index, is_in_state in enumerate(journal.marks(task.name, state, length)):
-                settled[index] = not retry if is_in_state else settled[index]
-        return settled
-
-    def _rest_on_changed_files(self, task: RunningTask, journal: Journal) -> Collection[int]:
-        """The completed samples of a task that rest on a file that has changed since."""
-        changed = {
-            index: path
-            for index, path in self._files.changed(journal, task.name, task.completion_digest)
-            if index in task.selected
-        }
-        if changed:
-            n = f"{len(changed)} sample{'s' if len(changed) != 1 else ''}"
-            self._progress.note(
-                f"Files behind {n} of task {task.name!r} changed since they were scored, the first of them "
-                f"{next(iter(changed.values()))}: these samples are run again, and asked again where what the "
-                "model is shown has changed."
-            )
-        return changed
 
     def _make_driver(self) -> Driver:
         plan, options = self._plan, self._plan.options
@@ -310,77 +262,13 @@ class Execution:
             return most
         return most * sum(len(selected_samples(task, self._plan.options)) for task in self._plan.opened)
 
-    def _reduce(self) -> dict[str, list[Result]]:
-        results: dict[str, list[Result]] = {}
-        for task in self._tasks:
-            running = self._reduction_of(task)
-            n_failures = len(self._failures)
-            context = ReduceContext(
-                self._folder.artifacts,
-                seed_for(self._plan.options.seed, task.name, "reduce"),
-                self._arguments(),
-                self._driver.asker(running),
-                lambda error: self._failures.append(str(error)),
-                model_name(self._plan),
-                role_names(self._plan),
-            )
-            try:
-                results[task.name] = reduce_task(
-                    task,
-                    lambda: Journal(self._folder.journal),
-                    self._media,
-                    self._driver.score_again,
-                    self._door,
-                    context,
-                )
-            except StorageError:
-                raise
-            except PolymeterError as error:
-                results.setdefault(task.name, [])
-                self._failures.append(str(error))
-            task.scorers.update(running.scorers)
-            if len(self._failures) == n_failures:
-                self._failures.extend(_lost_verdicts(running))
-        return results
-
-    def _reduction_of(self, task: RunningTask) -> RunningSample:
-        """What stands for a reduction in the journal when it asks a judge: a sample that no task has."""
-        journal = Journal(self._folder.journal)
-        known = journal.answers(task.name, REDUCTION)
-        journal.close()
-        return RunningSample(task, Sample(task.name, "", REDUCTION, {}), known=known)
-
-    def _finish(self, results: Mapping[str, list[Result]]) -> None:
-        """Let every task see its written results."""
-        for task in self._tasks:
-            try:
-                finish_task(task, results[task.name], self._folder.results, self._door)
-            except PolymeterError as error:
-                self._progress.note(str(error))
-
-    def _arguments(self) -> SimpleNamespace:
-        """What an aggregation that takes ``args`` finds in it."""
-        spec, options = self._plan.model_spec, self._plan.options
-        return SimpleNamespace(
-            output_path=str(self._folder.artifacts),
-            model=spec.backend if spec else model_name(self._plan),
-            model_name=model_name(self._plan),
-            model_args=",".join(f"{name}={value}" for name, value in spec.args.items()) if spec else "",
-            tasks=",".join(self._plan.patterns),
-            limit=options.limit,
-            num_fewshot=options.num_fewshot,
-            seed=[options.seed],
-            log_samples=True,
-            predict_only=False,
-        )
-
     def _complete(self, results: dict[str, list[Result]]) -> RunOutcome:
         self._progress.stage("writing")
         self._writer.flush()  # a reduction may have ended samples otherwise, or asked a judge
         selection = self._plan.selection
         journal = Journal(self._folder.journal)
-        summaries = [self._summary(task, results[task.name], journal) for task in self._tasks]
-        groups = self._groups(results)
+        summaries = self._reduction.task_summaries(results, journal)
+        groups = self._reduction.group_summaries(results)
         by_address = parts.answers_by_address(journal, self._manifest, [task.name for task in self._tasks])
         document = results_document(
             status="complete",
@@ -393,7 +281,7 @@ class Execution:
                 *self._plan.notes,
                 *parts.notes(by_address, self._manifest),
                 *self._nondeterminism(),
-                *self._failures,
+                *self._reduction.failures,
             ],
         )
         address_of = parts.part_addresses(journal, self._manifest) if by_address else None
@@ -401,64 +289,13 @@ class Execution:
             write_samples(self._folder, journal, task.name, address_of)
         journal.close()
         write_results(self._folder, document)
-        self._finish(results)
+        for failure in self._reduction.finish(results):
+            self._progress.note(failure)
         self._manifest["answers_by_endpoint"] = by_address
         unscored = sum(summary.n_samples - summary.statuses.get("ok", 0) for summary in summaries)
-        n_failed = unscored + len(self._failures)
+        n_failed = unscored + len(self._reduction.failures)
         self._close_manifest("complete", n_failed)
         return RunOutcome(self._folder, "complete", document, n_failed)
-
-    def _groups(self, results: Mapping[str, list[Result]]) -> list[GroupSummary]:
-        """The groups' results; members first, whatever order they were named in."""
-        specs = {group.name: group for group in self._plan.selection.groups}
-        by_name: dict[str, Sequence[Result]] = dict(results)
-
-        def reduce(name: str) -> None:
-            for member in specs[name].members:
-                if member in specs and member not in by_name:
-                    reduce(member)
-            try:
-                by_name[name] = reduce_group(self._as_reduced(specs[name], specs), by_name, specs, self._plan.parity)
-            except PolymeterError as error:
-                by_name[name] = []
-                self._failures.append(str(error))
-
-        for name in specs:
-            if name not in by_name:
-                reduce(name)
-        return [GroupSummary(g.name, g.alias, g.version, g.members, by_name[g.name]) for g in specs.values()]
-
-    def _as_reduced(self, group: GroupSpec, groups: Mapping[str, GroupSpec]) -> GroupSpec:
-        """A group as its numbers are made: of its members, or of all tasks below it."""
-        if not self._plan.parity.on("group-of-tasks"):
-            return group
-
-        def below(name: str) -> Iterator[str]:
-            for member in groups[name].members:
-                yield from below(member) if member in groups else (member,)
-
-        return replace(group, members=tuple(dict.fromkeys(below(group.name))))
-
-    def _summary(self, task: RunningTask, results: Sequence[Result], journal: Journal) -> TaskSummary:
-        spec = task.task.spec
-        return TaskSummary(
-            spec.name,
-            spec.title,
-            spec.version,
-            task.task.num_fewshot,
-            len(task.selected),
-            spec.source_hash,
-            results,
-            task.n_nondeterministic,
-            journal.statuses(task.name),
-            journal.count_length(task.name),
-            [self._scorer(by, instead_of) for by, instead_of in task.scorers],
-        )
-
-    def _scorer(self, by: str, instead_of: str) -> dict[str, str]:
-        """What a task's scores were measured with; a model in a role by its name."""
-        names = role_names(self._plan)
-        return {"by": f"{by} {names[by]}" if by in names else by, "instead_of": instead_of}
 
     def _nondeterminism(self) -> list[str]:
         return [
@@ -488,7 +325,7 @@ class Execution:
             "seconds": round(seconds, 3),
             "status": status,
             **({"reason": outcome.reason} if outcome.reason else {}),
-            "scored_again": self._n_scored_again,
+            "scored_again": self._resumption.n_scored_again,
             "model_ms": round(outcome.latency_ms, 1),
             SESSION_DISPATCHERS: {
                 role: dict(dispatcher.history()) for role, dispatcher in self._driver.dispatchers.items()
@@ -498,23 +335,3 @@ class Execution:
         manifest["artifacts"] = [str(path.relative_to(self._folder.path)) for path in artifacts]
         if self._folder.is_begun():  # else it was deleted, and a manifest alone would look like a run
             self._folder.write_manifest(manifest)
-
-
-def _only(task: RunningTask, index: int) -> WorkList:
-    completed = bytearray(b"\x01") * task.selected.stop
-    completed[index] = 0
-    return WorkList(task, completed, bytearray(task.selected.stop))
-
-
-def _lost_verdicts(running: RunningSample) -> list[str]:
-    """What to tell of a judge that could not be asked or gave no verdict while a task's results were computed. Its
-    author's code may have gone on without, so the numbers that it gave may rest on less.
-    """
-    whys = sorted(running.lost_verdicts, key=lambda call: call.startswith(REFUSED))
-    if not whys:
-        return []
-    n = f"{len(whys)} verdict{'s' if len(whys) != 1 else ''}"
-    return [
-        f"Task {running.task.name!r}: its results were computed without {n} of the judge. "
-        f"{running.lost_verdicts[whys[0]]}"
-    ]

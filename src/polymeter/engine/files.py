@@ -17,7 +17,7 @@ from polymeter.core.errors import DataError, PolymeterError, boundary
 from polymeter.core.opened_files import FileState, Noted, is_current, is_of_row, states_of
 from polymeter.core.parts import Text
 from polymeter.core.request import OwnPrompt, Request
-from polymeter.engine.rollouts import PendingRequest, RunningSample
+from polymeter.engine.running_samples import PendingRequest, RunningSample
 from polymeter.store.journal import SEAL_SEPARATOR, Journal
 from polymeter.store.wire import FilesBehind, read_files, read_states, write_states
 

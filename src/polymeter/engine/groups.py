@@ -3,14 +3,58 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from polymeter.core.errors import ScoreError, boundary
+from polymeter.core.errors import PolymeterError, ScoreError, boundary
 from polymeter.core.parity import NO_PARITY, Parity
 from polymeter.core.spread import UNBOUNDED, Spread, Terms
 from polymeter.core.task import GroupSpec, Result
+
+
+def reduce_groups(
+    groups: Mapping[str, GroupSpec],
+    results: Mapping[str, Sequence[Result]],
+    parity: Parity,
+    failed: Callable[[str], None],
+) -> dict[str, Sequence[Result]]:
+    """The results of all groups of a run, by name; members first, whatever order they were named in.
+
+    Args:
+        groups: The groups by name.
+        results: Results by task name.
+        parity: Which other system's numbers are wanted.
+        failed: Told of a group whose own aggregation failed; it has no results.
+    """
+    by_name = dict(results)
+
+    def reduce(name: str) -> None:
+        for member in groups[name].members:
+            if member in groups and member not in by_name:
+                reduce(member)
+        try:
+            by_name[name] = reduce_group(_as_reduced(groups[name], groups, parity), by_name, groups, parity)
+        except PolymeterError as error:
+            by_name[name] = []
+            failed(str(error))
+
+    for name in groups:
+        if name not in by_name:
+            reduce(name)
+    return {name: by_name[name] for name in groups}
+
+
+def _as_reduced(group: GroupSpec, groups: Mapping[str, GroupSpec], parity: Parity) -> GroupSpec:
+    """A group as its numbers are made: of its members, or of all tasks below it."""
+    if not parity.on("group-of-tasks"):
+        return group
+
+    def below(name: str) -> Iterator[str]:
+        for member in groups[name].members:
+            yield from below(member) if member in groups else (member,)
+
+    return replace(group, members=tuple(dict.fromkeys(below(group.name))))
 
 
 def reduce_group(

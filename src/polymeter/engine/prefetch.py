@@ -167,7 +167,7 @@ class Previews:
         image.supply(fetched_image(str(image.source), self._fetched).read_bytes())
 
     def _keep_strip(self, video: Video) -> None:
-        from polymeter.data.video import strip
+        from polymeter.data.video_strip import strip
 
         origin = video.origin()
         key = (str(origin), video.start_s, video.end_s) if isinstance(origin, Path) else None

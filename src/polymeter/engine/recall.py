@@ -10,7 +10,7 @@ from polymeter.core.identity import joint_fingerprint
 from polymeter.core.repeats import joined
 from polymeter.core.request import Response
 from polymeter.engine.files import FilesOfRun
-from polymeter.engine.rollouts import MODEL_ROLE, PendingRequest
+from polymeter.engine.running_samples import MODEL_ROLE, PendingRequest
 from polymeter.store.journal import STALE, AnswerKey
 from polymeter.store.media import MediaStore
 from polymeter.store.wire import read_response

@@ -16,7 +16,7 @@ from polymeter.core.parts import Image, Text, is_image
 from polymeter.core.request import Error, Output, Request, Response
 from polymeter.core.task import SampleStatus, Score
 from polymeter.engine.files import FilesOfRun
-from polymeter.engine.rollouts import EndedSample, PendingRequest
+from polymeter.engine.running_samples import EndedSample, PendingRequest
 from polymeter.store.journal import STALE
 from polymeter.store.journal_writer import JournalWriter
 from polymeter.store.media import MediaStore

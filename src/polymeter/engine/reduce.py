@@ -4,20 +4,29 @@ uninterrupted one agree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
-from polymeter.core.errors import ScoreError, boundary
+from polymeter.core.errors import PolymeterError, ScoreError, StorageError, boundary
 from polymeter.core.guest_context import answering_through
+from polymeter.core.identity import seed_for
 from polymeter.core.request import Response
 from polymeter.core.role_client import no_role_client
-from polymeter.core.task import ReduceContext, Result, SampleStatus, Score, ScoredRow
-from polymeter.engine.groups import mark_lost_subsets
-from polymeter.engine.rollouts import RunningTask
+from polymeter.core.task import ReduceContext, Result, Sample, SampleStatus, Score, ScoredRow
+from polymeter.engine.driver import Driver
+from polymeter.engine.groups import mark_lost_subsets, reduce_groups
+from polymeter.engine.plan import Plan, model_name, role_names
+from polymeter.engine.running_samples import REFUSED, RunningSample, RunningTask
 from polymeter.guests.door import Door
+from polymeter.store.export import GroupSummary, TaskSummary
+from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal, SampleRow
 from polymeter.store.media import MediaStore
 from polymeter.store.wire import read_response, read_score
+
+REDUCTION = -1
+"""Index, in the journal, of what a reduction asks."""
 
 Again = Callable[[RunningTask, int, Journal], "Score | None"]
 """Scores a sample again from its stored answers; ``None`` when it has no score any more, which it has written down."""
@@ -96,3 +105,150 @@ def finish_task(task: RunningTask, results: list[Result], report_path: Path, doo
     """
     with boundary(ScoreError, f"Finishing task {task.name!r}"), door.hook(task.name, "", "finish"):
         task.task.finish(results, report_path)
+
+
+class Reduction:
+    """The reduction of a run: every task's rows, then every group's members, to results.
+
+    Args:
+        plan: The plan, its tasks open.
+        tasks: Its tasks.
+        folder: Holds the journal, and takes what aggregations write.
+        media: Loads stored images.
+        driver: Scores samples again, and has judges asked.
+        door: The run's way into guests.
+
+    Attributes:
+        failures: What could not be reduced, and why.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        tasks: Sequence[RunningTask],
+        folder: RunFolder,
+        media: MediaStore,
+        driver: Driver,
+        door: Door,
+    ) -> None:
+        self.failures: list[str] = []
+        self._plan = plan
+        self._tasks = tasks
+        self._folder = folder
+        self._media = media
+        self._driver = driver
+        self._door = door
+
+    def task_results(self) -> dict[str, list[Result]]:
+        """The results of each task; none of one whose own aggregation failed.
+
+        Raises:
+            StorageError: A place that is written to refuses.
+        """
+        results: dict[str, list[Result]] = {}
+        for task in self._tasks:
+            running = self._running(task)
+            n_failures = len(self.failures)
+            context = ReduceContext(
+                self._folder.artifacts,
+                seed_for(self._plan.options.seed, task.name, "reduce"),
+                self._arguments(),
+                self._driver.asker(running),
+                lambda error: self.failures.append(str(error)),
+                model_name(self._plan),
+                role_names(self._plan),
+            )
+            try:
+                results[task.name] = reduce_task(
+                    task,
+                    lambda: Journal(self._folder.journal),
+                    self._media,
+                    self._driver.score_again,
+                    self._door,
+                    context,
+                )
+            except StorageError:
+                raise
+            except PolymeterError as error:
+                results.setdefault(task.name, [])
+                self.failures.append(str(error))
+            task.scorers.update(running.scorers)
+            if len(self.failures) == n_failures:
+                self.failures.extend(_lost_verdicts(running))
+        return results
+
+    def task_summaries(self, results: Mapping[str, Sequence[Result]], journal: Journal) -> list[TaskSummary]:
+        """What is written about each task, from its results and its rows."""
+        return [self._summary(task, results[task.name], journal) for task in self._tasks]
+
+    def group_summaries(self, results: Mapping[str, Sequence[Result]]) -> list[GroupSummary]:
+        """What is written about each group, from the results of the tasks."""
+        groups = {group.name: group for group in self._plan.selection.groups}
+        reduced = reduce_groups(groups, results, self._plan.parity, self.failures.append)
+        return [GroupSummary(g.name, g.alias, g.version, g.members, reduced[g.name]) for g in groups.values()]
+
+    def finish(self, results: Mapping[str, list[Result]]) -> Iterator[str]:
+        """Let every task see its written results; gives what to tell of those that failed."""
+        for task in self._tasks:
+            try:
+                finish_task(task, results[task.name], self._folder.results, self._door)
+            except PolymeterError as error:
+                yield str(error)
+
+    def _running(self, task: RunningTask) -> RunningSample:
+        """What stands for a reduction in the journal when it asks a judge: a sample that no task has."""
+        journal = Journal(self._folder.journal)
+        known = journal.answers(task.name, REDUCTION)
+        journal.close()
+        return RunningSample(task, Sample(task.name, "", REDUCTION, {}), known=known)
+
+    def _arguments(self) -> SimpleNamespace:
+        """What an aggregation that takes ``args`` finds in it."""
+        spec, options = self._plan.model_spec, self._plan.options
+        return SimpleNamespace(
+            output_path=str(self._folder.artifacts),
+            model=spec.backend if spec else model_name(self._plan),
+            model_name=model_name(self._plan),
+            model_args=",".join(f"{name}={value}" for name, value in spec.args.items()) if spec else "",
+            tasks=",".join(self._plan.patterns),
+            limit=options.limit,
+            num_fewshot=options.num_fewshot,
+            seed=[options.seed],
+            log_samples=True,
+            predict_only=False,
+        )
+
+    def _summary(self, task: RunningTask, results: Sequence[Result], journal: Journal) -> TaskSummary:
+        spec = task.task.spec
+        return TaskSummary(
+            spec.name,
+            spec.title,
+            spec.version,
+            task.task.num_fewshot,
+            len(task.selected),
+            spec.source_hash,
+            results,
+            task.n_nondeterministic,
+            journal.statuses(task.name),
+            journal.count_length(task.name),
+            [self._scorer(by, instead_of) for by, instead_of in task.scorers],
+        )
+
+    def _scorer(self, by: str, instead_of: str) -> dict[str, str]:
+        """What a task's scores were measured with; a model in a role by its name."""
+        names = role_names(self._plan)
+        return {"by": f"{by} {names[by]}" if by in names else by, "instead_of": instead_of}
+
+
+def _lost_verdicts(running: RunningSample) -> list[str]:
+    """What to tell of a judge that could not be asked or gave no verdict while a task's results were computed. Its
+    author's code may have gone on without, so the numbers that it gave may rest on less.
+    """
+    whys = sorted(running.lost_verdicts, key=lambda call: call.startswith(REFUSED))
+    if not whys:
+        return []
+    n = f"{len(whys)} verdict{'s' if len(whys) != 1 else ''}"
+    return [
+        f"Task {running.task.name!r}: its results were computed without {n} of the judge. "
+        f"{running.lost_verdicts[whys[0]]}"
+    ]

@@ -9,7 +9,7 @@ from dataclasses import replace
 from polymeter.core.errors import PlanError
 from polymeter.core.request import Error, Origin, Request, Response
 from polymeter.engine.pool import Pool
-from polymeter.engine.rollouts import REFUSED, PendingRequest, RunningSample
+from polymeter.engine.running_samples import REFUSED, PendingRequest, RunningSample
 from polymeter.guests.door import Door
 
 

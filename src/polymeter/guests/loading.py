@@ -23,8 +23,9 @@ from polymeter.core.guest_context import guest_context
 from polymeter.core.registry import missing_package
 from polymeter.core.systems import import_roots
 from polymeter.guests.contain import contained
-from polymeter.guests.imports import GUEST_LOCK, PREFIX, guest_import_module, load_file
+from polymeter.guests.imports import guest_import_module, load_file
 from polymeter.guests.neighbours import tree_file, trees
+from polymeter.guests.packages import GUEST_LOCK, PREFIX
 from polymeter.guests.shims import switch_on_shims
 
 _PYTHONS_OWN = sys.stdlib_module_names | {"__main__"}

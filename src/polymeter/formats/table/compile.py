@@ -35,8 +35,8 @@ from polymeter.formats.table.prompts import Prompting, ask_about, messages_about
 from polymeter.formats.table.rows import TableSamples, answer_of, choices_of, table_of
 from polymeter.formats.table.scoring import judge_kwargs, sample_results, sample_score
 from polymeter.guests import contained, seeded
-from polymeter.guests.imports import GUEST_LOCK
 from polymeter.guests.opened_sources import loading_sources
+from polymeter.guests.packages import GUEST_LOCK
 
 Reduce = Callable[[Iterable[ScoredRow], ReduceContext], list[Result]]
 _VERSION = 1

@@ -20,10 +20,10 @@ from polymeter.core.request import RequestKind
 from polymeter.core.task import TaskSpec
 from polymeter.formats.table.options import TableRunOptions
 from polymeter.guests import contained, seeded
-from polymeter.guests.imports import GUEST_LOCK
 from polymeter.guests.loading import authors_code
 from polymeter.guests.opened_sources import loading_sources
 from polymeter.guests.own_classes import definer, is_own_class
+from polymeter.guests.packages import GUEST_LOCK
 
 _ALWAYS_PASSED = "dataset"
 _MAKES_IMAGES = re.compile(r"2I(?![A-Z])|2IMAGE", re.IGNORECASE)

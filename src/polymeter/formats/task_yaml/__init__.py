@@ -22,7 +22,7 @@ from polymeter.core.model import ModelTraits
 from polymeter.core.task import Task, TaskSpec
 from polymeter.formats.task_yaml.index import NAME
 from polymeter.formats.task_yaml.index import index as index_roots
-from polymeter.guests.imports import forget_modules
+from polymeter.guests.packages import forget_modules
 
 __all__ = ["FORMAT"]
 

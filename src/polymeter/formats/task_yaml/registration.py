@@ -18,7 +18,7 @@ from polymeter.core.metric import Aggregation, Metric
 from polymeter.core.registries import AGGREGATIONS, METRICS
 from polymeter.core.registry import Registry
 from polymeter.core.task import TaskSpec
-from polymeter.guests.imports import PREFIX
+from polymeter.guests.packages import PREFIX
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")

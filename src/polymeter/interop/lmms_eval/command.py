@@ -45,7 +45,7 @@ def load_wrappers(path: str) -> None:
         PlanError: if there is no such file, folder or module, or its code fails to load.
     """
     from polymeter.guests import contained
-    from polymeter.guests.imports import GUEST_LOCK
+    from polymeter.guests.packages import GUEST_LOCK
     from polymeter.interop.lmms_eval.models.loading import load_modules
 
     with GUEST_LOCK, contained():

@@ -19,9 +19,9 @@ from polymeter.core.opened_files import is_of_row
 from polymeter.core.parity import Parity
 from polymeter.core.task import TaskSpec
 from polymeter.guests import contained, seeded
-from polymeter.guests.imports import GUEST_LOCK
 from polymeter.guests.loading import authors_code, load_authors_file
 from polymeter.guests.opened_sources import loading_sources
+from polymeter.guests.packages import GUEST_LOCK
 from polymeter.interop.evalscope.tasks import constants
 from polymeter.interop.evalscope.tasks.base import DataAdapter
 from polymeter.interop.evalscope.tasks.constants import DataCollection, HubType, OutputType

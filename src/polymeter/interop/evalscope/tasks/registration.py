@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.guests.imports import PREFIX
+from polymeter.guests.packages import PREFIX
 from polymeter.interop.evalscope.tasks.constants import OutputType
 
 if TYPE_CHECKING:

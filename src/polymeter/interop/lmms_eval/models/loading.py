@@ -14,7 +14,8 @@ from typing import Any, TypeGuard
 from polymeter.core.errors import PlanError, boundary, did_you_mean
 from polymeter.core.registry import missing_package
 from polymeter.guests import contained, load_file
-from polymeter.guests.imports import GUEST_LOCK, guest_import_module
+from polymeter.guests.imports import guest_import_module
+from polymeter.guests.packages import GUEST_LOCK
 from polymeter.guests.shims import switch_on_shims
 from polymeter.guests.wrappers import dotted_modules, file_names_beside, sources_of, with_inner
 from polymeter.interop.lmms_eval.instance import Instance

@@ -11,7 +11,8 @@ from types import ModuleType
 from typing import Any
 
 from polymeter.core.errors import PlanError, boundary, did_you_mean
-from polymeter.guests.imports import PREFIX, guest_import_module
+from polymeter.guests.imports import guest_import_module
+from polymeter.guests.packages import PREFIX
 from polymeter.interop.lmms_eval.models.base import lmms
 
 VARIABLE = "LMMS_EVAL_PLUGINS"

@@ -16,8 +16,8 @@ from typing import Any
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.guests import contained
 from polymeter.guests.generators import dispatched
-from polymeter.guests.imports import GUEST_LOCK
 from polymeter.guests.loading import authors_code
+from polymeter.guests.packages import GUEST_LOCK
 from polymeter.guests.shims import switch_on_shims
 from polymeter.guests.sources import files_behind
 from polymeter.guests.wrappers import dotted_modules, file_names_beside, sources_of

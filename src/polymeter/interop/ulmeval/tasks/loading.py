@@ -10,8 +10,8 @@ from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.task import TaskSpec
 from polymeter.formats.table.classes import class_for
 from polymeter.guests import contained
-from polymeter.guests.imports import GUEST_LOCK
 from polymeter.guests.loading import authors_code
+from polymeter.guests.packages import GUEST_LOCK
 from polymeter.interop.ulmeval.guest_files import load_guest_file
 
 _VLMEVAL = "vlmeval"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from polymeter.formats.table.base import ImageBaseDataset, TextBaseDataset
 from polymeter.formats.table.instances import open_dataset
 from polymeter.formats.table.roots import find_data_root
-from polymeter.guests.imports import PREFIX
+from polymeter.guests.packages import PREFIX
 from polymeter.interop.ulmeval.shim.ulmeval import LateNames
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from polymeter.guests.imports import PREFIX
+from polymeter.guests.packages import PREFIX
 from polymeter.guests.shims import switch_on_shims
 from polymeter.interop.ulmeval.guest_files import PACKAGES
 from polymeter.interop.ulmeval.shim.ulmeval.api.gpt import OpenAIWrapper

@@ -1,0 +1,229 @@
+"""The options of ``polymeter run``, each with its spelling, help and panel; ``run`` says what becomes of them."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+_WHAT, _HOW, _SPEED, _OUTPUT = "What to measure", "Settings that can change results", "Speed and failures", "Output"
+
+
+class MediaKept(str, Enum):
+    """What is kept of the media that models receive."""
+
+    PREVIEWS = "previews"
+    NONE = "none"
+
+
+class LogprobTemplates(str, Enum):
+    """What log-probabilities of a checkpoint are taken behind."""
+
+    AUTO = "auto"
+    CHAT = "chat"
+    NONE = "none"
+
+
+def _option(*names: str, help: str, panel: str, metavar: str | None = None, **rules: Any) -> Any:
+    return typer.Option(*names, help=help, rich_help_panel=panel, metavar=metavar, show_default=False, **rules)
+
+
+Model = Annotated[
+    str, _option("--model", "-m", help="The model: ocr, mock, backend:name.", panel=_WHAT, metavar="SPEC")
+]
+Tasks = Annotated[
+    list[str],
+    _option(
+        "--tasks",
+        "-t",
+        help="Tasks, groups, tags, globs or YAML files, separated by commas.",
+        panel=_WHAT,
+        metavar="NAMES",
+    ),
+]
+ModelPath = Annotated[
+    str, _option("--model-path", help="File or package that defines the model.", panel=_WHAT, metavar="FILE")
+]
+ModelArgs = Annotated[
+    list[str] | None,
+    _option("--model-args", "-a", help="Arguments for the model: key=value,…", panel=_WHAT, metavar="PAIRS"),
+]
+BaseURL = Annotated[
+    str | None,
+    _option("--base-url", help="Address of the model's endpoint, up to /v1.", panel=_WHAT, metavar="URL"),
+]
+StripPrompt = Annotated[
+    bool, _option("--strip-prompt", help="Remove the prompt from answers of a wrapper that repeats it.", panel=_HOW)
+]
+LogprobTemplate = Annotated[
+    LogprobTemplates | None,
+    _option(
+        "--logprob-template",
+        help="What log-probabilities of a checkpoint are taken behind: chat (its chat template), none (the text "
+        "alone), or auto (the template if it has one); default auto.",
+        panel=_HOW,
+    ),
+]
+Judge = Annotated[str | None, _option("--judge", help="The model that judges.", panel=_WHAT, metavar="SPEC")]
+IncludePath = Annotated[
+    list[Path] | None, _option("--include-path", help="A folder of benchmarks.", panel=_WHAT, metavar="FOLDER")
+]
+Imports = Annotated[
+    list[Path] | None,
+    _option("--import", help="A Python file to load first, for its registrations.", panel=_WHAT, metavar="FILE"),
+]
+Data = Annotated[
+    list[str] | None,
+    _option(
+        "--data",
+        help="Local files that replace a dataset: id=path or id:config=path.",
+        panel=_WHAT,
+        metavar="ID=PATH",
+    ),
+]
+Weights = Annotated[
+    list[str] | None,
+    _option("--weights", help="Local files that replace a model id.", panel=_WHAT, metavar="ID=PATH"),
+]
+Offline = Annotated[
+    bool, _option("--offline", help="Fetch no data and no weights; endpoints are still used.", panel=_WHAT)
+]
+AllowPrivateUrls = Annotated[
+    bool,
+    _option(
+        "--allow-private-urls",
+        help="Fetch images that data names by URL from private addresses too, not only from public ones.",
+        panel=_WHAT,
+    ),
+]
+Limit = Annotated[
+    float | None,
+    _option("--limit", help="The maximum number of samples of each task; below 1: a share.", panel=_HOW, metavar="N"),
+]
+Seed = Annotated[int | None, _option("--seed", help="Seed of the run; default 0.", panel=_HOW)]
+GenKwargs = Annotated[
+    list[str] | None,
+    _option(
+        "--gen-kwargs",
+        help="Generation settings that override the tasks': key=value,…",
+        panel=_HOW,
+        metavar="PAIRS",
+    ),
+]
+NumFewshot = Annotated[
+    int | None,
+    _option("--num-fewshot", help="The number of few-shot examples; overrides the tasks'.", panel=_HOW, metavar="N"),
+]
+PromptKey = Annotated[
+    str | None, _option("--prompt-key", help="The model-specific prompts to use.", panel=_HOW, metavar="NAME")
+]
+SystemPrompt = Annotated[
+    str | None, _option("--system-prompt", help="Text put before every conversation.", panel=_HOW, metavar="TEXT")
+]
+Parity = Annotated[
+    str | None,
+    _option(
+        "--parity",
+        help="Where Polymeter differs from another system on purpose, take that system's values.",
+        panel=_HOW,
+        metavar="SYSTEM",
+    ),
+]
+DialectOption = Annotated[
+    list[str] | None,
+    _option(
+        "--dialect-option",
+        help="A setting of one benchmark format: tsv.circular=true.",
+        panel=_HOW,
+        metavar="FORMAT.NAME=VALUE",
+    ),
+]
+BatchSize = Annotated[
+    str | None,
+    _option("--batch-size", "-b", help="Requests in a batch, or auto: determined by trial.", panel=_SPEED, metavar="N"),
+]
+Concurrency = Annotated[
+    str | None,
+    _option(
+        "--concurrency",
+        help="The maximum number of requests in flight at an endpoint, or auto (the default): raised until it refuses.",
+        panel=_SPEED,
+        metavar="N",
+    ),
+]
+Window = Annotated[
+    int | None, _option("--window", help="Samples processed at the same time.", panel=_SPEED, metavar="N")
+]
+ScoreWorkers = Annotated[
+    int | None, _option("--score-workers", help="Threads for hooks and scoring.", panel=_SPEED, metavar="N")
+]
+ScoreTimeout = Annotated[
+    float | None,
+    _option("--score-timeout", help="Time limit of scoring a sample; default 60.", panel=_SPEED, metavar="SECONDS"),
+]
+ScoreMemory = Annotated[
+    int | None,
+    _option("--score-memory", help="Memory limit of scoring a sample; default 2048.", panel=_SPEED, metavar="MB"),
+]
+DecodeWorkers = Annotated[
+    int | None, _option("--decode-workers", help="Threads that decode media in advance.", panel=_SPEED, metavar="N")
+]
+MaxImagePixels = Annotated[
+    int | None,
+    _option(
+        "--max-image-pixels",
+        help="A larger image is an error of its sample; default: 178,956,970.",
+        panel=_HOW,
+        metavar="N",
+    ),
+]
+Timeout = Annotated[
+    float | None,
+    _option("--timeout", help="Time limit of a request to an endpoint.", panel=_SPEED, metavar="SECONDS"),
+]
+MaxRetries = Annotated[
+    int | None,
+    _option("--max-retries", help="The number of retries of a failed request.", panel=_SPEED, metavar="N"),
+]
+MaxWait = Annotated[
+    float | None,
+    _option(
+        "--max-wait",
+        help="The longest wait before another attempt at an endpoint, whatever it asks for; default 60.",
+        panel=_SPEED,
+        metavar="SECONDS",
+    ),
+]
+MaxErrors = Annotated[
+    float | None,
+    _option("--max-errors", help="Stop after this many failed samples; below 1: a share.", panel=_SPEED, metavar="N"),
+]
+Strict = Annotated[
+    bool, _option("--strict", help="Exit with 1 if a number lacks a whole member or subset.", panel=_SPEED)
+]
+Output = Annotated[
+    Path | None,
+    _option("--output", "-o", help="The run folder; default: a new one in runs/.", panel=_OUTPUT, metavar="FOLDER"),
+]
+StrictResume = Annotated[
+    bool | None,
+    _option(
+        "--strict-resume/--no-strict-resume",
+        help="Refuse to continue the run in --output if its endpoint, task sources or Polymeter code changed.",
+        panel=_OUTPUT,
+    ),
+]
+Restart = Annotated[bool, _option("--restart", help="Discard the contents of the run folder.", panel=_OUTPUT)]
+Media = Annotated[
+    MediaKept | None, _option("--media", help="What to keep of input media; default previews.", panel=_OUTPUT)
+]
+JournalDir = Annotated[
+    Path | None,
+    _option("--journal-dir", help="A local folder for the live journal.", panel=_OUTPUT, metavar="FOLDER"),
+]
+CacheDir = Annotated[
+    Path | None, _option("--cache-dir", help="Where prepared data is kept.", panel=_OUTPUT, metavar="FOLDER")
+]
+Quiet = Annotated[bool, _option("--quiet", "-q", help="Print only the results, no progress.", panel=_OUTPUT)]

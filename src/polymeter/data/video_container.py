@@ -1,0 +1,186 @@
+"""Reading a video's container with PyAV: its index without decoding, and single frames by way of key frames.
+
+A URL or a playlist inside a file never makes PyAV fetch anything: what lies elsewhere is fetched first, by the rules
+for addresses that data names.
+"""
+
+from __future__ import annotations
+
+import io
+import tempfile
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from polymeter.core.errors import DataError, boundary
+from polymeter.core.pixels import check_pixels
+from polymeter.core.registry import missing_package
+from polymeter.core.sources import is_elsewhere
+from polymeter.data.audio import ONLY_FILES
+from polymeter.data.fetch import fetch_named_by_data
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as PILImage
+
+_WHOLE = Fraction(9, 10)
+_MAX_VIDEO_BYTES = 4 << 30
+_QUARTER_TURNS = (90, 180, 270)
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """The frames of a stream in order of display, known without decoding them.
+
+    Attributes:
+        stamps: Time stamp of each frame, in the stream's unit.
+        keys: Time stamps of key frames, at which decoding can start.
+        times: When each appears, in seconds from the first.
+        end: When the last one disappears.
+    """
+
+    stamps: list[int]
+    keys: list[int]
+    times: list[Fraction]
+    end: Fraction
+
+
+class Cursor:
+    """Moves through a stream from frame to frame; seeks only where that saves decoding."""
+
+    def __init__(self, container: Any, stream: Any, index: Index) -> None:
+        self._container = container
+        self._stream = stream
+        self._index = index
+        self._decoder: Iterator[Any] = iter(())
+        self._before: tuple[int, Any] | None = None
+        self._now: tuple[int, Any] | None = None
+
+    def images(self, numbers: Sequence[int]) -> dict[int, PILImage]:
+        """The frames with these numbers."""
+        self._seek(None)  # reading the index has left the container at its end
+        return {number: upright(self._frame(self._index.stamps[number])) for number in sorted(set(numbers))}
+
+    def _frame(self, stamp: int) -> Any:
+        """The frame on screen at a time stamp: the one that has it, else (if the decoder gives none with it) the one
+        before.
+        """
+        keys = self._index.keys
+        key = bisect_right(keys, stamp) - 1
+        if key >= 0 and (self._now is None or self._now[0] < keys[key]):
+            self._seek(keys[key])
+        while True:
+            while self._now is not None and self._now[0] < stamp:
+                self._advance()
+            if self._now is not None and self._now[0] == stamp:
+                return self._now[1]
+            if self._before is not None and self._before[0] < stamp:
+                return self._before[1]
+            # The seek landed too late because the container's index is coarse. Start at an earlier key frame.
+            key -= 1
+            if key < -1:
+                raise DataError("It ends before a frame that its table of contents promises.")
+            self._seek(keys[key] if key >= 0 else None)
+
+    def _seek(self, stamp: int | None) -> None:
+        if stamp is None:
+            self._container.seek(0)
+        else:
+            self._container.seek(stamp, stream=self._stream, backward=True)
+        self._decoder = self._container.decode(self._stream)
+        self._before = self._now = None
+        self._advance()
+
+    def _advance(self) -> None:
+        self._before = self._now
+        frame = next(self._decoder, None)
+        if frame is None:
+            self._now = None
+            return
+        self._now = (self._index.stamps[0] if frame.pts is None else frame.pts, frame)
+
+
+@contextmanager
+def opened_video(origin: Path | str | bytes, name: str) -> Iterator[tuple[Any, Any]]:
+    """A container and its first video stream; errors inside the block name this video."""
+    try:
+        import av
+    except ModuleNotFoundError:
+        raise missing_package("av", "videos", "video") from None
+    if isinstance(origin, Path) and not origin.is_file():
+        raise DataError(
+            f"The video file {str(origin)[:200]!r} does not exist.", hint="Check the path in the dataset's row."
+        )
+    try:
+        with (
+            boundary(DataError, "Decoding the video", hint="The file is broken, or no video."),
+            _local(origin) as file,
+            av.open(file, options=ONLY_FILES) as container,
+        ):
+            if not container.streams.video:
+                raise DataError("The file holds no video.")
+            stream = container.streams.video[0]
+            check_pixels((stream.codec_context.width, stream.codec_context.height), "A frame of the video")
+            stream.thread_type = "AUTO"
+            yield container, stream
+    except DataError as error:
+        raise DataError(error.what, where=name, hint=error.hint) from error
+
+
+def read_index(container: Any, stream: Any) -> Index:
+    """Read the headers of all packets of a stream, without decoding any."""
+    unit = Fraction(stream.time_base or Fraction(1, 1000))
+    durations: dict[int, int] = {}
+    keys: list[int] = []
+    for packet in container.demux(stream):
+        if not packet.size or packet.is_discard:
+            continue
+        if packet.pts is None:
+            raise DataError("Its frames have no time stamps.", hint="Put the stream into a container such as MP4.")
+        durations[packet.pts] = packet.duration or 0
+        if packet.is_keyframe:
+            keys.append(packet.pts)
+    if not durations:
+        raise DataError("It has no frames.")
+    stamps = sorted(durations)
+    begin = stamps[0]
+    last_duration = durations[stamps[-1]] or (stamps[-1] - stamps[-2] if len(stamps) > 1 else 0)
+    # A single frame without a duration is shown for 1/25 s.
+    last_s = last_duration * unit if last_duration else Fraction(1, 25)
+    end = (stamps[-1] - begin) * unit + last_s
+    declared = Fraction(stream.duration * unit) if stream.duration else end
+    if end < declared * _WHOLE:
+        raise DataError(
+            f"It is cut off: it should last {float(declared):.1f} s, but only {float(end):.1f} s are there.",
+            hint="Fetch the file again.",
+        )
+    return Index(stamps, sorted(keys), [(stamp - begin) * unit for stamp in stamps], end)
+
+
+def upright(frame: Any) -> PILImage:
+    """A frame as an RGB image, rotated as the container says."""
+    image: PILImage = frame.to_image()
+    rotation = round(frame.rotation) % 360
+    return image.rotate(rotation, expand=True) if rotation in _QUARTER_TURNS else image
+
+
+def duration_of(container: Any, stream: Any) -> Fraction | None:
+    """How long a video lasts, in seconds; ``None`` if its container does not say."""
+    if stream.duration:
+        return Fraction(stream.duration * stream.time_base)
+    return Fraction(container.duration, 1_000_000) if container.duration else None
+
+
+@contextmanager
+def _local(origin: Path | str | bytes) -> Iterator[Any]:
+    """What PyAV reads: a file on this machine. It would follow a URL, and those inside of playlists, anywhere."""
+    if isinstance(origin, str) and is_elsewhere(origin):
+        with tempfile.NamedTemporaryFile(suffix=".video") as file:
+            fetch_named_by_data(origin, file, max_bytes=_MAX_VIDEO_BYTES)
+            file.flush()
+            yield file.name
+    else:
+        yield io.BytesIO(origin) if isinstance(origin, bytes) else str(origin)
