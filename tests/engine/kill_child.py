@@ -20,7 +20,7 @@ from polymeter.core.task import Rollout, Sample, Score
 from polymeter.engine import execution, reduce
 from polymeter.engine.recorder import Recorder
 from polymeter.models.mock import MockBatch
-from polymeter.store import export, journal
+from polymeter.store import export, journal_writer
 from tests.helpers.tasks import ListTask, ask, docs, run_tasks
 
 N_DOCS = 60
@@ -65,7 +65,7 @@ def arm(instant: str, occurrence: int) -> None:
         "after_answers": (Recorder, "answers", True),
         "before_end": (Recorder, "ends", False),
         "after_end": (Recorder, "ends", True),
-        "before_transaction": (journal.JournalWriter, "_drain", True),
+        "before_transaction": (journal_writer.JournalWriter, "_drain", True),
         "before_reduce": (reduce, "reduce_task", False),
         "before_samples": (execution, "write_samples", False),
         "mid_results": (export, "write_json", False),
@@ -95,7 +95,7 @@ def _deadly(function: Callable[..., Any], occurrence: int, is_after: bool) -> Ca
 
 def _arm_transaction(occurrence: int) -> None:
     """Die while a transaction is open: a row is written and not committed."""
-    inserts = journal._INSERT
+    inserts = journal_writer._INSERT
     seen = 0
 
     class Counting(dict[str, str]):
@@ -106,7 +106,7 @@ def _arm_transaction(occurrence: int) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
             return super().__getitem__(table)
 
-    journal._INSERT = Counting(inserts)
+    journal_writer._INSERT = Counting(inserts)
 
 
 if __name__ == "__main__":
