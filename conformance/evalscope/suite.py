@@ -24,6 +24,10 @@ DRAWN: Sequence[Expected] = (
 EXPECTED: Sequence[Expected] = (
     *DRAWN,
     Expected("`compute_rouge_score_one_sample_zh` of an empty answer", tasks="general_qa*"),
+    *(
+        Expected("`compute_rouge_score_one_sample_zh` of an empty answer", tasks=f"data_collection@{way}")
+        for way in ("filters", "limit", "share", "weighted")  # those with general_qa
+    ),
     Expected("a judge's verdict", tasks="*@judge-that-rambles"),
     *(
         Expected("the mode that an adapter sees", tasks=f"{name}{way}")

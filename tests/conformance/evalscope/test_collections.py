@@ -203,13 +203,17 @@ def test_a_file_that_is_no_collection(text: str | None, message: str, here: Path
         run_task({"model": "mock", **collection(here, dataset_args={"data_collection": {"local_path": "odd.jsonl"}})})
 
 
-def test_answers_are_scored_again_after_a_change_of_one_of_the_benchmarks(here: Path) -> None:
+@pytest.mark.parametrize("changed_file", ["sums_adapter.py", "rules.py"])
+def test_answers_are_scored_again_after_a_change_of_one_of_the_benchmarks(changed_file: str, here: Path) -> None:
+    adapter = here / "benchmarks" / "sums" / "sums_adapter.py"
+    (adapter.parent / "rules.py").write_text("def right(gold, pred):\n    return float(gold == pred)\n")
+    adapter.write_text(adapter.read_text().replace("return exact_match(", "from .rules import right; return right("))
     told = collection(here, model="mock", model_args={"mode": "gold"})
     first = run_task(told)["mixed"]
     (run,) = Path("outputs").glob("*/run_*")
     n_answers = answers_in(run)
-    adapter = here / "benchmarks" / "sums" / "sums_adapter.py"
-    adapter.write_text(adapter.read_text().replace("return exact_match(gold, pred)", "return 0.5"))
+    file = adapter.with_name(changed_file)
+    file.write_text(file.read_text().replace("return right(gold, pred)", "return 0.5").replace("float(", "0.5 * ("))
     resume(run)
     assert answers_in(run) == n_answers  # none was asked for again
     changed = Report.from_json(next((run / "artifacts" / "reports").glob("*/mixed.json")))
