@@ -34,6 +34,7 @@ EXPECTED: Sequence[Expected] = (
         for name in ("hellaswag", "race")
         for way in ("", "@files", "@endpoint")
     ),
+    Expected("the mode that an adapter sees", tasks="data_collection@likeliest"),
 )
 
 
