@@ -7,7 +7,9 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import json
+import logging
 import os
+import random
 import sys
 import traceback
 from collections.abc import Iterator
@@ -16,8 +18,16 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from conformance.evalscope.stand_ins import Script, register_scorers, scripted_model, stand_in_for_hub
+from conformance.evalscope.stand_ins import (
+    Script,
+    register_scorers,
+    scripted_model,
+    stand_in_for_hub,
+    stand_in_for_leaderboard,
+)
 from conformance.frame import Observation, plain, write_observation
+
+COLLECTION = "data_collection"
 
 
 def main() -> None:
@@ -53,6 +63,7 @@ class Driver:
         self._script = Script(folder, work / "images")
         register_scorers(metric_registry, Metric)
         stand_in_for_hub(folder, self._script)
+        stand_in_for_leaderboard()
 
     def run(self, only: str) -> None:
         """Run all cases that a glob names."""
@@ -66,8 +77,10 @@ class Driver:
         self._script.shown = {}
         place = self._work / case["name"]
         try:
-            with _registered_as_before(case["adapter"]):
+            with _registered_as_before():
                 args = self._args(case)
+            entries = self._drawn(args, place) if case["adapter"] == COLLECTION else []
+            with _registered_as_before(), _heard() as told:
                 report = self._run(case["adapter"], args, case["config"], place / "runs", self._model)
         except BaseException as error:  # SystemExit is how a script ends elsewhere
             if isinstance(error, KeyboardInterrupt):
@@ -78,7 +91,28 @@ class Driver:
         observed.values, nums = _values(report)
         observed.samples = {"report": nums, **_reviews(place)}
         observed.prompts = dict(self._script.shown)
+        if case["adapter"] == COLLECTION:
+            observed.values.update(_levels(place, told))
+            for entry in entries:
+                prompt = entry.pop("prompt")
+                observed.prompts[f"entry {entry['index']}"] = json.dumps(plain(prompt), sort_keys=True)
+                observed.samples[f"entry {entry['index']}"] = entry
         return observed
+
+    def _drawn(self, args: dict[str, Any], place: Path) -> list[dict[str, Any]]:
+        """What a sampler draws for a collection, which the settings then name as a file."""
+        from evalscope import collections
+        from evalscope.utils.io_utils import dump_jsonl_data
+
+        told = args.pop("collection")
+        with _registered_as_before():
+            sampler = getattr(collections, told["sampler"])(collections.CollectionSchema.from_dict(told["schema"]))
+            random.seed(place.name)
+            entries = sampler.sample(told["count"])
+        args["local_path"] = str(place / "mixed.jsonl")
+        place.mkdir(parents=True, exist_ok=True)
+        dump_jsonl_data(entries, args["local_path"])
+        return [plain(entry) for entry in entries]
 
     def _args(self, case: dict[str, Any]) -> dict[str, Any]:
         """A case's settings; those of an arena name the runs of its two models."""
@@ -127,21 +161,54 @@ class Driver:
             settings |= {"model": self._model, "eval_type": "service", "api_url": self._endpoint, "api_key": "none"}
         if adapter in _IMAGES:
             settings["model_task"] = "image_generation"
-        return run_task(TaskConfig(**settings))[adapter]
+        reports = run_task(TaskConfig(**settings))
+        return reports["mixed" if adapter == COLLECTION else adapter]
 
 
 @contextmanager
-def _registered_as_before(adapter: str) -> Iterator[None]:
-    """Undo what a run's settings do to the registered benchmark: in EvalScope they last as long as the process."""
+def _registered_as_before() -> Iterator[None]:
+    """Undo what a run's settings do to registered benchmarks: in EvalScope they last as long as the process."""
     from evalscope.benchmarks.benchmark import BENCHMARK_MAPPINGS
 
-    meta = BENCHMARK_MAPPINGS.get(adapter)
-    before = deepcopy(vars(meta)) if meta is not None else {}
+    before = {name: (meta, deepcopy(vars(meta))) for name, meta in BENCHMARK_MAPPINGS.items()}
     try:
         yield
     finally:
-        if meta is not None:
-            vars(meta).update(before)
+        for meta, values in before.values():
+            vars(meta).clear()
+            vars(meta).update(values)
+
+
+@contextmanager
+def _heard() -> Iterator[list[str]]:
+    """What EvalScope logs, as long as the block lasts."""
+    told: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: told.append(record.getMessage())  # type: ignore[method-assign]
+    logger = logging.getLogger("evalscope")
+    logger.addHandler(handler)
+    try:
+        yield told
+    finally:
+        logger.removeHandler(handler)
+
+
+def _levels(place: Path, told: list[str]) -> dict[str, Any]:
+    """A collection's means by level, by what their scores have in common. EvalScope writes them into its log alone."""
+    found = [json.loads(file.read_text(encoding="utf-8")) for file in place.glob("runs/**/collections/mixed.json")]
+    levels: dict[str, list[dict[str, Any]]] = found[0] if found else {}
+    for text in [] if found else told:
+        title, _, table = text.partition(" Report:\n")
+        if title.endswith("_level"):
+            lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if "|" in line]
+            levels[title] = [dict(zip(lines[0], line, strict=True)) for line in lines[1:]]
+    values = {}
+    for level, rows in levels.items():
+        for row in rows:
+            mean, count = float(row.pop("average_score")), int(row.pop("count"))
+            name = "/".join(map(str, row.values()))
+            values[f"{level} {name}"], values[f"{level} {name} (count)"] = mean, count
+    return values
 
 
 _IMAGES = ("evalmuse", "genai_bench", "general_t2i", "hpdv2", "tifa160")

@@ -14,7 +14,7 @@ from conformance.evalscope.stand_ins import Script
 from conformance.evalscope.variants import cases
 from conformance.frame import MODELS, python_of, read_observations, run_child
 
-_LEAST = 42
+_LEAST = 44
 _DRIVER = Path(__file__).with_name("driver.py")
 
 # Deliberate differences, by their rows in docs/differences.md. What is drawn at random stays with ``--parity`` too.
@@ -24,12 +24,17 @@ DRAWN: Sequence[Expected] = (
 EXPECTED: Sequence[Expected] = (
     *DRAWN,
     Expected("`compute_rouge_score_one_sample_zh` of an empty answer", tasks="general_qa*"),
+    *(
+        Expected("`compute_rouge_score_one_sample_zh` of an empty answer", tasks=f"data_collection@{way}")
+        for way in ("filters", "limit", "share", "weighted")  # those with general_qa
+    ),
     Expected("a judge's verdict", tasks="*@judge-that-rambles"),
     *(
         Expected("the mode that an adapter sees", tasks=f"{name}{way}")
         for name in ("hellaswag", "race")
         for way in ("", "@files", "@endpoint")
     ),
+    Expected("the mode that an adapter sees", tasks="data_collection@likeliest"),
 )
 
 

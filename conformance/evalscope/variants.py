@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from conformance.evalscope import choices, sums, texts, works
+from conformance.evalscope import choices, mixtures, sums, texts, works
 from conformance.evalscope.sheets import HERE, Case, Row, Sheet
 
 Draw = Callable[[Sheet], None]
@@ -22,7 +22,7 @@ _BASE: Mapping[str, Draw] = {**choices.BENCHMARKS, **sums.BENCHMARKS, **texts.BE
 def cases(seed: int) -> list[Case]:
     """All cases, with rows and answers drawn from a seed."""
     drawn = []
-    for name, draw in sorted({**_BASE, **_VARIANTS}.items()):
+    for name, draw in sorted({**_BASE, **_VARIANTS, **mixtures.CASES}.items()):
         sheet = Sheet(seed, name)
         draw(sheet)
         drawn.append(sheet.case)
@@ -141,6 +141,7 @@ _VARIANTS: Mapping[str, Draw] = {
     "arc@files": _from_files("arc", _arc),
     "arc@judge": _with("arc", judge_strategy="llm"),
     "arc@examples": _with("arc", args={"few_shot_num": 3}),
+    "bfcl_v3@text": works.bfcl(has_tools=False),
     "bbh@files": _from_files("bbh", _bbh),
     "bbh@no-examples": _with("bbh", args={"few_shot_num": 0}),
     "ceval@examples": _with("ceval", args={"few_shot_num": 3}),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from conformance.evalscope import answers
-from conformance.evalscope.sheets import HERE, Sheet, each
+from conformance.evalscope.sheets import HERE, Row, Sheet, each
 from conformance.evalscope.texts import part_of, sentence
 
 
@@ -104,44 +104,121 @@ def _live_code_bench(sheet: Sheet) -> None:
     sheet.rows("AI-ModelScope/code_generation_lite", "release_latest", "test", rows)
 
 
-def _bfcl(sheet: Sheet) -> None:
-    subsets = ["simple", "live_simple", "irrelevance", "live_relevance", "live_irrelevance"]
-    sheet.case.args["subset_list"] = subsets
-    rows = []
-    for i in each(60):
-        subset = sheet.rng.choice(subsets)
-        days = sheet.rng.randint(1, 9)
-        parameters = {
-            "type": "dict",
-            "properties": {
-                "city": {"type": "string", "description": "x"},
-                "days": {"type": "integer", "description": "x"},
-            },
-            "required": ["city"],
+_TYPES: Mapping[str, tuple[str, str]] = {
+    "Python": ("string", "integer"),
+    "Java": ("String", "integer"),
+    "JavaScript": ("String", "integer"),
+}
+_RELEVANCE = ("irrelevance", "live_irrelevance", "live_relevance")
+_NO_CALL = "There is no such tool."
+_LANGUAGES = {"java": "Java", "javascript": "JavaScript"}
+_SEVERAL = ("parallel", "live_parallel")
+_TURNS = "multi_turn_base"
+_HOME = {"root": {"alex": {"type": "directory", "contents": {"old": {"type": "directory", "contents": {}}}}}}
+
+
+def bfcl(*, has_tools: bool) -> Callable[[Sheet], None]:
+    """Calls of one function, once or twice, and of a file system's in several turns.
+
+    Args:
+        has_tools: Whether the model answers with calls; else with their text.
+    """
+
+    def draw(sheet: Sheet) -> None:
+        subsets = ["simple", "multiple", *_SEVERAL, "java", "javascript", "live_simple", *_RELEVANCE, _TURNS]
+        sheet.case.args |= {
+            "subset_list": subsets,
+            "extra_params": {"is_fc_model": has_tools, "underscore_to_dot": has_tools},
         }
-        function = {"name": "weather", "description": "x", "parameters": parameters}
-        right = [[{"weather": json.dumps({"city": "Oslo", "days": days})}]]
-        wrong = [[{"weather": json.dumps({"city": "Rome"})}]]
-        messy: list[Any] = [[[]], [["no call"]], [[{"weather": "{"}]], [[{"other": "{}"}]], right, wrong]
-        mark = sheet.mark(answers.chosen(sheet.rng, [right], [wrong, [[]]], messy))  # type: ignore[list-item]
-        turns = [[{"role": "user", "content": f"How is the weather? {mark}"}]]
-        truth = [{"weather": {"city": ["Oslo"], "days": [days]}}]
-        rows.append(
-            {
-                "id": f"{subset}_{i}",
-                "multi_turn": False,
-                "functions": json.dumps([function]),
-                "tools": json.dumps([{"type": "function", "function": function}]),
-                "turns": json.dumps(turns),
-                "missed_functions": "{}",
-                "ground_truth": json.dumps(truth),
-                "initial_config": "{}",
-                "language": "Python",
-                "test_category": subset,
-                "subset": subset,
-            }
-        )
-    sheet.rows("AI-ModelScope/bfcl_v3", "default", "train", rows)
+        rows = []
+        for i in each(110):
+            subset = subsets[i % len(subsets)]
+            row = _turns_row(sheet, has_tools=has_tools) if subset == _TURNS else _call_row(sheet, subset, has_tools)
+            names = {"id": f"{subset}_{i}", "test_category": subset, "subset": subset}
+            rows.append(names | {"missed_functions": "{}"} | row)
+        sheet.rows("AI-ModelScope/bfcl_v3", "default", "train", rows)
+
+    return draw
+
+
+def _call_row(sheet: Sheet, subset: str, has_tools: bool) -> Row:
+    language = _LANGUAGES.get(subset, "Python")
+    text, whole = _TYPES[language]
+    properties = {"city": {"type": text, "description": "x"}, "days": {"type": whole, "description": "x"}}
+    parameters = {"type": "dict", "properties": properties, "required": ["city"]}
+    function = {"name": "get_weather", "description": "x", "parameters": parameters}
+    other = {**function, "name": "get_news"}
+    calls = [{"city": city, "days": sheet.rng.randint(1, 9)} for city in ("Oslo", "Rome")[: 1 + (subset in _SEVERAL)]]
+    near: list[Row] = [{"city": "Bergen"}, *({"city": call["city"], "days": "many"} for call in calls[1:])]
+    right, wrong = (
+        _calls([("get_weather", call) for call in some], language, has_tools=has_tools) for some in (calls, near)
+    )
+    if has_tools:
+        messy: list[Any] = [[[]], [[_NO_CALL]], [[{"get_weather": "{"}]], [[{"other": "{}"}]], [right[0] * 2]]
+    else:
+        messy = [[[""]], [[_NO_CALL]], [["[get_weather("]], [["`" + right[0][0] + "`"]], [[right[0][0].strip("[]")]]]
+    if subset in _RELEVANCE:
+        wrong = [[_NO_CALL]]
+    if subset in _RELEVANCE[:2]:
+        right, wrong = wrong, right
+    mark = sheet.mark(answers.chosen(sheet.rng, [right], [wrong], [*messy, right, wrong]))
+    functions = [function, other] if subset == "multiple" else [function]
+    return {
+        "multi_turn": False,
+        "functions": json.dumps(functions),
+        "tools": json.dumps([{"type": "function", "function": one} for one in functions]),
+        "turns": json.dumps([[{"role": "system", "content": "Use tools."}, _user(f"How is the weather? {mark}")]]),
+        "ground_truth": json.dumps(
+            [{"get_weather": {name: [value] for name, value in call.items()}} for call in calls]
+        ),
+        "initial_config": "{}",
+        "involved_classes": [],
+        "language": language,
+    }
+
+
+def _turns_row(sheet: Sheet, *, has_tools: bool) -> Row:
+    folders = [f"{word}{sheet.rng.randint(1, 99)}" for word in sheet.words(2, 2).split()]
+    said = [_calls([("mkdir", {"dir_name": folder})], "Python", has_tools=has_tools)[0] for folder in folders]
+    lost = _calls([("rm", {"file_name": "none"})], "Python", has_tools=has_tools)[0]
+    messy = [
+        [said[0], []],
+        [[*said[0], *said[0]], said[1]],
+        [said[0]],
+        [said[0], ["I am done."]],
+        [[*lost, *said[0]], said[1]],
+    ]
+    mark = sheet.mark(answers.chosen(sheet.rng, [said], [[said[0], lost], [lost, lost]], [*messy, said]))
+    return {
+        "multi_turn": True,
+        "functions": "[]",
+        "tools": "[]",
+        "turns": json.dumps([[_user(f"Make a folder. {mark}")], [_user("And another.")]]),
+        "ground_truth": json.dumps([[f"mkdir(dir_name={folder!r})"] for folder in folders]),
+        "initial_config": json.dumps({"GorillaFileSystem": _HOME}),
+        "involved_classes": ["GorillaFileSystem"],
+        "language": "Python",
+    }
+
+
+def _user(text: str) -> Row:
+    return {"role": "user", "content": text}
+
+
+def _calls(calls: list[tuple[str, Row]], language: str, *, has_tools: bool) -> list[list[Any]]:
+    """What a model answers in one turn: each call by itself, or one text with all of them."""
+    if has_tools:
+        written = [(name, {key: _written(value, language) for key, value in given.items()}) for name, given in calls]
+        return [[{name: json.dumps(given)} for name, given in written]]
+    texts = [
+        f"{name}({', '.join(f'{key}={json.dumps(value)}' for key, value in given.items())})" for name, given in calls
+    ]
+    return [[f"[{', '.join(texts)}]"]]
+
+
+def _written(value: Any, language: str) -> Any:
+    """A value as calls in a language have it: outside of Python as text."""
+    return value if language == "Python" else str(value)
 
 
 def _images(subset: str, *, is_general: bool = False) -> Callable[[Sheet], None]:
@@ -163,7 +240,7 @@ def _images(subset: str, *, is_general: bool = False) -> Callable[[Sheet], None]
 
 
 BENCHMARKS: Mapping[str, Callable[[Sheet], None]] = {
-    "bfcl_v3": _bfcl,
+    "bfcl_v3": bfcl(has_tools=True),
     "humaneval": _humaneval,
     "live_code_bench": _live_code_bench,
     "tool_bench": _tool_bench,

@@ -1,7 +1,7 @@
 """The suite for ULMEvalKit: run dataset classes in Polymeter, compare with values worked out by hand.
 
 The classes in ``guests`` are written in the idioms of the published ones. The environment variable ``ULMEVALKIT``
-names a checkout of ULMEvalKit whose own classes are run in their place.
+names a checkout of ULMEvalKit whose own classes are run in their place; a benchmark that it lacks is a failure.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from conformance.comparing import compare as compare_sides
 from conformance.frame import MODELS, Observation
 from conformance.ulmeval.rows import ROWS, SCHEMAS, number_of, picture, rows_of, write_table
 from conformance.ulmeval.worked import FAILED, Said, values, verdict
-from polymeter.core.errors import ModelError
+from polymeter.core.errors import DataError, ModelError, PlanError
 from polymeter.core.parts import Image, Text
 from polymeter.core.request import Output, Request, Response
 from polymeter.models.mock import MockBatch
@@ -39,6 +39,10 @@ def run(seed: int, work: Path, parity: str, only: str) -> bool:
     """Run the suite; whether every number is equal or has its row."""
     if missing := check_rows(EXPECTED):
         print(f"docs/differences.md has no row named {', '.join(missing)}")
+        return False
+    checkout = _checkout()
+    if checkout is not None and not checkout.is_dir():
+        print(f"ULMEVALKIT names no checkout of ULMEvalKit: there is no folder {checkout}")
         return False
     names = [name for name in SCHEMAS if fnmatch.fnmatchcase(name, only)]
     theirs = {(name, model): worked(name, model, seed) for name in names for model in MODELS}
@@ -81,16 +85,19 @@ def observed(name: str, model: str, seed: int, work: Path, switched: str) -> Obs
     classes = _classes(folder)
     write_table(rows_of(name, seed), folder / f"{name}.tsv")
     judge = Judge(name, model, seed)
-    result = polymeter.evaluate(
-        MockBatch(lambda request: _drawn(request, model)),
-        name,
-        include_paths=[classes],
-        data={name: str(folder / f"{name}.tsv")},
-        roles={"judge": MockBatch(judge)},
-        output=folder / "run",
-        cache_dir=folder / "cache",
-        parity="ulmeval" if switched == "on" else "none",
-    )
+    try:
+        result = polymeter.evaluate(
+            MockBatch(lambda request: _drawn(request, model)),
+            name,
+            include_paths=[classes],
+            data={name: str(folder / f"{name}.tsv")},
+            roles={"judge": MockBatch(judge)},
+            output=folder / "run",
+            cache_dir=folder / "cache",
+            parity="ulmeval" if switched == "on" else "none",
+        )
+    except (PlanError, DataError) as error:  # a checkout may lack a benchmark, or have code that does not load
+        return Observation(name, model, failure=str(error))
     found = {item["metric"]: item["value"] for item in result.results["tasks"][name]["results"]}
     failure = "" if found else str(result.results.get("notes"))
     return Observation(name, model, found, _extremes(name, found), judge.shown, failure)
@@ -157,10 +164,16 @@ def _parts(name: str) -> tuple[str, ...]:
     return ("PF", "SC") if name == "OmniContext" else ("",)
 
 
+def _checkout() -> Path | None:
+    """Where the dataset classes of the named checkout are."""
+    named = os.environ.get("ULMEVALKIT")
+    return Path(named).expanduser().resolve() / "ulmeval" / "dataset" if named else None
+
+
 def _classes(folder: Path) -> Path:
-    checkout = os.environ.get("ULMEVALKIT")
-    if checkout:
+    checkout = _checkout()
+    if checkout is not None:
         folder.mkdir(parents=True)
-        return Path(checkout).expanduser().resolve() / "ulmeval" / "dataset"
+        return checkout
     shutil.copytree(CLASSES, folder / "classes", dirs_exist_ok=True)
     return folder / "classes"

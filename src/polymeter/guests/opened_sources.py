@@ -59,6 +59,14 @@ def loading_sources(file: Path | None = None, *, is_data: Callable[[str], bool] 
             _here.collected.update(path for path in noted if is_data is None or not is_data(path))
 
 
+def add_sources(files: Iterable[Path]) -> None:
+    """Count files among those that what is loaded on this thread rests on, as if it had opened them: source files of
+    code that is known only once data was read.
+    """
+    if _here.collected is not None:
+        _here.collected.update(map(str, files))
+
+
 @contextmanager
 def importing(name: str, fromlist: Sequence[str] = ()) -> Iterator[None]:
     """Import a module for a guest inside this: what the import opens counts, also where it happened before.

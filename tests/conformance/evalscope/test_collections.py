@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import json
 import random
+import sqlite3
+import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from polymeter.core.errors import DataError, PlanError
+from polymeter import resume
+from polymeter.core.errors import DataError, PlanError, PolymeterError
+from polymeter.interop.evalscope.evaluation import evaluate_evalscope
 from polymeter.interop.evalscope.models.custom import CustomModel
 from polymeter.interop.evalscope.shim.evalscope.collections import CollectionSchema, DatasetInfo
 from polymeter.interop.evalscope.shim.evalscope.io_utils import dump_jsonl_data
 from polymeter.interop.evalscope.shim.evalscope.run import run_task
 from polymeter.interop.evalscope.shim.evalscope.samplers import StratifiedSampler, UniformSampler, WeightedSampler
+from polymeter.interop.evalscope.tasks.collection import CollectionEntry, Scored, levels_of
+from polymeter.interop.evalscope.tasks.report import Report
 
 ADAPTER = """\
 from evalscope.benchmarks import Benchmark, DataAdapter
@@ -194,3 +201,94 @@ def test_a_file_that_is_no_collection(text: str | None, message: str, here: Path
         Path("odd.jsonl").write_text(text)
     with pytest.raises(DataError, match=message):
         run_task({"model": "mock", **collection(here, dataset_args={"data_collection": {"local_path": "odd.jsonl"}})})
+
+
+@pytest.mark.parametrize("changed_file", ["sums_adapter.py", "rules.py"])
+def test_answers_are_scored_again_after_a_change_of_one_of_the_benchmarks(changed_file: str, here: Path) -> None:
+    adapter = here / "benchmarks" / "sums" / "sums_adapter.py"
+    (adapter.parent / "rules.py").write_text("def right(gold, pred):\n    return float(gold == pred)\n")
+    adapter.write_text(adapter.read_text().replace("return exact_match(", "from .rules import right; return right("))
+    told = collection(here, model="mock", model_args={"mode": "gold"})
+    first = run_task(told)["mixed"]
+    (run,) = Path("outputs").glob("*/run_*")
+    n_answers = answers_in(run)
+    file = adapter.with_name(changed_file)
+    file.write_text(file.read_text().replace("return right(gold, pred)", "return 0.5").replace("float(", "0.5 * ("))
+    resume(run)
+    assert answers_in(run) == n_answers  # none was asked for again
+    changed = Report.from_json(next((run / "artifacts" / "reports").glob("*/mixed.json")))
+    of_facts, of_sums = changed.metrics[0].categories
+    assert (of_sums.name, of_sums.score) == (("all", "math"), 0.5)
+    assert of_facts.score == first.metrics[0].categories[0].score
+
+
+def answers_in(run: Path) -> int:
+    with closing(sqlite3.connect(run / "journal.db")) as journal:
+        return int(journal.execute("SELECT count(*) FROM responses").fetchone()[0])
+
+
+class Hub:
+    """A hub with one dataset, in place of the package ``modelscope``."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.asked: list[Any] = []
+
+    def dataset_snapshot_download(self, dataset_id: str, cache_dir: str, allow_file_pattern: list[str]) -> str:
+        self.asked.append((dataset_id, allow_file_pattern))
+        if dataset_id != "someone/Mixed-Test":
+            raise OSError("there is no network")
+        folder = Path(cache_dir, dataset_id)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "mixed.jsonl").write_text(self.file.read_text())
+        return str(folder)
+
+
+@pytest.mark.parametrize("field", ["dataset_id", "local_path"])
+def test_a_collection_is_fetched_from_a_hub(field: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = collection(here, model="mock", model_args={"mode": "gold"})
+    hub = Hub(here / "mixed.jsonl")
+    monkeypatch.setitem(sys.modules, "modelscope", hub)
+    told |= {"dataset_args": {"data_collection": {field: "someone/Mixed-Test"}}, "dataset_dir": str(here / "kept")}
+    reports = run_task(told)
+    assert hub.asked == [("someone/Mixed-Test", ["*.jsonl"])]
+    assert (here / "kept" / "someone").is_dir()
+    assert reports["Mixed-Test"].metrics[0].num == 15
+    folder = next(Path("outputs").iterdir())
+    assert [file.name for file in (folder / "predictions").glob("*/*")] == ["Mixed-Test.jsonl"]
+    reviewed = sorted(file.name for file in (folder / "reviews").glob("*/*"))
+    assert reviewed == [f"Mixed-Test_{name}.jsonl" for name in ("facts_old", "sums_minus", "sums_plus")]
+
+
+@pytest.mark.parametrize(
+    ("modelscope", "message"),
+    [
+        (None, r"'modelscope'.*--data someone/other="),
+        (Hub(Path("none")), r"there is no network.*--data someone/other="),
+    ],
+)
+def test_a_collection_that_cannot_be_fetched_says_how_to_provide_it(
+    modelscope: Any, message: str, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "modelscope", modelscope)
+    told = collection(here, model="mock", model_args={"mode": "gold"})
+    told["dataset_args"] = {"data_collection": {"dataset_id": "someone/other"}}
+    with pytest.raises(PolymeterError, match=message):
+        run_task(told)
+    reports = evaluate_evalscope(told, data={"someone/other": str(here / "mixed.jsonl")}).reports
+    assert reports["other"].metrics[0].num == 15
+
+
+def test_the_samples_of_a_subset_are_in_one_file_however_a_limit_draws_them(here: Path) -> None:
+    run_task(collection(here, model="mock", model_args={"mode": "gold"}, limit=9, seed=1))
+    lines = [
+        json.loads(line)
+        for file in Path("outputs").glob("*/reviews/*/mixed_*.jsonl")
+        for line in file.read_text().splitlines()
+    ]
+    assert len(lines) == len({line["index"] for line in lines}) == 9
+
+
+def test_means_round_as_those_of_pandas(here: Path) -> None:
+    scored = [Scored(CollectionEntry(0, {}, "sums", "plus"), "m", value) for value in (0.875, 0.9, 1.0, 1.0)]
+    assert levels_of(scored)["subset_level"][0]["average_score"] == 0.9438

@@ -253,6 +253,27 @@ DIFFERENCES = (
                 switch=Stays.CRASH,
             ),
             Difference(
+                rule="a conversation in a form of its own (`bfcl_v3`)",
+                there="a model adapter of its own asks an endpoint in a loop, and calls tools in between",
+                here="asked of a `CustomModel`; refused for other models before anything is asked",
+                why="a loop of tool calls is not built",
+                switch=Stays.CRASH,
+            ),
+            Difference(
+                rule="a collection whose dataset has several `.jsonl` files",
+                there="the first that the folder happens to list",
+                here="an error that names them",
+                why="nobody knows which is meant",
+                switch=Stays.CRASH,
+            ),
+            Difference(
+                rule="rows of a collection's levels with the same count",
+                there="in any order",
+                here="by name",
+                why="equal runs print equal tables",
+                switch=Stays.NAMING,
+            ),
+            Difference(
                 rule="backends other than Native",
                 there="supported",
                 here="refused, with the reason",

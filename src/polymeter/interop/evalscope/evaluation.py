@@ -305,7 +305,7 @@ def _notes(
         yield f"There was no folder {config.use_cache!r} to resume in, so this evaluation began in a new one."
     if run.results and config.stage != "infer":
         for name in run.results["tasks"]:
-            if name not in reports:
+            if files.report_name(run.folder, config, name) not in reports:
                 yield (
                     f"{name!r} has no report: it is not a data adapter, or nothing was scored. "
                     f"See {run.folder.results}."

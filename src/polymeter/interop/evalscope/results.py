@@ -20,12 +20,14 @@ from polymeter.core.files import replacing
 from polymeter.core.json_text import json_text
 from polymeter.core.places import stored_at
 from polymeter.interop.evalscope.config import TaskConfig
-from polymeter.interop.evalscope.tasks.collection import COLLECTION, LEVELS, level_tables
+from polymeter.interop.evalscope.tasks.collection import COLLECTION, LEVELS, collection_name, level_tables
 from polymeter.interop.evalscope.tasks.report import Report
 from polymeter.store.export import read_samples
 from polymeter.store.folder import RunFolder
 
 Sample = Mapping[str, Any]
+SubsetRecord = tuple[str, dict[str, Any]]
+"""A subset, and a record of it."""
 _ROLE = "model"
 
 
@@ -43,20 +45,24 @@ def write_files(run: RunFolder, root: Path, config: TaskConfig) -> dict[str, Rep
     model_id = str(config.model_id)
     source, reports = run.artifacts / "reports", root / "reports"
     for name in run.read_results()["tasks"]:
-        subsets = _write_lines(
-            root / "predictions" / model_id, name, prediction_records(read_samples(run, name), model_id)
-        )
+        stem = report_name(run, config, name)
+        predicted = prediction_records(read_samples(run, name), model_id)
+        if name == COLLECTION:
+            subsets = _write_together(root / "predictions" / model_id / f"{stem}.jsonl", predicted)
+        else:
+            subsets = _write_lines(root / "predictions" / model_id, stem, predicted)
         if config.stage != "infer":
             folder = root / "reviews" / model_id
-            scored = _write_lines(folder, name, review_records(read_samples(run, name), model_id))
+            reviewed: Iterable[SubsetRecord] = review_records(read_samples(run, name), model_id)
+            if name == COLLECTION:  # a limit draws from all of it, so the samples of a subset need not be adjacent
+                reviewed = sorted(reviewed, key=lambda pair: pair[0])
+            scored = _write_lines(folder, stem, reviewed)
             for subset in subsets - scored:
-                (folder / file_name(name, subset)).unlink(missing_ok=True)
-            (reports / model_id / f"{name}.json").unlink(missing_ok=True)
+                (folder / file_name(stem, subset)).unlink(missing_ok=True)
+            (reports / model_id / f"{stem}.json").unlink(missing_ok=True)
     if source.is_dir():
         shutil.copytree(source, reports, dirs_exist_ok=True)
-    names = [
-        name for dataset in config.datasets for name in (_collections(run) if dataset == COLLECTION else [dataset])
-    ]
+    names = [report_name(run, config, dataset) for dataset in config.datasets]
     return {
         name: Report.as_written(source / model_id / f"{name}.json")
         for name in names
@@ -77,6 +83,13 @@ def _collections(run: RunFolder) -> list[str]:
     return sorted(file.stem for file in (run.artifacts / LEVELS).glob("*.json"))
 
 
+def report_name(run: RunFolder, config: TaskConfig, dataset: str) -> str:
+    """What the report and the files of a dataset are called: a collection's after its file."""
+    if dataset != COLLECTION:
+        return dataset
+    return next(iter(_collections(run)), "") or collection_name(config.dataset_args)
+
+
 def predictions(run: RunFolder, config: TaskConfig) -> dict[str, dict[str, list[dict[str, Any]]]]:
     """The predictions of each subset of each dataset, as ``write_files`` writes them."""
     by_dataset: dict[str, dict[str, list[dict[str, Any]]]] = {}
@@ -87,16 +100,22 @@ def predictions(run: RunFolder, config: TaskConfig) -> dict[str, dict[str, list[
     return by_dataset
 
 
-def _write_lines(folder: Path, dataset: str, records: Iterable[tuple[str, dict[str, Any]]]) -> set[str]:
+def _write_lines(folder: Path, dataset: str, records: Iterable[SubsetRecord]) -> set[str]:
     """Write one file for each subset and return the subsets. A subset's records must be adjacent."""
     subsets = set()
     for subset, lines in groupby(records, key=lambda pair: pair[0]):
-        subsets.add(subset)
-        path = folder / file_name(dataset, subset)
-        with stored_at(path, "Writing samples"), replacing(path) as file:
-            for _, record in lines:
-                file.write(json_text(record, nan=None))
-                file.write("\n")
+        subsets |= _write_together(folder / file_name(dataset, subset), lines)
+    return subsets
+
+
+def _write_together(path: Path, records: Iterable[SubsetRecord]) -> set[str]:
+    """Write one file and return the subsets in it."""
+    subsets = set()
+    with stored_at(path, "Writing samples"), replacing(path) as file:
+        for subset, record in records:
+            subsets.add(subset)
+            file.write(json_text(record, nan=None))
+            file.write("\n")
     return subsets
 
 

@@ -74,5 +74,5 @@ def test_contexts_end_before_their_trailing_spaces() -> None:
     ],
 )
 def test_prompts_of_a_wrong_shape_are_told(prompt, output_type, words) -> None:
-    assert words in prompt_problem(prompt, output_type)
-    assert bool(words) == bool(prompt_problem(prompt, output_type))
+    assert words in prompt_problem(prompt, output_type, "checkpoint")
+    assert bool(words) == bool(prompt_problem(prompt, output_type, "checkpoint"))

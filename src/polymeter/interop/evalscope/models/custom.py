@@ -28,6 +28,7 @@ from polymeter.core.rows import RowAccess
 from polymeter.core.secrets import without_secrets
 from polymeter.core.sources import is_pil
 from polymeter.guests import contained
+from polymeter.interop.evalscope.tasks.prompts import JSON_NOTE, is_own_form
 from polymeter.models.endpoint.shapes import count
 
 _PLACEHOLDER = "*PlaceHolder*"
@@ -62,8 +63,9 @@ class CustomModel(ABC):
         Returns:
             A chat completion in OpenAI's form for each prompt, of which ``choices[i].message.content`` and, if present,
             ``usage`` are read. The content is text; for a benchmark of continuations the list of their
-            log-probabilities; for a benchmark of images the path of an image, or an image of Pillow. An empty content
-            stands for the image that the record names as ``image_path``.
+            log-probabilities; for one whose conversations are mappings what it reads (any JSON); for a benchmark of
+            images the path of an image, or an image of Pillow. An empty content stands for the image that the record
+            names as ``image_path``.
         """
 
 
@@ -231,8 +233,12 @@ def _responses(answer: Any, n: int, doing: str, read: Callable[[Any], Output]) -
 
 
 def _output(prompt: Mapping[str, Any], choice: Any) -> Output:
-    """A choice as text; log-probabilities as JSON, which the benchmark that asked for them reads."""
+    """A choice as text; log-probabilities as JSON, which the benchmark that asked for them reads, and so is the answer
+    to a conversation in a benchmark's own form.
+    """
     text = _content(choice)
+    if is_own_form(prompt) and isinstance(text, (list, tuple, Mapping)):
+        return Output(text=json.dumps(jsonable(text), ensure_ascii=False), finish_reason="stop", note=JSON_NOTE)
     if isinstance(text, (list, tuple)) and text and all(_is_logprob(item) for item in text):
         text = json.dumps([float(item) for item in text])
     if text is None and choice.get("finish_reason"):  # the model ended its turn without a word

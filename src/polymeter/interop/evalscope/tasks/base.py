@@ -185,18 +185,42 @@ class DataAdapter(ABC):
             DataError: if a file is missing.
             PlanError: if the hub is unknown, or its package is not installed.
         """
-        from polymeter.interop.evalscope.tasks.datasets import load_file_with_extension, local_place, snapshot
+        from polymeter.interop.evalscope.tasks.datasets import load_file_with_extension
 
-        dataset = local_place(os.path.expanduser(dataset_name_or_path or self.dataset_id))
-        if not os.path.exists(dataset):
-            files = [file for group in file_structure.values() for file in group]
-            folder = work_dir or constants.DEFAULT_DATASET_CACHE_DIR
-            dataset = snapshot(dataset, files, folder, self.run_dataset_hub or kwargs.get("datasets_hub") or "")
+        files = [file for group in file_structure.values() for file in group]
+        dataset = self.fetch_files(files, dataset_name_or_path, work_dir, **kwargs)
         records: dict[str, Any] = defaultdict(dict)
         for subset in subset_list or self.subset_list:
             paths = [os.path.join(dataset, file) for file in file_structure[subset]]
             records[subset][self.eval_split] = load_file_with_extension(paths)
         return records
+
+    def fetch_files(
+        self,
+        files: list[str],
+        dataset_name_or_path: str | None = None,
+        work_dir: str | None = None,
+        **kwargs: Any,
+    ) -> str:
+        """The path of a dataset with single files: itself if it exists on disk, else a hub's copy.
+
+        Args:
+            files: Names of files, or patterns of them.
+            dataset_name_or_path: Default: the adapter's dataset.
+            work_dir: Where a hub's files are kept.
+            **kwargs: ``datasets_hub``; others are not used.
+
+        Raises:
+            DataError: if they cannot be fetched.
+            PlanError: if the hub is unknown, or its package is not installed.
+        """
+        from polymeter.interop.evalscope.tasks.datasets import local_place, snapshot
+
+        dataset = local_place(os.path.expanduser(dataset_name_or_path or self.dataset_id))
+        if os.path.exists(dataset):
+            return dataset
+        folder = work_dir or constants.DEFAULT_DATASET_CACHE_DIR
+        return snapshot(dataset, files, folder, self.run_dataset_hub or kwargs.get("datasets_hub") or "")
 
     def reformat_subset(self, data_dict: DataDict, subset_key: str, format: str = "{}") -> DataDict:
         """Records regrouped by a value of their own, in the order of ``subset_list``; other values are left out.

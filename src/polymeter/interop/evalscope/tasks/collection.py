@@ -11,6 +11,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import fsum, isnan, nan
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,7 @@ COLLECTION = "data_collection"
 LEVELS = "collections"
 """The folder, among a run's artifacts, for the means by level: one JSON file for each collection."""
 _METRIC = "Average"
+_FOUR_DIGITS = 10_000
 _NO_OWN_DATA = ("local_path", "dataset_id")
 _LEVEL_COLUMNS = {
     "subset_level": ("task_type", "metric", "dataset_name", "subset_name"),
@@ -105,7 +107,7 @@ class Collection:
     """A collection that is ready to be asked.
 
     Attributes:
-        name: The name of its file, without its ending.
+        name: The name of its file without its ending, or the last part of its dataset's id.
         entries: Its lines, limited.
         members: The benchmarks in it, by name.
     """
@@ -117,6 +119,18 @@ class Collection:
     def member_of(self, index: int) -> Member:
         """The benchmark of a sample."""
         return self.members[self.entries[index].dataset_name]
+
+
+def collection_name(dataset_args: Mapping[str, Mapping[str, Any]], otherwise: str = COLLECTION) -> str:
+    """The name of a run's collection, which its report has: that of the file that the run names, without its ending, or
+    the last part of the dataset's id.
+
+    Args:
+        dataset_args: The run's, by benchmark.
+        otherwise: The file or dataset where the run names none.
+    """
+    told = dataset_args.get(COLLECTION, {})
+    return Path(str(told.get("local_path") or told.get("dataset_id") or otherwise)).stem
 
 
 MemberRollout = Callable[[OpenBenchmark, RequestForm, Sample], RolloutSteps]
@@ -131,7 +145,7 @@ def open_collection(
     Args:
         spec: The collection's spec, whose configuration says in which files the benchmarks are.
         lines: What its adapter has loaded.
-        path: The file.
+        path: The file, or the dataset's id.
         options: The run's options for adapters.
         context: The run's settings.
         make: Makes a member from the spec of its benchmark, what the run changes of it, and the records.
@@ -156,10 +170,11 @@ def open_collection(
         own = TaskSpec(name, spec.format, Path(files[name]), {}, "")
         members[name] = make(own, {**options.dataset_args.get(name, {}), **common}, records)
     for number, entry in enumerate(entries):
-        problem = prompt_problem(entry.prompt, members[entry.dataset_name].benchmark.mode.output_type)
+        mode = members[entry.dataset_name].benchmark.mode
+        problem = prompt_problem(entry.prompt, mode.output_type, mode.eval_type)
         if problem:
             raise PlanError(problem, where=f"{path}, entry {number}")
-    return Collection(Path(path).stem, entries, members)
+    return Collection(collection_name(options.dataset_args, path), entries, members)
 
 
 def compile_collection(
@@ -264,7 +279,7 @@ def _score(collection: Collection, sample: Sample, rollout: Rollout) -> Score:
 
 
 @dataclass(frozen=True, slots=True)
-class _Scored:
+class Scored:
     """One metric of one sample."""
 
     entry: CollectionEntry
@@ -291,7 +306,7 @@ def _reduce(
     return list(results_of_numbers(list(_numbers(scored)), {}, artifact, context.seed))
 
 
-def _scored(collection: Collection, rows: Iterable[ScoredRow]) -> Iterator[_Scored]:
+def _scored(collection: Collection, rows: Iterable[ScoredRow]) -> Iterator[Scored]:
     """Every metric of every sample that has a score: what its own benchmark computes for it alone."""
     for row in rows:
         if row.score is None:
@@ -302,17 +317,17 @@ def _scored(collection: Collection, rows: Iterable[ScoredRow]) -> Iterator[_Scor
             review_res_list=results, reviews_list=[review_record(benchmark, row)]
         )
         for item in checked_scores(benchmark.name, computed):
-            yield _Scored(collection.entries[row.index], str(item["metric_name"]), float(item["score"]))
+            yield Scored(collection.entries[row.index], str(item["metric_name"]), float(item["score"]))
 
 
-def _report(name: str, scored: Sequence[_Scored], model: str) -> Report:
+def _report(name: str, scored: Sequence[Scored], model: str) -> Report:
     tree: dict[tuple[str, ...], dict[str, list[float]]] = {}
     for item in scored:
         tree.setdefault(item.entry.categories, {}).setdefault(item.entry.subset, []).append(item.score)
     categories = [
         Category(
             name=levels,
-            subsets=[Subset(subset, sum(values) / len(values), len(values)) for subset, values in sorted(by.items())],
+            subsets=[Subset(subset, _mean(values), len(_numbers_in(values))) for subset, values in sorted(by.items())],
         )
         for levels, by in sorted(tree.items())
     ]
@@ -321,7 +336,7 @@ def _report(name: str, scored: Sequence[_Scored], model: str) -> Report:
     )
 
 
-def _numbers(scored: Sequence[_Scored]) -> Iterator[Number]:
+def _numbers(scored: Sequence[Scored]) -> Iterator[Number]:
     by_subset: dict[str, list[float]] = {}
     for item in scored:
         by_subset.setdefault(item.entry.subset, []).append(item.score)
@@ -329,7 +344,7 @@ def _numbers(scored: Sequence[_Scored]) -> Iterator[Number]:
         yield Number(subset, _METRIC, sum(values) / len(values), len(values), tuple(values))
 
 
-def levels_of(scored: Sequence[_Scored]) -> dict[str, list[dict[str, Any]]]:
+def levels_of(scored: Sequence[Scored]) -> dict[str, list[dict[str, Any]]]:
     """The means by level, those over more scores first.
 
     Returns:
@@ -375,9 +390,29 @@ def _means(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> list[di
     means = [
         {
             **dict(zip(columns, key, strict=True)),
-            "average_score": round(sum(values) / len(values), 4),
+            "average_score": _rounded(_numbers_in(values)),
             "count": len(values),
         }
         for key, values in sorted(groups.items())
     ]
     return sorted(means, key=lambda row: -row["count"])
+
+
+def _numbers_in(values: Sequence[float]) -> Sequence[float]:
+    """The scores that are numbers: as in EvalScope's reports, the others are missing from a mean."""
+    return [value for value in values if not isnan(value)]
+
+
+def _mean(values: Sequence[float]) -> float:
+    """A mean that is summed as NumPy does, since the report rounds it."""
+    import numpy
+
+    numbers = _numbers_in(values)
+    return float(numpy.mean(numbers)) if numbers else nan
+
+
+def _rounded(values: Sequence[float]) -> float:
+    """A mean to four digits as pandas rounds them: after scaling, so that 0.94375 is 0.9438 although it is stored as a
+    little less.
+    """
+    return round(fsum(values) / len(values) * _FOUR_DIGITS) / _FOUR_DIGITS if values else nan

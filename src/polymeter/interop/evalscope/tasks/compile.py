@@ -20,6 +20,7 @@ from polymeter.core.repeats import repeats_of
 from polymeter.core.request import Loglikelihood, Origin
 from polymeter.core.rows import RowFunctions
 from polymeter.core.task import RolloutSteps, Sample, SampleView, Task, TaskSpec
+from polymeter.guests.opened_sources import add_sources
 from polymeter.guests.sources import files_behind
 from polymeter.interop.evalscope.tasks.collection import COLLECTION, Member, compile_collection, open_collection
 from polymeter.interop.evalscope.tasks.constants import OutputType
@@ -98,13 +99,14 @@ def _compile_collection(spec: TaskSpec, traits: ModelTraits, options: AdapterRun
         benchmark = open_member(own, changes, records, traits, options, context)
         judging, review = _scoring(benchmark, options)
         sources = files_behind([own.file]) if own.file.is_file() else ()
+        add_sources(sources)  # only the collection's file tells which benchmarks it rests on
         known = replace(own, source_hash=source_hash(sources), sources=sources)
         return Member(
             benchmark, _form(benchmark, context), judging, review, _score_digest(known, benchmark, options, judging)
         )
 
-    lines, path = load_lines(spec, options, context)
-    collection = open_collection(spec, lines, path, options, context, make)
+    lines, place = load_lines(spec, options, context)
+    collection = open_collection(spec, lines, place, options, context, make)
     first = next(iter(collection.members.values()))
     records = first.benchmark.records
     members = {member.form.output_type: member for member in collection.members.values()}

@@ -127,7 +127,7 @@ def open_benchmark(
             where=str(spec.file),
             hint="Check subset_list, eval_split and the limit.",
         )
-    problem = prompt_problem(records[0].prompt, mode.output_type)
+    problem = prompt_problem(records[0].prompt, mode.output_type, mode.eval_type)
     if problem:
         raise PlanError(problem, where=f"{spec.name} {records[0].subset}/0")
     return OpenBenchmark(spec.name, adapter, changes, mode, records, _image_folder(context))
@@ -175,7 +175,7 @@ def make_all_prompts(
 
 
 def load_lines(spec: TaskSpec, options: AdapterRunOptions, context: OpenContext) -> tuple[Any, str]:
-    """What the adapter of a collection loads, and from where.
+    """What the adapter of a collection loads, and the file or dataset that it comes from.
 
     Raises:
         PlanError: if its code cannot be loaded.
@@ -185,13 +185,16 @@ def load_lines(spec: TaskSpec, options: AdapterRunOptions, context: OpenContext)
     changes = _changes(meta, options, context)
     with GUEST_LOCK, contained(), authors_code(PlanError, f"Making the adapter of benchmark {meta.name!r}"):
         adapter = meta.get_data_adapter(changes)
+    adapter.run_dataset_hub = options.dataset_hub
+    hub = options.dataset_hub or HubType.MODELSCOPE
     with (
         GUEST_LOCK,
         contained(),
         guest_context_with(data=context.data, cache_dir=context.cache_dir),
         authors_code(DataError, f"Loading the data of benchmark {meta.name!r}"),
     ):
-        return adapter.load(), str(adapter.dataset_id)
+        lines = adapter.load(work_dir=_work_dir(options, context), datasets_hub=hub)
+    return lines, str(adapter.dataset_id)
 
 
 def _image_folder(context: OpenContext) -> Path:

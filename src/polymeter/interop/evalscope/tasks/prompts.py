@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from polymeter.core.codec import jsonable
 from polymeter.core.errors import DataError, ScoreError
 from polymeter.core.parts import Audio, Image, Part, Text, Video
 from polymeter.core.request import (
@@ -15,18 +16,21 @@ from polymeter.core.request import (
     LogprobTemplate,
     Message,
     Origin,
+    Output,
     Parameters,
     Request,
     Response,
     Role,
 )
-from polymeter.interop.evalscope.tasks.constants import OutputType
+from polymeter.interop.evalscope.tasks.constants import EvalType, OutputType
 
 Prompt = Mapping[str, Any]
 """What ``gen_prompt`` gives: the fields of ``PromptData`` that are set, and ``raw_input``, the record."""
 
 _ROLES: dict[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 _PAIR = 2
+JSON_NOTE = "The answer is no text; this is its JSON."
+"""The note of an answer in a form of its adapter's own, which ``answers_to`` gives back in that form."""
 
 
 @dataclass
@@ -39,7 +43,8 @@ class PromptData:
         system_prompt: Put before the prompt.
         multi_choices: The choices of a question.
         id: The author's own identifier.
-        messages: A whole conversation in place of the prompt, as an OpenAI endpoint takes it.
+        messages: A whole conversation in place of the prompt, as an OpenAI endpoint takes it; or a mapping, which is a
+            conversation in a form of the adapter's own.
     """
 
     data: list[Any]
@@ -47,7 +52,7 @@ class PromptData:
     system_prompt: str | None = None
     multi_choices: list[str] | None = None
     id: int | str | None = None
-    messages: list[dict[str, Any]] | None = None
+    messages: list[dict[str, Any]] | dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """What is set, by name."""
@@ -121,7 +126,7 @@ def answers_to(prompt: Prompt, output_type: str, responses: Sequence[Response], 
         return [_path_of(image, image_folder) for output in outputs for image in output.images]
     if not outputs:
         raise ScoreError("There is no answer to score.")
-    return [output.text or "" for output in outputs]
+    return [_as_given(output) for output in outputs]
 
 
 def choices_of(prompt: Prompt) -> list[str]:
@@ -164,12 +169,22 @@ def by_context(prompt: Prompt) -> list[tuple[str, list[str]]]:
     return groups
 
 
-def prompt_problem(prompt: Any, output_type: str) -> str:
-    """Why a prompt cannot be asked in a mode; empty when it can."""
+def is_own_form(prompt: Prompt) -> bool:
+    """Whether a prompt is a conversation in a form of its adapter's own: a mapping, and no list of messages."""
+    return isinstance(prompt.get("messages"), Mapping)
+
+
+def prompt_problem(prompt: Any, output_type: str, eval_type: str) -> str:
+    """Why a prompt cannot be asked in a mode, of what adapters are told is such a model; empty when it can."""
     if not isinstance(prompt, Mapping):
         return f"gen_prompt gave a {type(prompt).__name__}; it must return what self.gen_prompt_data gives."
     if "raw_input" not in prompt:
         return "gen_prompts gave a prompt without 'raw_input', the record that it is made from."
+    if is_own_form(prompt) and eval_type != EvalType.CUSTOM:
+        return (
+            "gen_prompt gave a conversation in a form of its own, as for calls of tools in several turns: "
+            "only a model of your own (CustomModel) can be asked."
+        )
     try:
         if output_type == OutputType.CONTINUOUS:
             by_context(prompt)
@@ -191,6 +206,9 @@ def _context(prompt: Prompt, form: RequestForm, context: str | None = None) -> t
 
 def _messages(prompt: Prompt, run_system_prompt: str, context: str | None = None) -> tuple[Message, ...]:
     """The conversation that a prompt is; with ``context``, that one in place of its text."""
+    if context is None and is_own_form(prompt):
+        # Only a user's own model reads it, from the prompt itself. The request has all of it, so that no other answers.
+        return (Message("user", (Text(json.dumps(jsonable(prompt["messages"]), ensure_ascii=False)),)),)
     if context is None and prompt.get("messages"):
         messages = tuple(_message(item) for item in prompt["messages"])
         needs_system = run_system_prompt and not any(message.role == "system" for message in messages)
@@ -257,6 +275,11 @@ def _logprobs(responses: Sequence[Response], n: int) -> list[float]:
     if len(logprobs) != n:
         raise ScoreError(f"The model gave {len(logprobs)} log-probabilities for {n} continuations.")
     return logprobs
+
+
+def _as_given(output: Output) -> Any:
+    """An answer as the model gave it: text, or what its text is the JSON of."""
+    return json.loads(output.text or "") if output.note == JSON_NOTE else output.text or ""
 
 
 def _as_logprobs(text: str) -> Any:

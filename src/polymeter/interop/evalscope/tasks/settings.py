@@ -78,7 +78,7 @@ class Mode:
     """How a benchmark is asked in this run.
 
     Attributes:
-        output_type: How it is asked: a value of ``OutputType``.
+        output_type: How it is asked: a value of ``OutputType``, or for a user's own model any name.
         request_kind: What the model is asked for.
         eval_type: What the adapter is told of the model.
         note: What the user should know of the choice; empty: nothing.
@@ -151,6 +151,8 @@ def _mode(
         note = f"Benchmark {name!r} is not made for {wanted!r}; it is asked by {allowed[0]!r}."
         wanted = allowed[0]
     if wanted not in _REQUEST_KINDS:
+        if eval_type == EvalType.CUSTOM:  # a user's own model reads whatever prompts the benchmark makes
+            return Mode(wanted, "generate", eval_type, note)
         raise _unknown_mode(name, wanted)
     kind = _REQUEST_KINDS[wanted]
     if kind == "loglikelihood" and eval_type == EvalType.CUSTOM and wanted == OutputType.CONTINUOUS:
@@ -227,7 +229,9 @@ def _check_dataset_args(where: str, changes: Mapping[str, Any]) -> None:
 
 def _unknown_mode(name: str, output_type: str) -> PlanError:
     modes = [mode for mode in _REQUEST_KINDS if mode != _SERVER]
-    hint = did_you_mean(output_type, modes) or f"Known: {', '.join(modes)}."
+    hint = did_you_mean(output_type, modes) or (
+        f"Known: {', '.join(modes)}. A model of your own (CustomModel) can be asked in any mode."
+    )
     return PlanError(f"Benchmark {name!r} is asked by {output_type!r}, which Polymeter cannot do.", hint=hint)
 
 
