@@ -12,6 +12,7 @@ from polymeter.core.errors import DataError, PlanError
 from polymeter.core.format import Loaded
 from polymeter.core.identity import source_hash
 from polymeter.core.task import TaskSpec
+from polymeter.data.stored_text import in_memory
 from polymeter.data.tables import columns_of, is_nothing, read_tsv, require_index
 from polymeter.formats.table.cells import image_in, read_images, toliststr
 from polymeter.formats.table.classes import RULES, type_of, why_not
@@ -73,8 +74,11 @@ def check(entry: Entry) -> Iterator[Problem]:
         return
     if "image" not in table:
         return
+    from polymeter.data.stored_column import held_cells
+
     n_bad = 0
-    for index, cell in zip(table["index"], read_images(list(table["index"]), list(table["image"])), strict=True):
+    cells = read_images(list(table["index"]), held_cells(table["image"]))
+    for index, cell in zip(table["index"], map(in_memory, cells), strict=True):
         try:
             for item in [] if is_nothing(cell) else toliststr(cell):
                 if not item.startswith(("http://", "https://")):
