@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.catalog import Catalog, Claims, Entry, Problem, Root
 from polymeter.core.errors import DataError, PlanError
+from polymeter.core.folders import files_below
 from polymeter.core.format import Loaded
 from polymeter.core.identity import source_hash
 from polymeter.core.task import TaskSpec
@@ -32,7 +32,7 @@ def index_data(roots: Sequence[Root], claims: Claims) -> Catalog:
     """
     catalog = Catalog()
     for root in roots:
-        for path in _files(root.path):
+        for path in files_below(root.path, _SUFFIX):
             _add(catalog, path, root, claims.names)
     mentioned = b"".join(path.read_bytes() for path in claims.unread if path.is_file())
     for path in _data_files():
@@ -140,14 +140,3 @@ def _data_files() -> Iterator[Path]:
     folder = find_data_root()
     if folder is not None and folder.is_dir():
         yield from sorted(folder.resolve().glob(f"*{_SUFFIX}"))  # a link keeps its own name
-
-
-def _files(root: Path) -> Iterator[Path]:
-    root = Path(os.path.abspath(root))
-    if root.is_file():
-        if root.suffix == _SUFFIX:
-            yield root
-        return
-    for folder, folders, names in os.walk(root):
-        folders[:] = sorted(name for name in folders if not name.startswith((".", "__pycache__")))
-        yield from (Path(folder, name) for name in sorted(names) if name.endswith(_SUFFIX))
