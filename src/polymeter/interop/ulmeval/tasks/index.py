@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from polymeter.core.catalog import Catalog, Entry, Problem, Root
 from polymeter.core.errors import PlanError
