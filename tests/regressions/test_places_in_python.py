@@ -30,13 +30,25 @@ def evaluate(home: Path, **options: Any) -> polymeter.api.RunResult:
     return polymeter.evaluate("mock", settings.pop("tasks", "capitals"), **settings)
 
 
+def refused(home: Path, **options: Any) -> polymeter.PolymeterError:
+    """The error of an evaluation; any other than Polymeter's own fails the test, without its thousand frames."""
+    try:
+        evaluate(home, **options)
+    except polymeter.PolymeterError as error:
+        return error
+    except (OSError, ValueError, RecursionError) as error:
+        other = f"{type(error).__name__}"
+    else:
+        other = "nothing"
+    pytest.fail(f"It raised {other}.", pytrace=False)
+
+
 @pytest.mark.parametrize("name", [LONG, DEEP, "a\0b"], ids=["long", "deep", "null"])
 @pytest.mark.parametrize("option", ["cache_dir", "output", "journal_dir"])
 def test_a_folder_that_cannot_be_is_refused_with_its_place(home: Path, option: str, name: str) -> None:
-    with pytest.raises(polymeter.PolymeterError) as caught:
-        evaluate(home, **{option: home / name})
-    assert str(home) in str(caught.value)
-    assert caught.value.hint
+    error = refused(home, **{option: home / name})
+    assert str(home) in str(error)
+    assert error.hint
     assert not any(home.glob("x*")), "nothing was made"
 
 
@@ -45,8 +57,7 @@ def test_a_folder_of_the_environment_that_cannot_be_is_refused(
     home: Path, variable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(variable, str(home / LONG))
-    with pytest.raises(polymeter.PolymeterError, match="File name too long"):
-        evaluate(home)
+    assert "File name too long" in str(refused(home))
 
 
 @pytest.mark.parametrize(
@@ -55,16 +66,14 @@ def test_a_folder_of_the_environment_that_cannot_be_is_refused(
     ids=["tasks", "data", "weights"],
 )
 def test_a_file_that_cannot_be_is_refused(home: Path, options: dict[str, Any]) -> None:
-    with pytest.raises(polymeter.PolymeterError, match="File name too long"):
-        evaluate(home, **options)
+    assert "File name too long" in str(refused(home, **options))
 
 
 def test_a_data_file_of_a_task_whose_name_is_too_long_is_refused(home: Path) -> None:
     task = "task: long\ndataset_path: json\ndataset_kwargs: {data_files: {test: NAME.jsonl}}\ntest_split: test\n"
     rest = "doc_to_text: '{{q}}'\ndoc_to_target: a\nmetric_list: [{metric: exact_match}]\n"
     (home / "tasks" / "long.yaml").write_text(task.replace("NAME", LONG) + rest)
-    with pytest.raises(polymeter.PolymeterError, match="File name too long"):
-        evaluate(home, tasks="long")
+    assert "File name too long" in str(refused(home, tasks="long"))
 
 
 def test_a_task_with_a_long_name_is_measured_and_its_files_have_shorter_ones(home: Path) -> None:
@@ -87,7 +96,11 @@ def test_a_thousand_folders_inside_one_another_are_searched(home: Path) -> None:
         os.chdir("q")
     os.chdir(here)
     try:
-        assert evaluate(home, include_paths=[home / "tasks", place]).status == "complete"
+        done = evaluate(home, include_paths=[home / "tasks", place])
+    except RecursionError:
+        pytest.fail("It raised RecursionError.", pytrace=False)
+    else:
+        assert done.status == "complete"
     finally:
         shutil.move(place, home / "away")  # pytest removes it call by call
         os.system(f"rm -rf {home / 'away'}")
@@ -98,8 +111,7 @@ def test_values_that_lie_too_deep_inside_one_another_are_refused(home: Path, dep
     value: list[Any] = []
     for _ in range(depth):
         value = [value]
+    assert "inside one another" in str(refused(home, generation={"extra": value}))
     with pytest.raises(polymeter.PlanError, match="inside one another"):
-        evaluate(home, generation={"extra": value})
-    with pytest.raises(polymeter.PlanError, match="inside one another"):
-        evaluate(home, model_args={"answer": value})
+        polymeter.evaluate("mock", "capitals", model_args={"answer": value}, include_paths=[home / "tasks"])
     assert not (home / "run").exists()
