@@ -8,13 +8,12 @@ task YAML, its Parquet file
 prepared first                 328 MB
 task YAML, endpoint            246 MB
 hooks and a judge              361 MB
-table                          905 MB
+table                          302 MB
 generated, scored by a hook    368 MB
 generated, scored by scenes    222 MB
 =============================  ======
 
-A table of less than 1 GiB is read whole, with its images as text, which is over the budget: reading takes about twice
-its size. ``FORCE_LOCAL=1`` takes the images out of it, as happens by default from 1 GiB on.
+The table has 407 MB. From 64 MiB on, the images of a table stay in a temporary file.
 """
 
 from __future__ import annotations

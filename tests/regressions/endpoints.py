@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import polymeter as polymeter_module
+
 LIMIT_S = 60
 _YAML = """\
 task: said
@@ -48,6 +50,18 @@ class Ended:
         (file,) = (self.folder / "samples").glob("*.jsonl")
         rows = [json.loads(line) for line in file.read_text().splitlines()]
         return {row["doc"]["question"]: row for row in rows}
+
+
+def where_known(option: str, *words: str, otherwise: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Words of the command line, or others where Polymeter does not have the option yet: what is red there is then what
+    it does, and not that it does not know a flag.
+
+    Args:
+        option: A field of ``RunOptions``.
+        words: The words that need it.
+        otherwise: The words for a version without it.
+    """
+    return words if option in polymeter_module.RunOptions.model_fields else otherwise
 
 
 def task_folder(folder: Path, questions: list[str], *, choices: bool = False) -> Path:

@@ -14,6 +14,9 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from tests.helpers.openai_stub import OpenAIStub, images
+from tests.regressions.endpoints import where_known
+
 _TASK = """\
 task: pictures
 dataset_path: {builder}
@@ -55,9 +58,11 @@ def _png(side: int) -> bytes:
     return buffer.getvalue()
 
 
-def _run(home: Path, task: str, *words: str) -> tuple[subprocess.CompletedProcess[str], list[dict[str, Any]]]:
+def _run(
+    home: Path, task: str, *words: str, model: str = "mock"
+) -> tuple[subprocess.CompletedProcess[str], list[dict[str, Any]]]:
     cache = {"POLYMETER_CACHE_DIR": str(home / "cache"), "HF_HOME": str(home / "hf"), "HF_HUB_OFFLINE": "1"}
-    command = [sys.executable, "-m", "polymeter", "run", "--model", "mock", "--tasks", str(home / task)]
+    command = [sys.executable, "-m", "polymeter", "run", "--model", model, "--tasks", str(home / task)]
     run = subprocess.run(
         [*command, "--output", str(home / "out"), "--quiet", *words],
         cwd=home,
@@ -116,7 +121,8 @@ def test_an_image_over_the_budget_is_its_samples_error_with_the_numbers_and_the_
     tmp_path: Path, kind: str, how: str
 ) -> None:
     task = _SOURCES[kind](tmp_path, [_png(90), _png(300), _png(91)])
-    run, rows = _run(tmp_path, task, "--max-image-pixels", "10000", *_HOW[how])
+    budget = where_known("max_image_pixels", "--max-image-pixels", "10000")
+    run, rows = _run(tmp_path, task, *budget, *_HOW[how])
     assert run.returncode == 1, run.stderr
     assert [row["status"] for row in rows] == ["ok", "error", "ok"]
     said = rows[1]["error"]["message"].replace(",", "")
@@ -146,15 +152,33 @@ def test_images_that_together_are_a_bomb_are_refused_by_default(tmp_path: Path, 
 
 
 def test_the_flag_admits_a_larger_image(tmp_path: Path) -> None:
-    run, rows = _run(tmp_path, _paths(tmp_path, [_png(15_000)]), "--max-image-pixels", "300000000")
+    budget = where_known("max_image_pixels", "--max-image-pixels", "300000000")
+    run, rows = _run(tmp_path, _paths(tmp_path, [_png(15_000)]), *budget)
     assert run.returncode == 0, run.stderr
     assert [row["status"] for row in rows] == ["ok"]
 
 
+def _drawing(home: Path) -> str:
+    (home / "rows.jsonl").write_text(json.dumps({"q": "draw", "a": "x"}) + "\n")
+    (home / "utils.py").write_text(_UTILS)
+    (home / "drawn.yaml").write_text(_DRAWN)
+    return "drawn.yaml"
+
+
 def test_a_generated_image_over_the_budget_is_its_samples_error(tmp_path: Path) -> None:
-    (tmp_path / "rows.jsonl").write_text(json.dumps({"q": "draw", "a": "x"}) + "\n")
-    (tmp_path / "utils.py").write_text(_UTILS)
-    (tmp_path / "drawn.yaml").write_text(_DRAWN)
-    run, rows = _run(tmp_path, "drawn.yaml", "--max-image-pixels", "10000")
+    budget = where_known("max_image_pixels", "--max-image-pixels", "10000")
+    run, rows = _run(tmp_path, _drawing(tmp_path), *budget)
     assert run.returncode == 1, run.stderr
     assert "--max-image-pixels" in rows[0]["error"]["message"]
+
+
+def test_a_generated_bomb_is_refused_by_default_and_the_flag_is_named(tmp_path: Path) -> None:
+    reply = images(_png(15_000))
+    with OpenAIStub(lambda received: reply) as stub:
+        at = ("--base-url", stub.base_url, "--model-args", "api=images")
+        run, rows = _run(tmp_path, _drawing(tmp_path), *at, model="openai:m")
+    assert run.returncode == 1, run.stderr
+    assert rows[0]["status"] == "error"
+    said = rows[0]["error"]["message"].replace(",", "")
+    assert "--max-image-pixels" in said, said
+    assert "225000000" in said, said

@@ -10,11 +10,11 @@ import pytest
 from tests.helpers.judged import judged_folder
 from tests.helpers.openai_stub import OpenAIStub, Received, Reply, chat, failure
 from tests.helpers.provider_stubs import ProviderStub, claude_fails, claude_says, gemini_fails, gemini_says
-from tests.regressions.endpoints import Ended, first_line, resume, run, started, task_folder
+from tests.regressions.endpoints import Ended, first_line, resume, run, started, task_folder, where_known
 
 N = 60
 SLOWLY = ("--concurrency", "4")
-SOON = ("--max-wait", "0.05", *SLOWLY)
+SOON = (*where_known("max_wait_s", "--max-wait", "0.05", otherwise=("--max-retries", "1")), *SLOWLY)
 QUESTIONS = [f"question {number}" for number in range(N)]
 DAY = {"@type": "…QuotaFailure", "violations": [{"quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]}
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.places import naming_places
 from polymeter.report.formatting import count
 from polymeter.store.export import sample_lines
 from polymeter.store.folder import open_folder
@@ -70,6 +71,7 @@ class _Scores:
     columns: set[str] = field(default_factory=set)
 
 
+@naming_places()
 def agree(
     first: Path | str, second: Path | str | None = None, *, column: str = "", metric: str = "", seed: int = 0
 ) -> AgreementReport:

@@ -10,6 +10,7 @@ from typing import Any
 from polymeter.api.imports import import_file
 from polymeter.api.running import RunResult, run_request
 from polymeter.core.errors import PlanError
+from polymeter.core.places import naming_places
 from polymeter.core.progress import Progress, Silence
 from polymeter.engine.run import resume_request
 from polymeter.store.comparing import RunDifference, first_difference
@@ -31,6 +32,7 @@ class Rerun:
     changed: tuple[str, ...]
 
 
+@naming_places()
 def rerun(
     path: Path | str, *, output: Path | str | None = None, progress: Progress | None = None, command: str = ""
 ) -> Rerun:

@@ -15,7 +15,8 @@ from polymeter.api.offline import without_hub
 from polymeter.api.settings import read_settings
 from polymeter.core.errors import StorageError
 from polymeter.core.model import Model, ModelSpec
-from polymeter.core.options import RunOptions
+from polymeter.core.options import RunOptions, require_shallow
+from polymeter.core.places import naming_places, require_place
 from polymeter.core.progress import Progress, Silence
 from polymeter.core.spread import UNBOUNDED
 from polymeter.data.addresses import private_allowed
@@ -105,6 +106,7 @@ class RunResult:
         raise KeyError(f"{task!r} has no {metric!r} under filter {filter!r}; it has {metrics}")
 
 
+@naming_places()
 def evaluate(
     model: ModelLike,
     tasks: Sequence[str] | str,
@@ -135,6 +137,7 @@ def evaluate(
         DataError: if a dataset cannot be opened; no request has been sent.
     """
     own_options = RunOptions.make(_as_tuples(options))
+    _require_places(own_options)
     settings = read_settings()
     merged = own_options.model_copy(
         update={
@@ -157,6 +160,7 @@ def evaluate(
     return replace(run_request(request, progress or Silence()), is_strict=is_strict)
 
 
+@naming_places()
 def resume(
     path: Path | str,
     *,
@@ -281,8 +285,23 @@ def absolute_places(places: Mapping[str, str]) -> dict[str, str]:
     return {name: str(Path(path).resolve()) if Path(path).exists() else path for name, path in places.items()}
 
 
+def _require_places(options: RunOptions) -> None:
+    """Refuse paths among the options that nothing can have, before anything is looked for there."""
+    for what, place in (("The run folder", options.output), ("The folder of the journal", options.journal_dir)):
+        if place is not None:
+            require_place(place, what)
+    for place in (*options.include_paths, *options.imports):
+        require_place(place, "A path of the options")
+    for what, places in (("data", options.data), ("weights", options.weights)):
+        for name, file in places.items():
+            require_place(file, f"--{what} {name}")
+
+
 def _absolute_file(name: str) -> str:
-    return str(named_place(Path(name))) if name.endswith(file_endings()) and Path(name).is_file() else name
+    if not name.endswith(file_endings()):
+        return name
+    require_place(name, "The file of a task")
+    return str(named_place(Path(name))) if Path(name).is_file() else name
 
 
 def model_of(model: ModelLike, path: str = "", args: Mapping[str, Any] | None = None) -> ModelSpec | Model:
@@ -291,7 +310,10 @@ def model_of(model: ModelLike, path: str = "", args: Mapping[str, Any] | None = 
     Raises:
         PlanError: if there is no such backend.
     """
-    path = str(Path(path).resolve()) if path and Path(path).exists() else path
+    if path:
+        require_place(path, "The model's file")
+        path = str(Path(path).resolve()) if Path(path).exists() else path
+    require_shallow(args or {}, "The model's arguments")
     if isinstance(model, str):
         return parse_model(model, path=path, args=args)
     return replace(model, path=path or model.path) if isinstance(model, ModelSpec) else model

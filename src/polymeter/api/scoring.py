@@ -15,6 +15,7 @@ from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.identity import fingerprint
 from polymeter.core.model import ModelSpec
 from polymeter.core.options import RunOptions, mark_of
+from polymeter.core.places import naming_places
 from polymeter.core.progress import Progress, Silence
 from polymeter.core.secrets import without_secrets
 from polymeter.data.addresses import private_allowed
@@ -26,6 +27,7 @@ ask something else than the model answered has no score.
 """
 
 
+@naming_places()
 def score(
     path: Path | str,
     *,

@@ -10,6 +10,7 @@ from typing import Any
 
 from polymeter.api.imports import import_file
 from polymeter.core.errors import PolymeterError
+from polymeter.core.places import naming_places
 from polymeter.core.progress import Progress, Silence
 from polymeter.engine import parts
 from polymeter.engine.rescoring import stored_options
@@ -40,6 +41,7 @@ class Verification:
         return not self.problems and not self.unchecked
 
 
+@naming_places()
 def verify(path: Path | str, *, progress: Progress | None = None) -> Verification:
     """Check a run folder; nothing in it changes, and no model is asked.
 

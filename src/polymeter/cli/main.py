@@ -26,7 +26,7 @@ from polymeter.cli.printing import say
 from polymeter.cli.signals import INTERRUPTED
 from polymeter.cli.state import State, set_debug
 from polymeter.core.errors import PlanError, PolymeterError
-from polymeter.core.places import is_of_place, storage_error
+from polymeter.core.places import naming_places
 from polymeter.core.secrets import hide_secrets, remember_arguments
 from polymeter.core.systems import systems
 
@@ -91,16 +91,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     state = State(arguments=words)
     remember_arguments(words)
     try:
-        code = build_app()(args=words, prog_name="polymeter", standalone_mode=False, obj=state)
+        with naming_places():
+            code = build_app()(args=words, prog_name="polymeter", standalone_mode=False, obj=state)
     except PolymeterError as error:
         return _report(state, error)
     except BrokenPipeError:  # as in `polymeter tasks | head`; what is still buffered must not fail once more at the end
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return PIPE_CLOSED
-    except OSError as error:
-        if not is_of_place(error):
-            raise
-        return _report(state, storage_error(error, error.filename or "", "Reading or writing a file"))
     except (KeyboardInterrupt, typer.Abort):
         _say("Interrupted.")
         return INTERRUPTED

@@ -17,6 +17,7 @@ from polymeter.core.guest_context import MOST_PIXELS
 from polymeter.core.identity import canonical
 from polymeter.core.parity import parity_name
 from polymeter.core.scoring_limits import DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_S
+from polymeter.core.yaml_text import DEEPEST
 
 LONGEST_WAIT_S = 60.0
 """The longest wait before another attempt at an endpoint, unless the user asks for another."""
@@ -60,6 +61,8 @@ class Options(BaseModel):
         Raises:
             PlanError: if a key is unknown (the message gives the nearest known one) or a value is of the wrong type.
         """
+        for name, value in values.items():
+            require_shallow(value, f"Option {name!r}", where)
         try:
             return cls(**values)
         except ValidationError as error:
@@ -71,6 +74,26 @@ class Options(BaseModel):
                 hint = did_you_mean(name, cls.model_fields) or f"Known: {', '.join(sorted(cls.model_fields))}."
                 raise PlanError(f"There is no option {name!r}.", where=where, hint=hint) from None
             raise PlanError(f"Option {name!r}: {first['msg']} (got {first['input']!r}).", where=where) from None
+
+
+def require_shallow(value: Any, what: str, where: str = "") -> None:
+    """Refuse a value whose collections lie too deep inside one another: nothing could write it down.
+
+    Args:
+        value: What was given.
+        what: Its name, for the message.
+        where: Where it was given.
+
+    Raises:
+        PlanError: if they do.
+    """
+    level, depth = [value], 0
+    while level := [item for item in level if isinstance(item, (Mapping, list, tuple))]:
+        depth += 1
+        if depth > DEEPEST:
+            raise PlanError(f"{what}: more than {DEEPEST} collections lie inside one another.", where=where)
+        inside = (inner for item in level for inner in (item.values() if isinstance(item, Mapping) else item))
+        level = [*{id(inner): inner for inner in inside}.values()]  # one that several share is looked at once
 
 
 class RunOptions(Options):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,18 +68,30 @@ def mended_table(data: bytes, name: str) -> str | None:
         data: The file's content.
         name: Its name, for the marks.
     """
-    lines = data.split(b"\n")
-    texts = []
-    is_damaged = False
+    try:
+        texts = [*mended_lines(data.split(b"\n"), name)]
+    except UnicodeDecodeError:
+        return None
+    return "\n".join(texts) if not _is_text(data) else None
+
+
+def mended_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
+    """The lines of a CSV or TSV, with those that are damaged replaced and marked.
+
+    Args:
+        lines: Its lines.
+        name: The file's name, for the marks.
+
+    Raises:
+        UnicodeDecodeError: if the header is damaged.
+    """
     for number, line in enumerate(lines, 1):
         try:
-            texts.append(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError:
             if number == 1:
-                return None
-            is_damaged = True
-            texts.append(line.decode("utf-8", "replace").replace(_REPLACEMENT, mark(f"{name}:{number}"), 1))
-    return "\n".join(texts) if is_damaged else None
+                raise
+            yield line.decode("utf-8", "replace").replace(_REPLACEMENT, mark(f"{name}:{number}"), 1)
 
 
 def mended_json(data: bytes, name: str) -> str | None:

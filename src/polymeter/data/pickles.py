@@ -30,6 +30,7 @@ _PLAIN = {
     "fractions": "Fraction",
     "pathlib": "Path PosixPath PurePath PurePosixPath PureWindowsPath WindowsPath",
     _STORED[0]: _STORED[1],
+    "polymeter.data.stored_column": "stored_column",
     "uuid": "SafeUUID UUID",
     "zoneinfo": "ZoneInfo",
     "numpy._core.multiarray": "_reconstruct scalar",
@@ -90,6 +91,10 @@ def write_pickle(value: Any, path: Path | str) -> None:
     """
     target = Path(path)
     with boundary(DataError, f"Writing the pickle {target}"), replacing(target, binary=True) as file:
+        if "pandas" in sys.modules:
+            from polymeter.data.stored_column import with_texts
+
+            value = with_texts(value)
         pickle.dump(value, file, protocol=pickle.HIGHEST_PROTOCOL)
 
 

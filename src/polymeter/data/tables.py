@@ -1,22 +1,30 @@
-"""Tables in tab-separated files: read as pandas' ``read_csv`` reads them; headers without pandas."""
+"""Tables in tab-separated files: read as pandas' ``read_csv`` reads them; headers without pandas.
+
+The images of a large table stay in a file (``data.large_tables``).
+"""
 
 from __future__ import annotations
 
 import csv
+import logging
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from io import StringIO
 from math import isnan
 from pathlib import Path
+from tempfile import TemporaryFile, gettempdir
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, boundary
 from polymeter.core.guest_context import guest_context
-from polymeter.data.mending import mended_table
+from polymeter.data.large_tables import IMAGES, is_large, read_large
+from polymeter.data.mending import mended_lines, mended_table
 
 if TYPE_CHECKING:
     import pandas as pd
+
+log = logging.getLogger(__name__)
 
 IMAGE_COLUMNS = ("image", "image_path")
 _MOST_NAMED = 5
@@ -155,8 +163,6 @@ def is_nothing(cell: Any) -> bool:
 
 
 def _read(path: Path | str, **options: Any) -> pd.DataFrame:
-    import pandas as pd
-
     file = Path(path)
     if not file.is_file():
         raise DataError(f"There is no file {file}.")
@@ -166,14 +172,35 @@ def _read(path: Path | str, **options: Any) -> pd.DataFrame:
         defaults = {"dtype": dict.fromkeys(IMAGE_COLUMNS, object), "low_memory": False}
         with each_cell_under_its_name() as settings:
             arguments = {**defaults, **settings, **options}
-            try:
-                table: pd.DataFrame = pd.read_csv(file, **arguments)
-            except UnicodeDecodeError:
-                text = mended_table(file.read_bytes(), file.name)
-                if text is None:
-                    raise
-                table = pd.read_csv(StringIO(text, newline=""), **arguments)
-        return table
+            if is_large(file) and IMAGES in columns_of(file):
+                try:
+                    return _read_large(file, arguments)
+                except OSError as error:
+                    log.warning("holding the images of %s in memory, since %s cannot: %s", file, gettempdir(), error)
+            return _read_whole(file, arguments)
+
+
+def _read_whole(file: Path, arguments: Mapping[str, Any]) -> pd.DataFrame:
+    import pandas as pd
+
+    try:
+        table: pd.DataFrame = pd.read_csv(file, **arguments)
+    except UnicodeDecodeError:
+        text = mended_table(file.read_bytes(), file.name)
+        if text is None:
+            raise
+        table = pd.read_csv(StringIO(text, newline=""), **arguments)
+    return table
+
+
+def _read_large(file: Path, arguments: Mapping[str, Any]) -> pd.DataFrame:
+    try:
+        return read_large(file, arguments)
+    except UnicodeDecodeError:
+        with file.open("rb") as lines, TemporaryFile("w+", encoding="utf-8", newline="") as mended:
+            mended.writelines(mended_lines(lines, file.name))
+            mended.seek(0)
+            return read_large(mended, arguments)
 
 
 def _rows(numbers: Iterable[int]) -> str:

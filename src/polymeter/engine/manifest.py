@@ -12,7 +12,7 @@ from polymeter.core.errors import PlanError
 from polymeter.core.identity import canonical, fingerprint, source_hash
 from polymeter.core.model import Model, ModelSpec
 from polymeter.core.options import RunOptions
-from polymeter.core.places import stored_at
+from polymeter.core.places import file_name, stored_at
 from polymeter.core.registries import stored_format
 from polymeter.core.secrets import HIDDEN, without_secrets
 from polymeter.core.stable_names import OWN_PROMPT_ROLE, TASK_FORMAT
@@ -35,7 +35,8 @@ def default_folder(plan: Plan) -> Path:
     stamp = time.strftime("%Y%m%d-%H%M%S")
     number = 1
     while True:
-        folder = Path("runs") / (f"{name}-{stamp}" if number == 1 else f"{name}-{stamp}-{number}")
+        ending = f"-{stamp}" if number == 1 else f"-{stamp}-{number}"
+        folder = Path("runs") / file_name(name, ending)
         with stored_at(folder, "Making the run folder"):
             try:
                 folder.mkdir(parents=True)

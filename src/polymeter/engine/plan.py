@@ -17,6 +17,7 @@ from polymeter.core.model import Model, ModelSpec, ModelTraits
 from polymeter.core.needs import check_needs, ignored_settings
 from polymeter.core.options import RunOptions
 from polymeter.core.parity import NO_PARITY, Parity, parity_with
+from polymeter.core.places import require_place
 from polymeter.core.registries import FORMATS, stored_format
 from polymeter.core.systems import broken_systems, libraries, package_folder
 from polymeter.core.task import GroupSpec, Task, TaskSpec
@@ -84,11 +85,14 @@ def library_roots() -> list[Path]:
 
 
 def cache_folder(options: RunOptions) -> Path:
-    """Where prepared data and indexes are kept: as told, else ``POLYMETER_CACHE_DIR``, else the user's cache folder."""
-    if options.cache_dir is not None:
-        return options.cache_dir
-    told = os.environ.get("POLYMETER_CACHE_DIR")
+    """Where prepared data and indexes are kept: as told, else ``POLYMETER_CACHE_DIR``, else the user's cache folder.
+
+    Raises:
+        PlanError: if no folder can be there.
+    """
+    told = options.cache_dir or os.environ.get("POLYMETER_CACHE_DIR")
     if told:
+        require_place(told, "The cache folder")
         return Path(told)
     from platformdirs import user_cache_path
 

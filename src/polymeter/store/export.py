@@ -13,7 +13,7 @@ from typing import Any
 from polymeter.core.codec import compact_json, decode, jsonable
 from polymeter.core.files import replacing
 from polymeter.core.json_text import as_number, json_text, strict
-from polymeter.core.places import stored_at
+from polymeter.core.places import file_name, stored_at
 from polymeter.core.sources import digest
 from polymeter.core.spread import is_bounded
 from polymeter.core.task import Result, SampleStatus
@@ -111,7 +111,7 @@ def sample_file(folder: RunFolder, task: str) -> Path:
     safe = "".join(character if character.isalnum() or character in "-_.@" else "_" for character in task)
     if safe != task:  # the digest keeps tasks apart whose names differ only in the replaced characters
         safe = f"{safe}-{digest(task.encode())[:8]}"
-    return folder.samples / f"{safe}.jsonl"
+    return folder.samples / file_name(safe, ".jsonl")
 
 
 def read_samples(folder: RunFolder, task: str) -> Iterator[dict[str, Any]]:

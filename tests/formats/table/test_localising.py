@@ -10,6 +10,7 @@ import pytest
 from PIL import Image as pil
 
 from polymeter.core.errors import DataError
+from polymeter.data import large_tables
 from polymeter.formats.table import localising
 from polymeter.formats.table.base import ImageBaseDataset
 
@@ -32,7 +33,7 @@ TINY = b"GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff,\x00\x00\x00
 def root(tmp_path, monkeypatch):
     monkeypatch.setenv("LMUData", str(tmp_path))
     monkeypatch.delenv("FORCE_LOCAL", raising=False)
-    monkeypatch.setattr(localising, "_ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(large_tables, "_MOST_ROWS", 2)
     return tmp_path
 
 

@@ -317,9 +317,11 @@ def _with_images(data: pd.DataFrame, dataset: str, *, needed: str | None) -> pd.
     """A table with the columns of images as authors expect them, without rows where the ``needed`` one is empty."""
     import pandas as pd
 
+    from polymeter.data.stored_column import column_of, held_cells
+
     if "image" in data:
-        cells = read_images(list(data["index"]), list(data["image"]))
-        data["image"] = pd.Series(cells, index=data.index, dtype=object)
+        cells = read_images(list(data["index"]), held_cells(data["image"]))
+        data["image"] = column_of(cells, data.index)
     if "image_path" in data:
         paths = [read_paths(cell) for cell in data["image_path"]]
         data["image_path"] = pd.Series(paths, index=data.index, dtype=object)

@@ -14,6 +14,7 @@ from typing import Any
 
 from polymeter.core.errors import DataError, boundary
 from polymeter.data.base64_images import decode_base64
+from polymeter.data.stored_text import StoredText
 from polymeter.data.tables import is_nothing
 
 LONGEST_REFERENCE = 64
@@ -45,10 +46,22 @@ def toliststr(value: Any) -> list[str]:
 def read_images(indices: Sequence[Any], cells: Sequence[Any]) -> list[Any]:
     """The cells of a column ``image`` as authors expect them: base64, or a list of it. References to other rows are
     replaced by the images that they lead to, which are held once however many cells refer to them; empty cells stay
-    empty. A list may hold references too: each is replaced by all images that it leads to.
+    empty. A list may hold references too: each is replaced by all images that it leads to. Stored texts stay where they
+    are.
     """
-    cells_of_rows = {str(index): read_paths(cell) for index, cell in zip(indices, cells, strict=True)}
+    cells_of_rows = {str(index): _listed(cell) for index, cell in zip(indices, cells, strict=True)}
     return [_without_references(_followed(cell, cells_of_rows), cells_of_rows) for cell in cells_of_rows.values()]
+
+
+def _listed(cell: Any) -> Any:
+    """A cell with a printed list of several texts, or of one, as that. The texts of a stored list are stored too."""
+    if not isinstance(cell, StoredText):
+        is_listed = isinstance(cell, list) and any(isinstance(item, StoredText) for item in cell)
+        return cell if is_listed else read_paths(cell)
+    if not cell.is_list:
+        return cell
+    items = read_paths(cell.text())
+    return [cell.beside(item) for item in items] if isinstance(items, list) else cell.beside(items)
 
 
 def read_paths(cell: Any) -> Any:
@@ -79,7 +92,9 @@ def _followed(cell: Any, cells_of_rows: Mapping[str, Any]) -> Any:
     """The cell that a reference leads to, also over several rows; the reference itself if it leads nowhere."""
     start, seen = cell, set[str]()
     while (
-        not (is_nothing(cell) or isinstance(cell, list)) and _may_be_reference(str(cell)) and str(cell) in cells_of_rows
+        not (is_nothing(cell) or isinstance(cell, (list, StoredText)))
+        and _may_be_reference(str(cell))
+        and str(cell) in cells_of_rows
     ):
         if str(cell) in seen:
             return start

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.catalog import Catalog, Claims, Entry, Problem, Root
 from polymeter.core.errors import DataError, PlanError
+from polymeter.core.folders import files_below
 from polymeter.core.format import Loaded
 from polymeter.core.identity import source_hash
 from polymeter.core.task import TaskSpec
+from polymeter.data.stored_text import in_memory
 from polymeter.data.tables import columns_of, is_nothing, read_tsv, require_index
 from polymeter.formats.table.cells import image_in, read_images, toliststr
 from polymeter.formats.table.classes import RULES, type_of, why_not
@@ -31,7 +32,7 @@ def index_data(roots: Sequence[Root], claims: Claims) -> Catalog:
     """
     catalog = Catalog()
     for root in roots:
-        for path in _files(root.path):
+        for path in files_below(root.path, _SUFFIX):
             _add(catalog, path, root, claims.names)
     mentioned = b"".join(path.read_bytes() for path in claims.unread if path.is_file())
     for path in _data_files():
@@ -73,8 +74,11 @@ def check(entry: Entry) -> Iterator[Problem]:
         return
     if "image" not in table:
         return
+    from polymeter.data.stored_column import held_cells
+
     n_bad = 0
-    for index, cell in zip(table["index"], read_images(list(table["index"]), list(table["image"])), strict=True):
+    cells = read_images(list(table["index"]), held_cells(table["image"]))
+    for index, cell in zip(table["index"], map(in_memory, cells), strict=True):
         try:
             for item in [] if is_nothing(cell) else toliststr(cell):
                 if not item.startswith(("http://", "https://")):
@@ -136,14 +140,3 @@ def _data_files() -> Iterator[Path]:
     folder = find_data_root()
     if folder is not None and folder.is_dir():
         yield from sorted(folder.resolve().glob(f"*{_SUFFIX}"))  # a link keeps its own name
-
-
-def _files(root: Path) -> Iterator[Path]:
-    root = Path(os.path.abspath(root))
-    if root.is_file():
-        if root.suffix == _SUFFIX:
-            yield root
-        return
-    for folder, folders, names in os.walk(root):
-        folders[:] = sorted(name for name in folders if not name.startswith((".", "__pycache__")))
-        yield from (Path(folder, name) for name in sorted(names) if name.endswith(_SUFFIX))

@@ -1,6 +1,6 @@
 """Tables too large for memory: a copy whose images are in files, so that only their paths are read into memory.
 
-The table is read in chunks of a few rows, and every cell except those of ``image`` is copied as text, unchanged.
+The table is read a few rows at a time, and every cell except those of ``image`` is copied as text, unchanged.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from polymeter.core.errors import DataError, boundary
 from polymeter.core.files import replacing
 from polymeter.core.sources import digest, is_elsewhere
+from polymeter.data.large_tables import pieces_of
 from polymeter.data.tables import columns_of, each_cell_under_its_name, require_index
 from polymeter.formats.table.cells import LONGEST_REFERENCE
 from polymeter.formats.table.image_files import listed, write_images
@@ -27,7 +28,6 @@ log = logging.getLogger(__name__)
 
 LARGE_BYTES = 1 << 30
 _VARIABLE = "FORCE_LOCAL"
-_ROWS_AT_ONCE = 64
 UNREADABLE = "no image: "
 """The beginning of a cell of ``image_path`` that gives the reason why there is no image."""
 
@@ -80,12 +80,8 @@ def _without_images(path: Path, images: Path) -> pd.DataFrame:
 
     pieces: list[pd.DataFrame] = []
     files_of_rows: dict[str, _Files] = {}
-    # Cells stay texts: a number that is parsed and written again may come out as another text.
-    with (
-        each_cell_under_its_name() as settings,
-        pd.read_csv(path, dtype=object, keep_default_na=False, chunksize=_ROWS_AT_ONCE, **settings) as reader,
-    ):
-        for piece in reader:
+    with each_cell_under_its_name() as settings:
+        for piece in pieces_of(path, settings):
             require_index(piece, str(path))
             files_of_rows |= {str(row["index"]): _files_of(row, images) for row in piece.to_dict("records")}
             pieces.append(piece.drop(columns=["image"]))

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import ScoreError
+from polymeter.core.places import file_name
 from polymeter.core.request import Generate, GenerateImage, Response
 from polymeter.core.task import ReduceContext, ScoredRow
 from polymeter.data.pickles import write_pickle
@@ -108,7 +109,7 @@ def prediction_path(folder: Path, model: str, dataset: str) -> Path:
     """The path of the prediction file of a model and dataset: in a folder for the dataset, so that ``evaluate`` can
     write files beside it.
     """
-    return folder / file_stem(dataset) / f"{_safe(model)}_{_safe(dataset)}{_SUFFIX}"
+    return folder / file_stem(dataset) / file_name(f"{_safe(model)}_{_safe(dataset)}", _SUFFIX)
 
 
 def model_name(display: str) -> str:

@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from polymeter.core.errors import DataError
 from polymeter.core.guest_context import guest_context
+from polymeter.core.places import require_place
 from polymeter.core.sources import digest
 
 _VARIABLE = "LMUData"
@@ -37,6 +38,7 @@ def LMUDataRoot() -> str:  # the name that authors' code uses
     if not named:
         return str(Path.home() / _VARIABLE)
     root = Path(named).expanduser().absolute()
+    require_place(root, f"${_VARIABLE}")
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -48,6 +50,7 @@ def find_data_root() -> Path | None:
     """The folder of tables if it exists; it is not created."""
     named = os.environ.get(_VARIABLE)
     root = Path(named).expanduser().absolute() if named else Path.home() / _VARIABLE
+    require_place(root, f"${_VARIABLE}")
     return root if root.is_dir() else None
 
 
@@ -61,6 +64,7 @@ def named_table(name: str) -> Path | None:
     if named is None:
         return None
     path = Path(named).expanduser().absolute()
+    require_place(path, f"--data {name}=…")
     if path.is_dir():
         path = path / f"{file_stem(name)}.tsv"
     if not path.is_file():

@@ -4,7 +4,6 @@ running them, and what the user's own code has registered.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from polymeter.core.catalog import Catalog, Entry, Problem, Root
 from polymeter.core.codec import jsonable
 from polymeter.core.errors import PlanError
+from polymeter.core.folders import files_below
 from polymeter.core.format import Loaded
 from polymeter.core.identity import source_hash
 from polymeter.core.sources import digest
@@ -54,7 +54,7 @@ def index(roots: Sequence[Root]) -> Catalog:
     """
     catalog = Catalog()
     for root in roots:
-        for path in _files(root.path):
+        for path in files_below(root.path, _ENDING):
             try:
                 file = read_file(path)
             except PlanError as error:
@@ -158,17 +158,6 @@ def _tags(value: object) -> tuple[str, ...]:
     if isinstance(value, str):
         return () if value == UNKNOWN else (value,)
     return tuple(str(tag) for tag in value) if isinstance(value, (list, tuple)) else ()
-
-
-def _files(root: Path) -> Iterator[Path]:
-    root = Path(os.path.abspath(root))
-    if root.is_file():
-        if root.suffix == ".py":
-            yield root
-        return
-    for folder, folders, names in os.walk(root):
-        folders[:] = sorted(name for name in folders if not name.startswith((".", "__pycache__")))
-        yield from (Path(folder, name) for name in sorted(names) if name.endswith(_ENDING))
 
 
 def _values_of(entry: Entry) -> Iterator[tuple[str, Any]]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from polymeter.core.catalog import Catalog, Entry, Problem, Root
 from polymeter.core.errors import PlanError
+from polymeter.core.folders import files_below
 from polymeter.interop.ulmeval.tasks.reading import DatasetClass, DatasetFile, read_file
 
 NAME = "dataset_class"
@@ -22,7 +22,7 @@ def index(roots: Sequence[Root]) -> Catalog:
     """
     catalog = Catalog()
     for root in roots:
-        for path in _files(root.path):
+        for path in files_below(root.path, _ENDING):
             try:
                 file = read_file(path, is_named=path == root.path)
             except PlanError as error:
@@ -80,14 +80,3 @@ def _data_of(file: DatasetFile) -> Iterator[str]:
             yield name
             if url:
                 yield PurePosixPath(url.partition("?")[0]).stem
-
-
-def _files(root: Path) -> Iterator[Path]:
-    root = Path(os.path.abspath(root))
-    if root.is_file():
-        if root.suffix == _ENDING:
-            yield root
-        return
-    for folder, folders, names in os.walk(root):
-        folders[:] = sorted(name for name in folders if not name.startswith((".", "__pycache__")))
-        yield from (Path(folder, name) for name in sorted(names) if name.endswith(_ENDING))

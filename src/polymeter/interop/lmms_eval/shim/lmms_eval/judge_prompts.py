@@ -62,7 +62,7 @@ accurate and detailed it is; higher is better. Which answer comes first must not
 [Instruction]
 {evaluation_instruction}
 
-Write the two ratings, first that of assistant 1, on the first line, parted by a blank and with nothing else. Explain
+Write the two ratings on the first line, that of assistant 1 first, separated by a space and with nothing else. Explain
 them from the second line on."""
 
 CORRECTNESS_JUDGE_PROMPT = """\

@@ -20,6 +20,7 @@ from polymeter.data import formats
 from polymeter.data.base64_images import decode_base64_to_image_file
 from polymeter.data.fetch import download, fetched_image, md5_of
 from polymeter.data.formats import dump
+from polymeter.data.stored_text import in_memory
 from polymeter.formats.table.cells import read_images
 from polymeter.formats.table.image_files import write_images
 from polymeter.formats.table.roots import LMUDataRoot, image_root, is_offline_here
@@ -295,12 +296,14 @@ def localize_df(data: pd.DataFrame, dname: str, nproc: int = 32) -> pd.DataFrame
     Raises:
         DataError: if a cell is not an image.
     """
+    from polymeter.data.stored_column import held_cells
+
     count = len(data)
     own_paths = list(data["image_path"]) if "image_path" in data else [None] * count
-    images = read_images(list(data["index"]), list(data["image"]))
+    images = read_images(list(data["index"]), held_cells(data["image"]))
     root = image_root(dname)
     written = [
-        write_images(index, cell, path, root)
+        write_images(index, in_memory(cell), path, root)
         for index, cell, path in zip(data["index"], images, own_paths, strict=True)
     ]
     localised = data.drop(columns=["image"])
