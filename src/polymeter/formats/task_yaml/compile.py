@@ -16,7 +16,7 @@ from polymeter.core.parts import Modality
 from polymeter.core.request import RequestKind
 from polymeter.core.task import Sample, Task, TaskSpec
 from polymeter.formats.task_yaml import image_targets
-from polymeter.formats.task_yaml.extensions import class_task
+from polymeter.formats.task_yaml.extensions import check_code_needs, class_task
 from polymeter.formats.task_yaml.generation import compile_generation
 from polymeter.formats.task_yaml.image_targets import IMAGES
 from polymeter.formats.task_yaml.images import compile_images
@@ -70,6 +70,8 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     locate = field_locator(spec)
     check_fields(config, locate)
     check_images(config, context, locate)
+    if not options.predict_only:
+        check_code_needs(spec, context.parity)
 
     # Its parts. From here on the author's code runs; a class may change its own configuration.
     read = yaml_parts if config.class_ is None else class_task(config, locate)

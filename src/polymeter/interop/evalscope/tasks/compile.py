@@ -21,6 +21,7 @@ from polymeter.core.request import Loglikelihood, Origin
 from polymeter.core.rows import RowFunctions
 from polymeter.core.task import RolloutSteps, Sample, SampleView, Task, TaskSpec
 from polymeter.guests.sources import files_behind
+from polymeter.interop.evalscope.tasks.code_needs import check_code_needs
 from polymeter.interop.evalscope.tasks.collection import COLLECTION, Member, compile_collection, open_collection
 from polymeter.interop.evalscope.tasks.constants import OutputType
 from polymeter.interop.evalscope.tasks.datasets import fingerprint_of
@@ -58,6 +59,8 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     options = read_run_options(context.options)
     if spec.name == COLLECTION:
         return _compile_collection(spec, traits, options, context)
+    if not options.predict_only:
+        check_code_needs(spec.file, spec.sources, context.parity)
     benchmark = open_benchmark(spec, traits, options, context)
     adapter, mode, records = benchmark.adapter, benchmark.mode, benchmark.records
     form = _form(benchmark, context)
@@ -98,6 +101,7 @@ def _compile_collection(spec: TaskSpec, traits: ModelTraits, options: AdapterRun
         benchmark = open_member(own, changes, records, traits, options, context)
         judging, review = _scoring(benchmark, options)
         sources = files_behind([own.file]) if own.file.is_file() else ()
+        check_code_needs(own.file, sources, context.parity)
         known = replace(own, source_hash=source_hash(sources), sources=sources)
         return Member(
             benchmark, _form(benchmark, context), judging, review, _score_digest(known, benchmark, options, judging)
