@@ -42,6 +42,7 @@ from polymeter.guests.neighbours import (
     trees,
 )
 from polymeter.guests.opened_sources import importing, loading_sources
+from polymeter.guests.served_datasets import serve_datasets
 from polymeter.guests.shims import ShimModule
 
 GUEST_LOCK = threading.RLock()
@@ -90,7 +91,9 @@ class _Folder:
                     with _without_our_entries():
                         return real(name, globals, locals, fromlist or (), 0)
                 if private is None:
-                    return real(name, globals, locals, fromlist or (), 0)
+                    found = real(name, globals, locals, fromlist or (), 0)
+                    serve_datasets(name.partition(".")[0])
+                    return found
                 if fromlist:
                     return real(private, globals, locals, fromlist, 0)
                 importlib.import_module(private)
