@@ -26,6 +26,7 @@ from polymeter.formats.task_yaml.metrics import shadowed_names
 from polymeter.formats.task_yaml.output_types import CompileOutput, Provenance, Setup
 from polymeter.formats.task_yaml.parts import Parts, check_fields, check_images, yaml_parts
 from polymeter.formats.task_yaml.prompt import Prompt, make_prompt
+from polymeter.formats.task_yaml.reasoning import parse_tags
 from polymeter.formats.task_yaml.registration import code_files
 from polymeter.formats.task_yaml.rounds import AGENTIC, MULTI_ROUND, check_rounds, compile_agentic, compile_multi_round
 from polymeter.formats.task_yaml.rows import RowSamples, full_row
@@ -88,12 +89,13 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     with contained():
         modalities = _try_prompt(samples, prompt, parts)
     metadata = {"task": spec.name, "split": split, "repeats": config.repeats, **config.metadata}
+    tags = parse_tags(config.reasoning_tags, parts.binding.where("reasoning_tags"))
     setup = Setup(
         spec=spec,
         parts=parts,
         samples=samples,
         prompt=prompt,
-        provenance=Provenance(spec.name, split, metadata, context.seed),
+        provenance=Provenance(spec.name, split, metadata, context.seed, tags),
         scorer=keep_answers if options.predict_only else parts.scorer,
         traits=traits,
         prompt_key=prompt_key,
