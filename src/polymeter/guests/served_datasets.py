@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -63,12 +63,12 @@ def _load_dataset(path: Any = None, name: str | None = None, *args: Any, **optio
 
     wanted = [str(item) for item in (split if isinstance(split, (list, tuple)) else [split] if split else [])]
     note_here(_files_behind(place, name or "", wanted))
-    opening = {"overrides": context.data, "cache_dir": context.cache_dir}
+    opened_splits = partial(open_splits, source, overrides=context.data, cache_dir=context.cache_dir)
     if split is None:
         names = local_splits(place.resolve(), name)
-        return _streamed(datasets.DatasetDict(open_splits(source, names, **opening)), is_wanted=is_streaming)
+        return _streamed(datasets.DatasetDict(opened_splits(names)), is_wanted=is_streaming)
     parts = {part: None for text in wanted for part in text.split("+")}
-    opened = open_splits(source, list(parts), **opening)
+    opened = opened_splits(list(parts))
     made = [datasets.concatenate_datasets([opened[part] for part in text.split("+")]) for text in wanted]
     streamed = [_streamed(one, is_wanted=is_streaming) for one in made]
     return streamed if isinstance(split, (list, tuple)) else streamed[0]
