@@ -16,6 +16,10 @@ import yaml
 from conformance.lmms_eval.schema import FunctionName, read_yaml
 
 PER_FOLDER = 3
+_HOOKS = (
+    "doc_to_text", "doc_to_visual", "doc_to_target", "doc_to_choice", "doc_to_messages", "process_docs",
+    "process_results",
+)  # fmt: skip
 _TELLING = (
     "output_type", "doc_to_text", "doc_to_visual", "doc_to_target", "doc_to_choice", "doc_to_messages", "process_docs",
     "process_results", "filter_list", "repeats", "fewshot_config",
@@ -42,6 +46,19 @@ class Published:
         keys = ("test_split", "validation_split", "training_split", "fewshot_split")
         named = [str(value).split("[")[0] for key in keys if (value := self.config.get(key))]
         return list(dict.fromkeys(named)) or ["test"]
+
+    @property
+    def hooks(self) -> list[str]:
+        """What kinds of hooks it has, and the other fields that change how it runs."""
+        kinds = [key for key in _HOOKS if isinstance(self.config.get(key), FunctionName)]
+        kinds += [key for key in ("filter_list", "fewshot_config", "repeats") if self.config.get(key)]
+        if isinstance(self.config.get("doc_to_visual"), str):
+            kinds.append("doc_to_visual: column")
+        metrics = self.config.get("metric_list")
+        items = [item for item in metrics if isinstance(item, dict)] if isinstance(metrics, list) else []
+        return kinds + (
+            ["aggregation"] if any(isinstance(item.get("aggregation"), FunctionName) for item in items) else []
+        )
 
     @property
     def has_messages(self) -> bool:
@@ -78,18 +95,23 @@ def task_files(folder: Path) -> dict[str, Path]:
 
 def chosen_tasks(tasks: list[Published], folder: Path, per_folder: int = PER_FOLDER) -> list[Published]:
     """Of each task folder, tasks with different hooks; of output types other than text, all that differ."""
-    chosen, seen = [], set[tuple[str, str]]()
+    chosen, seen = [], set[str]()
     counts: dict[str, int] = {}
     for task in tasks:
         place = task.file.relative_to(folder).parts[0]
-        telling = repr([_plain(task.config.get(key)) for key in _TELLING])
         is_rare = task.config.get("output_type", "generate_until") != "generate_until"
-        if (place, telling) in seen or (counts.get(place, 0) >= per_folder * (2 if is_rare else 1)):
+        kind = telling(task, folder)
+        if kind in seen or (counts.get(place, 0) >= per_folder * (2 if is_rare else 1)):
             continue
-        seen.add((place, telling))
+        seen.add(kind)
         counts[place] = counts.get(place, 0) + 1
         chosen.append(task)
     return chosen
+
+
+def telling(task: Published, folder: Path) -> str:
+    """What tells a task from others of its folder: its hooks and settings. Tasks that share them can share rows."""
+    return repr([task.file.relative_to(folder).parts[0], *(_plain(task.config.get(key)) for key in _TELLING)])
 
 
 def _plain(value: Any) -> Any:

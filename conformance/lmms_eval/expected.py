@@ -24,3 +24,9 @@ EXPECTED: tuple[Expected, ...] = (
     Expected("two tasks with the same name", tasks="mmvetv2", names="failure"),
     Expected("two tasks with the same name", tasks="mmmu_val_reasoning", names="failure"),
 )
+
+EXPECTED_OF_GROUPS: tuple[Expected, ...] = (
+    Expected("a group's metric", names="value:*acc_norm*"),
+    Expected("a group's standard error", names="value:*_stderr,*"),
+)
+"""The same for the numbers of groups."""

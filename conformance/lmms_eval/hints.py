@@ -3,4 +3,11 @@
 A form is one of `rows.KINDS`, ``=JSON`` for one value, or ``|JSON`` for one of several.
 """
 
-HINTS: dict[str, dict[str, str]] = {}
+_OPTIONS = '["A. red", "B. blue", "C. green", "D. grey"]'
+_NAMED_OPTIONS = {"option": f"={_OPTIONS}", "answer": f"|{_OPTIONS}"}
+
+HINTS: dict[str, dict[str, str]] = {
+    "omni_bench": {"options": "options", "answer": "text"},
+    "worldqa_mc_ppl": _NAMED_OPTIONS,
+    "worldvqa_mc_ppl": _NAMED_OPTIONS,
+}

@@ -19,12 +19,12 @@ def open_locally(places: Mapping[str, str]) -> None:
     """Let ``datasets.load_dataset`` read local rows: whatever is asked for, the rows of the current task are opened.
 
     Args:
-        places: The folder of rows under ``current``, which the caller changes.
+        places: The folder of rows under ``current``, or by dataset, ``ID`` or ``ID:CONFIG``; the caller changes it.
     """
     import datasets
 
     def load_dataset(path: Any = None, name: Any = None, *_: Any, split: Any = None, **__: Any) -> Any:
-        folder = Path(places["current"])
+        folder = Path(places.get(f"{path}:{name}") or places.get(str(path)) or places["current"])
         splits = {
             file.stem: datasets.Dataset.from_parquet(str(file), cache_dir=str(folder / "cache"))
             for file in sorted(folder.glob("*.parquet"))

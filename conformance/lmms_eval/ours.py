@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,14 +65,14 @@ class Runs:
         made = {}
         for task in tasks:
             rows = str(self.work / "rows" / task.name.replace("/", "_"))
-            made |= {str(task.config["dataset_path"]): rows, _dataset(task): rows}
+            path = str(task.config["dataset_path"])
+            made |= {path: rows, _dataset(task): rows, **{f"{path}:{name}": rows for name in _opened_by_code(task)}}
         return made
 
     def _evaluate(self, tasks: Sequence[Published], model: str) -> list[Observation]:
         import polymeter
         from polymeter.interop.lmms_eval.results import CommandFacts, item_errors, results_document, samples_with_docs
 
-        serve_rows(self._data(tasks))
         prompts = self.out.parent / f"prompts-{self.out.stem}.jsonl"
         prompts.unlink(missing_ok=True)
         run = self.out.parent / f"run-{self.out.stem}"
@@ -124,21 +125,12 @@ def _failures(folder: Any, name: str) -> str:
     return f"{len(errors)} samples failed: {errors[0]}"[:400] if errors else "no value"
 
 
-def serve_rows(places: Mapping[str, str]) -> None:
-    """Let task code that opens a dataset itself read the rows that stand for it; other calls go on as they are."""
-    import datasets
-
-    load = getattr(datasets.load_dataset, "as_installed", datasets.load_dataset)
-
-    def load_dataset(path: str, name: str | None = None, *arguments: Any, split: Any = None, **options: Any) -> Any:
-        rows = places.get(f"{path}:{name}", places.get(path)) if isinstance(path, str) else None
-        if rows is None:
-            return load(path, name, *arguments, split=split, **options)
-        files = {file.stem: str(file) for file in sorted(Path(rows).glob("*.parquet"))}
-        return load("parquet", data_files=files, split=split)
-
-    load_dataset.as_installed = load  # type: ignore[attr-defined]
-    datasets.load_dataset = load_dataset
+def _opened_by_code(task: Published) -> list[str]:
+    """The configurations of its dataset that a task's code opens by itself."""
+    path = re.escape(str(task.config["dataset_path"]))
+    call = re.compile(rf"load_dataset\(\s*[\"']{path}[\"'],\s*[\"']([^\"']+)")
+    files = task.file.parent.glob("*.py")
+    return [name for file in files for name in call.findall(file.read_text(encoding="utf-8", errors="replace"))]
 
 
 def _dataset(task: Published) -> str:

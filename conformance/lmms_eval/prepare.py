@@ -67,7 +67,7 @@ class Preparation:
                     made = self._try(shape)
                 if made.get("gap") == 0.0 and not self.is_slow:
                     made = self._with_other_answers(shape, made)
-                return {"kind": self.kind, "columns": dict(shape.kinds), **made}
+                return {"kind": self.kind, "columns": dict(shape.kinds), "hooks": self.published.hooks, **made}
             except (Exception, SystemExit, installed.OutOfTime) as error:
                 real = installed.real_error(error)
                 failure = installed.reason(real)

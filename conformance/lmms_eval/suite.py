@@ -5,17 +5,21 @@ from __future__ import annotations
 import fnmatch
 import json
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from conformance.comparing import Observations, check_rows, compare, print_comparison, same
 from conformance.frame import MODELS, plain, python_of, read_observations, run_child
 from conformance.judge import judge_endpoint
-from conformance.lmms_eval.expected import EXPECTED
+from conformance.lmms_eval.expected import EXPECTED, EXPECTED_OF_GROUPS
 from conformance.lmms_eval.original import OTHER_DRAW
 
 ENVIRONMENT = ".venv-lmms-eval"
 LEAST_TASKS = 120
+LEAST_GROUPS = 8
+_MEDIA = ("image", "images", "audio")
 WORKERS = 3
 HERE = "conformance.lmms_eval"
 
@@ -46,6 +50,54 @@ def run(seed: int, work: Path, parity: str, only: str) -> bool:
             made = compare(theirs, ours, [rule for rule in EXPECTED if switched == "off" or rule.stays])
             title = "with --parity lmms-eval" if switched == "on" else "without --parity"
             is_good = print_comparison(made, title, LEAST_TASKS if only == "*" else 1) and is_good
+            _print_kinds(made.tasks, book)
+        return _groups(stage, only, parity) and is_good
+
+
+def _print_kinds(names: Iterable[str], book: Mapping[str, Mapping[str, Any]]) -> None:
+    """How many of the compared tasks have which output type, kind of model, media and hooks."""
+    entries = [book[name] for name in names]
+    media = [{kind for kind in entry["columns"].values() if kind in _MEDIA} for entry in entries]
+    counts = {
+        "output types": Counter(str(entry.get("output_type")) for entry in entries),
+        "wrappers": Counter(str(entry["kind"]) for entry in entries),
+        "media whose form had to be found": Counter(kind for kinds in media for kind in kinds),
+        "hooks": Counter(hook for entry in entries for hook in entry.get("hooks", ())),
+    }
+    for title, counted in counts.items():
+        print(f"  {title}: {', '.join(f'{name} {count}' for name, count in counted.most_common()) or 'none'}")
+
+
+def _groups(stage: _Stage, only: str, parity: str) -> bool:
+    """Compare the numbers of groups; whether all are equal or have their row."""
+    file = stage.work / "groups.json"
+    module, given = f"{HERE}.groups", ["--work", str(stage.work), "--groups", str(file)]
+    log = stage.work / "groups.log"
+    if run_child(stage.python, module, ["members", *given], environment=stage.variables, log=log) != 0:
+        print(f"groups could not be prepared: see {log}")
+        return False
+    groups = json.loads(file.read_text(encoding="utf-8"))
+    groups = {name: group for name, group in groups.items() if fnmatch.fnmatchcase(name, only)}
+    if not groups:
+        return only != "*"
+    file.write_text(json.dumps(groups), encoding="utf-8")
+
+    def observed(what: str, label: str, *more: str) -> Observations:
+        out = stage.work / f"groups-{label}.jsonl"
+        words = [what, *given, "--out", str(out), *more]
+        run_child(stage.python, module, words, environment=stage.variables, log=stage.work / f"groups-{label}.log")
+        return read_observations(out)
+
+    theirs = observed("original", "original")
+    is_good = True
+    for switched in [mode for mode in ("off", "on") if parity in (mode, "both")]:
+        ours = observed("ours", f"ours-{switched}", *(["--parity"] if switched == "on" else []))
+        made = compare(theirs, ours, [rule for rule in EXPECTED_OF_GROUPS if switched == "off" or rule.stays])
+        made.same_for_all_models.clear()  # what tells the models apart are the members
+        title = f"groups, {'with --parity lmms-eval' if switched == 'on' else 'without --parity'}"
+        is_good = print_comparison(made, title, LEAST_GROUPS if only == "*" else 1) and is_good
+        n_members = sum(len(groups[name]["places"]) for name in made.tasks)
+        print(f"  {', '.join(sorted(made.tasks))}: {n_members} members")
     return is_good
 
 
@@ -105,9 +157,9 @@ def _chosen(stage: _Stage, only: str) -> list[str]:
     return [name for name in json.loads(out.read_text(encoding="utf-8")) if fnmatch.fnmatchcase(name, only)]
 
 
-def _prepare(stage: _Stage, names: list[str], seed: int) -> dict[str, dict[str, object]]:
+def _prepare(stage: _Stage, names: list[str], seed: int) -> dict[str, dict[str, Any]]:
     stage.shards("prepare", "prepare", names, "--seed", str(seed), "--book", "{folder}/book.json")
-    book: dict[str, dict[str, object]] = {}
+    book: dict[str, dict[str, Any]] = {}
     for number in range(WORKERS):
         file = stage.work / f"prepare-{number}" / "book.json"
         book.update(json.loads(file.read_text(encoding="utf-8")) if file.exists() else {})
@@ -152,7 +204,7 @@ _CLASSES = (
 )
 
 
-def _print_failures(book: dict[str, dict[str, object]]) -> None:
+def _print_failures(book: Mapping[str, Mapping[str, Any]]) -> None:
     counts = Counter[str]()
     for entry in book.values():
         if "failure" in entry:

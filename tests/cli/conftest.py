@@ -92,7 +92,7 @@ class FakeApi:
         self.calls.append({"include_paths": include_paths})
         return self.catalog
 
-    def check_path(self, path, include_paths=()):
+    def check_path(self, path, include_paths=(), parity=None):
         return self.problems
 
     def describe_task(self, name, include_paths=()):

@@ -53,9 +53,18 @@ def flatten_task(name: str, include_paths: Sequence[Path] = ()) -> str:
     return plan.format_of(entry).flatten(entry, catalog)
 
 
-def check_path(path: Path, include_paths: Sequence[Path] = ()) -> list[Problem]:
-    """The problems of a benchmark file or a folder of them; empty if there are none. Executes none of their code."""
-    catalog = build_catalog([*include_paths, path])
+def check_path(path: Path, include_paths: Sequence[Path] = (), parity: str | None = None) -> list[Problem]:
+    """The problems of a benchmark file or a folder of them; empty if there are none. Executes none of their code.
+
+    Args:
+        path: The file or folder.
+        include_paths: Further folders and files of benchmarks.
+        parity: The system whose values a run would take; default: that of the settings.
+
+    Raises:
+        PlanError: if an include path, or a system, does not exist.
+    """
+    catalog = build_catalog([*include_paths, path], parity=parity)
     inside = plan.named_place(path)
     problems = [problem for problem in catalog.problems if problem.where.startswith(str(inside))]
     for name, files in catalog.clashes.items():

@@ -138,7 +138,8 @@ def open_spec(spec: TaskSpec, data: Mapping[str, str] | None = None, parity: str
         parity=parity_with(settings.parity if parity is None else parity),
         cache_dir=cache_dir,
     )
-    with in_mode("load"), guest_context_with(parity=context.parity):
+    surroundings = {"parity": context.parity, "data": context.data, "cache_dir": cache_dir}
+    with in_mode("load"), guest_context_with(**surroundings):
         return plan.format_of(spec).compile(spec, plan.traits_without_model(), context)
 
 

@@ -48,13 +48,11 @@ def check(
     """Check a benchmark file or a folder of them; prints each problem with its file and line."""
     from polymeter.api import check_path
     from polymeter.cli.pairs import parse_places
-    from polymeter.core.parity import parity_with
 
     if not path.exists():
         raise PlanError(f"There is no file or folder {str(path)!r}.", hint="Name a YAML file, or a folder of them.")
-    parity_with(parity or "")
     folders, local_data = tuple(include_path or ()), parse_places(data or (), "--data")
-    problems = check_path(path, folders)
+    problems = check_path(path, folders, parity)
     for problem in problems:
         say(f"{problem.where}: {problem.message}")
     if problems:

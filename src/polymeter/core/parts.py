@@ -8,6 +8,7 @@ source; ``polymeter.data.video`` and ``polymeter.data.audio`` read frames and wa
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,6 +38,36 @@ class Text:
     modality: ClassVar[Modality] = "text"
 
 
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a benchmark's author gave as a medium, for wrapped models, which get it as it is.
+
+    Attributes:
+        value: A path, bytes, or a mapping with whatever keys; ``None``: the medium's source says all.
+        place: Its position in what the author's function returned: one number for each level of nested lists. Empty
+            for an item of a chat message.
+    """
+
+    value: Any = None
+    place: tuple[int, ...] = ()
+
+    def mark(self, content_hash: str) -> str:
+        """The hash of a medium's content, which also counts what else the author wrote beside it."""
+        if not isinstance(self.value, Mapping):
+            return content_hash
+        more = {str(key): value for key, value in self.value.items() if key not in _KEYS_OF_MEDIA}
+        return (
+            digest(f"{content_hash}:{json.dumps(more, sort_keys=True, default=repr)}".encode())
+            if more
+            else content_hash
+        )
+
+
+_KEYS_OF_MEDIA = frozenset(
+    f"{name}{ending}" for name in ("image", "audio", "video") for ending in ("", "_path", "_start", "_end")
+) | {"type", "url", "path", "bytes", "array", "sampling_rate"}
+
+
 class _Memo:
     """What a part has decoded so far. It is not part of its value; ``release`` empties it."""
 
@@ -60,11 +91,13 @@ class Image:
             A string is a path, or a URL if it begins with ``http://``, ``https://`` or ``data:``.
         key: Stable identity of the image inside one run (dataset fingerprint, row, position), if it comes from the
             dataset. ``None``: the content is the identity.
+        given: What the benchmark's author gave.
     """
 
     source: Path | str | bytes | PILImage | Callable[[], Any]
     key: str | None = None
     _memo: _Memo = field(default_factory=_Memo, repr=False)
+    given: Given | None = field(default=None, repr=False)
     modality: ClassVar[Modality] = "image"
 
     @property
@@ -151,6 +184,7 @@ class Image:
                 image = self.open()
                 head = f"{image.mode}:{image.width}x{image.height}:".encode()
                 memo.content_hash = digest(head + image.tobytes())
+            memo.content_hash = _marked(memo.content_hash, self.given)
         return memo.content_hash
 
     def note_files(self, noted: Noted) -> None:
@@ -299,11 +333,12 @@ class Audio(_Carried):
     source: Any
     key: str | None = None
     _memo: _Memo = field(default_factory=_Memo, repr=False)
+    given: Given | None = field(default=None, repr=False)
     modality: ClassVar[Modality] = "audio"
 
     def content_hash(self) -> str:
         """Hex digest of the recording's bytes, or of its samples and rate."""
-        return media_hash(self.source)
+        return _marked(media_hash(self.source), self.given)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -317,11 +352,16 @@ class Video(_Carried):
     start_s: float | None = None
     end_s: float | None = None
     _memo: _Memo = field(default_factory=_Memo, repr=False)
+    given: Given | None = field(default=None, repr=False)
     modality: ClassVar[Modality] = "video"
 
     def content_hash(self) -> str:
         """Hex digest of the video's bytes and of the part that is shown."""
-        return digest(f"{media_hash(self.source)}:{self.start_s}:{self.end_s}".encode())
+        return _marked(digest(f"{media_hash(self.source)}:{self.start_s}:{self.end_s}".encode()), self.given)
+
+
+def _marked(content_hash: str, given: Given | None) -> str:
+    return content_hash if given is None else given.mark(content_hash)
 
 
 def _note_path(source: Any, noted: Noted) -> None:

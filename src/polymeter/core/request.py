@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from polymeter.core.errors import ErrorKind, ErrorScope, PolymeterError
 from polymeter.core.parts import Image, Media, Part, Text
+from polymeter.core.reasoning import REASONING_TAGS, Tags
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
@@ -115,6 +116,7 @@ class Origin:
             injects.
         metadata: What the task says about itself.
         prompt: The prompt in the benchmark's native form, as plain data, if it has one.
+        reasoning_tags: The tags around visible reasoning in its answers, in which stop strings do not count.
     """
 
     task: str
@@ -125,6 +127,7 @@ class Origin:
     generation_kwargs: Mapping[str, Any] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
     prompt: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
+    reasoning_tags: Tags = field(default=REASONING_TAGS, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,9 +30,11 @@ _BUILDER_OF = {
     ".arrow": "arrow",
     ".txt": "text",
 }
+TABLE_SUFFIXES = frozenset(_BUILDER_OF)
 _CARDS = ("README.md", ".huggingface.yaml")
 _CARD_HINT = "Its dataset card says which files a configuration has; they must be there."
 _DEFAULT = "default"
+_ONLY_SPLIT = "train"
 _INFO = "dataset_info.json"
 _SHARD = re.compile(r"-\d{5}-of-\d{5}(-[0-9a-f]+)?$")
 
@@ -80,6 +82,29 @@ def open_local(
     if files and all(_picked(files, split) for split in splits):
         return {split: _read(_picked(files, split), split, cache_dir) for split in splits}
     return _generic(path, splits, cache_dir, known=sorted(files))
+
+
+def local_splits(path: Path, config: str | None) -> list[str]:
+    """The names of all splits of a local file or folder; a single file, or a dataset without splits, is ``train``.
+
+    Raises:
+        DataError: if the configuration does not exist, or the files cannot be read.
+    """
+    if path.is_file():
+        return [_ONLY_SPLIT]
+    is_described = not is_saved(path) and bool(card_configs(path))
+    if not is_described and config and (path / config).is_dir():
+        path = path / config
+    if is_saved(path):
+        is_split = (path / "dataset_dict.json").is_file()
+        return sorted(child.name for child in path.iterdir() if is_saved(child)) if is_split else [_ONLY_SPLIT]
+    files = {} if is_described else _split_files(path)
+    if files:
+        return sorted({name.partition("-")[0] for name in files})
+    import datasets
+
+    with boundary(DataError, f"Loading {path}", hint=_CARD_HINT):
+        return [str(name) for name in datasets.get_dataset_split_names(str(path), config if is_described else None)]
 
 
 def card_configs(folder: Path) -> tuple[str, ...]:

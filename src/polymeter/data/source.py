@@ -98,7 +98,7 @@ def open_splits(
     Raises:
         DataError: if the dataset or a split is missing, unreadable or empty.
     """
-    replacement, is_of_config = _override(source, overrides or {})
+    replacement, is_of_config = local_place(source, overrides or {})
     prepared = cache_dir / "datasets" if cache_dir else None
     with _quiet(), not_noting():  # rows have a fingerprint of their own
         if replacement is not None:
@@ -264,8 +264,12 @@ def _existing(path: str, directory: Path) -> Path | None:
     return None
 
 
-def _override(source: Source, overrides: Mapping[str, str]) -> tuple[Path | None, bool]:
-    """The local place of a dataset, and whether it was named for its configuration alone."""
+def local_place(source: Source, overrides: Mapping[str, str]) -> tuple[Path | None, bool]:
+    """The local place that stands for a dataset, if there is one, and whether it was named for its configuration alone.
+
+    Raises:
+        DataError: if the place does not exist.
+    """
     of_config = overrides.get(f"{source.path}:{source.name}")
     path = of_config or overrides.get(source.path)
     if path is None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from polymeter.core.errors import ModelError, PolymeterError, boundary
-from polymeter.core.reasoning import answer_start
+from polymeter.core.reasoning import REASONING_TAGS, Tags, answer_start
 from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Output, Parameters, Request, Response
 from polymeter.core.sources import is_pil
 
@@ -37,7 +37,8 @@ def finish_response(request: Request, response: Response) -> Response:
     ask = request.parameters
     if not isinstance(ask, Generate) or not ask.stop or response.error is not None:
         return response
-    outputs = tuple(_cut(output, ask.stop) for output in response.outputs)
+    tags = REASONING_TAGS if request.origin is None else request.origin.reasoning_tags
+    outputs = tuple(_cut(output, ask.stop, tags) for output in response.outputs)
     return response if outputs == response.outputs else replace(response, outputs=outputs)
 
 
@@ -100,10 +101,10 @@ def _shortened(text: str) -> str:
     return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"
 
 
-def _cut(output: Output, stops: tuple[str, ...]) -> Output:
+def _cut(output: Output, stops: tuple[str, ...], tags: Tags) -> Output:
     text = output.text
     if text is None:
         return output
-    start = answer_start(text)
+    start = answer_start(text, tags)
     found = [place for stop in stops if stop and (place := text.find(stop, start)) >= 0]
     return replace(output, text=text[: min(found)], finish_reason="stop") if found else output

@@ -203,10 +203,11 @@ def compile_tasks(plan: Plan, cache_dir: Path | None) -> None:
         parity=plan.parity,
         cache_dir=cache_dir,
     )
+    surroundings = {"parity": plan.parity, "data": options.data, "cache_dir": cache_dir}
     opened = []
     for spec in plan.selection.tasks:
         context = replace(shared, options=options.dialect_options.get(stored_format(spec.format), {}))
-        with in_mode("load"), collecting_sources() as collected, guest_context_with(parity=plan.parity):
+        with in_mode("load"), collecting_sources() as collected, guest_context_with(**surroundings):
             task = format_of(spec).compile(spec, plan.model.traits, context)
         task = _with_opened(task, opened_behind(spec.sources, collected))
         check_needs(task.needs, plan.model.traits, task=spec.name, model=model_name(plan), roles=plan.roles)

@@ -126,7 +126,9 @@ def run_plan(plan: Plan, folder: RunFolder, progress: Progress, *, command: str 
                 dispatched(),
                 random_state_kept(),
                 pixel_budget(plan.options.max_image_pixels),
-                guest_context_with(limits=limits, parity=plan.parity),
+                guest_context_with(
+                    limits=limits, parity=plan.parity, data=plan.options.data, cache_dir=cache_folder(plan.options)
+                ),
             ):
                 return Execution(plan, folder, manifest, changed, progress).execute()
         except KeyboardInterrupt:  # while models are loaded, or after a run that cannot be ended in order

@@ -66,7 +66,8 @@ def reduce_again(folder: RunFolder, progress: Progress) -> ReducedAgain:
         record = parts.new_part(plan, manifests.software_of(manifest), "", "verify")
         whole = {**manifest, "sessions": [*manifest["sessions"], record]}
         progress.stage("reducing again")
-        with guest_context_with(parity=plan.parity):
+        data, cache_dir = plan.options.data, cache_folder(plan.options)
+        with guest_context_with(parity=plan.parity, data=data, cache_dir=cache_dir):
             outcome = Execution(plan, beside, whole, changed, progress).reduce_again()
         return ReducedAgain(outcome.results, changed)
 

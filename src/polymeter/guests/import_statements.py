@@ -35,6 +35,7 @@ from polymeter.guests.neighbours import (
 from polymeter.guests.opened_sources import importing
 from polymeter.guests.packages import GUEST_LOCK, PREFIX, Folder, folder_of, has_module, package_of
 from polymeter.guests.search_path import added_folders, is_findable, is_installed, kept_search_path, without_our_entries
+from polymeter.guests.served_datasets import serve_datasets
 
 
 class ImportStatements:
@@ -70,7 +71,9 @@ class ImportStatements:
                 with without_our_entries():
                     return self._real(name, globals, locals, fromlist or (), 0)
             if private is None:
-                return self._real(name, globals, locals, fromlist or (), 0)
+                found = self._real(name, globals, locals, fromlist or (), 0)
+                serve_datasets(name.partition(".")[0])
+                return found
             if fromlist:
                 return self._real(private, globals, locals, fromlist, 0)
             importlib.import_module(private)

@@ -50,7 +50,9 @@ def results():
         "alone": task("alone", [result("f1", math.nan, 10, subset=["x"])], 10, num_fewshot=5),
     }
     group = {"alias": "The group", "version": "2", "members": ["a", "b"], "results": [result("acc", 0.6, 19)]}
-    return {"tasks": tasks, "groups": {"g": group, "blank": {**group, "members": ["g"], "results": [], "version": ""}}}
+    blank = {**group, "alias": "", "members": ["g"], "results": []}
+    layout = [["group", "blank", 0], ["group", "g", 1], ["task", "a", 2], ["task", "b", 2], ["task", "alone", 0]]
+    return {"tasks": tasks, "groups": {"g": group, "blank": blank}, "layout": layout}
 
 
 @pytest.fixture
@@ -109,7 +111,7 @@ def test_the_document_has_exactly_these_keys(document):
     ("key", "expected"),
     [
         ("group_subtasks", {"g": ["a", "b"], "blank": ["g"], "alone": []}),
-        ("versions", {"a": 0.0, "alone": "Yaml", "b": "1.5", "blank": "N/A", "g": "2"}),
+        ("versions", {"a": 0.0, "alone": "Yaml", "b": "1.5", "g": 2}),
         ("n-shot", {"a": 0, "alone": 5, "b": 0}),
         ("git_hash", "abc"),
         ("git_branch", None),
@@ -134,7 +136,7 @@ def test_key(document, key, expected):
 
 def test_results_hold_a_value_and_its_errors_for_each_metric_and_filter(document):
     assert document["results"]["a"] == {
-        "alias": "Alias A",
+        "alias": "  - Alias A",
         "acc,none": 0.5,
         "acc_stderr,none": 0.1,
         "acc_stderr_clt,none": 0.1,
@@ -182,9 +184,10 @@ def test_a_sample_s_row_names_its_cluster_where_its_value_does_not():
 
 
 def test_groups_stand_in_results_too_and_one_without_numbers_is_blank(document):
-    assert document["results"]["g"]["acc,none"] == 0.6
-    assert document["groups"]["g"] == document["results"]["g"]
-    assert document["results"]["blank"] == {" ": " ", "alias": "The group"}
+    # Nothing else: errors of single samples are the tasks', and a group without numbers has no version either.
+    assert document["results"]["g"] == {"alias": " - The group", "acc,none": 0.6, "acc_stderr,none": "N/A"}
+    assert document["groups"] == {"g": document["results"]["g"]}
+    assert document["results"]["blank"] == {" ": " ", "alias": "blank"}
 
 
 def test_without_numbers_of_groups_there_is_no_groups_key(manifest, results):

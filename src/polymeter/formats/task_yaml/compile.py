@@ -16,7 +16,7 @@ from polymeter.core.parts import Modality
 from polymeter.core.request import RequestKind
 from polymeter.core.task import Sample, Task, TaskSpec
 from polymeter.formats.task_yaml import image_targets
-from polymeter.formats.task_yaml.extensions import class_task
+from polymeter.formats.task_yaml.extensions import check_code_needs, class_task
 from polymeter.formats.task_yaml.generation import compile_generation
 from polymeter.formats.task_yaml.image_targets import IMAGES
 from polymeter.formats.task_yaml.images import compile_images
@@ -26,6 +26,7 @@ from polymeter.formats.task_yaml.metrics import shadowed_names
 from polymeter.formats.task_yaml.output_types import CompileOutput, Provenance, Setup
 from polymeter.formats.task_yaml.parts import Parts, check_fields, check_images, yaml_parts
 from polymeter.formats.task_yaml.prompt import Prompt, make_prompt
+from polymeter.formats.task_yaml.reasoning import parse_tags
 from polymeter.formats.task_yaml.registration import code_files
 from polymeter.formats.task_yaml.rounds import AGENTIC, MULTI_ROUND, check_rounds, compile_agentic, compile_multi_round
 from polymeter.formats.task_yaml.rows import RowSamples, full_row
@@ -70,6 +71,8 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     locate = field_locator(spec)
     check_fields(config, locate)
     check_images(config, context, locate)
+    if not options.predict_only:
+        check_code_needs(spec, context.parity)
 
     # Its parts. From here on the author's code runs; a class may change its own configuration.
     read = yaml_parts if config.class_ is None else class_task(config, locate)
@@ -86,12 +89,13 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     with contained():
         modalities = _try_prompt(samples, prompt, parts)
     metadata = {"task": spec.name, "split": split, "repeats": config.repeats, **config.metadata}
+    tags = parse_tags(config.reasoning_tags, parts.binding.where("reasoning_tags"))
     setup = Setup(
         spec=spec,
         parts=parts,
         samples=samples,
         prompt=prompt,
-        provenance=Provenance(spec.name, split, metadata, context.seed),
+        provenance=Provenance(spec.name, split, metadata, context.seed, tags),
         scorer=keep_answers if options.predict_only else parts.scorer,
         traits=traits,
         prompt_key=prompt_key,

@@ -4,6 +4,8 @@
 the class's methods make. If that class constructs its own requests, ``Parts.compile_output`` takes the place of the
 output type.
 
+``task_yaml.code_needs``, a ``CodeNeeds``: finds packages that a task's code will only need while answers are scored.
+
 A system attaches code to an extension point in ``System.extensions``; see ``core.systems``.
 """
 
@@ -13,12 +15,14 @@ from typing import Protocol, cast
 
 from polymeter.core.errors import PlanError
 from polymeter.core.format import OpenContext
+from polymeter.core.parity import Parity
 from polymeter.core.systems import extension
 from polymeter.core.task import TaskSpec
 from polymeter.formats.task_yaml.config import TaskConfig
 from polymeter.formats.task_yaml.parts import Locate, Parts
 
 CLASS_TASK = "task_yaml.class_task"
+CODE_NEEDS = "task_yaml.code_needs"
 
 
 class ClassTask(Protocol):
@@ -40,6 +44,28 @@ class ClassTask(Protocol):
             PlanError: if the class cannot be instantiated, or lacks something that its output type needs.
             DataError: if its rows are missing or empty.
         """
+
+
+class CodeNeeds(Protocol):
+    """Checks what a task's code will only need while answers are scored, without running it."""
+
+    def __call__(self, spec: TaskSpec, parity: Parity, /) -> None:
+        """Check it.
+
+        Raises:
+            PlanError: if a package is missing.
+        """
+
+
+def check_code_needs(spec: TaskSpec, parity: Parity) -> None:
+    """Check what a task's code will only need while answers are scored, as far as the systems know it.
+
+    Raises:
+        PlanError: if a package is missing.
+    """
+    check = extension(CODE_NEEDS)
+    if check is not None:
+        cast(CodeNeeds, check)(spec, parity)
 
 
 def class_task(config: TaskConfig, locate: Locate) -> ClassTask:

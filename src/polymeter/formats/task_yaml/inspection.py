@@ -16,6 +16,7 @@ from polymeter.core.errors import PlanError, PolymeterError, did_you_mean
 from polymeter.core.registries import AGGREGATIONS, METRICS
 from polymeter.formats.task_yaml import image_targets
 from polymeter.formats.task_yaml.config import TaskConfig, validate
+from polymeter.formats.task_yaml.extensions import check_code_needs
 from polymeter.formats.task_yaml.filters import FILTERS
 from polymeter.formats.task_yaml.load import load
 from polymeter.formats.task_yaml.reader import Reader, Resolved
@@ -92,7 +93,12 @@ def check(entry: Entry, catalog: Catalog) -> list[Problem]:
             problems.append(
                 Problem(str(entry.file), f"Its code needs the package {package!r}, which is not installed.")
             )
-    return problems
+    return problems or _caught(lambda: _check_code_needs(entry, catalog), str(entry.file))
+
+
+def _check_code_needs(entry: Entry, catalog: Catalog) -> None:
+    for spec in load(entry, catalog).tasks:
+        check_code_needs(spec, catalog.parity)
 
 
 def _missing_functions(resolved: Resolved) -> Iterator[Problem]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from polymeter.core.identity import seed_for
 from polymeter.core.model import ModelTraits
 from polymeter.core.parity import Parity
+from polymeter.core.reasoning import REASONING_TAGS, Tags
 from polymeter.core.request import Origin, Parameters, Protocol
 from polymeter.core.task import ReduceContext, Result, Rollout, RolloutSteps, Sample, Score, ScoredRow, TaskSpec
 
@@ -32,12 +33,14 @@ class Provenance:
         split: The split that is measured.
         metadata: The task's metadata.
         run_seed: The run's seed.
+        reasoning_tags: The tags around reasoning in its answers.
     """
 
     task: str
     split: str
     metadata: Mapping[str, Any]
     run_seed: int
+    reasoning_tags: Tags = REASONING_TAGS
 
     def origin(self, sample: Sample, generation_kwargs: Mapping[str, Any], protocol: Protocol = "single") -> Origin:
         """The origin of a request.
@@ -48,7 +51,16 @@ class Provenance:
             protocol: Who drives the rounds, and how.
         """
         metadata = {**self.metadata, "doc_id": sample.index}
-        return Origin(self.task, sample.id, self.split, sample.index, protocol, generation_kwargs, metadata)
+        return Origin(
+            self.task,
+            sample.id,
+            self.split,
+            sample.index,
+            protocol,
+            generation_kwargs,
+            metadata,
+            reasoning_tags=self.reasoning_tags,
+        )
 
     def seed(self, sample: Sample, number: int, label: str = "") -> int:
         """The seed of one answer.

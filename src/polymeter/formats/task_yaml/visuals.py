@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import DataError
-from polymeter.core.parts import Audio, Image, Media, Modality, Part, Text, Video
+from polymeter.core.parts import Audio, Given, Image, Media, Modality, Part, Text, Video
 from polymeter.core.request import Message
 from polymeter.core.sources import sniff_audio_mime, sniff_mime
 from polymeter.data.media import encoded_bytes, forget_bytes_if_touched, video_file
@@ -62,7 +62,30 @@ def from_hook(visuals: Any, prefix: str | None) -> tuple[Part, ...]:
     """The media that ``doc_to_visual`` returned for a row, as parts. ``prefix`` is the row's identity; without one each
     part is identified by its content, as it must be where it was made from an answer.
     """
-    return tuple([to_part(item, None if prefix is None else f"{prefix}:v{j}") for j, item in enumerate(flat(visuals))])
+    placed = list(_placed(visuals))
+    is_nested = any(len(place) > 1 for _, place in placed)
+    parts: list[Part] = []
+    for number, (item, place) in enumerate(placed):
+        part = to_part(item, None if prefix is None else f"{prefix}:v{number}")
+        parts.append(_with_given(part, item, place, is_nested=is_nested))
+    return tuple(parts)
+
+
+def _placed(visuals: Any, place: tuple[int, ...] = ()) -> Iterator[tuple[Any, tuple[int, ...]]]:
+    """Media in order, as ``flat`` gives them, each with its place in the nested lists."""
+    if isinstance(visuals, (list, tuple)):
+        for number, item in enumerate(visuals):
+            yield from _placed(item, (*place, number))
+    elif visuals is not None:
+        yield visuals, place or (0,)
+
+
+def _with_given(part: Part, value: Any, place: tuple[int, ...] = (), *, is_nested: bool = False) -> Part:
+    """A medium that knows what the author gave for it. Pillow images, frames and decoders are their own source."""
+    is_written = isinstance(value, (str, Path, bytes, bytearray, Mapping))
+    if isinstance(part, Text) or not (is_written or is_nested):
+        return part
+    return replace(part, given=Given(value if is_written else None, place))
 
 
 def column_visuals(rows: Rows, column: str) -> Callable[[int], tuple[Part, ...]]:
@@ -161,6 +184,10 @@ def modalities_of(parts: Iterable[Part]) -> frozenset[Modality]:
 
 def _typed(kind: str, item: Mapping[str, Any], key: str | None) -> Part:
     source = item.get("url", item.get(kind))
+    return _with_given(_typed_medium(kind, item, source, key), source)
+
+
+def _typed_medium(kind: str, item: Mapping[str, Any], source: Any, key: str | None) -> Part:
     if kind == "image":
         return to_part(source, key) if hasattr(source, "getbands") else Image(_image_source(source), key)
     if kind == "audio":

@@ -47,6 +47,7 @@ SYSTEM = System(
     scripts=Scripts(wrappers=f"{_HERE}.command:load_wrappers"),
     extensions={
         "task_yaml.class_task": f"{_HERE}.tasks.class_task:class_task",
+        "task_yaml.code_needs": f"{_HERE}.code_needs:check_code_needs",
     },
     version="0.7.2",
     differences=f"{_HERE}.differences:DIFFERENCES",

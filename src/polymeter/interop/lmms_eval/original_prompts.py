@@ -38,6 +38,15 @@ def original_prompt(name: str) -> str:
     return template
 
 
+def check_original() -> None:
+    """Check that the prompts can be read.
+
+    Raises:
+        PlanError: if lmms-eval is not installed in the version that is meant.
+    """
+    _folder()
+
+
 def _folder() -> Path:
     try:
         found = version("lmms_eval")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -169,14 +170,20 @@ def results_document(
         efficiency: As ``overall_efficiency`` gives it, if samples were written.
     """
     tasks, groups = results["tasks"], results["groups"]
-    group_rows = {name: _row(group) for name, group in groups.items()}
-    has_group_numbers = any(group["results"] for group in groups.values())
+    depths = {name: depth for _, name, depth in results["layout"]}
+    task_rows = {name: _row(task, (errors or {}).get(name, {})) for name, task in tasks.items()}
+    group_rows = {name: _group_row(name, group) for name, group in groups.items()}
+    rows = {
+        name: {**row, "alias": _indented(row["alias"], depths.get(name, 0))}
+        for name, row in (task_rows | group_rows).items()
+    }
+    numbered = {name: rows[name] for name, group in groups.items() if group["results"]}
     planned = {task["name"]: task for task in manifest["tasks"]}
     parity = _parity(manifest)
     throughput = dict(facts.throughput) or _throughput(manifest)
     return {
-        "results": {name: _row(task, (errors or {}).get(name, {})) for name, task in tasks.items()} | group_rows,
-        **({"groups": group_rows} if has_group_numbers else {}),
+        "results": rows,
+        **({"groups": numbered} if numbered else {}),
         "group_subtasks": _subtasks(tasks, groups),
         "configs": {name: _config(planned[name], manifest) for name in sorted(tasks)},
         "versions": _versions(planned, groups, parity),
@@ -204,7 +211,7 @@ def results_document(
 
 
 def _row(owner: Mapping[str, Any], errors: ItemErrors = MappingProxyType({})) -> dict[str, Any]:
-    """A task's or group's entry in ``results``: the values under ``metric,filter``, and their standard errors."""
+    """A task's entry in ``results``: the values under ``metric,filter``, and their standard errors."""
     row: dict[str, Any] = {"alias": owner["alias"]}
     if not owner["results"]:
         return {" ": " ", **row}
@@ -219,6 +226,19 @@ def _row(owner: Mapping[str, Any], errors: ItemErrors = MappingProxyType({})) ->
         row[f"{metric}_stderr,{name}"], row[f"{metric}_stderr_clt,{name}"] = shown[:2]
         row[f"{metric}_stderr_clustered,{name}"] = shown[2]
     return row
+
+
+def _group_row(name: str, group: Mapping[str, Any]) -> dict[str, Any]:
+    """A group's entry: its numbers and their pooled errors. Errors of single samples are the tasks'."""
+    row = _row(group)
+    of_tasks = ("_stderr_clt,", "_stderr_clustered,")
+    kept = {key: value for key, value in row.items() if not any(mark in key for mark in of_tasks)}
+    return {**kept, "alias": group["alias"] or name}
+
+
+def _indented(alias: str, depth: int) -> str:
+    """A name as lmms-eval indents it below the groups around it."""
+    return f"{' ' * depth}- {alias}" if depth else alias
 
 
 def _subtasks(tasks: Iterable[str], groups: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -238,11 +258,23 @@ def _config(task: Mapping[str, Any], manifest: Mapping[str, Any]) -> dict[str, A
 
 
 def _versions(tasks: Mapping[str, Any], groups: Mapping[str, Any], parity: Parity) -> dict[str, Any]:
-    versions: dict[str, Any] = {name: group["version"] or _NO_ERROR for name, group in groups.items()}
+    versions: dict[str, Any] = {
+        name: _number_or_text(group["version"])
+        for name, group in groups.items()
+        if group["results"] and group["version"]
+    }
     for name, task in tasks.items():
         is_unread = parity.on("metadata-list") and isinstance(task["config"].get("metadata"), list)
         versions[name] = _NO_VERSION if is_unread else _version(task)
     return dict(sorted(versions.items()))
+
+
+def _number_or_text(version: str) -> int | float | str:
+    """A group's version, of which a run folder holds the text, as YAML reads it."""
+    for read in (int, float):
+        with suppress(ValueError):
+            return read(version)
+    return version
 
 
 def _version(task: Mapping[str, Any]) -> Any:

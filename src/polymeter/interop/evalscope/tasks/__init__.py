@@ -62,7 +62,7 @@ def _check(entry: Entry, catalog: Catalog) -> list[Problem]:
     """What is wrong with an entry, found without running its code."""
     from polymeter.interop.evalscope.tasks.checks import check
 
-    return check(entry)
+    return check(entry, catalog.parity)
 
 
 def _compile(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:

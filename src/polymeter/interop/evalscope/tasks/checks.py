@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 
 from polymeter.core.catalog import Entry, Problem
-from polymeter.core.errors import did_you_mean
+from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.parity import Parity
+from polymeter.guests.sources import files_behind
+from polymeter.interop.evalscope.tasks.code_needs import check_code_needs
 from polymeter.interop.evalscope.tasks.index import registration_of
 from polymeter.interop.evalscope.tasks.reading import UNKNOWN, Registration, read_file
 from polymeter.interop.evalscope.tasks.registration import SETTABLE
@@ -16,8 +19,9 @@ _BASE = "DataAdapter"
 _REQUIRED = ("get_gold_answer", "match")
 
 
-def check(entry: Entry) -> list[Problem]:
-    """Everything that can be found without running code: names of arguments, metrics, splits, and missing methods.
+def check(entry: Entry, parity: Parity) -> list[Problem]:
+    """Everything that can be found without running code: names of arguments, metrics, splits, missing methods and
+    packages, also those that a run at parity would need.
 
     Raises:
         PlanError: if the file is broken beyond reading.
@@ -35,6 +39,11 @@ def check(entry: Entry) -> list[Problem]:
         for package, line in read_file(entry.file).packages.items()
         if find_spec(package) is None
     )
+    if not problems:
+        try:
+            check_code_needs(entry.file, files_behind([entry.file]), parity)
+        except PlanError as error:
+            problems.append(Problem(error.where, f"{error.what} {error.hint}"))
     return problems
 
 

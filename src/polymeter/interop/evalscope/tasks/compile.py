@@ -22,6 +22,7 @@ from polymeter.core.rows import RowFunctions
 from polymeter.core.task import RolloutSteps, Sample, SampleView, Task, TaskSpec
 from polymeter.guests.opened_sources import add_sources
 from polymeter.guests.sources import files_behind
+from polymeter.interop.evalscope.tasks.code_needs import check_code_needs
 from polymeter.interop.evalscope.tasks.collection import COLLECTION, Member, compile_collection, open_collection
 from polymeter.interop.evalscope.tasks.constants import OutputType
 from polymeter.interop.evalscope.tasks.datasets import fingerprint_of
@@ -59,6 +60,8 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     options = read_run_options(context.options)
     if spec.name == COLLECTION:
         return _compile_collection(spec, traits, options, context)
+    if not options.predict_only:
+        check_code_needs(spec.file, spec.sources, context.parity)
     benchmark = open_benchmark(spec, traits, options, context)
     adapter, mode, records = benchmark.adapter, benchmark.mode, benchmark.records
     form = _form(benchmark, context)
@@ -100,6 +103,7 @@ def _compile_collection(spec: TaskSpec, traits: ModelTraits, options: AdapterRun
         judging, review = _scoring(benchmark, options)
         sources = files_behind([own.file]) if own.file.is_file() else ()
         add_sources(sources)  # only the collection's file tells which benchmarks it rests on
+        check_code_needs(own.file, sources, context.parity)
         known = replace(own, source_hash=source_hash(sources), sources=sources)
         return Member(
             benchmark, _form(benchmark, context), judging, review, _score_digest(known, benchmark, options, judging)

@@ -235,6 +235,15 @@ def _words(text: str) -> list[str]:
     """
     if is_chinese(text) or not guest_context().parity.on("bleu-words"):
         return segmented(text)
+    return words_of_nltk(text)
+
+
+def words_of_nltk(text: str) -> list[str]:
+    """The words of an English text as NLTK finds them.
+
+    Raises:
+        PlanError: if NLTK or its data is missing.
+    """
     try:
         from nltk import word_tokenize
 

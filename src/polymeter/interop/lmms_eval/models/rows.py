@@ -6,7 +6,7 @@ are the same for all requests and depend on nothing but the row they get.
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
+from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +47,10 @@ class Row(dict[str, Any]):
 
     @property
     def visuals(self) -> list[Any]:
-        """The request's media, as ``doc_to_visual`` returns them: decoded once, copied at each access."""
-        return [as_visual(medium) for medium in self._request.media()]
+        """The request's media, as ``doc_to_visual`` returned them, nested lists and all: images decoded once, copied at
+        each access.
+        """
+        return _nested([(_place(medium), as_visual(medium)) for medium in self._request.media()])
 
     def fits(self, request: Request) -> bool:
         """Whether another request can share this row: it has the same messages and continuations."""
@@ -120,7 +122,9 @@ class Rows:
 
 
 def doc_to_visual(row: Any, *_: Any) -> list[Any]:
-    """The media of a row: Pillow images, paths of videos, audio samples or the cells of undecoded recordings."""
+    """The media of a row, as the task's author returned them; media from elsewhere as Pillow images, paths of videos,
+    audio samples or the cells of undecoded recordings.
+    """
     return _checked(row).visuals
 
 
@@ -163,11 +167,15 @@ class Target(str):
 
 
 def as_visual(medium: Media) -> Any:
-    """A medium as ``doc_to_visual`` returns it. An image is a copy, because wrappers shrink theirs in place.
+    """A medium as ``doc_to_visual`` returned it. An image is a copy, because wrappers shrink theirs in place, and so is
+    a mapping.
 
     Raises:
         DataError: if it cannot be read.
     """
+    given = None if medium.given is None else medium.given.value
+    if given is not None:
+        return dict(given) if isinstance(given, Mapping) else given
     if isinstance(medium, Image):
         return medium.open().copy()
     origin = medium.origin()
@@ -178,6 +186,24 @@ def as_visual(medium: Media) -> Any:
         return location
     bounds = {"video_start": medium.start_s, "video_end": medium.end_s}
     return {"type": "video", "url": location, **{name: second for name, second in bounds.items() if second is not None}}
+
+
+def _place(medium: Media) -> tuple[int, ...]:
+    return () if medium.given is None else medium.given.place
+
+
+def _nested(placed: Sequence[tuple[tuple[int, ...], Any]]) -> list[Any]:
+    """Values in nested lists, by their places; in one list if none of them was in a nested one."""
+    if all(len(place) < 2 for place, _ in placed):
+        return [value for _, value in placed]
+    top: list[Any] = []
+    for place, value in placed:
+        items = top
+        for number in place[:-1]:
+            items.extend([] for _ in range(number + 1 - len(items)))
+            items = items[number]
+        items.append(value)
+    return top
 
 
 def _as_audio(medium: Audio, origin: Any) -> Any:
@@ -199,12 +225,28 @@ def _chat_message(message: Message) -> dict[str, Any]:
 def _chat_item(part: Any) -> dict[str, Any]:
     if isinstance(part, Text):
         return {"type": "text", "text": part.text}
-    if isinstance(part, Video):
-        origin = part.origin()
-        bounds = {"start_time": part.start_s, "end_time": part.end_s}
-        times = {name: second for name, second in bounds.items() if second is not None}
-        return {"type": "video", "url": str(origin) if isinstance(origin, Path) else origin, **times}
-    return {"type": part.modality, "url": as_visual(part)}
+    given = part.given
+    value = None if given is None else given.value
+    if isinstance(value, Mapping) and given.place:
+        return {"type": part.modality, "url": _chat_url(part, value)}
+    times: dict[str, float | None] = {}
+    if isinstance(part, Video) and not isinstance(value, Mapping):
+        times = {"start_time": part.start_s, "end_time": part.end_s}
+    url = part.origin() if isinstance(part, Video) and value is None else as_visual(part)
+    known = {name: second for name, second in times.items() if second is not None}
+    return {"type": part.modality, "url": str(url) if isinstance(url, Path) else url, **known}
+
+
+def _chat_url(part: Any, value: Mapping[str, Any]) -> Any:
+    """The ``url`` of a medium that ``doc_to_visual`` gave as a mapping: the whole mapping if it names a segment or no
+    place, else the place. A cell of a dataset is shown as what it holds.
+    """
+    if "video_start" in value or "video_end" in value or (isinstance(part, Audio) and "url" not in value):
+        return dict(value)
+    place = value.get("url") or value.get("path")
+    if isinstance(part, Image) and (value.get("bytes") is not None or not place):
+        return part.open().copy()
+    return place or dict(value)
 
 
 def _kind(visual: Any) -> str:
