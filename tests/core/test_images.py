@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import mimetypes
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from PIL import Image as Pictures
 
 from polymeter.core.errors import DataError
 from polymeter.core.parts import Audio, Image, Video
-from polymeter.core.sources import is_url, sniff_mime
+from polymeter.core.sources import is_url, mime_of_suffix, sniff_mime
 
 SIZE = (12, 8)
 MIMES = {"JPEG": "image/jpeg", "PNG": "image/png", "WEBP": "image/webp", "GIF": "image/gif"}
@@ -94,6 +95,13 @@ def test_formats_that_endpoints_do_not_take_become_png_without_loss(kind: str) -
     assert mime == "image/png"
     assert sniff_mime(data) == "image/png"
     assert Image(data).open().tobytes() == picture().tobytes()
+
+
+def test_a_suffix_tells_the_same_under_every_version_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    old = {key: mime for key, mime in mimetypes.types_map.items() if key not in (".avif", ".webp")}
+    monkeypatch.setattr(mimetypes, "types_map", {**old, ".bmp": "image/x-ms-bmp"})  # as 3.10 has it
+    suffixes = (".avif", ".bmp", ".png", ".webp", ".unheard-of", "")
+    assert list(map(mime_of_suffix, suffixes)) == ["image/avif", "image/bmp", "image/png", "image/webp", None, None]
 
 
 @pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA"])

@@ -37,6 +37,7 @@ GUIDES = (
     "../README.md",
 )
 
+_MISSING_PACKAGE = re.compile(r"The package '(?P<name>[\w.]+)', needed by .*, is not installed\.")
 _FENCE = re.compile(
     r"^```(?P<language>\w+)?(?:[ ]+title=\"(?P<title>[^\"]+)\")?[ ]*\n(?P<body>.*?)^```[ ]*$", re.M | re.S
 )
@@ -131,6 +132,9 @@ def call(command: str, folder: Path) -> str:
         timeout=3 * _MINUTE_S,
         check=False,
     )
+    missing = _MISSING_PACKAGE.search(done.stdout) if done.returncode else None
+    if missing is not None:
+        pytest.importorskip(missing["name"])
     assert done.returncode == 0, f"$ {command}\n{done.stdout}"
     if redirect is not None:
         redirect.write_text(done.stdout, encoding="utf-8")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 _SHAPES = {0: (64, 3, 11), 3: (192, 64, 5), 6: (384, 192, 3), 8: (256, 384, 3), 10: (256, 256, 3)}
 
 
 def make_perceptual_weights(folder: Path) -> Path:
     """Write the two files that ``polymeter.metrics.perceptual`` reads; gives the folder."""
-    import torch
+    torch = pytest.importorskip("torch")
 
     made = torch.Generator().manual_seed(0)
     backbone = {}

@@ -14,7 +14,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, get_origin
 
 import pytest
 
@@ -63,6 +63,8 @@ def _public(module: ModuleType) -> list[str]:
 def _described(value: Any) -> str:
     if isinstance(value, ModuleType):
         return "module"
+    if value is Any or get_origin(value) is not None:  # of other classes under each version of Python
+        return "annotation"
     if inspect.isclass(value):
         is_plain = issubclass(value, (enum.Enum, BaseException)) or not value.__module__.startswith("polymeter")
         return "class" if is_plain else f"class({_parameters(value)})"

@@ -203,6 +203,7 @@ def test_colours_come_from_the_pixels_or_from_clip(yolos: str, clip: str) -> Non
 
 
 def test_weights_that_are_not_there_are_named(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
     pytest.importorskip("transformers")
     with pytest.raises(PlanError, match=r"Reading the detector .*none.*Name a folder"):
         make_detector(f"hf:{tmp_path / 'none'}").detect(scene_of_two())

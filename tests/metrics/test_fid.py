@@ -145,6 +145,7 @@ def test_a_vision_network_is_named_with_the_number(
 
 
 def test_a_network_that_is_not_there_is_named(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
     pytest.importorskip("transformers")
     with pytest.raises(PlanError, match=r"Reading the feature extractor .*Name a folder that holds it"):
         vision_extractor(str(tmp_path / "none"))

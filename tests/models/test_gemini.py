@@ -21,7 +21,7 @@ from polymeter.core.errors import DataError, ModelError, PlanError
 from polymeter.core.identity import canonical
 from polymeter.core.parts import Audio, Image, Text, Video
 from polymeter.core.request import Generate, Loglikelihood, Message, Output, Request, Response, Usage
-from polymeter.models.gemini import GeminiModel
+from polymeter.models.gemini import GeminiModel, wire
 from tests.helpers.provider_stubs import ProviderStub, Reply, Seen, ask, gemini_fails, gemini_says, picture, question
 
 KEY = "AIza-this-is-the-secret"
@@ -169,6 +169,14 @@ def test_uploaded_files_are_named(stub: ProviderStub) -> None:
         {"fileUri": "https://youtu.be/x"},
         {"fileUri": "https://a.org/b.webm", "mimeType": "video/webm"},
     ]
+
+
+def test_the_kind_of_a_file_by_address_is_told_by_its_name_whatever_the_machine_knows(
+    stub: ProviderStub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wire, "guess_type", lambda name: (None, None))
+    sent_parts = parts_of(sent(stub, question(Image("https://example.org/A.WEBP?x=1"))))
+    assert sent_parts == [{"fileData": {"fileUri": "https://example.org/A.WEBP?x=1", "mimeType": "image/webp"}}]
 
 
 def test_what_is_too_large_to_send_inline_says_so(stub: ProviderStub) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import mimetypes
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -26,6 +27,13 @@ _AUDIO_MAGIC = (
     (b"\xff\xf3", "audio/mpeg"),
     (b"\xff\xf2", "audio/mpeg"),
 )
+# The table of Python 3.10 to 3.12 lacks these or names them otherwise; a name tells the same under every version.
+_OF_SUFFIX = {".avif": "image/avif", ".bmp": "image/bmp", ".webp": "image/webp"}
+
+
+def mime_of_suffix(suffix: str) -> str | None:
+    """MIME type that the ending of a file's name tells, in lower case with its dot; ``None`` for an unknown one."""
+    return _OF_SUFFIX.get(suffix) or mimetypes.types_map.get(suffix)
 
 
 def sniff_mime(data: bytes) -> str | None:

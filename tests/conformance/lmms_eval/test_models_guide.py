@@ -59,6 +59,7 @@ def test_the_package_of_the_guide_runs_under_every_name(tmp_path: Path, name: st
 
 @pytest.mark.parametrize("batch_size", [1, 4])
 def test_the_usual_idioms_give_every_row_its_own_picture(tmp_path: Path, batch_size: int) -> None:
+    pytest.importorskip("torch")
     result = run_wrapper(
         tmp_path, ["colours", "more_colours"], IDIOMS / "idiomatic.py", name="idiomatisch", batch_size=batch_size
     )

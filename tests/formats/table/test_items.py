@@ -74,6 +74,7 @@ def test_an_image_in_a_list_of_strings_is_found_from_where_the_caller_stands(
         ("http://example.org/a.jpg", "image"),
         ("https://example.org/a.PNG?size=3", "image"),
         ("https://example.org/a.webp", "image"),
+        ("https://example.org/a.avif", "image"),
         ("https://example.org/page.html", "text"),
         ("https://example.org/", "text"),
         ("data:image/png;base64,AAAA", "image"),

@@ -349,6 +349,7 @@ def test_clip_score_of_images_is_refused(tmp_path, monkeypatch):
 
 
 def test_a_network_that_is_not_there_is_told_at_once(tmp_path, monkeypatch):
+    pytest.importorskip("torch")
     pytest.importorskip("transformers")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     lines = f"doc_to_target: caption\nmetric_list: [{{metric: clip_score, weights: {tmp_path / 'none'}}}]\n"

@@ -65,11 +65,13 @@ def test_a_wrong_argument_ends_with_exit_code_2(here: Path, capsys: pytest.Captu
 
 
 def test_lmms_evals_command_line_finds_a_file(here: Path) -> None:
+    pytest.importorskip("torch")
     words = ["--model", "idiomatisch", "--model_path", str(IDIOMATIC), "--tasks", "colours", "--include_path", "tasks"]
     assert main(["lmms-eval", *words]) == 0
 
 
 def test_lmms_evals_command_line_finds_a_plug_in(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
     package = here / "plug_in"
     (package / "models").mkdir(parents=True)
     (package / "__init__.py").touch()
@@ -80,6 +82,7 @@ def test_lmms_evals_command_line_finds_a_plug_in(here: Path, monkeypatch: pytest
 
 
 def test_a_script_runs_as_it_is(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("torch")
     (here / "scripts").mkdir()
     (here / "scripts/beside_the_script.py").write_text("WORD = 'beside'\n")
     (here / "scripts/mine.py").write_text(SCRIPT)

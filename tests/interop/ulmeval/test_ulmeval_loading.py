@@ -125,6 +125,7 @@ def test_what_the_command_is_told_of_a_pair_may_fail_and_the_model_is_freed(here
 
 
 def test_a_judge_that_cannot_be_made_is_told_before_anything_is_spent(here: Path) -> None:
+    pytest.importorskip("torch")
     with pytest.raises(PlanError, match="nowhere"):
         run(replace(config(), judge="hf:./nowhere"))
     assert not (here / "heavy.log").exists()

@@ -9,7 +9,6 @@ what each of them is. Arguments are never changed.
 
 from __future__ import annotations
 
-import mimetypes
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +19,7 @@ from polymeter.core.errors import DataError, did_you_mean
 from polymeter.core.files import replacing
 from polymeter.core.parts import Audio, Image, Media, Part, Text, Video
 from polymeter.core.request import Message, Request, Role
-from polymeter.core.sources import digest, from_data_url, is_elsewhere, is_pil
+from polymeter.core.sources import digest, from_data_url, is_elsewhere, is_pil, mime_of_suffix
 
 Item = dict[str, Any]
 """``{"type": "text" | "image" | "video" | "audio", "value": …}``, and whatever else its author adds (``role``)."""
@@ -117,7 +116,7 @@ def _is_image_name(text: str) -> bool:
     """Whether a path or URL has the suffix of an image."""
     path = re.split("[?#]", text, maxsplit=1)[0] if is_elsewhere(text) else text
     suffix = os.path.splitext(path)[1].lower()
-    return suffix == ".webp" or mimetypes.types_map.get(suffix, "").startswith("image/")  # Python 3.10 lacks WebP
+    return (mime_of_suffix(suffix) or "").startswith("image/")
 
 
 def _is_file(text: str) -> bool:

@@ -5,11 +5,14 @@ answer that was blocked or broken off becomes an error.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from mimetypes import guess_type
+from posixpath import splitext
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import ModelError
 from polymeter.core.parts import Audio, Image, Part, Text, Video
 from polymeter.core.request import Output, Usage
+from polymeter.core.sources import mime_of_suffix
 from polymeter.models.endpoint.media import Encoded, MediaEncoder, decode_received
 from polymeter.models.endpoint.shapes import count, incomplete, kind_of, malformed, only_calls
 
@@ -147,9 +150,8 @@ def _by_address(part: Image | Audio | Video) -> dict[str, Any] | None:
     source = part.source if isinstance(part, Image) or isinstance(part.source, str) else part.origin()
     if not isinstance(source, str) or not source.startswith(("http://", "https://", "gs://")):
         return None
-    from mimetypes import guess_type
-
-    mime = guess_type(source.partition("?")[0])[0]
+    name = source.partition("?")[0]
+    mime = mime_of_suffix(splitext(name)[1].lower()) or guess_type(name)[0]
     return {"fileData": {"fileUri": source, **({"mimeType": mime} if mime else {})}}
 
 

@@ -91,6 +91,7 @@ def test_a_detector_is_read_where_the_run_says(tmp_path: Path, monkeypatch: pyte
 
 @pytest.mark.parametrize("name", ["eyes", "hf:/no/such/network"])
 def test_a_detector_that_cannot_be_had_is_an_error_before_anything_is_drawn(tmp_path: Path, name: str) -> None:
+    pytest.importorskip("torch")
     pytest.importorskip("transformers")
     table = write_table(tmp_path / "seen.tsv", [{"index": 0, "prompt": "a circle", "scene": "{}"}])
     told = {"include_paths": [table], "dialect_options": {"tsv": {"detector": name}}}

@@ -195,6 +195,8 @@ def test_what_an_endpoint_refuses_is_an_error() -> None:
 
 @pytest.mark.parametrize("name", sorted(PIPELINES))
 def test_models_of_the_list_draw_in_runs_as_they_do_there(tmp_path: Path, name: str) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("diffusers")
     index = {"_class_name": PIPELINES[name], "_diffusers_version": "0.42.1"}
     (tmp_path / "model_index.json").write_text(json.dumps(index))
     model = native_backend(name, {}, str(tmp_path))

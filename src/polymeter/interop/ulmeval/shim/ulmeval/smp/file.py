@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import mimetypes
 import os
 import shutil
 import time
@@ -15,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polymeter.core.sources import is_elsewhere
+from polymeter.core.sources import is_elsewhere, mime_of_suffix
 from polymeter.data import formats
 from polymeter.data.base64_images import decode_base64_to_image_file
 from polymeter.data.fetch import download, fetched_image, md5_of
@@ -317,5 +316,4 @@ def _is_file(text: str) -> bool:
 
 
 def _mime(text: str) -> str | None:
-    ending = os.path.splitext(text.partition("?")[0])[1].lower()
-    return "image/webp" if ending == ".webp" else mimetypes.types_map.get(ending)
+    return mime_of_suffix(os.path.splitext(text.partition("?")[0])[1].lower())
