@@ -82,8 +82,8 @@ KINDS: Mapping[str, Kind] = {
         *("--tasks", "drawn,portraits", *_BENCH, *_TABLES),
     ),
     "dataset class, images and judge": run(*_ASKED, *_JUDGE, "--tasks", "portraits", *_TABLES),
-    "dataset class and table, drawn images": run(
-        "--model", "shapes", "--tasks", "demo_t2i,tones", "--limit", "12", *_TABLES
+    "dataset class and table, images drawn and edited": run(
+        "--model", "shapes", "--tasks", "demo_t2i,demo_edit,tones", "--limit", "8", *_TABLES
     ),
     "task YAML and adapter, hf": run(
         *("--model", "hf:{weights}", "--tasks", "sums,choices,votes,quiz,quiz_choice", *_TASKS, *_BENCH),
