@@ -82,9 +82,7 @@ KINDS: Mapping[str, Kind] = {
         *("--tasks", "drawn,portraits", *_BENCH, *_TABLES),
     ),
     "dataset class, images and judge": run(*_ASKED, *_JUDGE, "--tasks", "portraits", *_TABLES),
-    "dataset class and table, images drawn and edited": run(
-        "--model", "shapes", "--tasks", "demo_t2i,demo_edit,tones", "--limit", "8", *_TABLES
-    ),
+    "table, images drawn and edited": run("--model", "shapes", "--tasks", "demo_t2i,demo_edit", "--limit", "10"),
     "task YAML and adapter, hf": run(
         *("--model", "hf:{weights}", "--tasks", "sums,choices,votes,quiz,quiz_choice", *_TASKS, *_BENCH),
         make_weights=llava,

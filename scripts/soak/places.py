@@ -24,10 +24,6 @@ _GUESTS = Path(__file__).parent / "guests"
 _LATENCY = re.compile(rb'"latency_ms":[^,}]*')
 _SERVER_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY")
 _SETTLE_S = 0.2
-_ANSWERED = (
-    "SELECT COUNT(*) FROM responses WHERE role != 'own_prompt'",
-    "SELECT COUNT(*) FROM samples WHERE status = 'error'",
-)
 
 
 @dataclass
@@ -128,17 +124,16 @@ def n_asked_at_rest(place: Place, here: Path, served_before: int) -> int:
 
 
 def n_answered(here: Path) -> int:
-    """The answers that are in the journal, and the samples that ended without one because the model failed. Prompts
-    that a wrapper makes itself are no answers.
-    """
+    """The answers that are in the journal. Prompts that a wrapper makes itself are none."""
     journal = journal_of(here)
     if journal is None:
         return 0
     with contextlib.closing(sqlite3.connect(f"file:{journal}?mode=ro", uri=True)) as database:
         try:
-            return sum(database.execute(query).fetchone()[0] for query in _ANSWERED)
+            rows = database.execute("SELECT COUNT(*) FROM responses WHERE role != 'own_prompt'").fetchall()
         except sqlite3.Error:  # killed before its tables were made
             return 0
+    return int(rows[0][0])
 
 
 def left_by(here: Path) -> dict[str, bytes]:
