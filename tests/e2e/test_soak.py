@@ -1,0 +1,23 @@
+"""``make soak`` leaves no kind of model out, and which kills it plans follows from its seed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from scripts.soak.kinds import KINDS
+from scripts.soak.lives import kills_of_life
+from tests.e2e.kit import polymeter
+
+
+def test_every_kind_of_model_takes_part(tmp_path: Path) -> None:
+    listed = polymeter("models", cwd=tmp_path).stdout.splitlines()
+    backends = {line.partition("  ")[0] for line in listed[: listed.index("")] if not line.startswith(" ")}
+    pairs = [pair for kind in KINDS.values() for pair in zip(kind.words, kind.words[1:], strict=False)]
+    assert backends - {name.partition(":")[0] for option, name in pairs if option == "--model"} == set()
+
+
+def test_the_kills_of_a_life_follow_from_seed_kind_and_number() -> None:
+    lives = [kills_of_life(seed, kind, number) for seed in (1, 2) for kind in KINDS for number in range(9)]
+    assert lives == [kills_of_life(seed, kind, number) for seed in (1, 2) for kind in KINDS for number in range(9)]
+    assert len(set(map(tuple, lives))) == len(lives)
+    assert {len(kills) for kills in lives} == {1, 2, 3}
