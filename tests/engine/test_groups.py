@@ -70,6 +70,12 @@ def test_a_plain_mean_counts_every_member_once() -> None:
     assert (result.interval, result.no_interval) == (None, "the uncertainty of a member is not known")
 
 
+def test_a_mean_is_the_same_to_the_last_digit_under_every_version_of_python() -> None:
+    members = tuple(f"member_{n}" for n in range(10))
+    (result,) = reduced({name: [Result("acc", "none", 0.1, 7, stderr=0.1)] for name in members}, members)
+    assert (result.value, result.stderr) == (0.1, math.sqrt(math.fsum([0.1 * 0.1] * 10)) / 10)
+
+
 def test_the_interval_of_a_group_is_that_of_a_sum_of_its_members() -> None:
     spreads = {
         "one": mean_spread(np.repeat([1.0, 0.0], 10), None, (0, 1)),

@@ -132,7 +132,7 @@ def _pooled(combined: Result, parts: Sequence[Result]) -> Result:
     free = sum(part.n for part in parts) - len(parts)
     stderr = None
     if errors and None not in errors and free > 0:
-        squares = sum((part.n - 1) * part.n * (part.stderr or 0.0) ** 2 for part in parts)
+        squares = math.fsum((part.n - 1) * part.n * (part.stderr or 0.0) ** 2 for part in parts)
         stderr = math.sqrt(squares / free / sum(part.n for part in parts))
     return replace(
         combined,
@@ -208,11 +208,12 @@ def _combine(metric: str, name: str, parts: Sequence[Result], aggregate: Mapping
         return Result(metric, name, value, n, higher_is_better=direction, no_interval="the group's own aggregation")
     weights = [float(part.n) if is_weighted else 1.0 for part in parts]
     total = sum(weights)
-    value = sum(weight * part.value for weight, part in zip(weights, parts, strict=True)) / total
+    # The same to the last digit under each version of Python, whose own sum of floats is another from 3.12 on.
+    value = math.fsum(weight * part.value for weight, part in zip(weights, parts, strict=True)) / total
     stderr = None
     if all(part.stderr is not None for part in parts):
         terms = (weight * (part.stderr or 0.0) for weight, part in zip(weights, parts, strict=True))
-        stderr = math.sqrt(sum(term * term for term in terms)) / total
+        stderr = math.sqrt(math.fsum(term * term for term in terms)) / total
     spreads = [_terms(part, weight / total) for part, weight in zip(parts, weights, strict=True)]
     sum_of_means: Terms | None = None
     if all(spreads):

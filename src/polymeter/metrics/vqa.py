@@ -86,7 +86,7 @@ def vqa_accuracy(references: Sequence[str], predictions: Sequence[str]) -> float
     normalise = EvalAIAnswerProcessor()
     expected, answer = [normalise(text) for text in references], normalise(predictions[0])
     matches = sum(text == answer for text in expected)
-    return sum(min((matches - (text == answer)) / 3, 1.0) for text in expected) / len(expected)
+    return math.fsum(min((matches - (text == answer)) / 3, 1.0) for text in expected) / len(expected)
 
 
 def normalised_match(references: Sequence[str], predictions: Sequence[str]) -> float:

@@ -105,7 +105,7 @@ def softmax(values: Sequence[float]) -> list[float]:
     """Probabilities of the choices from their log-probabilities."""
     top = max(values)
     weights = [math.exp(value - top) for value in values]
-    total = sum(weights)
+    total = math.fsum(weights)
     return [weight / total for weight in weights]
 
 
