@@ -77,6 +77,14 @@ def _systems() -> set[str]:
     return {system.name for system in systems()}
 
 
+@pytest.fixture(autouse=True)
+def _secrets_of_one_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process remembers every secret that it was given; the words that one test calls secret are none in the next."""
+    from polymeter.core import secrets
+
+    monkeypatch.setattr(secrets, "_KNOWN", secrets._Known())
+
+
 def pytest_unconfigure() -> None:
     """Remove what this process wrote; each worker of pytest-xdist has its own folder."""
     shutil.rmtree(_session_dir, ignore_errors=True)

@@ -31,7 +31,7 @@ _TRUST = 0.8
 """The weight of the variance between clusters; the rest is the one that the correlation implies, which varies less."""
 _LEAST_EFFECT = 0.85
 """The least design effect. Below 1, since the variance of correlations that happen to be negative is cut off."""
-_TRIALS_PER_CLUSTER = 1.5
+_TRIALS_PER_CLUSTER = 1.25
 """Independent trials that a cluster is worth where no failure tells of it; 1 if its members were all equal."""
 _FEWER_TRIALS = 0.4
 """What is added to one trial for each cluster, where few clusters are mixed and the variance is uncertain."""
@@ -103,7 +103,7 @@ def mean_spread(data: NDArray[np.float64], clusters: Partition | None = None, bo
         variance += ignorance * max(most / n * _design_effect(sizes, likely) - variance, 0.0)
     is_continuous = not is_two_valued and 2 * n_mixed >= sizes.size
     # Clusters cannot be more alike than equal.
-    least = min(_LEAST_TRIALS * n, (1 + _FEWER_TRIALS * math.sqrt(ignorance)) * effective)
+    least = min(_LEAST_TRIALS * n, (1 + _FEWER_TRIALS * math.sqrt(ignorance)) * effective, trials)
     return Spread(mean, n, variance, third, df, trials, least, bounds, is_continuous, problem)
 
 
