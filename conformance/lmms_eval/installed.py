@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import copy
 import os
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -47,11 +48,16 @@ def without_downloads(hub: Path) -> None:
 
 
 def without_waiting(hub: Path) -> None:
-    """Retries follow at once, and nothing is downloaded."""
+    """Retries follow at once, nothing is downloaded, and METEOR can be let go of after its time was up.
+
+    Its scorer takes its lock again when it is deleted; a time limit may have ended the call that held it.
+    """
     import huggingface_hub
     import lmms_eval.api.task
     import tenacity.nap
+    from pycocoevalcap.meteor import meteor
 
+    meteor.threading = SimpleNamespace(Lock=threading.RLock)
     without_downloads(hub)
     lmms_eval.api.task.snapshot_download = huggingface_hub.snapshot_download
     tenacity.nap.time = SimpleNamespace(sleep=lambda _seconds: None)
