@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -15,6 +16,10 @@ _ABOUT = {
     "arguments", "doc", "doc_hash", "doc_id", "filter", "input", "input_media", "resps", "token_counts",
     "filtered_resps", "target",
 }  # fmt: skip
+
+
+# What a task downloads is an empty folder in the original, and the rows that `--data` puts in its place in Polymeter.
+_DOWNLOADED = re.compile(r'[^"\s]*/(?:hub|rows/[^/"\s]+)/')
 
 
 def observed_values(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -54,5 +59,5 @@ def read_prompts(file: Path, task: str, model: str) -> dict[str, str]:
         name, who, number, prompt = json.loads(line)
         if (name, who) == (task, model):
             text, _, settings = prompt.rpartition("\x00")
-            made |= {number: text, f"{number} settings": settings}
+            made |= {number: _DOWNLOADED.sub("downloaded/", text), f"{number} settings": settings}
     return made
