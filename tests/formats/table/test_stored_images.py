@@ -14,7 +14,6 @@ from polymeter.data import large_tables
 from polymeter.data.stored_column import StoredColumn
 from polymeter.formats.table.base import ImageBaseDataset
 from polymeter.formats.table.rows import table_of
-from polymeter.interop.ulmeval.shim.ulmeval.smp.file import localize_df
 
 
 def text(seed):
@@ -84,7 +83,10 @@ def test_fingerprints_and_samples_are_the_same(monkeypatch):
         assert stored.line(number).equals(whole.line(number))
 
 
+@pytest.mark.needs_system("ulmeval")
 def test_images_are_written_by_the_shim_as_ever(monkeypatch):
+    from polymeter.interop.ulmeval.shim.ulmeval.smp.file import localize_df
+
     whole, stored = both(monkeypatch)
     good = [0, 1, 2]
     expected = localize_df(whole.data.iloc[good], "X")
