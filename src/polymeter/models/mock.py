@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.errors import ErrorKind, ModelError, PlanError
+from polymeter.core.errors import ErrorKind, ModelError, PlanError, ScoreError
 from polymeter.core.identity import request_fingerprint, source_hash
 from polymeter.core.model import ALL_READY, AsyncModel, BatchModel, Model, ModelTraits
 from polymeter.core.parts import Modality, is_image
@@ -31,6 +31,7 @@ from polymeter.core.request import (
     Response,
     Usage,
 )
+from polymeter.metrics.choice_targets import choice_indices
 
 Compute = Callable[[Request], str | Sequence[str] | Response]
 
@@ -249,7 +250,7 @@ def _row_of(request: Request) -> tuple[str, str]:
 
 def _expected_answer(request: Request, target: Any, choices: Any) -> str | Response:
     if isinstance(request.parameters, Loglikelihood):
-        return Response((Output(logprobs=_reference_logprobs(request.parameters, target)),))
+        return Response((Output(logprobs=_reference_logprobs(request.parameters, target, choices)),))
     if isinstance(request.parameters, GenerateImage) and isinstance(target, list):
         images = [item for item in target if is_image(item)]
         if images:
@@ -260,7 +261,11 @@ def _expected_answer(request: Request, target: Any, choices: Any) -> str | Respo
     return str(first)
 
 
-def _reference_logprobs(parameters: Loglikelihood, target: Any) -> tuple[ChoiceLogprob, ...]:
+def _reference_logprobs(parameters: Loglikelihood, target: Any, choices: Any) -> tuple[ChoiceLogprob, ...]:
+    if choices is not None and len(choices) == len(parameters.continuations):
+        with suppress(ScoreError):
+            target = choice_indices(target, [str(choice) for choice in choices])
+
     def is_reference(position: int, continuation: str) -> bool:
         references = target if isinstance(target, (list, tuple)) else [target]
         return any(
