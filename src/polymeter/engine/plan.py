@@ -21,6 +21,7 @@ from polymeter.core.places import require_place
 from polymeter.core.registries import FORMATS, stored_format
 from polymeter.core.systems import broken_systems, libraries, package_folder
 from polymeter.core.task import GroupSpec, Task, TaskSpec
+from polymeter.engine.generation_settings import passed_on_notes, with_passed_on
 from polymeter.guests.door import in_mode
 from polymeter.guests.neighbours import include_trees
 from polymeter.guests.opened_sources import collecting_sources, hash_with_opened, opened_behind
@@ -192,7 +193,7 @@ def compile_tasks(plan: Plan, cache_dir: Path | None) -> None:
     is_limit_shared = plan.parity.on("limit-of-first-task")
     shared = OpenContext(
         seed=options.seed,
-        generation=options.generation,
+        generation=with_passed_on(options.generation, plan.model.traits),
         num_fewshot=options.num_fewshot,
         prompt_key=options.prompt_key,
         system_prompt=options.system_prompt,
@@ -227,7 +228,8 @@ def compile_tasks(plan: Plan, cache_dir: Path | None) -> None:
         opened.append(task)
     plan.opened = tuple(opened)
     plan.selection = replace(plan.selection, tasks=tuple(task.spec for task in opened))
-    plan.ignored = ignored = tuple(ignored_settings(opened, plan.model, model_name(plan)))
+    passed = passed_on_notes(options.generation, opened, plan.model, model_name(plan))
+    plan.ignored = ignored = (*ignored_settings(opened, plan.model, model_name(plan)), *passed)
     plan.notes = tuple(dict.fromkeys([*plan.notes, *(note for task in opened for note in task.notes), *ignored]))
 
 

@@ -25,8 +25,18 @@ from polymeter.core.secrets import HIDDEN, remember
 from polymeter.engine import manifest as manifests
 from polymeter.engine import parts
 from polymeter.engine.execution import FETCHED_IMAGES, Execution, RunOutcome, Status
+from polymeter.engine.generation_settings import check_typed_settings
 from polymeter.engine.models import check_model, make_model, parse_model
-from polymeter.engine.plan import Plan, build_catalog, cache_folder, compile_tasks, file_endings, named_place, select
+from polymeter.engine.plan import (
+    Plan,
+    build_catalog,
+    cache_folder,
+    compile_tasks,
+    file_endings,
+    model_name,
+    named_place,
+    select,
+)
 from polymeter.engine.preflight import check_endpoints
 from polymeter.guests.door import random_state_kept
 from polymeter.guests.generators import dispatched
@@ -80,6 +90,9 @@ def _run(request: RunRequest, progress: Progress) -> RunOutcome:
             return finished
     if not plan.options.is_restart:
         refuse_changes(plan, folder)
+    is_new = plan.options.is_restart or not folder.is_begun()
+    if is_new and not plan.options.passes_unknown_settings:  # a run that goes on keeps what it began with
+        check_typed_settings(plan.options.generation, plan.model, model_name(plan))
     check_endpoints(plan, folder, progress)
     progress.stage(f"opening {len(plan.selection.tasks)} task{'s' if len(plan.selection.tasks) != 1 else ''}")
     compile_tasks(plan, cache_folder(plan.options))

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import ErrorKind, ModelError, PlanError, ScoreError
+from polymeter.core.generation_names import EVERY_NAME
 from polymeter.core.identity import request_fingerprint, source_hash
 from polymeter.core.model import ALL_READY, AsyncModel, BatchModel, Model, ModelTraits
 from polymeter.core.parts import Modality, is_image
@@ -137,6 +138,10 @@ class MockBatch(BatchModel):
         """The identity that it was made with."""
         return self._identity
 
+    def known_settings(self) -> frozenset[str]:
+        """Every name that exists: a mock stands for any model."""
+        return EVERY_NAME
+
     def respond(self, requests: list[Request]) -> list[Response]:
         """Compute every answer."""
         self.batches.append(len(requests))
@@ -173,6 +178,10 @@ class MockEndpoint(AsyncModel):
     def identity(self) -> Mapping[str, Any]:
         """The identity that it was made with."""
         return self._identity
+
+    def known_settings(self) -> frozenset[str]:
+        """Every name that exists: a mock stands for any model."""
+        return EVERY_NAME
 
     def prepare(self, request: Request) -> None:
         """Look up what the task expects. This runs its author's code, which must not run on the event loop."""
