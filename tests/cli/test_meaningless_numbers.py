@@ -12,7 +12,10 @@ from typing import Any
 
 import pytest
 
+from polymeter.api import evaluate
 from polymeter.cli.main import main
+from polymeter.core.errors import PlanError
+from tests.helpers.openai_stub import OpenAIStub, chat
 
 
 @dataclass(frozen=True)
@@ -201,3 +204,273 @@ def test_the_right_context_may_be_named_by_its_index_alone(polymeter):
     refuses(polymeter(*words), "The target 7 names none of the 3 choices")
     Path("cities.yaml").write_text(text.replace("doc_to_text: question", "doc_to_text: 1"))
     assert polymeter(*words).code == 0
+
+
+# Nothing is scored: that is a failure, and no result.
+
+SILENT_YAML = """\
+task: {name}
+dataset_path: json
+dataset_kwargs: {{data_files: rows.jsonl}}
+test_split: train
+doc_to_text: question
+doc_to_target: answer
+process_results: !function scoring.{function}
+metric_list:
+  - metric: acc
+"""
+SCORING = """\
+def none(doc, results):
+    return {}
+
+def nan(doc, results):
+    return {"acc": float("nan")}
+
+def misnamed(doc, results):
+    return {"acuracy": 1.0}
+
+def first(doc, results):
+    return {"acc": 1.0 if doc["answer"] == "a" else float("nan")}
+
+def right(doc, results):
+    return {"acc": 1.0}
+"""
+
+
+def scored_by(*functions: str) -> list[str]:
+    """Tasks of two rows, each scored by one of the functions above; returns the words that run them."""
+    Path("rows.jsonl").write_text("".join(json.dumps({"question": f"{i}?", "answer": i}) + "\n" for i in "ab"))
+    Path("scoring.py").write_text(SCORING)
+    for function in functions:
+        Path(f"{function}.yaml").write_text(SILENT_YAML.format(name=function, function=function))
+    return ["--tasks", ",".join(f"{function}.yaml" for function in functions)]
+
+
+@pytest.mark.parametrize("function", ["none", "nan", "misnamed"])
+def test_a_task_without_a_score_fails(polymeter, function):
+    ended = polymeter(*scored_by(function))
+    assert ended.code == 1
+    assert ended.err.splitlines()[-1] == f"Failed: nothing is scored in {function}."
+    assert "scored   0 of 2 samples of 1 task" in ended.out
+    assert f"NOTHING SCORED: {function}: none of its 2 samples has a score. Its scoring gave no number" in ended.out
+    assert list(ended.results["nothing_scored"]) == [function]
+    assert ended.results["tasks"][function]["n_scored"] == 0
+    assert f"NOTHING SCORED: {function}" in (ended.run / "report.html").read_text()
+    assert json.loads((ended.run / "run.json").read_text())["n_failed"] == 2
+
+
+def test_a_task_without_a_score_fails_among_others(polymeter):
+    ended = polymeter(*scored_by("right", "nan"))
+    assert ended.code == 1
+    assert ended.err.splitlines()[-1] == "Failed: nothing is scored in nan."
+    assert "scored   2 of 4 samples of 2 tasks" in ended.out
+    assert list(ended.results["nothing_scored"]) == ["nan"]
+
+
+def test_only_scored_samples_are_counted(polymeter):
+    ended = polymeter(*scored_by("first"))
+    assert ended.code == 0
+    assert "scored   1 of 2 samples of 1 task" in ended.out
+    assert "1 of 2 samples without a score (1 without a value)" in ended.out
+    assert "nothing_scored" not in ended.results
+
+
+def test_answers_that_nobody_wants_scored_are_no_failure(polymeter):
+    ended = polymeter(*scored_by("none"), "--dialect-option", "task_yaml.predict_only=true")
+    assert ended.code == 0, ended.err
+    assert "nothing_scored" not in ended.results
+
+
+def test_all_failed_is_nothing_scored(polymeter):
+    ended = polymeter(*scored_by("right"), model=("mock", "--model-args", "failure=permanent"))
+    assert ended.code == 1
+    assert ended.err.splitlines()[-1] == "Failed: nothing is scored in right."
+    assert "none of its 2 samples has a score.\n" in ended.out
+
+
+def test_going_on_with_a_run_without_a_score_fails_again_and_asks_nothing(polymeter, capsys):
+    polymeter(*scored_by("nan"))
+    assert main(["resume", "run", "--quiet"]) == 1
+    assert "Failed: nothing is scored in nan." in capsys.readouterr().err
+    assert json.loads(Path("run/run.json").read_text())["cache"]["hits"] == 0
+
+
+# Tables: an answer that is no option, and nothing that scores.
+
+
+def table(name: str, columns: str, *rows: str) -> list[str]:
+    """A table with these columns and rows, cells parted by ``|``; returns the words that run it."""
+    lines = [columns, *rows]
+    Path(f"{name}.tsv").write_text("".join(line.replace("|", "\t") + "\n" for line in lines))
+    return ["--tasks", f"{name}.tsv"]
+
+
+MCQ = "index|question|A|B|C|answer"
+
+
+@pytest.mark.parametrize("answer", ["B", "b", "Rome", "(B)", "b.", " B "])
+def test_an_answer_of_a_table_names_an_option(polymeter, answer):
+    ended = polymeter(
+        *table("cities", MCQ, f"0|Which?|Paris|Rome|Oslo|{answer}"), model=("mock", "--model-args", "answer=B")
+    )
+    assert ended.code == 0, ended.err
+    assert ended.value("cities", "acc") == 1.0
+
+
+@pytest.mark.parametrize("answer", ["D", "2", "Bern", "(E)"])
+def test_answers_of_a_table_that_are_no_options_are_refused(polymeter, answer):
+    words = table("cities", MCQ, f"6|Which?|Paris|Rome|Oslo|{answer}", f"7|Which?|Paris|Rome|Oslo|{answer}")
+    says = f"The answer {answer!r} is none of the options A 'Paris', B 'Rome', C 'Oslo'"
+    refuses(polymeter(*words), says, "row '6', column 'answer'", "cities.tsv", "Write the letter of the right option")
+
+
+def test_a_single_answer_of_a_table_that_is_no_option_is_an_error_of_its_row(polymeter):
+    words = table("cities", MCQ, "6|Which?|Paris|Rome|Oslo|D", "7|Which?|Paris|Rome|Oslo|A")
+    ended = polymeter(*words)
+    assert ended.code == 1
+    assert ended.results["tasks"]["cities"]["statuses"] == {"ok": 1, "error": 1}
+
+
+@pytest.mark.parametrize(
+    ("columns", "row", "says"),
+    [
+        ("index|prompt", "0|A red cube", "no column says how (scene, reference, checklist), and the run has no judge"),
+        ("index|prompt|checklist", '0|A red cube|["It is red."]', "the checklists need a judge, and the run has none"),
+        ("index|prompt|scene", "0|A red cube|", "no column says how"),
+    ],
+)
+def test_a_table_that_nothing_scores_is_refused(polymeter, columns, row, says):
+    words = table("cubes", columns, row)
+    refuses(polymeter(*words), f"Benchmark 'cubes': Nothing scores its images: {says}", "--judge openai:NAME")
+    kept = polymeter(*words, "--dialect-option", "tsv.predict_only=true")
+    assert kept.code == 0, kept.err
+
+
+# A generation setting that does not exist.
+
+
+def asks_for_text(**settings: Any) -> list[str]:
+    """A task that generates text, with these ``generation_kwargs``; returns the words that run it."""
+    Path("rows.jsonl").write_text('{"question": "a?", "answer": "mock"}\n')
+    Path("text.yaml").write_text(
+        "task: text\ndataset_path: json\ndataset_kwargs: {data_files: rows.jsonl}\ntest_split: train\n"
+        "doc_to_text: question\ndoc_to_target: answer\nmetric_list: [exact_match]\n"
+        f"generation_kwargs: {json.dumps(settings)}\n"
+    )
+    return ["--tasks", "text.yaml"]
+
+
+OWN_MODEL = """\
+from polymeter.extend import BatchModel, ModelTraits, Response, register_model
+
+@register_model("%s")
+class Own(BatchModel):
+    traits = ModelTraits(family="own", requests={"generate": True})
+    identity = {"backend": "own"}
+    %s
+    def respond(self, requests):
+        return [Response.of_text("mock") for _ in requests]
+"""
+NOWHERE = "base_url=http://127.0.0.1:9/v1,api_key_env=PATH"
+BACKENDS = {
+    "mock": ("mock",),
+    "mock endpoint": ("mock", "--model-args", "is_async=true"),
+    "ocr": ("ocr",),
+    "openai": ("openai:gpt", "--model-args", NOWHERE),
+    "anthropic": ("anthropic:claude", "--model-args", NOWHERE),
+    "gemini": ("gemini:gemini-pro", "--model-args", NOWHERE),
+}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    ("typed", "nearest"),
+    [
+        ("temprature=0", "temperature"),
+        ("max_new_token=8", "max_new_tokens"),
+        ("topk=4", "top_k"),
+        ("temperature=0,stopp=x", "stop"),
+        ("no_such_thing=1", ""),
+    ],
+)
+def test_a_typed_setting_that_does_not_exist_is_refused(polymeter, backend, typed, nearest):
+    setting = typed.rpartition(",")[2].partition("=")[0]
+    ended = polymeter(*asks_for_text(), "--gen-kwargs", typed, model=BACKENDS[backend])
+    refuses(
+        ended, f"knows no generation setting {setting!r}", f"--gen-kwargs {setting}", f"extra.{setting}=… passes it"
+    )
+    assert not nearest or f"Did you mean {nearest!r}?" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("name", "declares"), [("silent", ""), ("talks", "known_settings = lambda self: frozenset({'zeal'})")]
+)
+def test_a_model_of_ones_own_may_say_which_settings_it_knows(polymeter, name, declares):
+    Path("own.py").write_text(OWN_MODEL % (name, declares))
+    words = [*asks_for_text(), "--import", "own.py", "--gen-kwargs"]
+    ended = polymeter(*words, "temprature=0", model=(name,))
+    refuses(ended, f"Model {name!r} knows no generation setting 'temprature'", "Did you mean 'temperature'?")
+    ended = polymeter(*words, "zeal=3", model=(name,))
+    assert ended.code == 0, ended.err
+    notes = [note for note in ended.results["notes"] if "'zeal'" in note]
+    assert len(notes) == (0 if "zeal" in declares else 1)
+
+
+@pytest.mark.parametrize("typed", ["top_k=4", "num_beams=1", "frequency_penalty=0.5", "max_gen_toks=9,until=x,n=2"])
+def test_a_typed_setting_that_exists_is_taken(polymeter, typed):
+    ended = polymeter(*asks_for_text(), "--gen-kwargs", typed)
+    assert ended.code == 0, ended.err
+    assert ended.results["notes"] == []
+
+
+def test_what_a_provider_knows_beyond_is_passed_on(polymeter):
+    ended = polymeter(*asks_for_text(), "--gen-kwargs", "extra.temprature=0,top_k=2")
+    assert ended.code == 0, ended.err
+    assert sent(ended) == {"temprature": 0, "top_k": 2}
+    assert main(["resume", "run", "--quiet"]) == 0
+    assert main(["score", "run", "--output", "again", "--quiet"]) == 0
+
+
+def test_to_an_endpoint_it_is_passed_on_in_its_requests(polymeter, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
+    with OpenAIStub(lambda _: chat("mock")) as stub:
+        model = ("openai:gpt", "--model-args", f"base_url={stub.base_url}")
+        words = [*asks_for_text(), "--gen-kwargs", 'extra.seeds=[1],extra_body={"a":2},top_k=3']
+        ended = polymeter(*words, model=model)
+        body = stub.received[-1].body
+    assert ended.code == 0, ended.err
+    assert (body["seeds"], body["a"], body["top_k"]) == ([1], 2, 3)
+    assert "extra_body" not in body
+    assert sent(ended) == {"extra_body": {"a": 2, "seeds": [1]}, "top_k": 3}
+    assert main(["score", "run", "--output", "again", "--quiet"]) == 0
+
+
+def sent(ended: Ended) -> dict[str, Any]:
+    """The further settings of the first request of a run, but for the task's own."""
+    (line, *_) = (ended.run / "samples" / "text.jsonl").read_text().splitlines()
+    extra = json.loads(line)["exchanges"][0]["request"]["ask"]["extra"]
+    return {name: value for name, value in extra.items() if name != "do_sample"}
+
+
+def test_a_setting_that_a_task_writes_is_passed_on_with_one_note(polymeter):
+    ended = polymeter(*asks_for_text(temprature=0.5))
+    assert ended.code == 0, ended.err
+    (note,) = ended.results["notes"]
+    assert note == (
+        "Generation setting 'temprature' of task 'text' is none that 'mock' is known to have; it is passed on as it "
+        "is. Did you mean 'temperature'?"
+    )
+    assert sent(ended) == {"temprature": 0.5}
+
+
+def test_python_and_the_lmms_eval_command_are_told_too(polymeter, capsys):
+    words = asks_for_text()
+    assert main(["lmms-eval", "--model", "mock", *words, "--gen_kwargs", "temprature=0", "--output_path", "out"]) == 2
+    assert "Did you mean 'temperature'?" in capsys.readouterr().err
+    with pytest.raises(PlanError, match="knows no generation setting 'temprature'"):
+        evaluate("mock", ["text.yaml"], generation={"temprature": 0})
+
+
+def test_a_run_goes_on_with_the_settings_that_it_began_with(polymeter):
+    evaluate("mock", asks_for_text()[1:], generation={"temprature": 0}, passes_unknown_settings=True, output="run")
+    assert polymeter("--tasks", "text.yaml", "--gen-kwargs", "temprature=0").code == 0

@@ -57,17 +57,18 @@ def _index(item: Any, choices: Sequence[str]) -> int:
 
 
 def _by_letter(text: str, choices: Sequence[str]) -> int:
-    letter = _letter(text)
+    letter = letter_of(text)
     if not letter:
         return NO_CHOICE
-    letters = [_letter(choice) for choice in choices]
+    letters = [letter_of(choice) for choice in choices]
     if all(letters):  # the choices are letters themselves, in an order of their own
         return letters.index(letter) if letters.count(letter) == 1 else NO_CHOICE
     index = ord(letter) - ord("A")
     return index if index < len(choices) else NO_CHOICE
 
 
-def _letter(text: str) -> str:
+def letter_of(text: str) -> str:
+    """The capital letter that a text stands for (``b``, ``(B)``, ``B.``); empty if it is no letter."""
     match = _LETTER.fullmatch(text)
     return match[1].upper() if match else ""
 

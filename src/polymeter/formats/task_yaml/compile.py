@@ -123,6 +123,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         is_thread_safe=config.metadata.get("thread_safe") is True,
         batch_size=config.own_batch_size,
         num_fewshot=int(config.metadata.get("num_fewshot", parts.n_fewshot)),
+        keeps_answers_only=options.predict_only,
         notes=(*shadowed_names(config, code_files(spec)), *image_targets.notes(config.task, parts.metrics)),
     )
 

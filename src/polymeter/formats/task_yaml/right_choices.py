@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from polymeter.core.errors import DataError, PlanError, PolymeterError, ScoreError
+from polymeter.core.errors import DataError, PlanError, ScoreError
 from polymeter.core.format import OpenContext
 from polymeter.core.task import Sample
 from polymeter.formats.task_yaml.forms import Form
@@ -76,22 +76,12 @@ def check_targets(parts: Parts, prompt: Prompt, samples: RowSamples, context: Op
     forms = (config.doc_to_text, config.doc_to_target, config.doc_to_choice)
     if right is None or config.class_ is not None or any(callable(form) for form in forms):
         return
-    for sample in samples[_measured(len(samples), context)]:
+    measured = context.measured(len(samples))[:_MOST_ROWS]
+    for sample in samples[measured.start : measured.stop]:
         try:
             row = prompt.row(sample)
             right.of(sample, row)
         except ScoreError as error:
-            raise _as_plan_error(error) from error
+            raise PlanError(error.what, where=error.where, hint=error.hint) from error
         except DataError:
             continue  # a row that cannot be read is a failure of its sample alone
-
-
-def _measured(n_samples: int, context: OpenContext) -> slice:
-    """The rows that the plan's offset and limit leave, up to the most that are checked."""
-    limit = context.limit
-    n = n_samples if limit is None else int(limit) if limit >= 1 else -int(-n_samples * limit // 1)
-    return slice(context.offset, min(n_samples, context.offset + min(n, _MOST_ROWS)))
-
-
-def _as_plan_error(error: PolymeterError) -> PlanError:
-    return PlanError(error.what, where=error.where, hint=error.hint)

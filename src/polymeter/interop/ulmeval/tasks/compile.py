@@ -12,7 +12,7 @@ from polymeter.core.format import OpenContext
 from polymeter.core.model import ModelTraits
 from polymeter.core.task import ReduceContext, Result, ScoredRow, Task, TaskSpec
 from polymeter.formats.table.compile import task_of
-from polymeter.formats.table.instances import circular_note, make_instance, scoring_notes, set_up
+from polymeter.formats.table.instances import check_rows, circular_note, make_instance, scoring_notes, set_up
 from polymeter.formats.table.options import TableRunOptions, read_run_options
 from polymeter.formats.table.predictions import PredictionFile, write_predictions
 from polymeter.formats.table.prompts import Prompting, parameters_for
@@ -42,6 +42,8 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     set_up(spec.name, instance, options)
     scoring = Scoring(by_sample=False, by_file=False) if options.predict_only else scoring_of(type(instance))
     dataset = dataset_of(spec, instance, scoring)
+    if scoring.by_sample:
+        check_rows(spec, instance, len(dataset.table), context)
     parameters, n = parameters_for(
         kind_of(spec, instance),
         context.generation,
