@@ -474,3 +474,153 @@ def test_python_and_the_lmms_eval_command_are_told_too(polymeter, capsys):
 def test_a_run_goes_on_with_the_settings_that_it_began_with(polymeter):
     evaluate("mock", asks_for_text()[1:], generation={"temprature": 0}, passes_unknown_settings=True, output="run")
     assert polymeter("--tasks", "text.yaml", "--gen-kwargs", "temprature=0").code == 0
+
+
+# A judge that is missing is found before the model is asked for anything.
+
+JUDGED_CLASS = """\
+from ulmeval.dataset.text_base import TextBaseDataset
+from ulmeval.dataset.utils import build_judge
+from ulmeval.smp import load
+
+
+class ToyDataset(TextBaseDataset):
+    TYPE = "T2I"
+    DATASET_URL = {"Toy": ""}
+    DATASET_MD5 = {}
+
+    def build_prompt(self, line):
+        return [{"type": "text", "value": str(line["prompt"])}]
+
+"""
+BY_JUDGE = {
+    "name": "judge = judge_kwargs['model']",
+    "taken name": "judge = judge_kwargs.pop('model')",
+    "made": "judge = build_judge(**judge_kwargs)",
+    "made by name": "judge = build_judge(model='gpt-4o', temperature=0)",
+}
+PERHAPS = {
+    "default": "judge = judge_kwargs.get('model', 'exact_matching')",
+    "in a branch": "if judge_kwargs.get('model'):\n            judge = build_judge(**judge_kwargs)",
+    "after a way out": "if 'model' not in judge_kwargs:\n            return {'score': 0.5}\n"
+    "        judge = build_judge(**judge_kwargs)",
+    "if it works": "judge = build_judge(**judge_kwargs)\n        judge = judge if judge.working() else None",
+    "own default": "judge_kwargs.setdefault('model', 'exact_matching')\n        judge = judge_kwargs['model']",
+    "a local one": "judge = build_judge if False else 'mplug'",
+}
+
+
+def judged_class(code: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A dataset class whose ``evaluate`` begins with this code; returns the words that run it."""
+    monkeypatch.setenv("LMUData", str(Path("tables").resolve()))
+    Path("tables").mkdir()
+    Path("tables/Toy.tsv").write_text("index\tprompt\n0\ta red cube\n")
+    Path("lib").mkdir()
+    body = f"    def evaluate(self, eval_file, **judge_kwargs):\n        {code}\n        return {{'score': 0.5}}\n"
+    Path("lib/toy.py").write_text(JUDGED_CLASS + body)
+    return ["--tasks", "Toy", "--include-path", "lib"]
+
+
+@pytest.mark.needs_system("ulmeval")
+@pytest.mark.parametrize("code", BY_JUDGE.values(), ids=BY_JUDGE)
+def test_a_class_that_names_a_judge_is_refused_without_one(polymeter, monkeypatch, code):
+    words = judged_class(code, monkeypatch)
+    refuses(
+        polymeter(*words), "Benchmark 'Toy' is scored by a judge, and the run has none", "toy.py:15", "--judge openai:"
+    )
+    kept = polymeter(*words, "--dialect-option", "tsv.predict_only=true")
+    assert kept.code == 0, kept.err
+    assert main(["score", "run", "--output", "judged", "--judge", "mock", "--quiet"]) == 0
+    assert Ended(0, "", "", Path("judged")).value("Toy", "score") == 0.5
+
+
+@pytest.mark.needs_system("ulmeval")
+@pytest.mark.parametrize("code", PERHAPS.values(), ids=PERHAPS)
+def test_a_class_that_may_do_without_a_judge_is_run(polymeter, monkeypatch, code):
+    ended = polymeter(*judged_class(code, monkeypatch))
+    assert ended.code == 0, ended.err
+    assert ended.value("Toy", "score") == 0.5
+
+
+ADAPTER = """\
+from evalscope.benchmarks import Benchmark, DataAdapter
+from evalscope.constants import OutputType
+
+
+@Benchmark.register(
+    name="judged_toy", pretty_name="Toy", dataset_id="judged_toy", model_adapter=OutputType.GENERATION,
+    output_types=[OutputType.GENERATION], subset_list=["default"], metric_list=["AverageAccuracy"],
+    few_shot_num=0, eval_split="test",
+)
+class Toy(DataAdapter):
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.llm_as_a_judge = True
+
+    def load(self, *args, **kwargs):
+        return {"default": {"test": [{"question": "a?", "answer": "mock"}]}}
+
+    def gen_prompt(self, input_d, subset_name, few_shot_list, **kwargs):
+        return self.gen_prompt_data(input_d["question"])
+
+    def get_gold_answer(self, input_d):
+        return input_d["answer"]
+
+    def match(self, gold, pred):
+        return float(gold == pred)
+"""
+
+
+@pytest.mark.needs_system("evalscope")
+def test_an_adapter_that_needs_a_judge_is_refused_without_one(polymeter):
+    Path("toy_adapter.py").write_text(ADAPTER)
+    words = ["--tasks", "judged_toy", "--include-path", "."]
+    refuses(
+        polymeter(*words),
+        "Task 'judged_toy' needs a model in the role 'judge', and the run has none",
+        "--judge openai:",
+    )
+    ended = polymeter(*words, "--dialect-option", "adapter.judge_strategy=rule")
+    assert ended.code == 0, ended.err
+
+
+@pytest.mark.needs_system("evalscope")
+def test_the_model_is_asked_nothing_where_a_judge_is_missing(polymeter, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
+    Path("toy_adapter.py").write_text(ADAPTER)
+    with OpenAIStub(lambda _: chat("mock")) as stub:
+        model = ("openai:gpt", "--model-args", f"base_url={stub.base_url}")
+        refuses(polymeter("--tasks", "judged_toy", "--include-path", ".", model=model), "--judge openai:NAME")
+        refuses(polymeter(*table("cubes", "index|prompt", "0|A red cube"), model=model), "--judge openai:NAME")
+        assert stub.received == []
+
+
+JUDGING = """\
+from lmms_eval.llm_judge import ServerConfig, get_server
+
+server = get_server(server_name="openai", config=ServerConfig(model_name="gpt-4o"))
+
+
+def by_judge(doc, results):
+    verdict = server.evaluate_binary(question=doc["question"], answer=doc["answer"], prediction=results[0])
+    return {"acc": float(verdict["result"])}
+
+
+def by_rule(doc, results):
+    return {"acc": 1.0}
+"""
+
+
+@pytest.mark.needs_system("lmms_eval")
+def test_a_task_whose_code_may_ask_a_judge_says_where(polymeter):
+    words = scored_by("by_judge", "by_rule")
+    Path("scoring.py").write_text(JUDGING)
+    ended = polymeter(*words)
+    assert ended.code == 1
+    (note,) = [note for note in ended.results["notes"] if "judge" in note]
+    assert note.startswith("Task 'by_judge' may ask a judge (scoring.py:7), and the run has none: ")
+    assert "--judge openai:NAME" in note
+    assert "Failed: nothing is scored in by_judge." in ended.err
+    judged = polymeter(*words, "--judge", "mock", "--judge-args", "answer=1", "--restart")
+    assert judged.code == 0, judged.err
+    assert not [note for note in judged.results["notes"] if "judge" in note]

@@ -307,6 +307,7 @@ class Task:
         num_fewshot: Number of few-shot examples, for the table of results.
         keeps_answers_only: Whether the run wants its answers and no score.
         notes: What the user should know about how it was compiled.
+        warnings: What the user should know before anything is asked; it stands among the notes as well.
     """
 
     spec: TaskSpec
@@ -327,3 +328,4 @@ class Task:
     num_fewshot: int = 0
     keeps_answers_only: bool = False
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()

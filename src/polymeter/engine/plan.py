@@ -58,7 +58,8 @@ class Plan:
         options: Every setting.
         opened: The tasks, bound to the model.
         notes: What the user should know of the choice.
-        ignored: Of these, the settings that the model cannot honour: told before anything is spent.
+        warnings: Of these, what is told before anything is spent: settings that the model cannot honour or does not
+            know, and judges that are missing.
     """
 
     model: Model
@@ -70,7 +71,7 @@ class Plan:
     role_specs: Mapping[str, ModelSpec | None] = field(default_factory=dict)
     opened: tuple[Task, ...] = ()
     notes: tuple[str, ...] = ()
-    ignored: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def parity(self) -> Parity:
@@ -229,8 +230,9 @@ def compile_tasks(plan: Plan, cache_dir: Path | None) -> None:
     plan.opened = tuple(opened)
     plan.selection = replace(plan.selection, tasks=tuple(task.spec for task in opened))
     passed = passed_on_notes(options.generation, opened, plan.model, model_name(plan))
-    plan.ignored = ignored = (*ignored_settings(opened, plan.model, model_name(plan)), *passed)
-    plan.notes = tuple(dict.fromkeys([*plan.notes, *(note for task in opened for note in task.notes), *ignored]))
+    warnings = (warning for task in opened for warning in task.warnings)
+    plan.warnings = told = (*ignored_settings(opened, plan.model, model_name(plan)), *passed, *warnings)
+    plan.notes = tuple(dict.fromkeys([*plan.notes, *(note for task in opened for note in task.notes), *told]))
 
 
 def _with_opened(task: Task, opened: Sequence[Path]) -> Task:

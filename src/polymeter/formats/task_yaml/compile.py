@@ -16,7 +16,7 @@ from polymeter.core.parts import Modality
 from polymeter.core.request import RequestKind
 from polymeter.core.task import Sample, Task, TaskSpec
 from polymeter.formats.task_yaml import image_targets
-from polymeter.formats.task_yaml.extensions import check_code_needs, class_task
+from polymeter.formats.task_yaml.extensions import check_code_needs, class_task, judge_warnings
 from polymeter.formats.task_yaml.generation import compile_generation
 from polymeter.formats.task_yaml.image_targets import IMAGES
 from polymeter.formats.task_yaml.images import compile_images
@@ -124,6 +124,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         batch_size=config.own_batch_size,
         num_fewshot=int(config.metadata.get("num_fewshot", parts.n_fewshot)),
         keeps_answers_only=options.predict_only,
+        warnings=() if options.predict_only else judge_warnings(spec, context.roles),
         notes=(*shadowed_names(config, code_files(spec)), *image_targets.notes(config.task, parts.metrics)),
     )
 
