@@ -13,7 +13,7 @@ import typer
 
 from polymeter.cli.printing import say
 from polymeter.cli.signals import INTERRUPTED
-from polymeter.report.formatting import count, one_line
+from polymeter.report.formatting import count, listing, one_line
 
 if TYPE_CHECKING:
     from polymeter.api import RunResult
@@ -23,6 +23,7 @@ def show(result: RunResult) -> int:
     """Print the outcome of a run; returns its exit code."""
     if result.results:
         _show_results(result)
+        _show_unscored(result.results)
     if result.status != "complete":
         _show_how_to_resume(result)
     elif result.is_strict and result.incomplete:
@@ -48,6 +49,13 @@ def _show_results(result: RunResult) -> None:
     say(f"results  {_short(result.folder.results)}")
     if result.report.exists():
         say(f"report   {_short(result.report)}")
+
+
+def _show_unscored(results: dict[str, Any]) -> None:
+    """The last line of a run in which a task has no score at all: its exit code is 1 for that alone."""
+    names = [one_line(name) for name in results.get("nothing_scored", {})]
+    if names:
+        typer.echo(f"Failed: nothing is scored in {listing(names)}.", err=True)
 
 
 def _counts(results: dict[str, Any]) -> str:

@@ -18,6 +18,7 @@ from polymeter.engine.driver import Driver
 from polymeter.engine.groups import mark_lost_subsets, reduce_groups
 from polymeter.engine.plan import Plan, model_name, role_names
 from polymeter.engine.running_samples import REFUSED, RunningSample, RunningTask
+from polymeter.engine.unscored import ValueCount, n_scored, why_unscored
 from polymeter.guests.door import Door
 from polymeter.store.export import GroupSummary, TaskSummary
 from polymeter.store.folder import RunFolder
@@ -48,13 +49,16 @@ class Rows:
         """Whether any row of each subset has a score, of the rows that were read."""
 
     def __iter__(self) -> Iterator[ScoredRow]:
+        values = ValueCount()
         for row in self._journal.rows(self._task.name):
             if row.index in self._task.selected:
                 scored = self._row(row)
                 if scored.score is not None:
+                    values.add(scored.score)
                     self._task.scorers.update(dict.fromkeys(scored.score.scorers))
                 self.subsets[row.subset] = self.subsets.get(row.subset, False) or scored.score is not None
                 yield scored
+        self._task.values = values
 
     def _row(self, row: SampleRow) -> ScoredRow:
         score = self._score(row) if row.status is SampleStatus.OK else None
@@ -220,6 +224,10 @@ class Reduction:
 
     def _summary(self, task: RunningTask, results: Sequence[Result], journal: Journal) -> TaskSummary:
         spec = task.task.spec
+        statuses = journal.statuses(task.name)
+        n_ok = statuses.get(SampleStatus.OK.value, 0)
+        is_known = task.values is not None and not task.task.keeps_answers_only
+        values = task.values or ValueCount()
         return TaskSummary(
             spec.name,
             spec.title,
@@ -229,9 +237,11 @@ class Reduction:
             spec.source_hash,
             results,
             task.n_nondeterministic,
-            journal.statuses(task.name),
+            statuses,
             journal.count_length(task.name),
             [self._scorer(by, instead_of) for by, instead_of in task.scorers],
+            n_scored(values, n_ok, results) if is_known else None,
+            why_unscored(values, n_ok, results) if is_known else None,
         )
 
     def _scorer(self, by: str, instead_of: str) -> dict[str, str]:

@@ -16,7 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.errors import ErrorKind, ModelError, PlanError
+from polymeter.core.errors import ErrorKind, ModelError, PlanError, ScoreError
+from polymeter.core.generation_names import EVERY_NAME
 from polymeter.core.identity import request_fingerprint, source_hash
 from polymeter.core.model import ALL_READY, AsyncModel, BatchModel, Model, ModelTraits
 from polymeter.core.parts import Modality, is_image
@@ -31,6 +32,7 @@ from polymeter.core.request import (
     Response,
     Usage,
 )
+from polymeter.metrics.choice_targets import choice_indices
 
 Compute = Callable[[Request], str | Sequence[str] | Response]
 
@@ -136,6 +138,10 @@ class MockBatch(BatchModel):
         """The identity that it was made with."""
         return self._identity
 
+    def known_settings(self) -> frozenset[str]:
+        """Every name that exists: a mock stands for any model."""
+        return EVERY_NAME
+
     def respond(self, requests: list[Request]) -> list[Response]:
         """Compute every answer."""
         self.batches.append(len(requests))
@@ -172,6 +178,10 @@ class MockEndpoint(AsyncModel):
     def identity(self) -> Mapping[str, Any]:
         """The identity that it was made with."""
         return self._identity
+
+    def known_settings(self) -> frozenset[str]:
+        """Every name that exists: a mock stands for any model."""
+        return EVERY_NAME
 
     def prepare(self, request: Request) -> None:
         """Look up what the task expects. This runs its author's code, which must not run on the event loop."""
@@ -249,7 +259,7 @@ def _row_of(request: Request) -> tuple[str, str]:
 
 def _expected_answer(request: Request, target: Any, choices: Any) -> str | Response:
     if isinstance(request.parameters, Loglikelihood):
-        return Response((Output(logprobs=_reference_logprobs(request.parameters, target)),))
+        return Response((Output(logprobs=_reference_logprobs(request.parameters, target, choices)),))
     if isinstance(request.parameters, GenerateImage) and isinstance(target, list):
         images = [item for item in target if is_image(item)]
         if images:
@@ -260,7 +270,11 @@ def _expected_answer(request: Request, target: Any, choices: Any) -> str | Respo
     return str(first)
 
 
-def _reference_logprobs(parameters: Loglikelihood, target: Any) -> tuple[ChoiceLogprob, ...]:
+def _reference_logprobs(parameters: Loglikelihood, target: Any, choices: Any) -> tuple[ChoiceLogprob, ...]:
+    if choices is not None and len(choices) == len(parameters.continuations):
+        with suppress(ScoreError):
+            target = choice_indices(target, [str(choice) for choice in choices])
+
     def is_reference(position: int, continuation: str) -> bool:
         references = target if isinstance(target, (list, tuple)) else [target]
         return any(

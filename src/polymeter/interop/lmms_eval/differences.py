@@ -31,6 +31,13 @@ DIFFERENCES = (
                 switch=Stays.CRASH,
             ),
             Difference(
+                rule="a target of multiple choice that is no choice",
+                there="every answer to the row is wrong",
+                here="a letter (`B`, `(b)`, `B.`) that stands for a choice, or a text that is one but for outer white space; anything else is an error that shows the row",
+                why="0 for every model is no measurement",
+                switch=Stays.CRASH,
+            ),
+            Difference(
                 rule="`acc_norm`",
                 there="a mean per token, divided by characters",
                 here="the sum, divided by characters",
