@@ -81,6 +81,12 @@ REFUSED = {
         "'captial'",
         "'capital'",
     ),
+    "examples of their own form": (
+        ["num_fewshot: 1", "fewshot_split: test", "fewshot_config: {doc_to_target: captial}"],
+        "fewshot_config",
+        "'captial'",
+        "'capital'",
+    ),
     "target function": (["doc_to_target: utils.target"], "doc_to_target", "'utils.target'", "!function utils.target"),
     "prompt function": (["doc_to_text: utils.prompt"], "doc_to_text", "'utils.prompt'", "!function utils.prompt"),
 }

@@ -60,6 +60,11 @@ def refuse_misspelt_columns(parts: Parts, folder: Path, *, is_text_read: bool) -
         _refuse(config.doc_to_text, "doc_to_text", columns, binding, folder, cutoff=_NEAR_PROMPT)
     if isinstance(config.doc_to_choice, str):
         _refuse(config.doc_to_choice, "doc_to_choice", binding.plain_columns, binding, folder)
+    examples = parts.rows.examples
+    if parts.n_fewshot and examples is not None:
+        for field in ("doc_to_text", "doc_to_target", "doc_to_choice"):
+            own = (config.fewshot_config or {}).get(field)
+            _refuse(own, f"fewshot_config {field}", examples.columns, binding, folder)
     # process_results may name the cluster itself, in its values.
     if config.cluster_key is not None and config.process_results is None:
         _refuse(config.cluster_key, "cluster_key", binding.plain_columns, binding, folder, is_constant=False)
@@ -148,7 +153,7 @@ def _refuse(
     cutoff: float = _NEAR,
     is_constant: bool = True,
 ) -> None:
-    if not isinstance(value, str) or value in binding.columns:
+    if not isinstance(value, str) or value in (*binding.columns, *columns):
         return
     _refuse_function(value, field, folder, binding.where)
     if len(value) > _LONGEST_WORD or not _WORD.fullmatch(value):
@@ -159,7 +164,7 @@ def _refuse(
     meant = f" To mean the text itself, write \"{{{{ '{value}' }}}}\"." if is_constant else ""
     raise PlanError(
         f"{field} of task {binding.task!r} is {value!r}, which is no column of the dataset, but nearly one.",
-        where=binding.where(field),
+        where=binding.where(field.partition(" ")[0]),
         hint=f"Did you mean {column!r}?{meant}",
     )
 
@@ -176,8 +181,8 @@ def _refuse_function(value: Any, field: str, folder: Path, where: Callable[[str]
     if re.search(rf"^(?:async )?def {match[2]}\b", code, re.MULTILINE):
         raise PlanError(
             f"{field} is the text {value!r}, and {file.name} defines a function {match[2]!r}.",
-            where=where(field),
-            hint=f"Write '{field}: !function {value}'.",
+            where=where(field.partition(" ")[0]),
+            hint=f"Write '{field.rpartition(' ')[2]}: !function {value}'.",
         )
 
 
