@@ -27,7 +27,7 @@ from polymeter.guests.loading import FunctionRef, check_place
 from polymeter.metrics import check_kwargs, check_pair
 
 _REGISTERED = re.compile(
-    r"register_(?:metric\([^)]*?\bmetric\s*=\s*['\"]([^'\"]+)|(?:aggregation|filter)\(\s*['\"]([^'\"]+))"
+    r"register_(?:metric\([^)]*?\bmetric\s*=\s*['\"]([^'\"]+)|(?:metric|aggregation|filter)\(\s*['\"]([^'\"]+))"
 )
 _FLAT_HEAD = (
     "# This file is complete: functions and data files beside the original are named by their absolute paths.\n"
