@@ -281,6 +281,7 @@ class Execution:
                 *self._plan.notes,
                 *parts.notes(by_address, self._manifest),
                 *self._nondeterminism(),
+                *self._reduction.doubts(summaries, journal),
                 *self._reduction.failures,
             ],
         )

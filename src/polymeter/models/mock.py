@@ -38,7 +38,10 @@ Compute = Callable[[Request], str | Sequence[str] | Response]
 
 _REQUESTS: Mapping[RequestKind, bool] = {"generate": True, "loglikelihood": True, "generate_image": True}
 _MODALITIES: Mapping[Modality, bool] = {"text": True, "image": True, "audio": True, "video": True}
-_MODES = ("canned", "echo", "gold", "empty")
+_MODES = ("canned", "echo", "gold", "empty", "wrong")
+_OPTIONS = frozenset("ABCD")
+_NEVER_RIGHT = "qwzx"
+"""An answer that no benchmark expects: no word, number or option."""
 _FAILURES = ("transient", "rate_limit", "permanent", "refused")
 
 
@@ -59,7 +62,7 @@ def MockModel(
 
     Args:
         mode: ``canned`` answers with ``answer``, ``echo`` with the last message's text, ``gold`` with what the task
-            expects (the full score), ``empty`` with nothing.
+            expects (the full score), ``wrong`` with something else, ``empty`` with nothing.
         answer: The canned answer.
         answers: A JSON file with an object from sample id to answer; other samples get ``answer``.
         delay_ms: How long one request takes; a batch takes as long as one request.
@@ -97,7 +100,8 @@ def MockModel(
     }
     model: Model
     if is_async:
-        model = MockEndpoint(script, traits, identity, delay_ms / 1000, script.look_up if mode == "gold" else None)
+        looks_up = mode in ("gold", "wrong")
+        model = MockEndpoint(script, traits, identity, delay_ms / 1000, script.look_up if looks_up else None)
     else:
         model = MockBatch(script, traits, identity, delay_ms / 1000, batch_size)
     script.model = model
@@ -220,6 +224,8 @@ class _Script:
             return request.messages[-1].text if request.messages else ""
         if self._mode == "gold":
             return _expected_answer(request, *self._of_row(request))
+        if self._mode == "wrong":
+            return _wrong_answer(request, *self._of_row(request))
         if self._mode == "empty":
             return ""
         return self._answers.get(request.origin.sample, self._answer) if request.origin else self._answer
@@ -268,6 +274,25 @@ def _expected_answer(request: Request, target: Any, choices: Any) -> str | Respo
     if isinstance(first, int) and choices is not None:
         first = choices[first] if 0 <= first < len(choices) else first
     return str(first)
+
+
+def _wrong_answer(request: Request, target: Any, choices: Any) -> str | Response:
+    """An answer of the same kind as what is expected, as far as that shows: another choice, another letter."""
+    if isinstance(request.parameters, Loglikelihood):
+        right = _reference_logprobs(request.parameters, target, choices)
+        wrong = tuple(ChoiceLogprob(-10.1 - item.logprob, not item.is_greedy, 1) for item in right)
+        return Response((Output(logprobs=wrong),))
+    references = [*target] if isinstance(target, (list, tuple)) else [target]
+    texts = {str(item).strip() for item in references}
+    if choices is not None:
+        with suppress(ScoreError):
+            references += choice_indices(target, [str(choice) for choice in choices])
+    for position, choice in enumerate(choices or ()):
+        if choice not in texts and position not in references:
+            return str(choice)
+    if texts <= _OPTIONS:
+        return min(_OPTIONS - texts, default=_NEVER_RIGHT)
+    return _NEVER_RIGHT
 
 
 def _reference_logprobs(parameters: Loglikelihood, target: Any, choices: Any) -> tuple[ChoiceLogprob, ...]:

@@ -23,6 +23,7 @@ from polymeter.formats.task_yaml.images import compile_images
 from polymeter.formats.task_yaml.likelihoods import compile_choices, compile_likelihood
 from polymeter.formats.task_yaml.load import config_of, field_locator
 from polymeter.formats.task_yaml.metrics import shadowed_names
+from polymeter.formats.task_yaml.misspelt import constant_target_notes, refuse_misspelt_columns
 from polymeter.formats.task_yaml.output_types import CompileOutput, Provenance, Setup
 from polymeter.formats.task_yaml.parts import Parts, check_fields, check_images, yaml_parts
 from polymeter.formats.task_yaml.prompt import Prompt, make_prompt
@@ -87,6 +88,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     split = config.eval_split or ""
     samples = RowSamples(spec.name, parts.rows.measured, config.cluster_key)
     prompt = make_prompt(parts, spec, traits, context)
+    refuse_misspelt_columns(parts, spec.file.parent, is_text_read=prompt.messages_form is None)
     with contained():
         modalities = _try_prompt(samples, prompt, parts, is_scored=not options.predict_only)
         if not options.predict_only:
@@ -125,7 +127,11 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         num_fewshot=int(config.metadata.get("num_fewshot", parts.n_fewshot)),
         keeps_answers_only=options.predict_only,
         warnings=() if options.predict_only else judge_warnings(spec, context.roles),
-        notes=(*shadowed_names(config, code_files(spec)), *image_targets.notes(config.task, parts.metrics)),
+        notes=(
+            *shadowed_names(config, code_files(spec)),
+            *image_targets.notes(config.task, parts.metrics),
+            *constant_target_notes(parts, samples, prompt.row),
+        ),
     )
 
 

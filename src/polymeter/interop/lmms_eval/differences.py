@@ -260,6 +260,20 @@ DIFFERENCES = (
         "Reading a task",
         (
             Difference(
+                rule="a plain word as `doc_to_text` or `doc_to_target` that is nearly the name of a column",
+                there="a constant, the same for every row",
+                here="an error with the nearest column, where the field is used; `{{ 'word' }}` is the constant",
+                why="a misspelt column gave a number that means nothing",
+                switch=Stays.CRASH,
+            ),
+            Difference(
+                rule="`doc_to_text: utils.name` where `utils.py` defines `name`",
+                there="a constant, the same for every row",
+                here="an error that says `!function`, where the field is used",
+                why="a forgotten tag gave a number that means nothing",
+                switch=Stays.CRASH,
+            ),
+            Difference(
                 rule="`include`",
                 there="looked up in the working directory first, then beside the file",
                 here="beside the file first",
