@@ -46,6 +46,9 @@ class FakeResult:
     exit_code: int = 0
     reason: str = ""
     is_strict: bool = False
+    n_failed: int = 0
+    missed: tuple[str, ...] = ()
+    incomplete: tuple[str, ...] = ()
 
     @property
     def report(self) -> Path:

@@ -6,13 +6,15 @@ import gc
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.api.imports import import_file
 from polymeter.api.offline import without_hub
 from polymeter.api.settings import read_settings
+from polymeter.api.thresholds import check_thresholds, missed_thresholds
 from polymeter.core.errors import StorageError
 from polymeter.core.model import Model, ModelSpec
 from polymeter.core.options import RunOptions, require_shallow
@@ -27,6 +29,7 @@ from polymeter.store.folder import RunFolder
 if TYPE_CHECKING:
     from polymeter.core.task import Result
 
+_MISSED = 3
 _EXIT = {"complete": 0, "stopped": 1, "interrupted": 130}
 ModelLike = str | ModelSpec | Model
 
@@ -42,6 +45,7 @@ class RunResult:
         n_failed: Samples without a score, and aggregations that failed.
         reason: Why it was stopped.
         is_strict: Whether a number that lacks a whole member or subset makes the evaluation fail.
+        fail_under: The least value of numbers by name (``demo.anls``), below which the evaluation fails.
     """
 
     folder: RunFolder
@@ -50,13 +54,20 @@ class RunResult:
     n_failed: int
     reason: str = ""
     is_strict: bool = False
+    fail_under: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def exit_code(self) -> int:
-        """0: all samples scored; 1: some failed, or, if strict, a number is incomplete; 130: interrupted, and can be
-        resumed.
+        """0: all samples scored; 1: some failed, or, if strict, a number is incomplete; 3: nothing of that, but a
+        number misses its threshold; 130: interrupted, and can be resumed.
         """
-        return _EXIT[self.status] or int(self.n_failed > 0 or (self.is_strict and bool(self.incomplete)))
+        is_failed = self.n_failed > 0 or (self.is_strict and bool(self.incomplete))
+        return _EXIT[self.status] or (1 if is_failed else _MISSED if self.missed else 0)
+
+    @property
+    def missed(self) -> tuple[str, ...]:
+        """One sentence for each number that is below its threshold in ``fail_under``, or missing."""
+        return tuple(missed_thresholds(self.fail_under, self.results))
 
     @property
     def incomplete(self) -> tuple[str, ...]:
@@ -107,7 +118,7 @@ class RunResult:
 
 
 @naming_places()
-def evaluate(
+def evaluate(  # noqa: PLR0913  (callers name them)
     model: ModelLike,
     tasks: Sequence[str] | str,
     *,
@@ -117,6 +128,7 @@ def evaluate(
     progress: Progress | None = None,
     command: str = "",
     is_strict: bool = False,
+    fail_under: Mapping[str, float] | None = None,
     **options: Any,
 ) -> RunResult:
     """Measure a model on some tasks. The same call with the same ``output`` continues where it stopped.
@@ -130,6 +142,7 @@ def evaluate(
         progress: Receives progress; default: none.
         command: The command to record.
         is_strict: Fail (``exit_code`` 1) if a group lacks a member, or a task a subset, although no sample failed.
+        fail_under: Fail (``exit_code`` 3) if a number is below its threshold here, or missing: ``{"demo.anls": 0.9}``.
         **options: Fields of ``polymeter.RunOptions`` (``limit``, ``seed``, ``include_paths``, ``output``, …).
 
     Raises:
@@ -156,8 +169,9 @@ def evaluate(
         merged,
         {role: model_of(which) for role, which in (roles or {}).items()},
         command,
+        check_plan=partial(check_thresholds, fail_under or {}),
     )
-    return replace(run_request(request, progress or Silence()), is_strict=is_strict)
+    return replace(run_request(request, progress or Silence()), is_strict=is_strict, fail_under=dict(fail_under or {}))
 
 
 @naming_places()
@@ -169,6 +183,7 @@ def resume(
     progress: Progress | None = None,
     command: str = "",
     is_strict: bool = False,
+    fail_under: Mapping[str, float] | None = None,
 ) -> RunResult:
     """Continue a run that stopped, or return the results of one that is finished.
 
@@ -185,6 +200,7 @@ def resume(
         progress: Receives progress; default: none.
         command: The command to record.
         is_strict: As for ``evaluate``.
+        fail_under: As for ``evaluate``.
 
     Raises:
         PlanError: if there is no run at ``path``, it cannot be continued here, or ``is_strict_resume`` refuses it.
@@ -193,7 +209,8 @@ def resume(
     request = resume_request(Path(path), {"retry_errors": retry_errors, **strictness}, command)
     for file in request.options.imports:
         import_file(file)
-    return replace(run_request(request, progress or Silence()), is_strict=is_strict)
+    request = replace(request, check_plan=partial(check_thresholds, fail_under or {}))
+    return replace(run_request(request, progress or Silence()), is_strict=is_strict, fail_under=dict(fail_under or {}))
 
 
 def run_request(request: RunRequest, progress: Progress) -> RunResult:

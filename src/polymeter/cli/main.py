@@ -1,8 +1,8 @@
 """The entry point: builds the app, runs a command, and turns every outcome into an exit code.
 
-0: all samples scored; 1: the run ended with failed samples; 2: usage or plan error, or a disk that refuses; 130:
-interrupted. Polymeter's own errors are printed as what happened, where, and what to do; tracebacks only with
-``--debug``.
+0: all samples scored; 1: the run ended with failed samples; 2: usage or plan error, or a disk that refuses; 3: a number
+misses its threshold; 130: interrupted. Polymeter's own errors are printed as what happened, where, and what to do;
+tracebacks only with ``--debug``.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -115,6 +115,8 @@ class Format:
             format share it. See ``core.registries.stored_format``.
         labels: The names of the format on documentation pages, by language (``en``, ``zh``); default: its stored name.
         page_keys: The configuration keys from which documentation pages take their facts.
+        metrics: ``spec → names``: the metrics of all results that a task will have, as far as its configuration says
+            before any of its code runs; ``None``, also as what it gives: only a run shows them.
     """
 
     name: str
@@ -129,3 +131,4 @@ class Format:
     stored_name: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     page_keys: PageKeys = field(default_factory=PageKeys)
+    metrics: Callable[[TaskSpec], Collection[str] | None] | None = None

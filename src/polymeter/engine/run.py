@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,7 @@ class RunRequest:
         roles: Further models by role.
         command: What the user typed, for the record.
         is_resume: Whether this continues a run that must be there.
+        check_plan: Called with the plan before anything is opened or sent; refuses it by raising PlanError.
     """
 
     model: ModelSpec | Model
@@ -54,6 +55,7 @@ class RunRequest:
     roles: Mapping[str, ModelSpec | Model] = field(default_factory=dict)
     command: str = ""
     is_resume: bool = False
+    check_plan: Callable[[Plan], None] | None = None
 
 
 def run(request: RunRequest, progress: Progress) -> RunOutcome:
@@ -73,6 +75,8 @@ def run(request: RunRequest, progress: Progress) -> RunOutcome:
 def _run(request: RunRequest, progress: Progress) -> RunOutcome:
     progress.stage("planning")
     plan = make_plan(request)
+    if request.check_plan is not None:
+        request.check_plan(plan)
     folder = _folder(plan)
     if request.is_resume:
         finished = _if_finished(plan, folder, progress)

@@ -170,7 +170,7 @@ def _lines_of(
         before = subset
         alias = "" if not is_first else "/".join(subset) if subset else title_of(results, kind, name)
         planned = 0 if subset else _planned(results, kind, holder, result)
-        for key, value in _spread(one_line(str(result["metric"])), result.get("value"), _MAX_DEPTH):
+        for key, value in spread_value(one_line(str(result["metric"])), result.get("value")):
             is_whole = value is result.get("value")
             stderr = result.get("stderr") if is_whole else None
             yield Line(
@@ -204,12 +204,13 @@ def bounds_of(result: Mapping[str, Any]) -> tuple[float | None, float | None]:
     return as_float(low), as_float(high)
 
 
-def _spread(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
+def spread_value(metric: str, value: Any, depth: int = _MAX_DEPTH) -> Iterator[tuple[str, Any]]:
+    """A value under its metric's name; one that has keys as several, each under ``metric/key``."""
     if not isinstance(value, dict) or not value or depth == 0:
-        yield name, value
+        yield metric, value
         return
     for key, item in value.items():
-        yield from _spread(f"{name}/{one_line(str(key))}", item, depth - 1)
+        yield from spread_value(f"{metric}/{one_line(str(key))}", item, depth - 1)
 
 
 def _planned(results: Mapping[str, Any], kind: str, holder: Mapping[str, Any], result: Mapping[str, Any]) -> int:
