@@ -125,3 +125,75 @@ def test_a_run_that_ended_early_is_a_document_too(api, capsys, status: str) -> N
     document = json.loads(out)
     assert (document["status"], document["reason"], document["results"]) == (status, "why", None)
     assert "polymeter resume runs" in err
+
+
+def test_tasks_are_a_document_without_running_any_code(place: Path) -> None:
+    (place / "broken.yaml").write_text("task: [\n")
+    (place / "both.yaml").write_text("group: both\ntask: [loud]\n")
+    code, document, said = polymeter(place, "tasks", "--include-path", ".", "loud", "both", "demo_t2i", "--json")
+    (loud, drawn), (group,) = document["tasks"], document["groups"]
+    assert (code, document["kind"], said) == (0, "tasks", "")
+    assert loud == {
+        "name": "loud",
+        "title": "loud",
+        "format": "task_yaml",
+        "file": str(place / "loud.yaml"),
+        "is_user": True,
+        "tags": [],
+        "description": "",
+        "n_samples": 3,
+        "modalities": ["text"],
+        "output_types": ["generate_until"],
+        "requests": ["generate"],
+        "metrics": ["exact_match"],
+        "needs": {"judge": "no", "packages": [], "missing": [], "extras": []},
+        "problem": "",
+    }
+    assert (drawn["modalities"], drawn["requests"], drawn["n_samples"]) == (["text"], ["generate_image"], 100)
+    assert (group["name"], group["members"]) == ("both", ["loud"])
+    assert [Path(problem["where"].rpartition(":")[0]).name for problem in document["problems"]] == ["broken.yaml"]
+    assert document["clashes"] == {}
+
+
+def test_one_task_is_a_document_with_its_configuration(place: Path) -> None:
+    code, document, _ = polymeter(place, "tasks", "--include-path", ".", "loud", "--json")
+    config = {item["key"]: item["value"] for item in document["task"]["config"]}
+    assert (code, document["kind"], document["task"]["name"]) == (0, "task", "loud")
+    assert config["doc_to_text"] == "!function utils.prompt"
+    assert config["metric_list"] == [{"metric": "exact_match"}]
+
+
+def test_what_is_unknown_without_the_code_is_left_out(place: Path) -> None:
+    (place / "loud.yaml").write_text(
+        YAML.replace(
+            "doc_to_text", "process_docs: !function utils.some\ndoc_to_visual: !function utils.seen\ndoc_to_text"
+        )
+    )
+    _, document, _ = polymeter(place, "tasks", "--include-path", ".", "loud", "--json")
+    task = document["task"]
+    assert (task["n_samples"], task["modalities"]) == (None, ["text", "media"])
+
+
+def test_a_listing_says_what_each_task_measures(capsys) -> None:
+    assert main(["tasks", "demo_signs", "demo_vlm_loglikelihood", "mmlu_pro"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "demo_signs              Signs, 48 samples, text + image → text"
+    assert lines[1].endswith("Weighed choices, 120 samples, text + image → log-likelihoods")
+
+
+def test_yaml_and_json_exclude_each_other(api, capsys) -> None:
+    assert main(["tasks", "ocr_a", "--yaml", "--json"]) == 2
+    assert "two forms of the same thing" in capsys.readouterr().err
+
+
+def test_models_are_documents(capsys) -> None:
+    assert main(["models", "--json"]) == 0
+    models = {model["name"]: model for model in json.loads(capsys.readouterr().out)["models"]}
+    assert set(models["mock"]) == {"name", "summary", "takes", "gives", "extra", "missing"}
+    assert models["ocr"]["extra"] == "ocr"
+    assert main(["models", "mock:any", "--json"]) == 0
+    model = json.loads(capsys.readouterr().out)["model"]
+    arguments = {argument["name"]: argument for argument in model["arguments"]}
+    assert arguments["answer"]["description"] == "The canned answer."
+    assert (arguments["mode"]["default"], arguments["mode"]["is_required"]) == ("canned", False)
+    assert model["names"] == {}

@@ -1,6 +1,7 @@
 """The functions that commands and Python users call: they run the engine and write its results and HTML report."""
 
 from polymeter.api.agreement import agree
+from polymeter.api.outlines import TaskOutline, outline_tasks
 from polymeter.api.rerunning import Rerun, rerun
 from polymeter.api.running import RunResult, evaluate, resume
 from polymeter.api.scoring import score
@@ -10,6 +11,7 @@ from polymeter.api.verifying import Verification, verify
 __all__ = [
     "Rerun",
     "RunResult",
+    "TaskOutline",
     "Verification",
     "agree",
     "build_catalog",
@@ -17,6 +19,7 @@ __all__ = [
     "describe_task",
     "evaluate",
     "flatten_task",
+    "outline_tasks",
     "rerun",
     "resume",
     "score",

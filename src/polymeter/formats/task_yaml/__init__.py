@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.catalog import Catalog, Entry, Problem, Root
-from polymeter.core.format import Format, Loaded, OpenContext, PageKeys
+from polymeter.core.format import Format, Loaded, OpenContext, Outline, PageKeys
 from polymeter.core.model import ModelTraits
 from polymeter.core.task import Task, TaskSpec
 from polymeter.formats.task_yaml.index import NAME
@@ -76,6 +76,13 @@ def _metrics(spec: TaskSpec) -> Collection[str] | None:
     return metric_names(config_of(spec))
 
 
+def _outline(spec: TaskSpec) -> Outline:
+    """The size and the modalities of a task."""
+    from polymeter.formats.task_yaml.outline import outline
+
+    return outline(spec)
+
+
 _PAGE_KEYS = PageKeys(
     description="",  # in this format it is part of the prompt
     tags="tag",
@@ -108,4 +115,5 @@ FORMAT = Format(
     labels={"en": "task YAML", "zh": "任务 YAML"},
     page_keys=_PAGE_KEYS,
     metrics=_metrics,
+    outline=_outline,
 )
