@@ -39,6 +39,14 @@ def show(result: RunResult, *, is_json: bool = False) -> int:
     return result.exit_code
 
 
+def show_stored(result: RunResult, *, is_json: bool) -> None:
+    """Print what a run folder holds, as a table or as one JSON document."""
+    if is_json:
+        print_document("run", run_document(result))
+    else:
+        _show_results(result)
+
+
 def _show_results(result: RunResult) -> None:
     from rich.console import Console
 

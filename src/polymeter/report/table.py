@@ -13,6 +13,7 @@ from polymeter.report.formatting import as_float, clip, count, listing, number, 
 _MAX_DEPTH = 3
 _VERSION_LENGTH = 16
 _PLURALS = {"error": "errors"}
+_NOT_RUN = "not run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +85,17 @@ def footnotes(results: Mapping[str, Any]) -> list[str]:
     notes = [f"parity: {one_line(str(results['parity']))}"] if results.get("parity") else []
     if results.get("status") == "stopped":
         notes.append("This run was stopped before its end; the numbers rest on the samples that had ended by then.")
+    is_partial = results.get("status") == "partial"
+    if is_partial:
+        notes.append(_partial_note(results))
     notes.extend(lost_members(results))
     for name, task in results.get("tasks", {}).items():
         title = title_of(results, "task", name)
         planned = int(task.get("n_samples", 0))
         missing = missing_by_status(task)
+        n_not_asked = missing.pop(_NOT_RUN, 0) if is_partial else 0
+        if n_not_asked:
+            notes.append(f"{title}: {n_not_asked:,} of {count(planned, 'sample')} not asked yet.")
         if missing:
             reasons = listing(
                 f"{n:,} {_PLURALS.get(status, status) if n != 1 else status}" for status, n in missing.items()
@@ -104,6 +111,19 @@ def footnotes(results: Mapping[str, Any]) -> list[str]:
             )
         notes.extend(f"{title}: scored by {one_line(scorer)}." for scorer in _scorers(task))
     return [*notes, *(one_line(str(note)) for note in results.get("notes", ()))]
+
+
+def _partial_note(results: Mapping[str, Any]) -> str:
+    """That numbers are not the final ones, and why."""
+    tasks = results.get("tasks", {}).values()
+    planned = sum(int(task.get("n_samples", 0)) for task in tasks)
+    ended = sum(sum(int(n) for n in task.get("statuses", {}).values()) for task in tasks)
+    state = {"running": "is still running, or was killed", "stopped": "was stopped"}.get(
+        str(results.get("run_status")), "was interrupted"
+    )
+    return (
+        f"PARTIAL: this run {state}; the numbers rest on the {ended:,} of {count(planned, 'sample')} that have ended."
+    )
 
 
 def _scorers(task: Mapping[str, Any]) -> Iterator[str]:
@@ -141,7 +161,7 @@ def missing_by_status(task: Mapping[str, Any]) -> dict[str, int]:
     missing = {one_line(str(status)): int(n) for status, n in statuses.items() if status != "ok" and n}
     n_not_run = int(task.get("n_samples", 0)) - sum(int(n) for n in statuses.values())
     if n_not_run > 0:
-        missing["not run"] = n_not_run
+        missing[_NOT_RUN] = n_not_run
     return missing
 
 
