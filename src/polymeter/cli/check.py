@@ -5,14 +5,17 @@ prompts or to score the references.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from polymeter.cli.json_output import AsJson, print_document, stdout_kept
 from polymeter.cli.options import Parity
 from polymeter.cli.printing import say
 from polymeter.cli.state import Debug
+from polymeter.core.codec import jsonable
 from polymeter.core.errors import PlanError
 
 if TYPE_CHECKING:
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
 _MARKS = {"full": "full marks", "short": "NOT full marks", "unknown": "no known full mark"}
 
 
-def check(
+def check(  # noqa: PLR0917  (one parameter for each option)
     path: Annotated[Path, typer.Argument(help="A YAML file or a folder.", metavar="PATH", show_default=False)],
     include_path: Annotated[
         list[Path] | None, typer.Option(help="A further folder of benchmarks.", metavar="FOLDER", show_default=False)
@@ -43,16 +46,39 @@ def check(
         typer.Option(help="Local files that replace a dataset: id=path.", metavar="ID=PATH", show_default=False),
     ] = None,
     parity: Parity = None,
+    as_json: AsJson = False,
     debug: Debug = False,
 ) -> int:
     """Check a benchmark file or a folder of them; prints each problem with its file and line."""
-    from polymeter.api import check_path
     from polymeter.cli.pairs import parse_places
 
     if not path.exists():
         raise PlanError(f"There is no file or folder {str(path)!r}.", hint="Name a YAML file, or a folder of them.")
     folders, local_data = tuple(include_path or ()), parse_places(data or (), "--data")
+    found: dict[str, list[dict[str, Any]]] = {"problems": [], "references": []}
+    with stdout_kept(is_json=as_json):
+        code = _check(path, folders, local_data, prompts, limit, parity, found, runs_references=run_gold)
+    if as_json:
+        print_document("check", {"path": str(path), "exit_code": code, **found})
+    return code
+
+
+def _check(
+    path: Path,
+    folders: tuple[Path, ...],
+    local_data: dict[str, str],
+    prompts: int,
+    limit: float | None,
+    parity: str | None,
+    found: dict[str, list[dict[str, Any]]],
+    *,
+    runs_references: bool,
+) -> int:
+    """Check, print what is found and note it in ``found``; returns the exit code."""
+    from polymeter.api import check_path
+
     problems = check_path(path, folders, parity)
+    found["problems"] = [{"where": problem.where, "message": problem.message} for problem in problems]
     for problem in problems:
         say(f"{problem.where}: {problem.message}")
     if problems:
@@ -61,7 +87,7 @@ def check(
     say(f"{path}: no problems found.")
     if prompts:
         _show_prompts(path, prompts, folders, local_data, parity)
-    return _show_references(path, folders, local_data, limit, parity) if run_gold else 0
+    return _show_references(path, folders, local_data, limit, parity, found) if runs_references else 0
 
 
 def _show_prompts(path: Path, n: int, folders: tuple[Path, ...], data: dict[str, str], parity: str | None) -> None:
@@ -72,13 +98,19 @@ def _show_prompts(path: Path, n: int, folders: tuple[Path, ...], data: dict[str,
 
 
 def _show_references(
-    path: Path, folders: tuple[Path, ...], data: dict[str, str], limit: float | None, parity: str | None
+    path: Path,
+    folders: tuple[Path, ...],
+    data: dict[str, str],
+    limit: float | None,
+    parity: str | None,
+    found: dict[str, list[dict[str, Any]]],
 ) -> int:
     from polymeter.api.trying import check_references
 
     is_fine = True
     for task_check in check_references(path, folders, data, limit=limit, parity=parity):
         say("\n".join(_references(task_check)))
+        found["references"].append(jsonable(asdict(task_check)))
         is_fine = is_fine and task_check.is_fine
     return 0 if is_fine else 1
 
