@@ -21,7 +21,7 @@ _FORM = f"Write {OPTION} TASK.METRIC=VALUE, such as {OPTION} demo.anls=0.9."
 _MOST_NAMED = 8
 
 
-def check_thresholds(thresholds: Mapping[str, float], plan: Plan) -> None:
+def check_thresholds(thresholds: Mapping[str, Any], plan: Plan) -> None:
     """Check that a run can have the numbers that thresholds name, as far as its plan says.
 
     Raises:
@@ -36,11 +36,8 @@ def check_thresholds(thresholds: Mapping[str, float], plan: Plan) -> None:
             owner = name.rpartition(".")[0] or name
             hint = did_you_mean(owner, known) or f"It has {_listed(known)}."
             raise PlanError(f"There is no task or group {owner!r} in this run.", where=OPTION, hint=hint)
-        metrics = known[owners[0]]
-        if metrics is not None and not any(
-            _is_of(name[len(owner) + 1 :], known[owner]) for owner in owners if known[owner] is not None
-        ):
-            metric = name[len(owners[0]) + 1 :]
+        if not any(_is_of(name[len(owner) + 1 :], known[owner]) for owner in owners):
+            metric, metrics = name[len(owners[0]) + 1 :], known[owners[0]] or ()
             hint = did_you_mean(metric, metrics) or f"It has {_listed(metrics)}."
             raise PlanError(f"{owners[0]!r} has no metric {metric!r}.", where=OPTION, hint=hint)
 
@@ -97,10 +94,10 @@ def _planned_metrics(plan: Plan) -> dict[str, Collection[str] | None]:
     known: dict[str, Collection[str] | None] = {}
     for spec in plan.selection.tasks:
         of_format = format_of(spec).metrics
-        known[spec.name] = None if of_format is None else of_format(spec)
+        known[spec.name] = None if of_format is None or plan.parity.system else of_format(spec)
     for group in plan.selection.groups:
         metrics = [str(aggregate.get("metric", "")) for aggregate in group.aggregates]
-        known[group.name] = None if plan.parity.on("group-metric") else metrics
+        known[group.name] = None if plan.parity.system else metrics
     return known
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -34,7 +34,7 @@ def resume(  # noqa: PLR0917  (one parameter for each option)
     """Continue a run that was interrupted. Completed samples are not run again."""
     from polymeter.cli.outcome import resumable, show
 
-    options = {
+    options: dict[str, Any] = {
         "retry_errors": retry_errors,
         "is_strict_resume": strict_resume,
         "fail_under": thresholds(fail_under) or None,

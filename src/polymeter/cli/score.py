@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -71,7 +71,7 @@ def score(  # noqa: PLR0917  (one parameter for each option)
     from polymeter.cli.outcome import show
     from polymeter.cli.progress import make_progress
 
-    options = {
+    options: dict[str, Any] = {
         "concurrency": number_or_auto(concurrency, "--concurrency"),
         "score_workers": score_workers,
         "is_strict_resume": strict_resume,

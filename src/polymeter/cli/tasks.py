@@ -61,7 +61,7 @@ def tasks(
         entry = catalog.get(names[0])
         if entry.kind == "task":
             values = describe_task(entry.name, paths)
-            (outline,) = [*outline_tasks(catalog, [entry])] or [None]
+            outline = next(outline_tasks(catalog, [entry]), None)
             if as_json:
                 print_document("task", {"task": _as_data(entry, outline, values)})
             else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from polymeter.core.progress import LiveScore
 from polymeter.core.task import MetricKey, Score
 from polymeter.engine.running_samples import RunningTask
@@ -26,7 +28,7 @@ class LiveScores:
         except KeyError:
             entry = self._by_task[task.number] = self._first(task, score)
         if entry is not None:
-            value = score.values.get(entry.key)
+            value: Any = score.values.get(entry.key)
             if type(value) in _NUMBERS and value == value:  # noqa: PLR0124  (NaN is what differs from itself)
                 entry.total += value
                 entry.n += 1

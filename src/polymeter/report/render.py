@@ -41,7 +41,7 @@ def print_table(console: Console, results: Mapping[str, Any]) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     for column, width in shown:
         table.add_column(
-            column.text,
+            column.text or "",
             justify="right" if column.is_right else "left",
             no_wrap=not _may_wrap(column),
             overflow="fold",
