@@ -202,6 +202,6 @@ def write_partial_if_possible(folder: RunFolder) -> dict[str, Any]:
     """Write what there is of a run that ended early; empty where a disk, or a damaged file, does not allow it: how the
     run ended is told, and not that this could not be written.
     """
-    with suppress(PolymeterError):
+    with suppress(PolymeterError, ValueError, LookupError):  # the latter two of damaged rows, which a resume mends
         return write_partial(folder)
     return {}

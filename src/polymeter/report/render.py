@@ -22,6 +22,7 @@ _DROPPED = ("version", "n-shot", "filter", _DIRECTION)
 """The columns that a narrow console goes without, the first one first."""
 _NAME_WIDTH = 16
 """The width of a column of names for which other columns are left out."""
+_NAME_AT_LEAST = 12
 _NARROWEST = 8
 _LONGEST_TEXT = 24
 
@@ -62,7 +63,10 @@ def print_table(console: Console, results: Mapping[str, Any]) -> None:
 def _at_least(console: Console, width: int) -> Iterator[None]:
     """Print for a width inside this; a terminal that is narrower breaks the lines, and no number is cut."""
     before = console.width
-    console.width = max(before, width)
+    if width <= before:
+        yield
+        return
+    console.width = width
     try:
         yield
     finally:
@@ -93,6 +97,8 @@ def _natural(lines: Sequence[Line], columns: Sequence[Column], longest_text: int
     rows = [[column.text or "" for column in columns], *(_cells(line, "  ", columns) for line in lines)]
     widths = [max(cell_len(row[number]) for row in rows) for number in range(len(columns))]
     for number, column in enumerate(columns):
+        if column.is_name:
+            widths[number] = max(widths[number], _NAME_AT_LEAST)
         if column.max_width is not None:
             widths[number] = min(widths[number], column.max_width)
         if _may_wrap(column) and not column.is_name:
