@@ -29,7 +29,8 @@ Judges
     being scored, ``has_role`` says whether the run has such a model, and ``refuse_verdict`` reports that its answer is
     not a verdict.
 Formats
-    ``Format`` with its ``PageKeys``, ``Loaded``, ``OpenContext``; ``Catalog``, ``Entry``, ``Problem``, ``Root``.
+    ``Format`` with its ``PageKeys``, ``Outline``, ``Loaded``, ``OpenContext``; ``Catalog``, ``Entry``, ``Problem``,
+    ``Root``.
 Systems
     ``System`` and ``Target``. A package names its ``System`` in the entry point group ``polymeter.interop``.
 Metrics
@@ -62,7 +63,7 @@ if TYPE_CHECKING:
         boundary,
         did_you_mean,
     )
-    from polymeter.core.format import Format, Loaded, OpenContext, PageKeys
+    from polymeter.core.format import Format, Loaded, OpenContext, Outline, PageKeys
     from polymeter.core.generation import image_parameters, text_parameters
     from polymeter.core.guest_context import current_role_client, has_role, refuse_verdict, weights_place
     from polymeter.core.identity import fingerprint, seed_for, source_hash
@@ -146,6 +147,7 @@ _HOMES = {
         "Format",
         "Loaded",
         "OpenContext",
+        "Outline",
         "PageKeys",
     ),
     "polymeter.core.generation": (
@@ -282,6 +284,7 @@ __all__ = [
     "Needs",
     "OpenContext",
     "Origin",
+    "Outline",
     "Output",
     "PageKeys",
     "Parameters",

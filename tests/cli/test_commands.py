@@ -329,7 +329,7 @@ def test_version_and_bare_call(capsys):
     assert "run" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("command", ["run", "resume", "verify", "rerun", "tasks", "models", "check"])
+@pytest.mark.parametrize("command", ["run", "resume", "report", "verify", "rerun", "tasks", "models", "check"])
 def test_every_command_explains_itself(command):
     result = CliRunner().invoke(build_app(), [command, "--help"])
     assert result.exit_code == 0

@@ -34,6 +34,7 @@ GUIDES = (
     "settings.md",
     "extending.md",
     "python.md",
+    "json.md",
     "../README.md",
 )
 

@@ -5,14 +5,17 @@ are played, which runs it, unless the user turns that off.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from polymeter.cli.json_output import AsJson, print_document, stdout_kept
 from polymeter.cli.options import Parity
 from polymeter.cli.printing import say
 from polymeter.cli.state import Debug
+from polymeter.core.codec import jsonable
 from polymeter.core.errors import PlanError
 from polymeter.report.formatting import count, one_line
 
@@ -58,46 +61,66 @@ def check(
         typer.Option(help="Local files that replace a dataset: id=path.", metavar="ID=PATH", show_default=False),
     ] = None,
     parity: Parity = None,
+    as_json: AsJson = False,
     debug: Debug = False,
 ) -> int:
     """Check a benchmark file or a folder of them; prints each problem with its file and line. A few rows are played,
     which says what is remarkable about prompts, references and scores.
     """
-    from polymeter.api import check_path
     from polymeter.cli.pairs import parse_places
 
     if not path.exists():
         raise PlanError(f"There is no file or folder {str(path)!r}.", hint="Name a YAML file, or a folder of them.")
-    folders, local_data = tuple(include_path or ()), parse_places(data or (), "--data")
-    problems = check_path(path, folders, parity)
-    _show_problems(problems)
+    checked = _Checked(path, tuple(include_path or ()), parse_places(data or (), "--data"), parity)
+    with stdout_kept(is_json=as_json):
+        code = 2 if _has_problems(checked, rows) else 0
+        if code == 0 and prompts:
+            _show_prompts(checked, prompts)
+        if code == 0 and run_gold:
+            code = _show_references(checked, limit)
+    if as_json:
+        print_document("check", {"path": str(path), "exit_code": code, **checked.found})
+    return code
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """What is checked, and what was found so far, as JSON has it."""
+
+    path: Path
+    folders: tuple[Path, ...]
+    data: dict[str, str]
+    parity: str | None
+    found: dict[str, list[dict[str, Any]]] = field(
+        default_factory=lambda: {"problems": [], "plays": [], "references": []}
+    )
+
+
+def _has_problems(checked: _Checked, rows: int | None) -> bool:
+    """Look for problems, without running code and then by playing rows, and print them."""
+    from polymeter.api import check_path
+
+    problems = check_path(checked.path, checked.folders, checked.parity)
+    _show_problems(checked, problems)
     n_remarkable = 0
     if rows != 0:
-        shown, n_remarkable = _play(path, folders, local_data, rows, parity, problems)
+        shown, n_remarkable = _play(checked, rows, problems)
         problems = [*problems, *shown]
     if problems:
         say(f"{count(len(problems), 'problem')} found.", err=True)
-        return 2
+        return True
     remarkable = f", but look at {count(n_remarkable, 'task')} above" if n_remarkable else ""
-    say(f"{path}: no problems found{remarkable}.")
-    if prompts:
-        _show_prompts(path, prompts, folders, local_data, parity)
-    return _show_references(path, folders, local_data, limit, parity) if run_gold else 0
+    say(f"{checked.path}: no problems found{remarkable}.")
+    return False
 
 
-def _show_problems(problems: Sequence[Problem]) -> None:
+def _show_problems(checked: _Checked, problems: Sequence[Problem]) -> None:
     for problem in problems:
+        checked.found["problems"].append({"where": problem.where, "message": problem.message})
         say(f"{problem.where}: {problem.message}")
 
 
-def _play(
-    path: Path,
-    folders: tuple[Path, ...],
-    data: dict[str, str],
-    rows: int | None,
-    parity: str | None,
-    problems: Sequence[Problem],
-) -> tuple[list[Problem], int]:
+def _play(checked: _Checked, rows: int | None, problems: Sequence[Problem]) -> tuple[list[Problem], int]:
     """Play rows of the tasks that have no problem yet, and print what is remarkable.
 
     Returns:
@@ -106,7 +129,8 @@ def _play(
     from polymeter.api.playing import ELSEWHERE, MOST_TASKS, ROWS, list_plays, play
 
     broken = [problem.file for problem in problems]
-    plays = list_plays(path, folders, data, broken=broken, most=MOST_TASKS if rows is None else None, parity=parity)
+    most = MOST_TASKS if rows is None else None
+    plays = list_plays(checked.path, checked.folders, checked.data, broken=broken, most=most, parity=checked.parity)
     if plays.code:
         say(f"Playing rows runs {_files(plays)}; --rows 0 runs no code.", err=True)
     known = {(problem.where, problem.message) for problem in problems}
@@ -114,11 +138,14 @@ def _play(
     skipped: dict[str, list[str]] = {}
     as_expected: dict[int, list[str]] = {}
     n_remarkable = 0
-    for played in play(plays, rows or ROWS, parity):
+    for played in play(plays, rows or ROWS, checked.parity):
+        if played.problem is None:
+            shown = {"task": played.task, "n_rows": played.n_rows, "findings": [*played.findings]}
+            checked.found["plays"].append({**shown, "skipped": played.skipped or None})
         if played.problem is not None:
             if (played.problem.where, played.problem.message) not in known:
                 found.append(played.problem)
-                _show_problems([played.problem])
+                _show_problems(checked, [played.problem])
         elif played.skipped:
             skipped.setdefault(played.skipped, []).append(played.task)
         elif played.findings:
@@ -153,21 +180,21 @@ def _names(names: Sequence[str]) -> str:
     return f"{', '.join(names[:_NAMES_SHOWN])}{more}"
 
 
-def _show_prompts(path: Path, n: int, folders: tuple[Path, ...], data: dict[str, str], parity: str | None) -> None:
+def _show_prompts(checked: _Checked, n: int) -> None:
     from polymeter.api.trying import first_prompts
 
-    for shown in first_prompts(path, n, folders, data, parity):
+    for shown in first_prompts(checked.path, n, checked.folders, checked.data, checked.parity):
         typer.echo("\n".join(_prompt(shown)))
 
 
-def _show_references(
-    path: Path, folders: tuple[Path, ...], data: dict[str, str], limit: float | None, parity: str | None
-) -> int:
+def _show_references(checked: _Checked, limit: float | None) -> int:
     from polymeter.api.trying import check_references
 
     is_fine = True
-    for task_check in check_references(path, folders, data, limit=limit, parity=parity):
+    checks = check_references(checked.path, checked.folders, checked.data, limit=limit, parity=checked.parity)
+    for task_check in checks:
         say("\n".join(_references(task_check)))
+        checked.found["references"].append(jsonable(asdict(task_check)))
         is_fine = is_fine and task_check.is_fine
     return 0 if is_fine else 1
 

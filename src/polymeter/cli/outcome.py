@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from polymeter.cli.json_output import print_document, run_document
 from polymeter.cli.printing import say
 from polymeter.cli.signals import INTERRUPTED
 from polymeter.report.formatting import count, listing, one_line
@@ -19,9 +20,11 @@ if TYPE_CHECKING:
     from polymeter.api import RunResult
 
 
-def show(result: RunResult) -> int:
-    """Print the outcome of a run; returns its exit code."""
-    if result.results:
+def show(result: RunResult, *, is_json: bool = False) -> int:
+    """Print the outcome of a run, as a table or as one JSON document; returns its exit code."""
+    if is_json:
+        print_document("run", run_document(result))
+    elif result.results:
         _show_results(result)
         _show_unscored(result.results)
     if result.status != "complete":
@@ -30,7 +33,19 @@ def show(result: RunResult) -> int:
         typer.echo(f"Failed because of --strict: {count(len(result.incomplete), 'number')} incomplete.", err=True)
         for sentence in result.incomplete:
             typer.echo(f"  {sentence}", err=True)
+    if result.status == "complete" and result.missed:
+        say(f"Failed because of --fail-under: {count(len(result.missed), 'number')} missed.", err=True)
+        for sentence in result.missed:
+            say(f"  {sentence}", err=True)
     return result.exit_code
+
+
+def show_stored(result: RunResult, *, is_json: bool) -> None:
+    """Print what a run folder holds, as a table or as one JSON document."""
+    if is_json:
+        print_document("run", run_document(result))
+    else:
+        _show_results(result)
 
 
 def _show_results(result: RunResult) -> None:

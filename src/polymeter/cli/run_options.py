@@ -200,6 +200,15 @@ MaxErrors = Annotated[
     float | None,
     _option("--max-errors", help="Stop after this many failed samples; below 1: a share.", panel=_SPEED, metavar="N"),
 ]
+FailUnder = Annotated[
+    list[str] | None,
+    _option(
+        "--fail-under",
+        help="Exit with 3 if this number is lower, or missing: demo.anls=0.9. May be given several times.",
+        panel=_SPEED,
+        metavar="TASK.METRIC=VALUE",
+    ),
+]
 Strict = Annotated[
     bool, _option("--strict", help="Exit with 1 if a number lacks a whole member or subset.", panel=_SPEED)
 ]

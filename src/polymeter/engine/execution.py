@@ -193,6 +193,7 @@ class Execution:
         # The samples that the model was tried with ended in this session, and not before it.
         n_tried = sum(work.completed[index] for work in work_lists for task, index in self._tried if work.task is task)
         n_before = sum(work.n_completed for work in work_lists) - n_tried
+        self._progress.watch(self._driver.scores.read)
         self._progress.begin(sum(len(task.selected) for task in self._tasks), n_before)
         if n_tried:
             self._progress.advance(n_tried, 0, 0)

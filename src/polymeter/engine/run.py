@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,7 @@ class RunRequest:
         roles: Further models by role.
         command: What the user typed, for the record.
         is_resume: Whether this continues a run that must be there.
+        check_plan: Called with the plan before anything is opened or sent; refuses it by raising PlanError.
     """
 
     model: ModelSpec | Model
@@ -64,6 +65,7 @@ class RunRequest:
     roles: Mapping[str, ModelSpec | Model] = field(default_factory=dict)
     command: str = ""
     is_resume: bool = False
+    check_plan: Callable[[Plan], None] | None = None
 
 
 def run(request: RunRequest, progress: Progress) -> RunOutcome:
@@ -83,6 +85,8 @@ def run(request: RunRequest, progress: Progress) -> RunOutcome:
 def _run(request: RunRequest, progress: Progress) -> RunOutcome:
     progress.stage("planning")
     plan = make_plan(request)
+    if request.check_plan is not None:
+        request.check_plan(plan)
     folder = _folder(plan)
     if request.is_resume:
         finished = _if_finished(plan, folder, progress)
@@ -175,22 +179,29 @@ def resumable(error: StorageError, folder: RunFolder) -> StorageError:
     )
 
 
-def resume_request(path: Path, changes: Mapping[str, Any] | None = None, command: str = "") -> RunRequest:
+def resume_request(
+    path: Path,
+    changes: Mapping[str, Any] | None = None,
+    command: str = "",
+    models: Mapping[str, Model] | None = None,
+) -> RunRequest:
     """The request that continues a run.
 
     Args:
         path: The run folder.
         changes: Options that cannot change a number, in place of those that the run was started with.
         command: What the user typed; default: the command that started the run.
+        models: The models of roles (``model`` is the run's own) that cannot be made from the manifest.
 
     Raises:
-        PlanError: There is no run, or its model was given as a Python object.
+        PlanError: There is no run, or its model was given as a Python object that is not among ``models``.
     """
     folder = open_folder(path)
     manifest = folder.read_manifest(is_whole=True)
-    roles = {role: _spec_of(entry, path) for role, entry in manifest["roles"].items()}
+    given = dict(models or {})
+    roles = {role: given.get(role) or _spec_of(entry, path) for role, entry in manifest["roles"].items()}
     return RunRequest(
-        _spec_of(manifest["model"], path),
+        given.get("model") or _spec_of(manifest["model"], path),
         tuple(manifest["patterns"]),
         manifests.options_of(manifest, path).model_copy(update=dict(changes or {})),
         roles,
@@ -260,12 +271,15 @@ def _if_finished(plan: Plan, folder: RunFolder, progress: Progress) -> RunOutcom
         return None
     if manifest["identity"] != manifests.identity_of(plan) or not folder.results.exists():
         return None
+    results = folder.read_results()
+    if results.get("status") != "complete":  # of a reader that was looking at the run while it ended
+        return None
     if not parts.is_by_this_code(manifest):
         progress.note(
             "This run was finished by another version of Polymeter, and its results are left as they are. "
             f"'polymeter score {folder.path}' scores its answers with this version."
         )
-    return RunOutcome(folder, "complete", folder.read_results(), 0)
+    return RunOutcome(folder, "complete", results, 0)
 
 
 def _begin(
@@ -336,7 +350,7 @@ def _spec_of(entry: Mapping[str, Any], path: Path) -> ModelSpec:
         raise PlanError(
             "This run's model was a Python object, which cannot be made again from here.",
             where=str(path),
-            hint="Call polymeter.evaluate again with the same model and output; it goes on where it stopped.",
+            hint="Give the same object again: polymeter.resume(path, model=…), or evaluate with the same output.",
         )
     hidden = [name for name, value in spec["args"].items() if HIDDEN in str(value)]
     if hidden:

@@ -102,10 +102,10 @@ def evaluate_evalscope(
     with keys_set(chosen, judge), _logged(root / "logs" / "eval_log.log", is_debug=config.debug):
         config.dump_yaml(root / "configs")
         run = evaluation.run()
-        reports = files.write_files(run.folder, root, config) if run.results else {}
+        reports = files.write_files(run.folder, root, config) if run.is_complete else {}
         table = gen_table(report_list=_sorted(reports), add_overall_metric=True) if reports else ""
         table = "\n".join([*files.level_reports(run.folder), table]) if reports else ""
-        predictions = files.predictions(run.folder, config) if run.results and config.stage == "infer" else {}
+        predictions = files.predictions(run.folder, config) if run.is_complete and config.stage == "infer" else {}
         why = why_nothing_scored(run, config)
         notes = tuple(_notes(config, run, reports, is_new_cache=is_new_cache))
         for text in (*notes, why, table):
@@ -135,7 +135,7 @@ def work_folder(config: TaskConfig, stamp: str = "") -> Path:
 
 def why_nothing_scored(run: RunResult, config: TaskConfig) -> str:
     """Why no sample of a complete run has a score; empty if one has, or if the run was not meant to score."""
-    tasks = run.results.get("tasks", {})
+    tasks = run.results.get("tasks", {}) if run.is_complete else {}
     if not tasks or config.stage == "infer" or any(task["n_scored"] for task in tasks.values()):
         return ""
     for name in tasks:
@@ -304,7 +304,7 @@ def _notes(
     yield from notes(config)
     if is_new_cache:
         yield f"There was no folder {config.use_cache!r} to resume in, so this evaluation began in a new one."
-    if run.results and config.stage != "infer":
+    if run.is_complete and config.stage != "infer":
         for name in run.results["tasks"]:
             if files.report_name(run.folder, config, name) not in reports:
                 yield (
