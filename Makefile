@@ -9,14 +9,24 @@ BIN := .venv/bin
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-t2i test check mutants regressions soak fuzz without conformance bench format clean
 
+# What a demo says at its end: two commands to go on with, each after what it does.
+define next
+printf '\n%s\n' 'Open the report in a browser. Polymeter is $(BIN)/polymeter; go on with:' && \
+	printf '  %s:\n      $(BIN)/polymeter %s\n' '$(1)' '$(2)' '$(3)' '$(4)'
+endef
+
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: .venv/.installed-demo ## evaluate the embedded model on the demo benchmark
+demo: .venv/.installed-demo ## measure an OCR model on the demo benchmarks, in less than half a minute
 	$(BIN)/polymeter run --model ocr --tasks demo --output runs/demo
+	@$(call next,all six reading benchmarks,run --model ocr --tasks demo_full,$\
+	all benchmarks that come with it,tasks)
 
 demo-t2i: .venv/.installed-demo-t2i ## generate images from prompts, edit images, and measure both
 	$(BIN)/polymeter run --model shapes --tasks demo_t2i,demo_edit --output runs/demo-t2i
+	@$(call next,four images for each prompt,run --model shapes --tasks demo_t2i --gen-kwargs num_generations=4,$\
+	all benchmarks that come with it,tasks)
 
 test: .venv/.installed ## run all tests
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
