@@ -7,7 +7,7 @@ PYTEST_ARGS ?= -n auto --maxprocesses 8 --dist worksteal
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-t2i test check mutants regressions soak fuzz without conformance bench format clean
+.PHONY: help demo demo-t2i test check mutants regressions soak fuzz without conformance bench dist format clean
 
 # What a demo says at its end: two commands to go on with, each after what it does.
 define next
@@ -62,6 +62,10 @@ conformance: $(SUITES:%=.venv-%/.installed) ## compare with the installed origin
 
 bench: .venv/.installed ## run the performance benchmarks
 	$(BIN)/python -m benchmarks
+
+dist: .venv/.installed ## build the wheel and the source archive into dist/
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist
 
 format: .venv/.installed ## format the code and apply safe fixes
 	$(BIN)/ruff check --fix-only

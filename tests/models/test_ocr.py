@@ -129,5 +129,5 @@ def test_versions_and_thresholds_are_its_identity_and_threads_are_not() -> None:
 
 def test_without_its_package_it_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ocr, "find_spec", lambda name: None if name == "onnxruntime" else object())
-    with pytest.raises(PlanError, match=r"'onnxruntime', needed by model 'ocr'.*polymeter\[ocr\]"):
+    with pytest.raises(PlanError, match=r"'onnxruntime', needed by model 'ocr'.*\[ocr\]"):
         OcrModel()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from polymeter.cli.state import Debug
+from polymeter.core.installing import pip_install
 
 if TYPE_CHECKING:
     from polymeter.core.registry import Target
@@ -56,7 +57,7 @@ def _needs(extra: str) -> str:
     if not extra:
         return ""
     missing = missing_packages(extra)
-    return f"needs {', '.join(missing)}: pip install 'polymeter[{extra}]'" if missing else ""
+    return f"needs {', '.join(missing)}: {pip_install(extra=extra)}" if missing else ""
 
 
 def _describe(name: str) -> list[str]:
