@@ -21,12 +21,12 @@ help: ## show this list
 demo: .venv/.installed-demo ## measure an OCR model on the demo benchmarks, in less than half a minute
 	$(BIN)/polymeter run --model ocr --tasks demo --output runs/demo
 	@$(call next,all six reading benchmarks,run --model ocr --tasks demo_full,$\
-	all benchmarks that come with it,tasks)
+	a benchmark of your own that runs at once,init mine --kind vqa)
 
 demo-t2i: .venv/.installed-demo-t2i ## generate images from prompts, edit images, and measure both
 	$(BIN)/polymeter run --model shapes --tasks demo_t2i,demo_edit --output runs/demo-t2i
 	@$(call next,four images for each prompt,run --model shapes --tasks demo_t2i --gen-kwargs num_generations=4,$\
-	all benchmarks that come with it,tasks)
+	prompts of your own that run at once,init mine-t2i --kind t2i)
 
 test: .venv/.installed ## run all tests
 	$(BIN)/python -m pytest $(PYTEST_ARGS)

@@ -20,7 +20,7 @@ from typing import Annotated, Any
 import typer
 
 from polymeter import __version__
-from polymeter.cli import agree, check, docs, models, python, rerun, resume, run, score, tasks, verify
+from polymeter.cli import agree, check, docs, init, models, python, rerun, resume, run, score, tasks, verify
 from polymeter.cli.foreign import SETTINGS, as_typer_command
 from polymeter.cli.printing import say
 from polymeter.cli.signals import INTERRUPTED
@@ -61,6 +61,7 @@ def build_app() -> typer.Typer:
     app.command("tasks")(tasks.tasks)
     app.command("models")(models.models)
     app.command("check")(check.check)
+    app.command("init")(init.init)
     app.command("docs")(docs.docs)
     app.command("python", context_settings=SETTINGS)(python.python)
     own = {command.name for command in app.registered_commands}

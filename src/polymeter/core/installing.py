@@ -33,6 +33,14 @@ def python_command() -> str:
     return "python" if _is_ours(shutil.which("python")) else _shown_python()
 
 
+def polymeter_command() -> str:
+    """How a shell calls Polymeter as it is installed here."""
+    if _is_ours(shutil.which("polymeter")):
+        return "polymeter"
+    script = Path(sys.executable).with_name("polymeter")
+    return _shown(str(script)) if script.is_file() else f"{python_command()} -m polymeter"
+
+
 def clone_folder() -> Path | None:
     """The clone of the repository that Polymeter runs from; ``None`` if it is installed as a package."""
     folder = Path(__file__).resolve().parents[3]
@@ -46,10 +54,12 @@ def _is_ours(program: str | None) -> bool:
 
 def _shown_python() -> str:
     """The path of this Python, from the working directory where that is shorter. Links stay: they make the venv."""
-    if not sys.executable:
-        return "python"
-    relative = os.path.relpath(sys.executable)
-    return shlex.quote(sys.executable if relative.startswith(os.pardir) else relative)
+    return _shown(sys.executable) if sys.executable else "python"
+
+
+def _shown(path: str) -> str:
+    relative = os.path.relpath(path)
+    return shlex.quote(path if relative.startswith(os.pardir) else relative)
 
 
 def _shown_folder(folder: Path) -> str:
