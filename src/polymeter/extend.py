@@ -31,7 +31,8 @@ Judges
 Formats
     ``Format`` with its ``PageKeys``, ``Loaded``, ``OpenContext``; ``Catalog``, ``Entry``, ``Problem``, ``Root``.
 Systems
-    ``System`` and ``Target``. A package names its ``System`` in the entry point group ``polymeter.interop``.
+    ``System``, ``Target`` and ``Starter``. A package names its ``System`` in the entry point group
+    ``polymeter.interop``.
 Metrics
     ``Metric``, ``Aggregation`` with ``Uncertainty``; the registries ``METRICS`` and ``AGGREGATIONS``, whose method
     ``.get(name)`` finds an entry.
@@ -97,7 +98,7 @@ if TYPE_CHECKING:
     )
     from polymeter.core.role_client import RoleClient
     from polymeter.core.rows import RowFunctions
-    from polymeter.core.systems import System
+    from polymeter.core.systems import Starter, System
     from polymeter.core.task import (
         GroupSpec,
         MetricKey,
@@ -214,7 +215,7 @@ _HOMES = {
     ),
     "polymeter.core.role_client": ("RoleClient",),
     "polymeter.core.rows": ("RowFunctions",),
-    "polymeter.core.systems": ("System",),
+    "polymeter.core.systems": ("Starter", "System"),
     "polymeter.core.task": (
         "GroupSpec",
         "MetricKey",
@@ -306,6 +307,7 @@ __all__ = [
     "Score",
     "ScoreError",
     "ScoredRow",
+    "Starter",
     "System",
     "Target",
     "Task",
