@@ -63,7 +63,7 @@ conformance: $(SUITES:%=.venv-%/.installed) ## compare with the installed origin
 bench: .venv/.installed ## run the performance benchmarks
 	$(BIN)/python -m benchmarks
 
-dist: .venv/.installed ## build the wheel and the source archive into dist/
+dist: .venv/.installed-dist ## build the wheel and the source archive into dist/
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation --outdir dist
 
@@ -83,7 +83,7 @@ clean: ## remove caches and build output; keep .venv and runs/
 .venv/.installed: pyproject.toml constraints.txt | .venv/bin/pip
 	$(BIN)/python -m pip install --quiet $(TORCH)
 	$(BIN)/python -m pip install --quiet --editable '.[ocr,hf,lora,image-gen,image-metrics,excel,anthropic,gemini,math,chinese,video,audio,dev]' --constraint constraints.txt
-	@touch .venv/.installed .venv/.installed-demo .venv/.installed-demo-t2i
+	@touch .venv/.installed .venv/.installed-demo .venv/.installed-demo-t2i .venv/.installed-dist
 
 .venv-%/.installed: conformance/requirements-%.txt constraints.txt pyproject.toml
 	$(PYTHON) -m venv .venv-$*
@@ -100,4 +100,8 @@ clean: ## remove caches and build output; keep .venv and runs/
 
 .venv/.installed-demo-t2i: pyproject.toml constraints.txt | .venv/bin/pip
 	$(BIN)/python -m pip install --quiet --editable '.[image-metrics]' --constraint constraints.txt
+	@touch $@
+
+.venv/.installed-dist: pyproject.toml constraints.txt | .venv/bin/pip
+	$(BIN)/python -m pip install --quiet build hatchling --constraint constraints.txt
 	@touch $@
