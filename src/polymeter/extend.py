@@ -32,7 +32,8 @@ Formats
     ``Format`` with its ``PageKeys``, ``Outline``, ``Loaded``, ``OpenContext``; ``Catalog``, ``Entry``, ``Problem``,
     ``Root``.
 Systems
-    ``System`` and ``Target``. A package names its ``System`` in the entry point group ``polymeter.interop``.
+    ``System``, ``Target`` and ``Starter``. A package names its ``System`` in the entry point group
+    ``polymeter.interop``.
 Metrics
     ``Metric``, ``Aggregation`` with ``Uncertainty``; the registries ``METRICS`` and ``AGGREGATIONS``, whose method
     ``.get(name)`` finds an entry.
@@ -98,7 +99,7 @@ if TYPE_CHECKING:
     )
     from polymeter.core.role_client import RoleClient
     from polymeter.core.rows import RowFunctions
-    from polymeter.core.systems import System
+    from polymeter.core.systems import Starter, System
     from polymeter.core.task import (
         GroupSpec,
         MetricKey,
@@ -216,7 +217,7 @@ _HOMES = {
     ),
     "polymeter.core.role_client": ("RoleClient",),
     "polymeter.core.rows": ("RowFunctions",),
-    "polymeter.core.systems": ("System",),
+    "polymeter.core.systems": ("Starter", "System"),
     "polymeter.core.task": (
         "GroupSpec",
         "MetricKey",
@@ -309,6 +310,7 @@ __all__ = [
     "Score",
     "ScoreError",
     "ScoredRow",
+    "Starter",
     "System",
     "Target",
     "Task",

@@ -20,7 +20,22 @@ from typing import Annotated, Any
 import typer
 
 from polymeter import __version__
-from polymeter.cli import agree, check, docs, models, python, report, rerun, resume, run, score, tasks, verify
+from polymeter.cli import (
+    agree,
+    check,
+    docs,
+    doctor,
+    init,
+    models,
+    python,
+    report,
+    rerun,
+    resume,
+    run,
+    score,
+    tasks,
+    verify,
+)
 from polymeter.cli.foreign import SETTINGS, as_typer_command
 from polymeter.cli.printing import say
 from polymeter.cli.signals import INTERRUPTED
@@ -47,7 +62,6 @@ def build_app() -> typer.Typer:
     app = typer.Typer(
         name="polymeter",
         help="Measure multimodal models: any benchmark, any model, honest numbers.",
-        add_completion=False,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
@@ -62,7 +76,9 @@ def build_app() -> typer.Typer:
     app.command("tasks")(tasks.tasks)
     app.command("models")(models.models)
     app.command("check")(check.check)
+    app.command("init")(init.init)
     app.command("docs")(docs.docs)
+    app.command("doctor")(doctor.doctor)
     app.command("python", context_settings=SETTINGS)(python.python)
     own = {command.name for command in app.registered_commands}
     for system in systems():

@@ -11,6 +11,7 @@ import typer
 
 from polymeter.cli.json_output import AsJson, print_document, stdout_kept
 from polymeter.cli.state import Debug
+from polymeter.core.installing import pip_install
 
 if TYPE_CHECKING:
     from polymeter.core.registry import Target
@@ -101,7 +102,7 @@ def _needs(extra: str) -> str:
     if not extra:
         return ""
     missing = missing_packages(extra)
-    return f"needs {', '.join(missing)}: pip install 'polymeter[{extra}]'" if missing else ""
+    return f"needs {', '.join(missing)}: {pip_install(extra=extra)}" if missing else ""
 
 
 def _describe(name: str) -> list[str]:
