@@ -29,8 +29,7 @@ check: .venv/.installed ## check formatting, lint, types and the layers
 
 docs: .venv/.installed ## build the documentation site in build/docs-site; a dead link or a missing page is an error
 	$(BIN)/python -m scripts.docs_site build/docs-pages
-	PATH="$(CURDIR)/$(BIN):$$PATH" NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
-	@echo "build/docs-site/index.html"
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 mutants: .venv/.installed ## put known faults back, one at a time: the tests must turn red
 	$(BIN)/python scripts/mutants.py

@@ -6,8 +6,6 @@ That it builds without a warning is for ``make docs`` to say.
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -103,34 +101,6 @@ def test_the_commands_have_their_options(tree: Path) -> None:
     page = (tree / "commands.md").read_text(encoding="utf-8")
     assert "## `polymeter run`" in page
     assert "| `--model SPEC`, `-m` |" in page
-
-
-# --- coming from another system ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("section", "command"),
-    [
-        pytest.param("lmms-eval", "lmms-eval eval", marks=pytest.mark.needs_system("lmms_eval")),
-        pytest.param("EvalScope", "evalscope eval", marks=pytest.mark.needs_system("evalscope")),
-        pytest.param("ULMEvalKit", "ulmeval run", marks=pytest.mark.needs_system("ulmeval")),
-    ],
-)
-def test_the_flags_side_by_side_are_flags(section: str, command: str) -> None:
-    text = (DOCS / "coming-from.md").read_text(encoding="utf-8").split(f"\n## {section}\n")[1].split("\n## ")[0]
-    rows = [line.split("|")[1:4] for line in text.splitlines() if line.startswith("| ") and "`" in line]
-    theirs, ours = flags_of(command), flags_of("run")
-    assert rows
-    for their, our, _ in rows:
-        assert set(re.findall(r"--[a-z][\w-]*", their)) <= theirs
-        assert set(re.findall(r"--[a-z][\w-]*", our)) <= ours
-
-
-def flags_of(command: str) -> set[str]:
-    said = subprocess.run(
-        [sys.executable, "-m", "polymeter", *command.split(), "--help"], capture_output=True, text=True, check=True
-    ).stdout
-    return set(re.findall(r"--[a-z][\w-]*", said))
 
 
 def test_every_recipe_has_a_section() -> None:
