@@ -7,7 +7,7 @@ PYTEST_ARGS ?= -n auto --maxprocesses 8 --dist worksteal
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-t2i test check mutants regressions soak fuzz without conformance bench dist format clean
+.PHONY: help demo demo-t2i test check docs mutants regressions soak fuzz without conformance bench dist format clean
 
 # What a demo says at its end: two commands to go on with, each after what it does.
 define next
@@ -36,6 +36,10 @@ check: .venv/.installed ## check formatting, lint, types and the layers
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: .venv/.installed ## build the documentation site in build/docs-site; a dead link or a missing page is an error
+	$(BIN)/python -m scripts.docs_site build/docs-pages
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 mutants: .venv/.installed ## put known faults back, one at a time: the tests must turn red
 	$(BIN)/python scripts/mutants.py
@@ -82,7 +86,7 @@ clean: ## remove caches and build output; keep .venv and runs/
 
 .venv/.installed: pyproject.toml constraints.txt | .venv/bin/pip
 	$(BIN)/python -m pip install --quiet $(TORCH)
-	$(BIN)/python -m pip install --quiet --editable '.[ocr,hf,lora,image-gen,image-metrics,excel,anthropic,gemini,math,chinese,video,audio,dev]' --constraint constraints.txt
+	$(BIN)/python -m pip install --quiet --editable '.[ocr,hf,lora,image-gen,image-metrics,excel,anthropic,gemini,math,chinese,video,audio,docs,dev]' --constraint constraints.txt
 	@touch .venv/.installed .venv/.installed-demo .venv/.installed-demo-t2i .venv/.installed-dist
 
 .venv-%/.installed: conformance/requirements-%.txt constraints.txt pyproject.toml
