@@ -144,7 +144,7 @@ def test_lists_of_images_and_nested_ones():
 def test_a_corrupt_image_is_an_error_of_its_row_only():
     found = rows(image_data([{"bytes": b"no image", "path": None}, {"bytes": encoded(picture()), "path": None}]))
     assert found.docs(0, 2) == [{"q": "q0"}, {"q": "q1"}]
-    with pytest.raises(DataError, match="Opening an image"):
+    with pytest.raises(DataError, match="Cannot read the image of the dataset"):
         found.full_doc(0)
     assert found.full_doc(1)["image"].size == (6, 4)
 

@@ -4,6 +4,7 @@ from polymeter.api.agreement import agree
 from polymeter.api.rerunning import Rerun, rerun
 from polymeter.api.running import RunResult, evaluate, resume
 from polymeter.api.scoring import score
+from polymeter.api.showing import failed_samples, find_sample, run_overview
 from polymeter.api.tasks import build_catalog, check_path, describe_task, flatten_task
 from polymeter.api.verifying import Verification, verify
 
@@ -16,9 +17,12 @@ __all__ = [
     "check_path",
     "describe_task",
     "evaluate",
+    "failed_samples",
+    "find_sample",
     "flatten_task",
     "rerun",
     "resume",
+    "run_overview",
     "score",
     "verify",
 ]

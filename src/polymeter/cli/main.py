@@ -20,7 +20,7 @@ from typing import Annotated, Any
 import typer
 
 from polymeter import __version__
-from polymeter.cli import agree, check, docs, models, python, rerun, resume, run, score, tasks, verify
+from polymeter.cli import agree, check, docs, models, python, rerun, resume, run, score, show, tasks, verify
 from polymeter.cli.foreign import SETTINGS, as_typer_command
 from polymeter.cli.printing import say
 from polymeter.cli.signals import INTERRUPTED
@@ -55,6 +55,7 @@ def build_app() -> typer.Typer:
     app.command("run")(run.run)
     app.command("resume")(resume.resume)
     app.command("score")(score.score)
+    app.command("show")(show.show)
     app.command("verify")(verify.verify)
     app.command("rerun")(rerun.rerun)
     app.command("agree")(agree.agree)

@@ -20,6 +20,7 @@ from polymeter.engine.plan import Plan, model_name, role_names
 from polymeter.engine.running_samples import REFUSED, RunningSample, RunningTask
 from polymeter.guests.door import Door
 from polymeter.store.export import GroupSummary, TaskSummary
+from polymeter.store.failures import failures_in
 from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal, SampleRow
 from polymeter.store.media import MediaStore
@@ -232,6 +233,7 @@ class Reduction:
             journal.statuses(task.name),
             journal.count_length(task.name),
             [self._scorer(by, instead_of) for by, instead_of in task.scorers],
+            failures_in(journal, task.name),
         )
 
     def _scorer(self, by: str, instead_of: str) -> dict[str, str]:

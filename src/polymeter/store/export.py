@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from polymeter.core.places import file_name, stored_at
 from polymeter.core.sources import digest
 from polymeter.core.spread import is_bounded
 from polymeter.core.task import Result, SampleStatus
+from polymeter.store.failures import MOST_SHOWN, FailureKind
 from polymeter.store.folder import SCHEMA_VERSION, RunFolder, write_json
 from polymeter.store.journal import Journal, SampleRow
 
@@ -39,6 +40,7 @@ class TaskSummary:
     statuses: Mapping[str, int] = field(default_factory=dict)
     n_length: int = 0
     scorers: Sequence[Mapping[str, str]] = ()
+    failures: Sequence[FailureKind] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,12 +214,21 @@ def _task(task: TaskSummary) -> dict[str, Any]:
         "statuses": {
             status.value: task.statuses[status.value] for status in SampleStatus if task.statuses.get(status.value)
         },
+        **_failures(task.failures),
         "n_length": task.n_length,
         "n_nondeterministic": task.n_nondeterministic,
         "source_hash": task.source_hash,
         **({"scorers": [dict(scorer) for scorer in task.scorers]} if task.scorers else {}),
         "results": [_result(result) for result in task.results],
     }
+
+
+def _failures(kinds: Sequence[FailureKind]) -> dict[str, Any]:
+    """Why samples have no score: the most frequent reasons, and how many there are if these are not all."""
+    if not kinds:
+        return {}
+    more = {"n_failure_kinds": len(kinds)} if len(kinds) > MOST_SHOWN else {}
+    return {"failures": [asdict(kind) for kind in kinds[:MOST_SHOWN]], **more}
 
 
 def _result(result: Result) -> dict[str, Any]:
