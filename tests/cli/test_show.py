@@ -79,7 +79,9 @@ def test_several_tasks_are_named_and_so_is_the_one_to_see(typing: Typing) -> Non
 
 
 def test_at_most_five_kinds_are_shown(typing: Typing) -> None:
-    typing.write({"mine/utils.py": "def score(doc, results):\n    raise KeyError('abcdefghij'[int(doc['question'][-2])])\n"})
+    typing.write(
+        {"mine/utils.py": "def score(doc, results):\n    raise KeyError('abcdefghij'[int(doc['question'][-2])])\n"}
+    )
     done = typing("run --model mock --tasks photos --include-path mine -q -o run")
     assert done.out.count(" × ") == 5
     assert "and 3 more kinds" in done.out

@@ -100,7 +100,7 @@ def test_a_hub_id_offline_names_the_data_option():
 
 
 def test_bad_places_are_named(csv):
-    with pytest.raises(DataError, match="no such file or folder"):
+    with pytest.raises(DataError, match="There is no file or folder"):
         open_one(Source("org/x"), overrides={"org/x": str(csv / "none")})
     with pytest.raises(DataError, match=r"'\./none' does not exist"):
         open_one(Source("./none", directory=csv))

@@ -1,4 +1,4 @@
-"""Failures of one kind: what belongs to a sample does not make a kind of its own, and no path of this machine is told."""
+"""Failures of one kind: what belongs to a sample makes no kind of its own, and no path of this machine is told."""
 
 from __future__ import annotations
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polymeter.api.imports import import_file
+from polymeter.api.imports import import_file, naming_imports
 from polymeter.api.offline import without_hub
 from polymeter.api.settings import read_settings
-from polymeter.core.errors import StorageError
+from polymeter.core.errors import PlanError, StorageError
 from polymeter.core.model import Model, ModelSpec
 from polymeter.core.options import RunOptions, require_shallow
 from polymeter.core.places import naming_places, require_place
@@ -150,11 +150,15 @@ def evaluate(
     )
     for file in merged.imports:
         import_file(file)
+    try:
+        made_from = model_of(model, model_path, model_args)
+    except PlanError as error:
+        raise naming_imports(error, str(model), merged.imports) from None
     request = RunRequest(
-        model_of(model, model_path, model_args),
+        made_from,
         tuple(_absolute_file(name) for name in ([tasks] if isinstance(tasks, str) else tasks)),
         merged,
-        {role: model_of(which) for role, which in (roles or {}).items()},
+        {role: _role_model(role, which) for role, which in (roles or {}).items()},
         command,
     )
     return replace(run_request(request, progress or Silence()), is_strict=is_strict)
@@ -317,6 +321,15 @@ def model_of(model: ModelLike, path: str = "", args: Mapping[str, Any] | None = 
     if isinstance(model, str):
         return parse_model(model, path=path, args=args)
     return replace(model, path=path or model.path) if isinstance(model, ModelSpec) else model
+
+
+def _role_model(role: str, which: ModelLike) -> ModelSpec | Model:
+    try:
+        return model_of(which)
+    except PlanError as error:
+        if error.where != "--model":
+            raise
+        raise PlanError(error.what, where=f"--{role}", hint=error.hint.replace("--model ", f"--{role} ")) from None
 
 
 def _as_tuples(options: Mapping[str, Any]) -> dict[str, Any]:

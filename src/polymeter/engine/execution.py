@@ -183,7 +183,8 @@ class Execution:
                 raise PlanError(
                     f"Model {model_name(self._plan)!r} cannot answer task {task.name!r}, which asks for "
                     f"{' and '.join(unknown)}: {error.message if error else ''}",
-                    hint="Choose another model or task.",
+                    hint="If the model cannot do that, choose another model or task, or leave the task out with "
+                    "--skip-unfit.",
                 )
 
     def _roll_out(self) -> None:

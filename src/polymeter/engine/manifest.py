@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.codec import jsonable
-from polymeter.core.errors import PlanError
+from polymeter.core.errors import PlanError, boundary
 from polymeter.core.identity import canonical, fingerprint, source_hash
 from polymeter.core.model import Model, ModelSpec
 from polymeter.core.options import RunOptions
 from polymeter.core.places import file_name, stored_at
 from polymeter.core.registries import stored_format
+from polymeter.core.registry import place_of
 from polymeter.core.secrets import HIDDEN, without_secrets
 from polymeter.core.stable_names import OWN_PROMPT_ROLE, TASK_FORMAT
 from polymeter.engine.parts import now
@@ -53,12 +54,35 @@ def identity_of(plan: Plan) -> dict[str, Any]:
     of it: another key gives the same answers.
     """
     whole = {
-        "model": canonical(plan.model.identity),
-        "roles": {role: canonical(model.identity) for role, model in sorted(plan.roles.items())},
+        "model": _identity(plan.model),
+        "roles": {role: _identity(model) for role, model in sorted(plan.roles.items())},
         "tasks": sorted(spec.name for spec in plan.selection.tasks),
         "options": plan.options.identity(),
     }
     return without_secrets(whole)  # type: ignore[no-any-return]
+
+
+def _identity(model: Model) -> Any:
+    """The identity of a model as plain data.
+
+    Raises:
+        PlanError: if it raises, or is no plain data.
+    """
+    cls = type(model)
+    with boundary(PlanError, f"The identity of {cls.__name__}"):
+        given = model.identity
+    if isinstance(given, Mapping):
+        try:
+            return canonical(given)
+        except TypeError as error:
+            why = str(error)
+    else:
+        why = f"It is a {type(given).__name__}."
+    raise PlanError(
+        f"The identity of {cls.__name__} is no plain data: {why}",
+        where=place_of(cls),
+        hint="Return a dict of texts, numbers and lists that names everything that can change an answer.",
+    )
 
 
 def completion_identity(plan: Plan) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from polymeter.core.errors import PlanError, StorageError
 from polymeter.core.files import sweep
+from polymeter.core.generation import require_generation
 from polymeter.core.guest_context import guest_context_with, weights_from
 from polymeter.core.model import BatchModel, Model, ModelSpec
 from polymeter.core.options import RunOptions
@@ -78,6 +79,7 @@ def _run(request: RunRequest, progress: Progress) -> RunOutcome:
         finished = _if_finished(plan, folder, progress)
         if finished is not None:
             return finished
+    manifests.identity_of(plan)  # what is no identity is told before anything is spent
     if not plan.options.is_restart:
         refuse_changes(plan, folder)
     check_endpoints(plan, folder, progress)
@@ -184,6 +186,8 @@ def resume_request(path: Path, changes: Mapping[str, Any] | None = None, command
 def make_plan(request: RunRequest) -> Plan:
     """Names to specs, and the models made (not loaded)."""
     options = request.options
+    if not request.is_resume:
+        require_generation(options.generation)
     specs = [which for which in (request.model, *request.roles.values()) if isinstance(which, ModelSpec)]
     remember(*(dict(spec.args) for spec in specs), options.generation, options.data, options.weights)
     named = [Path(name) for name in request.patterns if name.endswith(file_endings())]
