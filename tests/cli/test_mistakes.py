@@ -82,6 +82,7 @@ JSONL = (*JSON, ("capitals.csv", "capitals.jsonl"))
 FOLDER = ("csv\ndataset_kwargs: {data_files: {test: capitals.csv}}", "imagefolder\ndataset_kwargs: {data_dir: photos}")
 LOCAL = "dataset_path: csv\ndataset_kwargs: {data_files: {test: capitals.csv}}"
 MINE = "mine/capitals.yaml"
+SEE = "from PIL import Image\n\n\ndef see(doc):\n    return [Image.open(doc['country'] + '.png')]\n"
 DATA = [
     Mistake(
         "a file of zero bytes",
@@ -292,7 +293,7 @@ TASKS = [
         at="mine/utils.py:5",
         files={
             **written("doc_to_target: capital", "doc_to_target: capital\ndoc_to_visual: !function utils.see"),
-            "mine/utils.py": "from PIL import Image\n\n\ndef see(doc):\n    return [Image.open(doc['country'] + '.png')]\n",
+            "mine/utils.py": SEE,
         },
     ),
     Mistake(

@@ -146,6 +146,7 @@ def evaluate(
             "include_paths": (*settings.include_paths, *own_options.include_paths),
             "cache_dir": own_options.cache_dir or settings.cache_dir,
             "parity": own_options.parity if "parity" in options else settings.parity,
+            "skip_unfit": own_options.skip_unfit if "skip_unfit" in options else settings.skip_unfit,
         }
     )
     for file in merged.imports:

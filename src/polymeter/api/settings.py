@@ -20,7 +20,7 @@ INCLUDE_VARIABLE = "POLYMETER_INCLUDE_PATH"
 DATA_VARIABLE = "POLYMETER_DATA"
 PARITY_VARIABLE = "POLYMETER_PARITY"
 _MAPPINGS = ("data", "weights")
-_KEYS = ("data", "weights", "include_paths", "cache_dir", "parity")
+_KEYS = ("data", "weights", "include_paths", "cache_dir", "parity", "skip_unfit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,7 @@ class UserSettings:
         include_paths: Folders of benchmarks.
         cache_dir: Where prepared data is kept.
         parity: The system whose values runs take; empty: none.
+        skip_unfit: Whether runs leave out tasks that the model cannot do.
         file: The file, if there was one.
     """
 
@@ -41,6 +42,7 @@ class UserSettings:
     include_paths: tuple[Path, ...] = ()
     cache_dir: Path | None = None
     parity: str = ""
+    skip_unfit: bool = False
     file: Path | None = None
 
 
@@ -75,6 +77,7 @@ def read_settings() -> UserSettings:
         (*included, *(folder / str(included_path) for included_path in content.get("include_paths") or ())),
         folder / str(cache_dir) if cache_dir else None,
         _parity(parity, PARITY_VARIABLE) if parity else _parity(str(content.get("parity") or ""), str(path)),
+        bool(content.get("skip_unfit")),
         path,
     )
 
@@ -101,6 +104,8 @@ def _check(content: Mapping[Any, Any], path: Path, folder: Path) -> None:
             raise PlanError(
                 f"{key!r} must be a mapping of ids to paths.", where=where, hint=f"Write {key}: {{ID: PATH}}"
             )
+        if key == "skip_unfit" and not isinstance(value, bool):
+            raise PlanError("'skip_unfit' must be true or false.", where=where, hint="Write skip_unfit: true")
         if key == "include_paths":
             if not isinstance(value, list):
                 hint = f"Write include_paths: [{value}]" if isinstance(value, str) else "Write include_paths: [FOLDER]"

@@ -93,7 +93,9 @@ def _counts(results: dict[str, Any]) -> str:
     tasks = results.get("tasks", {}).values()
     planned, scored = (sum(int(task.get(key, 0)) for task in tasks) for key in ("n_samples", "n_scored"))
     samples = count(planned, "sample") if planned == scored else f"{scored:,} of {count(planned, 'sample')}"
-    return f"\nscored   {samples} of {count(len(tasks), 'task')}"
+    n_skipped = len(results.get("skipped") or {})
+    skipped = f"; {count(n_skipped, 'task')} skipped" if n_skipped else ""
+    return f"\nscored   {samples} of {count(len(tasks), 'task')}{skipped}"
 
 
 def _show_how_to_resume(result: RunResult) -> None:

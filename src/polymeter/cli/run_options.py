@@ -18,6 +18,13 @@ class MediaKept(str, Enum):
     NONE = "none"
 
 
+class ChoiceWays(str, Enum):
+    """How multiple choice of task YAML is asked."""
+
+    LOGLIKELIHOOD = "loglikelihood"
+    TEXT = "text"
+
+
 class LogprobTemplates(str, Enum):
     """What log-probabilities of a checkpoint are taken behind."""
 
@@ -122,6 +129,15 @@ PromptKey = Annotated[
 SystemPrompt = Annotated[
     str | None, _option("--system-prompt", help="Text put before every conversation.", panel=_HOW, metavar="TEXT")
 ]
+Mcq = Annotated[
+    ChoiceWays | None,
+    _option(
+        "--mcq",
+        help="How multiple choice of task YAML is asked: loglikelihood (the default), or text: the options get "
+        "letters, and the answer names one.",
+        panel=_HOW,
+    ),
+]
 Parity = Annotated[
     str | None,
     _option(
@@ -199,6 +215,14 @@ MaxWait = Annotated[
 MaxErrors = Annotated[
     float | None,
     _option("--max-errors", help="Stop after this many failed samples; below 1: a share.", panel=_SPEED, metavar="N"),
+]
+SkipUnfit = Annotated[
+    bool,
+    _option(
+        "--skip-unfit",
+        help="Run the other tasks where the model cannot do some; the report says which were left out, and why.",
+        panel=_WHAT,
+    ),
 ]
 Strict = Annotated[
     bool, _option("--strict", help="Exit with 1 if a number lacks a whole member or subset.", panel=_SPEED)

@@ -75,6 +75,10 @@ class PlanError(PolymeterError):
     """The evaluation cannot run as requested. Raised before time or money is spent."""
 
 
+class UnfitError(PlanError):
+    """A model cannot do what a task asks for. With ``--skip-unfit`` the other tasks are run."""
+
+
 class DataError(PolymeterError):
     """A dataset, row or piece of media is missing or broken."""
 

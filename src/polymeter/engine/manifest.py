@@ -56,7 +56,7 @@ def identity_of(plan: Plan) -> dict[str, Any]:
     whole = {
         "model": _identity(plan.model),
         "roles": {role: _identity(model) for role, model in sorted(plan.roles.items())},
-        "tasks": sorted(spec.name for spec in plan.selection.tasks),
+        "tasks": sorted([*(spec.name for spec in plan.selection.tasks), *plan.skipped]),
         "options": plan.options.identity(),
     }
     return without_secrets(whole)  # type: ignore[no-any-return]
@@ -135,6 +135,7 @@ def new_manifest(plan: Plan, folder: RunFolder, command: str) -> dict[str, Any]:
         "patterns": list(plan.patterns),
         "selection": describe_selection(plan.selection),
         "tasks": [_task(plan, number) for number in range(len(plan.opened))],
+        **_skipped(plan),
         "identity": identity_of(plan),
         "options": {"identity": options.identity(), "runtime": runtime},
         **_parity(plan),
@@ -206,6 +207,7 @@ def continued(manifest: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
         "status": "running",
         "ended": None,
         "tasks": tasks,
+        **_skipped(plan),
         **_parity(plan),
         **software(),
         "hardware": hardware(),
@@ -230,6 +232,11 @@ def options_of(manifest: Mapping[str, Any], output: Path) -> RunOptions:
         )
     values |= {"output": output, "is_restart": False, "include_paths": tuple(values["include_paths"])}
     return RunOptions.make(values, where=str(output))
+
+
+def _skipped(plan: Plan) -> dict[str, Any]:
+    """The tasks that the model cannot do; nothing if none was left out."""
+    return {"skipped": dict(plan.skipped)} if plan.skipped else {}
 
 
 def _parity(plan: Plan) -> dict[str, Any]:

@@ -135,7 +135,8 @@ def _no_model(text: str, path: str) -> PlanError:
             f"registered by its file, @polymeter.register_model({backend!r}), and loaded with --import {file}."
         )
     known = f"Known: {', '.join(sorted(MODELS))}."
-    return PlanError(f"There is no model {text!r}.", where="--model", hint=" ".join(hints) or known)
+    asked = backend if ":" in text else text
+    return PlanError(f"There is no model {asked!r}.", where="--model", hint=" ".join(hints) or known)
 
 
 def _check_class(factory: Any) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.catalog import Catalog, Entry, Root
-from polymeter.core.errors import DataError, PlanError, did_you_mean, outside_of_polymeter
+from polymeter.core.errors import DataError, PlanError, UnfitError, did_you_mean, outside_of_polymeter
 from polymeter.core.format import Format, Loaded, OpenContext
 from polymeter.core.guest_context import guest_context_with
 from polymeter.core.model import Model, ModelSpec, ModelTraits
@@ -61,6 +61,7 @@ class Plan:
         opened: The tasks, bound to the model.
         notes: What the user should know of the choice.
         ignored: Of these, the settings that the model cannot honour: told before anything is spent.
+        skipped: The tasks that were left out because the model cannot do them, each with the reason.
     """
 
     model: Model
@@ -73,6 +74,7 @@ class Plan:
     opened: tuple[Task, ...] = ()
     notes: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
+    skipped: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def parity(self) -> Parity:
@@ -203,23 +205,32 @@ def compile_tasks(plan: Plan, cache_dir: Path | None) -> None:
         data=options.data,
         limit=options.limit,
         offset=options.offset,
+        is_mcq_text=options.mcq == "text",
         roles=role_names(plan),
         parity=plan.parity,
         cache_dir=cache_dir,
     )
     surroundings = {"parity": plan.parity, "data": options.data, "cache_dir": cache_dir}
-    opened = []
+    opened: list[Task] = []
+    unfit: dict[str, str] = {}
+    last: UnfitError | None = None
     for spec in plan.selection.tasks:
         context = replace(shared, options=options.dialect_options.get(stored_format(spec.format), {}))
-        with (
-            _placed(spec),
-            in_mode("load"),
-            collecting_sources() as collected,
-            guest_context_with(**surroundings),
-        ):
-            task = format_of(spec).compile(spec, plan.model.traits, context)
+        try:
+            with (
+                _placed(spec),
+                in_mode("load"),
+                collecting_sources() as collected,
+                guest_context_with(**surroundings),
+            ):
+                task = format_of(spec).compile(spec, plan.model.traits, context)
+            check_needs(task.needs, plan.model.traits, task=spec.name, model=model_name(plan), roles=plan.roles)
+        except UnfitError as error:
+            if not options.skip_unfit:
+                raise
+            unfit[spec.name], last = error.what, error
+            continue
         task = _with_opened(task, opened_behind(spec.sources, collected))
-        check_needs(task.needs, plan.model.traits, task=spec.name, model=model_name(plan), roles=plan.roles)
         if len(task.samples) == 0:
             raise PlanError(
                 f"Task {spec.name!r} has no samples.", where=str(spec.file), hint="Check its split and process_docs."
@@ -234,10 +245,27 @@ def compile_tasks(plan: Plan, cache_dir: Path | None) -> None:
                 where="offset",
             )
         opened.append(task)
+    if not opened and last is not None:
+        raise last
+    skip(plan, unfit)
     plan.opened = tuple(opened)
     plan.selection = replace(plan.selection, tasks=tuple(task.spec for task in opened))
     plan.ignored = ignored = tuple(ignored_settings(opened, plan.model, model_name(plan)))
     plan.notes = tuple(dict.fromkeys([*plan.notes, *(note for task in opened for note in task.notes), *ignored]))
+
+
+def skip(plan: Plan, reasons: Mapping[str, str]) -> None:
+    """Leave tasks out of a plan.
+
+    Args:
+        plan: The plan.
+        reasons: Why, by task.
+    """
+    if reasons:
+        kept = tuple(spec for spec in plan.selection.tasks if spec.name not in reasons)
+        plan.selection = replace(plan.selection, tasks=kept)
+        plan.opened = tuple(task for task in plan.opened if task.spec.name not in reasons)
+        plan.skipped = {**plan.skipped, **reasons}
 
 
 @contextmanager
@@ -251,7 +279,8 @@ def _placed(spec: TaskSpec) -> Iterator[None]:
         is_place = "/" not in error.where or outside_of_polymeter(error.where)
         if error.where and is_place:
             raise
-        raise type(error)(error.what, where=str(spec.file), hint=error.hint) from error
+        kind = next(kind for kind in (DataError, UnfitError, PlanError) if isinstance(error, kind))
+        raise kind(error.what, where=str(spec.file), hint=error.hint) from error
 
 
 def _with_opened(task: Task, opened: Sequence[Path]) -> Task:

@@ -185,7 +185,8 @@ class Reduction:
     def group_summaries(self, results: Mapping[str, Sequence[Result]]) -> list[GroupSummary]:
         """What is written about each group, from the results of the tasks."""
         groups = {group.name: group for group in self._plan.selection.groups}
-        reduced = reduce_groups(groups, results, self._plan.parity, self.failures.append)
+        without = dict.fromkeys(self._plan.skipped, ())
+        reduced = reduce_groups(groups, {**without, **results}, self._plan.parity, self.failures.append)
         return [GroupSummary(g.name, g.alias, g.version, g.members, reduced[g.name]) for g in groups.values()]
 
     def finish(self, results: Mapping[str, list[Result]]) -> Iterator[str]:

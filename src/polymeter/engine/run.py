@@ -27,7 +27,16 @@ from polymeter.engine import manifest as manifests
 from polymeter.engine import parts
 from polymeter.engine.execution import FETCHED_IMAGES, Execution, RunOutcome, Status
 from polymeter.engine.models import check_model, make_model, parse_model
-from polymeter.engine.plan import Plan, build_catalog, cache_folder, compile_tasks, file_endings, named_place, select
+from polymeter.engine.plan import (
+    Plan,
+    build_catalog,
+    cache_folder,
+    compile_tasks,
+    file_endings,
+    named_place,
+    select,
+    skip,
+)
 from polymeter.engine.preflight import check_endpoints
 from polymeter.guests.door import random_state_kept
 from polymeter.guests.generators import dispatched
@@ -75,6 +84,8 @@ def _run(request: RunRequest, progress: Progress) -> RunOutcome:
     progress.stage("planning")
     plan = make_plan(request)
     folder = _folder(plan)
+    if plan.options.skip_unfit and folder.is_begun() and not plan.options.is_restart:
+        skip(plan, folder.read_manifest().get("skipped") or {})
     if request.is_resume:
         finished = _if_finished(plan, folder, progress)
         if finished is not None:
@@ -120,7 +131,7 @@ def run_plan(plan: Plan, folder: RunFolder, progress: Progress, *, command: str 
             cache = cache_folder(plan.options)
             sweep([cache, cache / FETCHED_IMAGES])
         manifest, changed = _begin(plan, folder, command, kind, progress)
-        for note in plan.ignored:
+        for note in (*plan.ignored, *plan.skipped.values()):
             progress.note(note)
         limits = ScoringLimits(plan.options.score_timeout_s, plan.options.score_memory_mb)
         try:

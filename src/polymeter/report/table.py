@@ -84,6 +84,7 @@ def footnotes(results: Mapping[str, Any]) -> list[str]:
     notes = [f"parity: {one_line(str(results['parity']))}"] if results.get("parity") else []
     if results.get("status") == "stopped":
         notes.append("This run was stopped before its end; the numbers rest on the samples that had ended by then.")
+    notes.extend(f"SKIPPED: {one_line(str(name))}: {one_line(str(why))}" for name, why in skipped_tasks(results))
     notes.extend(lost_members(results))
     for name, task in results.get("tasks", {}).items():
         title = title_of(results, "task", name)
@@ -104,6 +105,11 @@ def footnotes(results: Mapping[str, Any]) -> list[str]:
             )
         notes.extend(f"{title}: scored by {one_line(scorer)}." for scorer in _scorers(task))
     return [*notes, *(one_line(str(note)) for note in results.get("notes", ()))]
+
+
+def skipped_tasks(results: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The tasks that were left out because the model cannot do them, each with the reason."""
+    return [*(results.get("skipped") or {}).items()]
 
 
 def _scorers(task: Mapping[str, Any]) -> Iterator[str]:

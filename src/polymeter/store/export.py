@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from polymeter.core.codec import compact_json, decode, jsonable
@@ -63,6 +64,7 @@ def results_document(
     layout: Sequence[Sequence[Any]],
     notes: Sequence[str],
     parity: str = "",
+    skipped: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """The content of ``results.json``. It depends only on the plan and the answers: no times, no local paths."""
     return {
@@ -70,6 +72,7 @@ def results_document(
         "status": status,
         "model": model,
         **({"parity": parity} if parity else {}),
+        **({"skipped": dict(skipped)} if skipped else {}),
         "tasks": {task.name: _task(task) for task in tasks},
         "groups": {
             group.name: {
