@@ -196,6 +196,13 @@ DATA = [
         },
     ),
     Mistake(
+        "--data of a misspelt id",
+        f"{RUN} --data org/nmae=mine",
+        ("No task of this run asks for the data 'org/nmae'", "Did you mean 'org/name'?"),
+        "--data",
+        {**written(LOCAL, "dataset_path: org/name")},
+    ),
+    Mistake(
         "--data of a file that is not there",
         f"{RUN} --data csv=nowhere",
         ("There is no file or folder 'nowhere'",),

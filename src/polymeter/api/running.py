@@ -161,6 +161,7 @@ def evaluate(
         merged,
         {role: _role_model(role, which) for role, which in (roles or {}).items()},
         command,
+        typed_data=tuple(own_options.data),
     )
     return replace(run_request(request, progress or Silence()), is_strict=is_strict)
 

@@ -22,6 +22,7 @@ from polymeter.core.places import require_place
 from polymeter.core.registries import FORMATS, stored_format
 from polymeter.core.systems import broken_systems, libraries, package_folder
 from polymeter.core.task import GroupSpec, Task, TaskSpec
+from polymeter.engine.data_places import AskedPlaces, check_places
 from polymeter.guests.door import in_mode
 from polymeter.guests.neighbours import include_trees
 from polymeter.guests.opened_sources import collecting_sources, hash_with_opened, opened_behind
@@ -62,6 +63,7 @@ class Plan:
         notes: What the user should know of the choice.
         ignored: Of these, the settings that the model cannot honour: told before anything is spent.
         skipped: The tasks that were left out because the model cannot do them, each with the reason.
+        typed_data: The ids of datasets that the user has named a place for, for this run.
     """
 
     model: Model
@@ -75,6 +77,7 @@ class Plan:
     notes: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
     skipped: Mapping[str, str] = field(default_factory=dict)
+    typed_data: tuple[str, ...] = ()
 
     @property
     def parity(self) -> Parity:
@@ -196,13 +199,14 @@ def compile_tasks(plan: Plan, cache_dir: Path | None) -> None:
     """
     options = plan.options
     is_limit_shared = plan.parity.on("limit-of-first-task")
+    places = AskedPlaces(options.data)
     shared = OpenContext(
         seed=options.seed,
         generation=options.generation,
         num_fewshot=options.num_fewshot,
         prompt_key=options.prompt_key,
         system_prompt=options.system_prompt,
-        data=options.data,
+        data=places,
         limit=options.limit,
         offset=options.offset,
         is_mcq_text=options.mcq == "text",
@@ -225,6 +229,9 @@ def compile_tasks(plan: Plan, cache_dir: Path | None) -> None:
             ):
                 task = format_of(spec).compile(spec, plan.model.traits, context)
             check_needs(task.needs, plan.model.traits, task=spec.name, model=model_name(plan), roles=plan.roles)
+        except DataError:
+            check_places(places, plan.typed_data, may_ask_later=True)
+            raise
         except UnfitError as error:
             if not options.skip_unfit:
                 raise
@@ -250,7 +257,8 @@ def compile_tasks(plan: Plan, cache_dir: Path | None) -> None:
     skip(plan, unfit)
     plan.opened = tuple(opened)
     plan.selection = replace(plan.selection, tasks=tuple(task.spec for task in opened))
-    plan.ignored = ignored = tuple(ignored_settings(opened, plan.model, model_name(plan)))
+    unused = check_places(places, plan.typed_data, may_ask_later=any(task.is_guest for task in opened) or bool(unfit))
+    plan.ignored = ignored = (*ignored_settings(opened, plan.model, model_name(plan)), *unused)
     plan.notes = tuple(dict.fromkeys([*plan.notes, *(note for task in opened for note in task.notes), *ignored]))
 
 

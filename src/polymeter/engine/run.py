@@ -56,6 +56,7 @@ class RunRequest:
         roles: Further models by role.
         command: What the user typed, for the record.
         is_resume: Whether this continues a run that must be there.
+        typed_data: The ids of datasets that the user has named a place for, for this run.
     """
 
     model: ModelSpec | Model
@@ -64,6 +65,7 @@ class RunRequest:
     roles: Mapping[str, ModelSpec | Model] = field(default_factory=dict)
     command: str = ""
     is_resume: bool = False
+    typed_data: tuple[str, ...] = ()
 
 
 def run(request: RunRequest, progress: Progress) -> RunOutcome:
@@ -217,6 +219,7 @@ def make_plan(request: RunRequest) -> Plan:
         {role: pair[0] for role, pair in made.items()},
         {role: pair[1] for role, pair in made.items()},
         notes=(*selection.notes, *_model_notes([spec, *(pair[1] for pair in made.values())])),
+        typed_data=request.typed_data,
     )
 
 
