@@ -159,7 +159,7 @@ def evaluate(
         made_from,
         tuple(_absolute_file(name) for name in ([tasks] if isinstance(tasks, str) else tasks)),
         merged,
-        {role: _role_model(role, which) for role, which in (roles or {}).items()},
+        {role: role_model(role, which) for role, which in (roles or {}).items()},
         command,
         typed_data=tuple(own_options.data),
     )
@@ -325,7 +325,12 @@ def model_of(model: ModelLike, path: str = "", args: Mapping[str, Any] | None = 
     return replace(model, path=path or model.path) if isinstance(model, ModelSpec) else model
 
 
-def _role_model(role: str, which: ModelLike) -> ModelSpec | Model:
+def role_model(role: str, which: ModelLike) -> ModelSpec | Model:
+    """As ``model_of``, for the model in a role: errors name the role's option.
+
+    Raises:
+        PlanError: if there is no such backend.
+    """
     try:
         return model_of(which)
     except PlanError as error:

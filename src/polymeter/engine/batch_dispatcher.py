@@ -344,7 +344,7 @@ class BatchDispatcher:
     def _given(self, requests: list[Request | OwnPrompt]) -> list[Response]:
         asked = [one for one in requests if isinstance(one, Request)]
         if asked:  # prompts and questions never share a batch
-            given = self._model.respond(asked)
+            given: Any = self._model.respond(asked)  # its author may return anything
             if not isinstance(given, Iterable) or isinstance(given, (str, Mapping)):
                 raise self._misanswered(f"a {type(given).__name__} in place of a list of responses")
             return list(given)
