@@ -11,8 +11,8 @@ differ) are counted apart: with so few, the share of samples without any decides
 
 from __future__ import annotations
 
+import argparse
 import math
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -435,12 +435,19 @@ TABLES: dict[str, Callable[[int], Iterator[Line]]] = {
 
 def main() -> None:
     """Print the tables that were named, or all."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.coverage")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="a table; by default all")
+    parser.add_argument("--quick", action="store_true", help="half of the repetitions")
+    parser.add_argument("--held-out", action="store_true", help="the scenarios with which nothing was chosen")
+    arguments = parser.parse_args()
     tables = TABLES
-    if "--held-out" in sys.argv:
+    if arguments.held_out:
         from benchmarks.coverage_held_out import HELD_OUT as tables
-    names = [name for name in sys.argv[1:] if not name.startswith("-")] or [*tables]
-    repetitions = 500 if "--quick" in sys.argv else 1000
-    for name in names:
+    unknown = [name for name in arguments.names if name not in tables]
+    if unknown:
+        parser.error(f"there is no table {unknown[0]}; there are {', '.join(tables)}")
+    repetitions = 500 if arguments.quick else 1000
+    for name in arguments.names or tables:
         lines = [*tables[name](repetitions)]
         print(f"\n## {name}: {(tables[name].__doc__ or '').strip()}")
         usual = [count for _, count in lines if count.n_failures >= FEW_FAILURES]

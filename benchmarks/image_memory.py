@@ -18,11 +18,11 @@ The table has 407 MB. From 64 MiB on, the images of a table stay in a temporary 
 
 from __future__ import annotations
 
+import argparse
 import base64
 import json
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -78,8 +78,10 @@ def score(doc, results):
 
 def main() -> None:
     """Measure every kind of run and print one line each."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.image_memory")
+    parser.add_argument("n", nargs="?", type=int, default=2_000, metavar="N", help="the number of images")
+    n = parser.parse_args().n
     os.environ.update(HF_HUB_OFFLINE="1", HF_DATASETS_DISABLE_PROGRESS_BARS="1")
-    n = int(sys.argv[1]) if len(sys.argv) > 1 else 2_000
     folder = Path(tempfile.mkdtemp(prefix="polymeter-bench-"))
     os.environ["POLYMETER_CACHE_DIR"] = str(folder / "cache")
     os.environ["HF_HOME"] = str(folder / "hf")

@@ -45,5 +45,6 @@ OTHER_VALUES: dict[str, Any] = {
     "retry_errors": True,
     "allow_private_urls": True,
     "skip_unfit": True,
+    "passes_unknown_settings": True,
     "is_restart": True,
 }

@@ -22,6 +22,8 @@ from polymeter.data.addresses import private_allowed
 from polymeter.engine.rescoring import ScoreRequest, score_again, stored_options
 
 _SCORING_OPTIONS = ("dialect_options", "parity")
+_ANSWERS_ONLY = "predict_only"
+"""The setting with which a run of any format keeps its answers and scores nothing."""
 """Identity options that may change when a run is scored again: those that can change a score. A sample that they make
 ask something else than the model answered has no score.
 """
@@ -86,11 +88,14 @@ def _changed(stored: RunOptions, options: Mapping[str, Any], output: Path) -> Ru
                 hint="Start a new run.",
             )
     changes: Mapping[str, Mapping[str, Any]] = options.get("dialect_options", {})
-    merged = {name: {**stored.dialect_options.get(name, {}), **changes[name]} for name in changes}
+    # A run that only kept its answers is scored by this.
+    kept = {
+        name: {**told, _ANSWERS_ONLY: False} for name, told in stored.dialect_options.items() if told.get(_ANSWERS_ONLY)
+    }
+    own = {**stored.dialect_options, **kept}
+    merged = {**own, **{name: {**own.get(name, {}), **changes[name]} for name in changes}}
     fixed = {"output": output, "max_errors": None, "is_restart": False}
-    return RunOptions.make(
-        {**dict(stored), **options, **fixed, "dialect_options": {**stored.dialect_options, **merged}}
-    )
+    return RunOptions.make({**dict(stored), **options, **fixed, "dialect_options": merged})
 
 
 def _default_output(run: Path, roles: Mapping[str, ModelLike]) -> Path:

@@ -13,7 +13,7 @@ import typer
 
 from polymeter.cli.printing import say
 from polymeter.cli.signals import INTERRUPTED
-from polymeter.report.formatting import count, one_line
+from polymeter.report.formatting import count, listing, one_line
 
 if TYPE_CHECKING:
     from polymeter.api import RunResult
@@ -25,6 +25,7 @@ def show(result: RunResult) -> int:
     """Print the outcome of a run; returns its exit code."""
     if result.results:
         _show_results(result)
+        _show_unscored(result.results)
     if result.status != "complete":
         with suppress(OSError):  # a signal may have ended the run because the terminal is gone
             show_failures_so_far(result.folder, err=True)
@@ -87,6 +88,13 @@ def _say_failures(failures: Failures, folder: Path, *, err: bool = False) -> Non
         say(f"{label}{line}", err=err)
         label = " " * len(label)
     say(f"see one  {failures.command(str(_short(folder)))}", err=err)
+
+
+def _show_unscored(results: dict[str, Any]) -> None:
+    """The last line of a run in which a task has no score at all: its exit code is 1 for that alone."""
+    names = [one_line(name) for name in results.get("nothing_scored", {})]
+    if names:
+        typer.echo(f"Failed: nothing is scored in {listing(names)}.", err=True)
 
 
 def _counts(results: dict[str, Any]) -> str:

@@ -56,6 +56,12 @@ class OpenContext:
     parity: Parity = NO_PARITY
     cache_dir: Path | None = None
 
+    def measured(self, n_samples: int) -> range:
+        """Which of a task's samples the plan's offset and limit leave, for checks before a run."""
+        start, limit = min(self.offset, n_samples), self.limit
+        n_wanted = n_samples if limit is None else int(limit) if limit >= 1 else -int(-n_samples * limit // 1)
+        return range(start, min(n_samples, start + n_wanted))
+
 
 @dataclass(frozen=True, slots=True)
 class PageKeys:

@@ -295,6 +295,7 @@ class Execution:
                 *self._plan.notes,
                 *parts.notes(by_address, self._manifest),
                 *self._nondeterminism(),
+                *self._reduction.doubts(summaries, journal),
                 *self._reduction.failures,
             ],
         )
@@ -306,7 +307,10 @@ class Execution:
         for failure in self._reduction.finish(results):
             self._progress.note(failure)
         self._manifest["answers_by_endpoint"] = by_address
-        unscored = sum(summary.n_samples - summary.statuses.get("ok", 0) for summary in summaries)
+        unscored = sum(
+            summary.n_samples - (0 if summary.why_unscored is not None else summary.statuses.get("ok", 0))
+            for summary in summaries
+        )
         n_failed = unscored + len(self._reduction.failures)
         self._close_manifest("complete", n_failed)
         return RunOutcome(self._folder, "complete", document, n_failed)

@@ -23,6 +23,7 @@ from polymeter.core.registries import FORMATS, stored_format
 from polymeter.core.systems import broken_systems, libraries, package_folder
 from polymeter.core.task import GroupSpec, Task, TaskSpec
 from polymeter.engine.data_places import AskedPlaces, check_places
+from polymeter.engine.generation_settings import passed_on_notes, with_passed_on
 from polymeter.guests.door import in_mode
 from polymeter.guests.neighbours import include_trees
 from polymeter.guests.opened_sources import collecting_sources, hash_with_opened, opened_behind
@@ -61,7 +62,8 @@ class Plan:
         options: Every setting.
         opened: The tasks, bound to the model.
         notes: What the user should know of the choice.
-        ignored: Of these, the settings that the model cannot honour: told before anything is spent.
+        warnings: Of these, what is told before anything is spent: settings that the model cannot honour or does not
+            know, judges that are missing, and data that no task asks for.
         skipped: The tasks that were left out because the model cannot do them, each with the reason.
         typed_data: The ids of datasets that the user has named a place for, for this run.
     """
@@ -75,7 +77,7 @@ class Plan:
     role_specs: Mapping[str, ModelSpec | None] = field(default_factory=dict)
     opened: tuple[Task, ...] = ()
     notes: tuple[str, ...] = ()
-    ignored: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     skipped: Mapping[str, str] = field(default_factory=dict)
     typed_data: tuple[str, ...] = ()
 
@@ -202,7 +204,7 @@ def compile_tasks(plan: Plan, cache_dir: Path | None) -> None:
     places = AskedPlaces(options.data)
     shared = OpenContext(
         seed=options.seed,
-        generation=options.generation,
+        generation=with_passed_on(options.generation, plan.model.traits),
         num_fewshot=options.num_fewshot,
         prompt_key=options.prompt_key,
         system_prompt=options.system_prompt,
@@ -258,8 +260,10 @@ def compile_tasks(plan: Plan, cache_dir: Path | None) -> None:
     plan.opened = tuple(opened)
     plan.selection = replace(plan.selection, tasks=tuple(task.spec for task in opened))
     unused = check_places(places, plan.typed_data, may_ask_later=any(task.is_guest for task in opened) or bool(unfit))
-    plan.ignored = ignored = (*ignored_settings(opened, plan.model, model_name(plan)), *unused)
-    plan.notes = tuple(dict.fromkeys([*plan.notes, *(note for task in opened for note in task.notes), *ignored]))
+    passed = passed_on_notes(options.generation, opened, plan.model, model_name(plan))
+    warnings = (warning for task in opened for warning in task.warnings)
+    plan.warnings = told = (*ignored_settings(opened, plan.model, model_name(plan)), *passed, *warnings, *unused)
+    plan.notes = tuple(dict.fromkeys([*plan.notes, *(note for task in opened for note in task.notes), *told]))
 
 
 def skip(plan: Plan, reasons: Mapping[str, str]) -> None:

@@ -26,6 +26,7 @@ from polymeter.core.secrets import HIDDEN, remember
 from polymeter.engine import manifest as manifests
 from polymeter.engine import parts
 from polymeter.engine.execution import FETCHED_IMAGES, Execution, RunOutcome, Status
+from polymeter.engine.generation_settings import check_typed_settings
 from polymeter.engine.models import check_model, make_model, parse_model
 from polymeter.engine.plan import (
     Plan,
@@ -33,11 +34,12 @@ from polymeter.engine.plan import (
     cache_folder,
     compile_tasks,
     file_endings,
+    model_name,
     named_place,
     select,
     skip,
 )
-from polymeter.engine.preflight import check_endpoints
+from polymeter.engine.preflight import check_endpoints, may_miss_judge
 from polymeter.guests.door import random_state_kept
 from polymeter.guests.generators import dispatched
 from polymeter.store.folder import RunFolder, open_folder
@@ -95,9 +97,17 @@ def _run(request: RunRequest, progress: Progress) -> RunOutcome:
     manifests.identity_of(plan)  # what is no identity is told before anything is spent
     if not plan.options.is_restart:
         refuse_changes(plan, folder)
-    check_endpoints(plan, folder, progress)
+    is_new = plan.options.is_restart or not folder.is_begun()
+    if is_new and not plan.options.passes_unknown_settings:  # a run that goes on keeps what it began with
+        check_typed_settings(plan.options.generation, plan.model, model_name(plan))
+    # Whether a judge is missing shows when tasks are opened, and then the model must not have been asked for anything.
+    is_asked_last = may_miss_judge(plan)
+    if not is_asked_last:
+        check_endpoints(plan, folder, progress)
     progress.stage(f"opening {len(plan.selection.tasks)} task{'s' if len(plan.selection.tasks) != 1 else ''}")
     compile_tasks(plan, cache_folder(plan.options))
+    if is_asked_last:
+        check_endpoints(plan, folder, progress)
     return run_plan(plan, folder, progress, command=request.command)
 
 
@@ -133,7 +143,7 @@ def run_plan(plan: Plan, folder: RunFolder, progress: Progress, *, command: str 
             cache = cache_folder(plan.options)
             sweep([cache, cache / FETCHED_IMAGES])
         manifest, changed = _begin(plan, folder, command, kind, progress)
-        for note in (*plan.ignored, *plan.skipped.values()):
+        for note in (*plan.warnings, *plan.skipped.values()):
             progress.note(note)
         limits = ScoringLimits(plan.options.score_timeout_s, plan.options.score_memory_mb)
         try:

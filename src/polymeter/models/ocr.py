@@ -12,6 +12,7 @@ from importlib import metadata
 from importlib.util import find_spec
 from typing import Any
 
+from polymeter.core.generation_names import EVERY_NAME
 from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.registry import missing_package
 from polymeter.core.request import Error, Output, Request, Response, Usage
@@ -55,6 +56,10 @@ class OcrModel(BatchModel):
             "text_score": self._text_score,
             "box_score": self._box_score,
         }
+
+    def known_settings(self) -> frozenset[str]:
+        """Every name that exists: they are settings of other models, and change nothing here."""
+        return EVERY_NAME
 
     def load(self) -> None:
         """Read the three models."""

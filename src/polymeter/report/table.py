@@ -84,6 +84,7 @@ def footnotes(results: Mapping[str, Any]) -> list[str]:
     notes = [f"parity: {one_line(str(results['parity']))}"] if results.get("parity") else []
     if results.get("status") == "stopped":
         notes.append("This run was stopped before its end; the numbers rest on the samples that had ended by then.")
+    notes.extend(unscored_tasks(results))
     notes.extend(f"SKIPPED: {one_line(str(name))}: {one_line(str(why))}" for name, why in skipped_tasks(results))
     notes.extend(lost_members(results))
     for name, task in results.get("tasks", {}).items():
@@ -141,10 +142,26 @@ def lost_members(results: Mapping[str, Any]) -> list[str]:
     return notes
 
 
+def unscored_tasks(results: Mapping[str, Any]) -> list[str]:
+    """One sentence for each task of which nothing is scored, so that its line of the table means nothing."""
+    notes = []
+    for name, why in results.get("nothing_scored", {}).items():
+        planned = int(results.get("tasks", {}).get(name, {}).get("n_samples", 0))
+        sentence = (
+            f"NOTHING SCORED: {title_of(results, 'task', name)}: none of its {count(planned, 'sample')} has a score."
+        )
+        notes.append(f"{sentence} {one_line(str(why))}".rstrip())
+    return notes
+
+
 def missing_by_status(task: Mapping[str, Any]) -> dict[str, int]:
     """The number of a task's samples without a score, by status; those that never ended count as ``not run``."""
     statuses: Mapping[str, int] = task.get("statuses", {})
     missing = {one_line(str(status)): int(n) for status, n in statuses.items() if status != "ok" and n}
+    n_ok = int(statuses.get("ok", 0))
+    n_without = n_ok - int(task.get("n_scored", n_ok))
+    if n_without > 0:
+        missing["without a value"] = n_without
     n_not_run = int(task.get("n_samples", 0)) - sum(int(n) for n in statuses.values())
     if n_not_run > 0:
         missing["not run"] = n_not_run

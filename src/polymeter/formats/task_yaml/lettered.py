@@ -18,7 +18,6 @@ from polymeter.core.parts import Text
 from polymeter.core.repeats import repeats_of
 from polymeter.core.request import Message, Request
 from polymeter.core.task import Rollout, RolloutSteps, Sample, Score
-from polymeter.formats.task_yaml.choices import reference_indices
 from polymeter.formats.task_yaml.forms import Form
 from polymeter.formats.task_yaml.generation import TextQuestions, text_questions, texts_of
 from polymeter.formats.task_yaml.metrics import BoundMetric
@@ -26,7 +25,9 @@ from polymeter.formats.task_yaml.output_types import Setup, TaskFunctions
 from polymeter.formats.task_yaml.parts import Parts
 from polymeter.formats.task_yaml.reasoning import make_stripper, parse_tags
 from polymeter.formats.task_yaml.reduction import NO_FILTER, reduction
+from polymeter.formats.task_yaml.right_choices import RightChoices, right_choices
 from polymeter.formats.task_yaml.scoring import as_text
+from polymeter.metrics.choice_targets import choice_indices
 from polymeter.metrics.option_letters import CHOOSE, extract_mcq_answer, lettered_options
 
 _LETTERS = string.ascii_uppercase
@@ -46,6 +47,7 @@ class _Lettered:
         target: ``doc_to_target``.
         metrics: Its metrics.
         strip_reasoning: Removes reasoning from an answer.
+        right: Which choices are right, if its metrics need to know.
     """
 
     questions: TextQuestions
@@ -53,6 +55,7 @@ class _Lettered:
     target: Form
     metrics: tuple[BoundMetric, ...]
     strip_reasoning: Callable[[Any], Any]
+    right: RightChoices | None
 
 
 def lettered_parts(parts: Parts) -> tuple[Parts, tuple[str, ...]]:
@@ -104,7 +107,7 @@ def compile_lettered(setup: Setup) -> TaskFunctions:
             hint="Run it apart, with a model that gives log-probabilities.",
         )
     strip = make_stripper(parse_tags(parts.config.reasoning_tags, locate("reasoning_tags")))
-    task = _Lettered(text_questions(setup), parts.choices, parts.target, parts.metrics, strip)
+    task = _Lettered(text_questions(setup), parts.choices, parts.target, parts.metrics, strip, right_choices(parts))
     parameters = (task.questions.settings.parameters,)
     return TaskFunctions(partial(_ask, task), partial(_score, task), reduction(setup), parameters)
 
@@ -127,8 +130,11 @@ def chosen(answer: str, choices: Sequence[str]) -> int | None:
 def _ask(task: _Lettered, sample: Sample) -> RolloutSteps:
     questions = task.questions
     origin = questions.provenance.origin(sample, questions.settings.raw)
-    choices = task.choices(questions.prompt.row(sample))
+    row = questions.prompt.row(sample)
+    choices = task.choices(row)
     messages = yield from questions.prompt.conversation(sample, origin)
+    if task.right is not None:
+        task.right.of(sample, row)  # a row whose target names no choice is refused before it is sent
     messages = _with_options(messages, _options_text(choices, questions.task))
     seeds = [questions.provenance.seed(sample, number) for number in range(questions.repeats)]
     requests = repeats_of(Request(messages, questions.settings.parameters, origin), seeds)
@@ -160,13 +166,12 @@ def _score(task: _Lettered, sample: Sample, rollout: Rollout) -> Score:
     answers = [str(task.strip_reasoning(text)) for text in texts_of(rollout)]
     taken = chosen(answers[0], choices) if answers else None
     prediction = _NO_CHOICE if taken is None else taken
-    indices = reference_indices(target, choices)
+    indices = choice_indices(target, choices)
     values = {(metric.name, NO_FILTER): _value(metric.name, indices, prediction, row) for metric in task.metrics}
-    is_one = type(target) is int and 0 <= target < len(choices)
     read_as = None if taken is None else f"read as {_LETTERS[taken]}. {choices[taken]}"
     return Score(
         values,
-        choices[target] if is_one else as_text(target),
+        as_text(target) if isinstance(target, (list, tuple)) else choices[indices[0]],
         answers[0] if answers else None,
         read_as or "no option was found in the answer",
     )

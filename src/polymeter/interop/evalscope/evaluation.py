@@ -142,7 +142,7 @@ def why_nothing_scored(run: RunResult, config: TaskConfig) -> str:
         for sample in read_samples(run.folder, name):
             if sample["error"]:
                 return f"Sample {sample['id']} of {name!r}: {_message(sample['error'])}"
-    return "No sample has an answer."
+    return next(filter(None, run.results.get("nothing_scored", {}).values()), "No sample has an answer.")
 
 
 def time_stamp() -> str:
@@ -232,6 +232,7 @@ class _Evaluation:
             roles=roles,
             progress=self.progress,
             command=self.typed,
+            passes_unknown_settings=True,  # generation_config is part of configurations that people publish
             output=target.path,
             **{**options, **self.more_options},
         )
