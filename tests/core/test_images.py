@@ -177,7 +177,7 @@ BROKEN = [b"", b"no image at all", file_bytes()[:40], file_bytes("JPEG")[:200]]
 def test_corrupt_bytes_are_a_data_error_that_is_remembered(data: bytes) -> None:
     source = Source(data)
     image = Image(source, key="set:row 7:image")
-    with pytest.raises(DataError, match="Decoding the image set:row 7:image") as first:
+    with pytest.raises(DataError, match="Cannot read the image set:row 7:image") as first:
         image.open()
     with pytest.raises(DataError) as second:
         image.open()
@@ -266,7 +266,7 @@ def test_the_size_is_that_of_the_upright_image_and_decodes_nothing(orientation: 
 
 def test_a_size_needs_a_header() -> None:
     image = Image(b"no image at all", key="set:7")
-    with pytest.raises(DataError, match="Opening the image set:7"):
+    with pytest.raises(DataError, match="Cannot read the image set:7"):
         image.size()
     with pytest.raises(DataError):
         image.open()

@@ -100,7 +100,7 @@ def test_a_hub_id_offline_names_the_data_option():
 
 
 def test_bad_places_are_named(csv):
-    with pytest.raises(DataError, match="no such file or folder"):
+    with pytest.raises(DataError, match="There is no file or folder"):
         open_one(Source("org/x"), overrides={"org/x": str(csv / "none")})
     with pytest.raises(DataError, match=r"'\./none' does not exist"):
         open_one(Source("./none", directory=csv))
@@ -144,7 +144,7 @@ def test_lists_of_images_and_nested_ones():
 def test_a_corrupt_image_is_an_error_of_its_row_only():
     found = rows(image_data([{"bytes": b"no image", "path": None}, {"bytes": encoded(picture()), "path": None}]))
     assert found.docs(0, 2) == [{"q": "q0"}, {"q": "q1"}]
-    with pytest.raises(DataError, match="Opening an image"):
+    with pytest.raises(DataError, match="Cannot read the image of the dataset"):
         found.full_doc(0)
     assert found.full_doc(1)["image"].size == (6, 4)
 

@@ -138,7 +138,7 @@ def test_a_file_stands_for_all_that_is_in_it(tmp_path: Path) -> None:
         ("zzzzzzz", r"'polymeter tasks' lists them; --include-path"),
         ("zzz*", r"no task, group or tag 'zzz\*'"),
         ("MMBench_en", r"'mmbench_en'"),
-        ("none.yaml", r"none\.yaml holds no task or group.*--include-path"),
+        ("none.yaml", r"There is no file 'none\.yaml'.*It is looked for in"),
     ],
 )
 def test_a_name_that_fits_nothing_is_an_error_with_the_nearest(catalog: Catalog, pattern: str, message: str) -> None:

@@ -19,6 +19,7 @@ OTHER_VALUES: dict[str, Any] = {
     "data": {"org/set": "/data/set"},
     "weights": {"org/model": "/weights/model"},
     "parity": next((system.parity_name for system in systems() if system.differences), ""),
+    "mcq": "text",
     "apply_stops_to_foreign": True,
     "include_paths": (Path("/tasks"),),
     "imports": (Path("/code/models.py"),),
@@ -43,6 +44,7 @@ OTHER_VALUES: dict[str, Any] = {
     "is_strict_resume": True,
     "retry_errors": True,
     "allow_private_urls": True,
+    "skip_unfit": True,
     "passes_unknown_settings": True,
     "is_restart": True,
 }

@@ -265,13 +265,14 @@ def differences(expected: Mapping[str, str], found: Mapping[str, str]) -> dict[s
 
 def without_intervals(label: str, text: str) -> str:
     """A text without what it says of intervals, which other methods compute than when the runs were made, and without
-    what older versions did not say: the range of a number, and what a task was scored with. Values and standard errors
-    stay.
+    what older versions did not say: the range of a number, what a task was scored with, and the kinds of its failures.
+    Values and standard errors stay.
     """
     if label == "results" and text:
         document = json.loads(text)
         for holder in [*document["tasks"].values(), *document["groups"].values()]:
-            holder.pop("scorers", None)
+            for name in ("scorers", "failures", "n_failure_kinds"):
+                holder.pop(name, None)
             for result in holder["results"]:
                 for name in ("interval", "ci_method", "no_interval", "bounds"):
                     result.pop(name, None)
@@ -279,7 +280,10 @@ def without_intervals(label: str, text: str) -> str:
                     result.pop("failed_members")
                     result.pop("n_members")
         return json.dumps(document, indent=1)
+    if label == "stdout":
+        return re.sub(r"^failed   .*?^see one  [^\n]*\n?", "", text, flags=re.DOTALL | re.MULTILINE)
     if label == "page table":
+        text = re.sub(r"\n?<li>(?:\w+: )?[\d,]+ × .*?</li>", "", text)
         text = re.sub(r'<td role="cell" class="scale">.*?</td>', "", text, flags=re.DOTALL)
         return re.sub(r'(class="aside right stderr") title="[^"]*"', r"\1", text)
     return text

@@ -256,7 +256,7 @@ class SyntheticRun:
         answer = spoiled(text, index)
         asked = exchange(file, "Transcribe all text of this receipt, line by line from top to bottom.", answer)
         if index in (7, 19):
-            error = {"kind": "data", "message": "Decoding the image row 7 raised OSError: image file is truncated."}
+            error = {"kind": "data", "message": "Cannot read the image photos/7.png: image file is truncated."}
             refused = {"kind": "refused", "message": "The endpoint declined: content policy."}
             is_broken = index == 7
             return sample(

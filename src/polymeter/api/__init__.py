@@ -6,6 +6,7 @@ from polymeter.api.records import SampleRecord
 from polymeter.api.rerunning import Rerun, rerun
 from polymeter.api.running import RunResult, evaluate, open_run, resume
 from polymeter.api.scoring import score
+from polymeter.api.showing import failed_samples, find_sample, run_overview
 from polymeter.api.tasks import build_catalog, check_path, describe_task, flatten_task
 from polymeter.api.verifying import Verification, verify
 
@@ -20,11 +21,14 @@ __all__ = [
     "check_path",
     "describe_task",
     "evaluate",
+    "failed_samples",
+    "find_sample",
     "flatten_task",
     "open_run",
     "outline_tasks",
     "rerun",
     "resume",
+    "run_overview",
     "score",
     "verify",
 ]

@@ -4,12 +4,38 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from polymeter.core.errors import PlanError, boundary
+from polymeter.core.registries import MODELS
 from polymeter.core.sources import digest
 from polymeter.guests.door import in_mode
 from polymeter.guests.opened_sources import loading_sources
+
+
+def naming_imports(error: PlanError, model: str, files: Sequence[Path]) -> PlanError:
+    """The error for a model that nobody has registered, with what the imported files registered instead.
+
+    Args:
+        error: The error.
+        model: What was asked for.
+        files: The files of ``--import``.
+    """
+    backend = model.partition(":")[0]
+    if not files or backend in MODELS:
+        return error
+    places = {name: MODELS.find(name).place for name in MODELS}
+    hints = []
+    for file in files:
+        names = [name for name, place in places.items() if place.startswith(str(file.resolve()))]
+        if names:
+            hints.append(f"{file.name} registers {' and '.join(map(repr, names))}.")
+        else:
+            hints.append(
+                f"{file.name} registers no model: write @polymeter.register_model({backend!r}) above its class."
+            )
+    return PlanError(error.what, where=error.where, hint=" ".join(hints))
 
 
 def import_file(path: Path) -> None:

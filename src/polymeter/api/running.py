@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polymeter.api.imports import import_file
+from polymeter.api.imports import import_file, naming_imports
 from polymeter.api.offline import without_hub
 from polymeter.api.partial import is_partial, partial_results, write_partial, write_partial_if_possible
 from polymeter.api.settings import read_settings
@@ -233,17 +233,23 @@ def evaluate(  # noqa: PLR0913  (callers name them)
             "include_paths": (*settings.include_paths, *own_options.include_paths),
             "cache_dir": own_options.cache_dir or settings.cache_dir,
             "parity": own_options.parity if "parity" in options else settings.parity,
+            "skip_unfit": own_options.skip_unfit if "skip_unfit" in options else settings.skip_unfit,
         }
     )
     for file in merged.imports:
         import_file(file)
+    try:
+        made_from = model_of(model, model_path, model_args)
+    except PlanError as error:
+        raise naming_imports(error, str(model), merged.imports) from None
     request = RunRequest(
-        model_of(model, model_path, model_args),
+        made_from,
         tuple(_absolute_file(name) for name in ([tasks] if isinstance(tasks, str) else tasks)),
         merged,
-        {role: model_of(which) for role, which in (roles or {}).items()},
+        {role: role_model(role, which) for role, which in (roles or {}).items()},
         command,
         check_plan=partial(check_thresholds, fail_under or {}),
+        typed_data=tuple(own_options.data),
     )
     return replace(run_request(request, progress or Silence()), is_strict=is_strict, fail_under=dict(fail_under or {}))
 
@@ -455,6 +461,20 @@ def model_of(model: ModelLike, path: str = "", args: Mapping[str, Any] | None = 
     if isinstance(model, str):
         return parse_model(model, path=path, args=args)
     return replace(model, path=path or model.path) if isinstance(model, ModelSpec) else model
+
+
+def role_model(role: str, which: ModelLike) -> ModelSpec | Model:
+    """As ``model_of``, for the model in a role: errors name the role's option.
+
+    Raises:
+        PlanError: if there is no such backend.
+    """
+    try:
+        return model_of(which)
+    except PlanError as error:
+        if error.where != "--model":
+            raise
+        raise PlanError(error.what, where=f"--{role}", hint=error.hint.replace("--model ", f"--{role} ")) from None
 
 
 def _as_tuples(options: Mapping[str, Any]) -> dict[str, Any]:

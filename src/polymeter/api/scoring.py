@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.api.imports import import_file
-from polymeter.api.running import ModelLike, RunResult, carried_out, model_of
+from polymeter.api.running import ModelLike, RunResult, carried_out, role_model
 from polymeter.api.thresholds import check_thresholds
 from polymeter.core.codec import jsonable
 from polymeter.core.errors import PlanError, did_you_mean
@@ -71,7 +71,7 @@ def score(
         run,
         target,
         _changed(stored, options, target),
-        {role: model_of(which) for role, which in role_models.items()},
+        {role: role_model(role, which) for role, which in role_models.items()},
         command,
         partial(check_thresholds, fail_under or {}),
     )

@@ -7,8 +7,10 @@ else from ``settings.yaml`` in the user's configuration folder. The command line
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from polymeter.core.environment import WEIGHTS_VARIABLE, named_places
 from polymeter.core.errors import PlanError, did_you_mean
@@ -17,7 +19,8 @@ from polymeter.core.parity import parity_name
 INCLUDE_VARIABLE = "POLYMETER_INCLUDE_PATH"
 DATA_VARIABLE = "POLYMETER_DATA"
 PARITY_VARIABLE = "POLYMETER_PARITY"
-_KEYS = ("data", "weights", "include_paths", "cache_dir", "parity")
+_MAPPINGS = ("data", "weights")
+_KEYS = ("data", "weights", "include_paths", "cache_dir", "parity", "skip_unfit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,7 @@ class UserSettings:
         include_paths: Folders of benchmarks.
         cache_dir: Where prepared data is kept.
         parity: The system whose values runs take; empty: none.
+        skip_unfit: Whether runs leave out tasks that the model cannot do.
         file: The file, if there was one.
     """
 
@@ -38,6 +42,7 @@ class UserSettings:
     include_paths: tuple[Path, ...] = ()
     cache_dir: Path | None = None
     parity: str = ""
+    skip_unfit: bool = False
     file: Path | None = None
 
 
@@ -63,11 +68,8 @@ def read_settings() -> UserSettings:
     content = read_yaml(path, what="settings file") or {}
     if not isinstance(content, dict):
         raise PlanError("The settings file must be a mapping.", where=str(path), hint=f"Keys: {', '.join(_KEYS)}.")
-    for key in content:
-        if key not in _KEYS:
-            hint = did_you_mean(str(key), _KEYS) or f"Known: {', '.join(_KEYS)}."
-            raise PlanError(f"There is no setting {key!r}.", where=str(path), hint=hint)
     folder = path.resolve().parent
+    _check(content, path, folder)
     cache_dir = content.get("cache_dir")
     return UserSettings(
         {str(name): str(folder / str(target)) for name, target in (content.get("data") or {}).items()} | data,
@@ -75,6 +77,7 @@ def read_settings() -> UserSettings:
         (*included, *(folder / str(included_path) for included_path in content.get("include_paths") or ())),
         folder / str(cache_dir) if cache_dir else None,
         _parity(parity, PARITY_VARIABLE) if parity else _parity(str(content.get("parity") or ""), str(path)),
+        bool(content.get("skip_unfit")),
         path,
     )
 
@@ -86,6 +89,38 @@ def parity_of(given: str | None) -> str:
         PlanError: if there is no such system.
     """
     return read_settings().parity if given is None else parity_name(given)
+
+
+def _check(content: Mapping[Any, Any], path: Path, folder: Path) -> None:
+    """Refuse a settings file with unknown keys, or with values of another shape than theirs."""
+    for key, value in content.items():
+        where = _place(path, str(key))
+        if key not in _KEYS:
+            hint = did_you_mean(str(key), _KEYS) or f"Known: {', '.join(_KEYS)}."
+            raise PlanError(f"There is no setting {key!r}.", where=where, hint=hint)
+        if value is None:
+            continue
+        if key in _MAPPINGS and not isinstance(value, Mapping):
+            raise PlanError(
+                f"{key!r} must be a mapping of ids to paths.", where=where, hint=f"Write {key}: {{ID: PATH}}"
+            )
+        if key == "skip_unfit" and not isinstance(value, bool):
+            raise PlanError("'skip_unfit' must be true or false.", where=where, hint="Write skip_unfit: true")
+        if key == "include_paths":
+            if not isinstance(value, list):
+                hint = f"Write include_paths: [{value}]" if isinstance(value, str) else "Write include_paths: [FOLDER]"
+                raise PlanError("'include_paths' must be a list of folders.", where=where, hint=hint)
+            for item in value:
+                if not (folder / str(item)).exists():
+                    what = f"The folder {str(item)!r} in include_paths does not exist."
+                    raise PlanError(what, where=where, hint=f"It is looked for in {folder}.")
+
+
+def _place(path: Path, key: str) -> str:
+    """``file:line`` of a key at the top of a settings file."""
+    lines = path.read_text(encoding="utf-8-sig").splitlines()
+    number = next((number for number, line in enumerate(lines, 1) if line.startswith((key, f'"{key}', f"'{key}"))), 0)
+    return f"{path}:{number}" if number else str(path)
 
 
 def _parity(text: str, where: str) -> str:

@@ -33,6 +33,7 @@ from polymeter.cli import (
     resume,
     run,
     score,
+    show,
     tasks,
     verify,
 )
@@ -70,6 +71,7 @@ def build_app() -> typer.Typer:
     app.command("resume")(resume.resume)
     app.command("score")(score.score)
     app.command("report")(report.report)
+    app.command("show")(show.show)
     app.command("verify")(verify.verify)
     app.command("rerun")(rerun.rerun)
     app.command("agree")(agree.agree)

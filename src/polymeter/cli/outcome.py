@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,8 @@ from polymeter.report.formatting import count, listing, one_line
 
 if TYPE_CHECKING:
     from polymeter.api import RunResult
+    from polymeter.report import Failures
+    from polymeter.store.folder import RunFolder
 
 
 def show(result: RunResult, *, is_json: bool = False) -> int:
@@ -28,6 +30,9 @@ def show(result: RunResult, *, is_json: bool = False) -> int:
         _show_results(result)
         _show_unscored(result.results)
     if result.status != "complete":
+        if not result.results:
+            with suppress(OSError):  # a signal may have ended the run because the terminal is gone
+                show_failures_so_far(result.folder, err=True)
         _show_how_to_resume(result)
     elif result.is_strict and result.incomplete:
         typer.echo(f"Failed because of --strict: {count(len(result.incomplete), 'number')} incomplete.", err=True)
@@ -48,15 +53,22 @@ def show_stored(result: RunResult, *, is_json: bool) -> None:
         _show_results(result)
 
 
-def _show_results(result: RunResult) -> None:
+def show_table(results: Mapping[str, Any]) -> None:
+    """Print the table of a ``results.json``."""
     from rich.console import Console
 
-    from polymeter.report import endpoints, print_table
+    from polymeter.report import print_table
 
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = max(console.width, 160)
-    print_table(console, result.results)
+    print_table(console, results)
+
+
+def _show_results(result: RunResult) -> None:
+    from polymeter.report import endpoints
+
+    show_table(result.results)
     say(_counts(result.results))
     manifest = result.folder.read_manifest() if result.folder.is_begun() else {}
     for role, summary in endpoints(manifest).items():
@@ -64,6 +76,34 @@ def _show_results(result: RunResult) -> None:
     say(f"results  {_short(result.folder.results)}")
     if result.report.exists():
         say(f"report   {_short(result.report)}")
+    show_failures(result.results, result.folder.path)
+
+
+def show_failures(results: Mapping[str, Any], folder: Path) -> None:
+    """Print the kinds of failure in a ``results.json`` with their counts, and the command that shows one of them."""
+    from polymeter.report import failures_of
+
+    _say_failures(failures_of(results), folder)
+
+
+def show_failures_so_far(folder: RunFolder, *, err: bool = False) -> None:
+    """The same for a run that has no results, by its journal."""
+    from polymeter.report import shown_failures
+    from polymeter.store.failures import failures_of_run
+
+    kinds = failures_of_run(folder)
+    n_tasks = len(folder.read_manifest()["tasks"]) if kinds else 0
+    _say_failures(shown_failures(kinds, n_tasks=n_tasks), folder.path, err=err)
+
+
+def _say_failures(failures: Failures, folder: Path, *, err: bool = False) -> None:
+    if not failures.lines:
+        return
+    label = "failed   "
+    for line in [*failures.lines, *filter(None, [failures.more])]:
+        say(f"{label}{line}", err=err)
+        label = " " * len(label)
+    say(f"see one  {failures.command(str(_short(folder)))}", err=err)
 
 
 def _show_unscored(results: dict[str, Any]) -> None:
@@ -77,7 +117,9 @@ def _counts(results: dict[str, Any]) -> str:
     tasks = results.get("tasks", {}).values()
     planned, scored = (sum(int(task.get(key, 0)) for task in tasks) for key in ("n_samples", "n_scored"))
     samples = count(planned, "sample") if planned == scored else f"{scored:,} of {count(planned, 'sample')}"
-    return f"\nscored   {samples} of {count(len(tasks), 'task')}"
+    n_skipped = len(results.get("skipped") or {})
+    skipped = f"; {count(n_skipped, 'task')} skipped" if n_skipped else ""
+    return f"\nscored   {samples} of {count(len(tasks), 'task')}{skipped}"
 
 
 def _show_how_to_resume(result: RunResult) -> None:

@@ -20,6 +20,13 @@ class MediaKept(str, Enum):
     NONE = "none"
 
 
+class ChoiceWays(str, Enum):
+    """How multiple choice of task YAML is asked."""
+
+    LOGLIKELIHOOD = "loglikelihood"
+    TEXT = "text"
+
+
 class LogprobTemplates(str, Enum):
     """What log-probabilities of a checkpoint are taken behind."""
 
@@ -133,6 +140,15 @@ PromptKey = Annotated[
 SystemPrompt = Annotated[
     str | None, _option("--system-prompt", help="Text put before every conversation.", panel=_HOW, metavar="TEXT")
 ]
+Mcq = Annotated[
+    ChoiceWays | None,
+    _option(
+        "--mcq",
+        help="How multiple choice of task YAML is asked: loglikelihood (the default), or text: the options get "
+        "letters, and the answer names one.",
+        panel=_HOW,
+    ),
+]
 Parity = Annotated[
     str | None,
     _option(
@@ -218,6 +234,14 @@ FailUnder = Annotated[
         help="Exit with 3 if this number is lower, or missing: demo.anls=0.9. May be given several times.",
         panel=_SPEED,
         metavar="TASK.METRIC=VALUE",
+    ),
+]
+SkipUnfit = Annotated[
+    bool,
+    _option(
+        "--skip-unfit",
+        help="Run the other tasks where the model cannot do some; the report says which were left out, and why.",
+        panel=_WHAT,
     ),
 ]
 Strict = Annotated[

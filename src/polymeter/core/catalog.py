@@ -96,6 +96,7 @@ class Catalog:
         problems: Files that could not be read.
         claims: Data files that are not benchmarks because entries here claim them.
         later: Of the names that two files define, the entry that was found last.
+        nameless: Files of the user's that could be benchmarks and name none: what others include, or a mistake.
         parity: Whose reading of files is wanted where Polymeter differs from another system.
     """
 
@@ -105,6 +106,7 @@ class Catalog:
     problems: list[Problem] = field(default_factory=list)
     claims: Claims = field(default_factory=Claims)
     later: dict[str, Entry] = field(default_factory=dict)
+    nameless: list[Path] = field(default_factory=list)
     parity: Parity = NO_PARITY
 
     def add(self, entry: Entry) -> None:
@@ -143,6 +145,13 @@ class Catalog:
         near = did_you_mean(name, [*self.entries, *self.tags()])
         usual = near or "'polymeter tasks' lists them; --include-path adds a folder of your own."
         unread = self._unread(name)
+        nameless = next((file for file in self.nameless if file.stem == name), None)
+        if nameless is not None and not unread:
+            return PlanError(
+                f"There is no task, group or tag {name!r}.",
+                where=f"{nameless}:1",
+                hint=f"The file has no line 'task: {name}', so it is only there for others to include.",
+            )
         return PlanError(
             f"There is no task, group or tag {name!r}.",
             where=where,
@@ -207,6 +216,7 @@ class Catalog:
                 self.clashes[name] = tuple(dict.fromkeys((*self.clashes.get(name, ()), *files)))
                 self.later[name] = other.later[name]
         self.problems.extend(other.problems)
+        self.nameless.extend(other.nameless)
         self.claims.update(other.claims)
 
     def settle_clashes(self) -> None:

@@ -75,6 +75,10 @@ class PlanError(PolymeterError):
     """The evaluation cannot run as requested. Raised before time or money is spent."""
 
 
+class UnfitError(PlanError):
+    """A model cannot do what a task asks for. With ``--skip-unfit`` the other tasks are run."""
+
+
 class DataError(PolymeterError):
     """A dataset, row or piece of media is missing or broken."""
 
@@ -191,13 +195,13 @@ class boundary:
 
     Args:
         error_type: What to raise instead.
-        doing: What the guest was called for, for the message ("doc_to_text of task 'mme'").
+        doing: What the guest was called for, for the message ("doc_to_text of task 'mme'"), or what returns it.
         hint: What to do about it.
     """
 
     __slots__ = ("_doing", "_error_type", "_hint")
 
-    def __init__(self, error_type: type[PolymeterError], doing: str, *, hint: str = "") -> None:
+    def __init__(self, error_type: type[PolymeterError], doing: str | Callable[[], str], *, hint: str = "") -> None:
         self._error_type, self._doing, self._hint = error_type, doing, hint
 
     def __enter__(self) -> None:
@@ -212,5 +216,6 @@ class boundary:
             return
         text = _ADDRESS.sub("", " ".join(str(error).split())) or "no message"
         hint = self._hint or (PIXEL_HINT if type(error).__name__ == _PIXEL_BOMB else "")
-        message = f"{self._doing} raised {type(error).__name__}: {text}"
+        doing = self._doing() if callable(self._doing) else self._doing
+        message = f"{doing} raised {type(error).__name__}: {text}"
         raise self._error_type(message, where=blame(error), hint=hint) from error

@@ -36,6 +36,7 @@ class OpenContext:
             below 1 a share of them.
         offset: How many samples at the start the plan leaves out, for tasks whose prompts depend on those before.
         options: Further settings for one format.
+        is_mcq_text: Whether multiple choice is asked as text with letters and not by log-probabilities.
         roles: The run's names for the models in its further roles, by role.
         parity: Whose values are wanted where Polymeter differs from another system.
         cache_dir: Where prepared datasets are stored.
@@ -50,6 +51,7 @@ class OpenContext:
     limit: float | None = None
     offset: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
+    is_mcq_text: bool = False
     roles: Mapping[str, str] = field(default_factory=dict)
     parity: Parity = NO_PARITY
     cache_dir: Path | None = None

@@ -4,6 +4,7 @@ other names.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -22,6 +23,13 @@ _TEXT_ALIASES = {
     "stop_sequences": "stop",
 }
 _IMAGE_ALIASES = {**_COUNTS, "steps": "num_inference_steps"}
+_RANGES: Mapping[str, tuple[float, float, str, type]] = {
+    "n": (1, math.inf, "4", int),
+    "max_new_tokens": (1, math.inf, "256", int),
+    "temperature": (0, math.inf, "0.7", float),
+    "top_p": (0, 1, "0.9", float),
+}
+"""Lowest and highest value of the settings that every backend has, an example, and their type."""
 _SIDES = ("width", "height")
 _SIZE = re.compile(r"\s*(\d+)\s*[xX×*]\s*(\d+)\s*")
 
@@ -72,6 +80,31 @@ def image_parameters(
     n = _count(settings.pop("n", None), n_default)
     size = _size(settings)
     return GenerateImage(size, extra={name: value for name, value in settings.items() if value is not None}), n
+
+
+def require_generation(plan: Mapping[str, Any]) -> None:
+    """Refuse settings of a run that mean nothing to any model: no number, or one that is out of range.
+
+    Raises:
+        PlanError: if there is one.
+    """
+    for name, value in plan.items():
+        usual = _TEXT_ALIASES.get(name, name)
+        if value is None or usual not in _RANGES:
+            continue
+        low, high, example, kind = _RANGES[usual]
+        try:
+            number = float(value) if not isinstance(value, bool) else math.nan
+        except (TypeError, ValueError, OverflowError):
+            number = math.nan
+        if not low <= number <= high or (kind is int and not number.is_integer()):
+            what = "a whole number" if kind is int else "a number"
+            span = f"of at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
+            raise PlanError(
+                f"{name!r} must be {what} {span}, not {value!r}.",
+                where="--gen-kwargs",
+                hint=f"Write --gen-kwargs {name}={example}",
+            )
 
 
 def _settings(plan: Mapping[str, Any], defaults: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from polymeter.core.errors import PlanError
+from polymeter.core.errors import PlanError, UnfitError
 from polymeter.core.model import Model, ModelTraits
 from polymeter.core.parts import Modality
 from polymeter.core.request import RequestKind
 
 if TYPE_CHECKING:
     from polymeter.core.task import Task
+
+
+SKIP_UNFIT = "--skip-unfit leaves out what the model cannot do."
+_ANSWERED_BY: Mapping[RequestKind, str] = {
+    "generate": "",
+    "generate_image": "",
+    "loglikelihood": " --mcq text asks multiple choice as text.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,26 +81,28 @@ def check_needs(needs: Needs, traits: ModelTraits, *, task: str, model: str, rol
     """Refuse a pair of task and model that cannot work.
 
     Raises:
-        PlanError: if the model is known not to answer a kind of request or not to accept a modality, if it needs a
-            modality that the task does not show, or if no model has a role that the task needs.
+        UnfitError: if the model is known not to answer a kind of request or not to accept a modality, if it needs a
+            modality that the task does not show.
+        PlanError: if no model has a role that the task needs.
     """
     for kind in sorted(needs.requests):
         if traits.requests.get(kind) is False:
-            raise PlanError(
+            raise UnfitError(
                 f"Task {task!r} asks for {kind!r}, which model {model!r} cannot do.",
-                hint="Choose another model, or a variant of the task that asks for something else.",
+                hint="Choose another model, or a variant of the task that asks for something else."
+                f"{_ANSWERED_BY[kind]} {SKIP_UNFIT}",
             )
     for modality in sorted(needs.modalities):
         if traits.modalities.get(modality) is False:
-            raise PlanError(
+            raise UnfitError(
                 f"Task {task!r} shows {modality} to the model, which {model!r} cannot take.",
-                hint="Choose another model or task.",
+                hint=f"Choose another model or task. {SKIP_UNFIT}",
             )
     for modality in traits.requires:
         if modality not in needs.modalities:
-            raise PlanError(
+            raise UnfitError(
                 f"Task {task!r} shows no {modality} to the model, and {model!r} needs one.",
-                hint="Choose another model or task.",
+                hint=f"Choose another model or task. {SKIP_UNFIT}",
             )
     missing = sorted(needs.roles - set(roles))
     if missing:

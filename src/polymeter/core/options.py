@@ -22,6 +22,7 @@ from polymeter.core.yaml_text import DEEPEST
 LONGEST_WAIT_S = 60.0
 """The longest wait before another attempt at an endpoint, unless the user asks for another."""
 
+ChoiceWay = Literal["loglikelihood", "text"]
 MediaPolicy = Literal["previews", "none"]
 Count = Annotated[int, Field(ge=1)]
 T = TypeVar("T", bound="Options")
@@ -117,6 +118,10 @@ class RunOptions(Options):
         "",
         "The system whose values a run takes where Polymeter differs from it on purpose; default: none.",
     )
+    mcq: ChoiceWay = later_identity(
+        "loglikelihood",
+        "How multiple choice of task YAML is asked: by the log-probabilities of the choices, or as text, with letters.",
+    )
     apply_stops_to_foreign: bool = identity(False, "Cut the outputs of wrapped models at stop strings too.")
 
     include_paths: tuple[Path, ...] = runtime(
@@ -186,6 +191,10 @@ class RunOptions(Options):
         None,
         "Which samples without a score are run again when a run goes on. Default: those that failed or are unscored, "
         "but not those that the model refused; true: all of them; false: none.",
+    )
+    skip_unfit: bool = runtime(
+        False,
+        "Run the other tasks where the model cannot do some; the results say which were left out, and why.",
     )
     allow_private_urls: bool = runtime(
         False, "Fetch what data names from addresses of this machine and its networks too, not only from public ones."

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,8 @@ Modality = Literal["text", "image", "audio", "video"]
 
 _EXIF_ORIENTATION = 0x0112
 _SIDEWAYS = (5, 6, 7, 8)
+_KEY_OF_ROW = re.compile(r"[0-9a-f]{32}(?::[0-9a-f]{12})?:(?P<row>\d+):(?:[vm](?P<number>\d+)|(?P<column>.+))")
+"""The key of a row's medium: digests, the row's number, the name of its column or its number among the row's media."""
 _ONE_BYTE = ("1", "L", "P")
 """The modes in which Pillow stores a pixel in one byte."""
 
@@ -118,8 +121,8 @@ class Image:
         image: PILImage | None = memo.decoded  # another thread may release it meanwhile
         if image is None:
             try:
-                with boundary(DataError, f"Decoding the image {self.describe()}"):
-                    image = memo.decoded = _decode(self._resolve(), self.describe())
+                with boundary(DataError, lambda: f"Decoding the image {self.place()}"):
+                    image = memo.decoded = _decode(self._resolve(), self.place)
             except DataError as error:
                 memo.error = error.without_traceback()
                 raise
@@ -139,8 +142,8 @@ class Image:
         if memo.error is not None:
             raise memo.error.without_traceback()
         try:
-            with boundary(DataError, f"Opening the image {self.describe()}"):
-                return _size(self._resolve(), self.describe())
+            with boundary(DataError, lambda: f"Opening the image {self.place()}"):
+                return _size(self._resolve(), self.place)
         except DataError as error:
             memo.error = error.without_traceback()
             raise
@@ -236,6 +239,24 @@ class Image:
             return str(self.source)[:120]
         return self.key or type(self.source).__name__
 
+    def place(self) -> str:
+        """Where a reader of messages finds the image: its file if that is known, else its row. It may read the row, and
+        is only asked for when the image has failed. ``describe``, which run folders hold, is cheap and never changes.
+        """
+        source = self.source
+        if isinstance(source, (str, Path)):
+            return self.describe()
+        file = getattr(source, "place", None) or getattr(source, "polymeter_file", getattr(source, "filename", None))
+        named = file() if callable(file) else file
+        if named:
+            return str(named)
+        of_row = _KEY_OF_ROW.fullmatch(self.key or "")
+        if of_row is None:
+            return self.describe()
+        number = of_row["number"]
+        which = f"number {int(number) + 1}" if number else repr(of_row["column"])
+        return f"{which} of row {of_row['row']}"
+
     def supply(self, data: bytes) -> None:
         """Set the bytes of an image on another machine, so that its pixels can be read, until ``release``."""
         self._memo.resolved = data
@@ -248,7 +269,7 @@ class Image:
         if not callable(source) or is_pil(source):
             return source
         if memo.resolved is None:
-            with boundary(DataError, f"Reading the image {self.describe()}"), noting({}, is_own_file) as files:
+            with boundary(DataError, lambda: f"Reading the image {self.place()}"), noting({}, is_own_file) as files:
                 memo.resolved = source()
             memo.files = files or None
         return memo.resolved
@@ -378,14 +399,15 @@ Media = Image | Audio | Video
 Part = Text | Image | Audio | Video
 
 
-def _decode(source: Any, name: str) -> PILImage:
+def _decode(source: Any, name: Callable[[], str]) -> PILImage:
     from PIL import Image as pil  # Pillow costs 25 ms: paid only where an image is decoded
     from PIL import ImageOps
 
     if is_pil(source) and not _is_loaded(source):
-        check_pixels(source.size, f"The image {name}")
+        check_pixels(source.size, lambda: f"The image {name()}")
     if is_pil(source) and (_is_loaded(source) or not isinstance(original(source), bytes)):
-        source.load()
+        with readable_image(name):
+            source.load()
         return source  # type: ignore[no-any-return]
     # The row's own image stays undecoded where its bytes are there: its pixels would stay until the sample ends.
     data = original(source)
@@ -393,12 +415,35 @@ def _decode(source: Any, name: str) -> PILImage:
         raise DataError(
             f"Cannot make an image of a {type(data).__name__}.", hint="Give a path, bytes or a Pillow image."
         )
-    image: PILImage = pil.open(io.BytesIO(data))
-    check_pixels(image.size, f"The image {name}")
-    image.load()
+    with readable_image(name):
+        image: PILImage = pil.open(io.BytesIO(data))
+        check_pixels(image.size, lambda: f"The image {name()}")
+        image.load()
     if image.getexif().get(_EXIF_ORIENTATION, 1) != 1:
         image = ImageOps.exif_transpose(image)
     return image
+
+
+class readable_image:
+    """Read an image inside this, and bytes that are no image, or not a whole one, are an error that names the image.
+
+    A class and not a generator, because every image passes through it.
+    """
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: Callable[[], str]) -> None:
+        self._name = name
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if not isinstance(error, (OSError, SyntaxError)):  # Pillow raises a SyntaxError for a broken PNG
+            return
+        is_unknown = type(error).__name__ == "UnidentifiedImageError"
+        why = "it is in no image format that Pillow knows" if is_unknown else " ".join(str(error).split()).rstrip(".")
+        raise DataError(f"Cannot read the image {self._name()}: {why}.") from error
 
 
 def _is_loaded(image: Any) -> bool:
@@ -415,7 +460,7 @@ def _pixel_bytes(image: Any) -> int:
     return int(image.width * image.height * per_pixel)
 
 
-def _size(source: Any, name: str) -> tuple[int, int]:
+def _size(source: Any, name: Callable[[], str]) -> tuple[int, int]:
     from PIL import Image as pil
 
     if is_pil(source):
@@ -423,8 +468,9 @@ def _size(source: Any, name: str) -> tuple[int, int]:
     data = original(source)
     if not isinstance(data, bytes):
         return _decode(source, name).size
-    image: PILImage = pil.open(io.BytesIO(data))
-    check_pixels(image.size, f"The image {name}")
+    with readable_image(name):
+        image: PILImage = pil.open(io.BytesIO(data))
+    check_pixels(image.size, lambda: f"The image {name()}")
     # A PNG is decoded by asking it for EXIF data, and seldom has any.
     is_turned = image.format != "PNG" and image.getexif().get(_EXIF_ORIENTATION, 1) in _SIDEWAYS
     return (image.height, image.width) if is_turned else image.size

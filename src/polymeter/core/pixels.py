@@ -7,7 +7,7 @@ holds in code of others too, unless that code lifts it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -23,12 +23,12 @@ scanned pages has no page that is large.
 """
 
 
-def check_pixels(size: tuple[int, int], name: str) -> None:
+def check_pixels(size: tuple[int, int], name: str | Callable[[], str]) -> None:
     """Refuse an image that is too large to be decoded.
 
     Args:
         size: Width and height in pixels, as its header says.
-        name: The image, for the message.
+        name: The image, for the message, or what returns it.
 
     Raises:
         DataError: if it has more pixels than ``--max-image-pixels`` allows.
@@ -36,8 +36,9 @@ def check_pixels(size: tuple[int, int], name: str) -> None:
     most = guest_context().max_image_pixels
     width, height = size
     if width * height > most:
+        shown = name() if callable(name) else name
         raise DataError(
-            f"{name} is {width}x{height}: {width * height:,} pixels, where --max-image-pixels allows {most:,}.",
+            f"{shown} is {width}x{height}: {width * height:,} pixels, where --max-image-pixels allows {most:,}.",
             hint=PIXEL_HINT,
         )
 

@@ -63,6 +63,7 @@ MODELS: Registry[Callable[..., Model]] = Registry(
             "Chat, vision, audio and video models and causal LMs of Transformers, from a folder or the hub",
             _ALL_MODALITIES,
             (*_TEXT_REQUESTS, "generate_image"),
+            usual=("*/*",),
         ),
         "diffusers": Target(
             f"{_MODELS}.diffusers:DiffusersModel",
@@ -71,6 +72,7 @@ MODELS: Registry[Callable[..., Model]] = Registry(
             "Diffusers pipelines that generate or edit images, from a folder or the hub",
             ("text", "image"),
             ("generate_image",),
+            usual=("*stable-diffusion*", "*FLUX*"),
         ),
         "tiny_vlm": Target(
             f"{_MODELS}.tiny_vlm:TinyVlm",
@@ -95,6 +97,7 @@ MODELS: Registry[Callable[..., Model]] = Registry(
             "Any OpenAI-compatible endpoint: vLLM, SGLang, Ollama, OpenAI, Azure, OpenRouter",
             _ALL_MODALITIES,
             (*_TEXT_REQUESTS, "generate_image"),
+            usual=("gpt-*", "chatgpt-*", "o1*", "o3*", "o4-*"),
         ),
         "anthropic": Target(
             f"{_MODELS}.anthropic:AnthropicModel",
@@ -103,6 +106,7 @@ MODELS: Registry[Callable[..., Model]] = Registry(
             "Claude models, through Anthropic's own SDK",
             ("text", "image"),
             ("generate",),
+            usual=("claude*",),
         ),
         "gemini": Target(
             f"{_MODELS}.gemini:GeminiModel",
@@ -111,6 +115,7 @@ MODELS: Registry[Callable[..., Model]] = Registry(
             "Gemini models, through Google's own SDK",
             _ALL_MODALITIES,
             ("generate", "generate_image"),
+            usual=("gemini-*",),
         ),
         "mock": Target(
             f"{_MODELS}.mock:MockModel",

@@ -40,6 +40,7 @@ class Target:
         takes: For listings: the modalities that a model accepts, or what follows the colon in a detector's name.
         gives: For listings: the kinds of request that a model answers.
         names: For a backend that names its models itself: ``() → {name: what runs it}``, for listings.
+        usual: Patterns of names that people know its models by and often give without the backend: ``gpt-*``.
         read_args: For a backend with its own syntax of ``--model-args``: ``(text) → arguments``, which raises
             ValueError if the text does not follow it.
     """
@@ -52,6 +53,7 @@ class Target:
     gives: tuple[str, ...] = ()
     names: str = ""
     read_args: str = ""
+    usual: tuple[str, ...] = ()
 
 
 class Registry(Generic[T]):

@@ -104,7 +104,14 @@ def document(make_loader: Callable[[str], Any], text: str, where: str) -> tuple[
         mark = error.problem_mark or error.context_mark
         problem = " ".join(str(error.problem or error.context or "it cannot be parsed").split())
         column = f" (column {mark.column + 1})" if mark else ""
-        raise PlanError(f"{_INVALID}: {problem}{column}.", where=f"{where}:{mark.line + 1 if mark else 1}") from error
+        lines = text.splitlines()
+        if mark and mark.line < len(lines) and "\t" in lines[mark.line][: mark.column + 1]:
+            problem, hint = "this line has a tab", "Indent it with spaces; YAML allows no tabs there."
+        else:
+            hint = ""
+        raise PlanError(
+            f"{_INVALID}: {problem}{column}.", where=f"{where}:{mark.line + 1 if mark else 1}", hint=hint
+        ) from error
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1 if isinstance(error.position, int) else 1
         raise PlanError(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, boundary
-from polymeter.core.parts import Modality
+from polymeter.core.parts import Modality, readable_image
 from polymeter.core.pixels import check_pixels
 from polymeter.core.secrets import hide_secrets
 from polymeter.core.sources import is_elsewhere, original
@@ -102,8 +102,14 @@ def open_image(cell: Any, mode: str | None = None) -> PILImage | None:
     from PIL import Image as pil
     from PIL import ImageOps
 
-    with boundary(DataError, "Opening an image of the dataset"):
+    file = str(cell.get("path") or "") if isinstance(cell, dict) else ""
+    with (
+        boundary(DataError, "Opening an image of the dataset"),
+        readable_image(lambda: file or "of the dataset"),
+    ):
         image: PILImage = pil.open(io.BytesIO(data))
+        if file:
+            image.polymeter_file = file  # type: ignore[attr-defined]
         check_pixels(image.size, "An image of the dataset")
         # Asking a PNG for EXIF data decodes it, so look for the chunk first.
         may_turn = image.format != "PNG" or any(mark in data for mark in _PNG_EXIF_MARKS)

@@ -7,6 +7,7 @@ folder written by ``save_to_disk``.
 from __future__ import annotations
 
 import importlib
+import logging
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +23,7 @@ from polymeter.core.secrets import hide_secrets
 from polymeter.core.sources import is_elsewhere
 from polymeter.data.addresses import UnresolvedError, public_addresses
 from polymeter.data.cards import check_card
+from polymeter.data.explaining import SourceError, explain, missing_split
 from polymeter.data.local import is_saved, open_local, open_saved
 from polymeter.data.mending import load_files
 from polymeter.data.snapshot import fetch_media
@@ -111,7 +113,7 @@ def open_splits(
     _release_buffers()
     for split, dataset in opened.items():
         if len(dataset) == 0:
-            raise DataError(f"Split {split!r} of dataset {source} is empty.")
+            raise SourceError(f"Split {split!r} of dataset {source} is empty.", key="split")
     return opened
 
 
@@ -174,20 +176,22 @@ def _load(
     hint = (
         "Check that the files exist and have rows." if is_files else f"Use local files instead: --data {source}=PATH."
     )
-    with boundary(DataError, action.strip(), hint=hint):
-        loaded = load_files(path, source.name, **kwargs)
-        if isinstance(loaded, datasets.Dataset):
-            return dict.fromkeys(splits, loaded)
-        opened = {}
-        for split in splits:
-            if split in loaded:
-                opened[split] = loaded[split]
-            elif any(mark in split for mark in "[+"):
-                opened[split] = load_files(path, source.name, split=split, **kwargs)
-            else:
-                names = ", ".join(sorted(map(str, loaded)))
-                raise DataError(f"Dataset {source} has no split {split!r}.", hint=f"It has: {names}.")
-        return opened
+    try:
+        with boundary(DataError, action.strip(), hint=hint):
+            loaded = load_files(path, source.name, **kwargs)
+            if isinstance(loaded, datasets.Dataset):
+                return dict.fromkeys(splits, loaded)
+            opened = {}
+            for split in splits:
+                if split in loaded:
+                    opened[split] = loaded[split]
+                elif any(mark in split for mark in "[+"):
+                    opened[split] = load_files(path, source.name, split=split, **kwargs)
+                else:
+                    raise missing_split(str(source), split, loaded)
+            return opened
+    except DataError as error:
+        raise explain(error, path, kwargs, BUILDERS, source.directory) from error
 
 
 def _files(kwargs: Mapping[str, Any]) -> str:
@@ -262,7 +266,11 @@ def _existing(path: str, directory: Path) -> Path | None:
         if candidate.exists():
             return candidate
     if path.startswith(("/", "./", "../", "~")):
-        raise DataError(f"The dataset folder {path!r} does not exist.", where=str(directory))
+        raise SourceError(
+            f"The dataset folder {path!r} does not exist.",
+            key="dataset_path",
+            hint=f"It is looked for in {directory} and in the working directory.",
+        )
     return None
 
 
@@ -278,7 +286,11 @@ def local_place(source: Source, overrides: Mapping[str, str]) -> tuple[Path | No
         return None, False
     replacement = Path(os.path.expanduser(path))
     if not replacement.exists():
-        raise DataError(f"--data {source}={path}: no such file or folder.")
+        raise DataError(
+            f"There is no file or folder {path!r}.",
+            where=f"--data {source}={path}",
+            hint="Check the path after the '='.",
+        )
     return replacement, bool(of_config)
 
 
@@ -314,13 +326,19 @@ def _release_buffers() -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Turn off the progress bars of ``datasets``: Polymeter has its own."""
+    """Turn off the progress bars of ``datasets``, since Polymeter has its own, and what its readers log of files that
+    they cannot read, with a traceback: it is raised too.
+    """
     from datasets.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
     was_disabled = are_progress_bars_disabled()
     disable_progress_bars()
+    readers = logging.getLogger("datasets.packaged_modules")
+    level = readers.level
+    readers.setLevel(logging.CRITICAL)
     try:
         yield
     finally:
+        readers.setLevel(level)
         if not was_disabled:
             enable_progress_bars()

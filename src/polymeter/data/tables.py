@@ -51,7 +51,11 @@ def columns_of(path: Path | str) -> tuple[str, ...]:
     except DataError as error:  # it was raised in Python's own decoder
         raise DataError(error.what, where=f"{path}:1", hint=error.hint) from error
     if not header:
-        raise DataError(f"The table {path} is empty.")
+        raise DataError(
+            f"The table {path} is empty.",
+            where=f"{path}:1",
+            hint="Its first line has the names of the columns, with tabs between them.",
+        )
     if not "".join(header).isprintable() and any("\ud800" <= character <= "\udfff" for character in "".join(header)):
         raise DataError(f"The header of {path} is not written in UTF-8.")
     if len(header) > _MOST_COLUMNS:

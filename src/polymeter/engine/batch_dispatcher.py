@@ -6,7 +6,7 @@ import ctypes
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Literal
@@ -22,6 +22,7 @@ from polymeter.core.errors import (
     is_out_of_memory,
 )
 from polymeter.core.model import ALL_READY, BatchModel
+from polymeter.core.registry import place_of
 from polymeter.core.request import GenerateImage, Output, OwnPrompt, Request, Response
 from polymeter.engine.answers import settle
 from polymeter.engine.batch_size import BatchSizes
@@ -320,7 +321,7 @@ class BatchDispatcher:
                 with self._inside_model():
                     given = self._given(requests)
                 if len(given) != len(requests):
-                    raise ModelError(f"The model gave {len(given)} responses to {len(requests)} requests.")
+                    raise self._misanswered(f"{len(given)} responses to {len(requests)} requests")
         except PolymeterError as error:
             if len(groups) > 1 and is_out_of_memory(error):
                 return self._halve(groups)
@@ -343,8 +344,18 @@ class BatchDispatcher:
     def _given(self, requests: list[Request | OwnPrompt]) -> list[Response]:
         asked = [one for one in requests if isinstance(one, Request)]
         if asked:  # prompts and questions never share a batch
-            return list(self._model.respond(asked))
+            given: Any = self._model.respond(asked)  # its author may return anything
+            if not isinstance(given, Iterable) or isinstance(given, (str, Mapping)):
+                raise self._misanswered(f"a {type(given).__name__} in place of a list of responses")
+            return list(given)
         return [self._prompt(one) for one in requests if isinstance(one, OwnPrompt)]
+
+    def _misanswered(self, how: str) -> ModelError:
+        return ModelError(
+            f"The model gave {how}.",
+            where=place_of(type(self._model).respond),
+            hint="respond returns a list with one Response for each request, in their order.",
+        )
 
     def _prompt(self, asked: OwnPrompt) -> Response:
         """The model's own prompt as an answer, or why there is none: one row's failure is its own."""

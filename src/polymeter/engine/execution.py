@@ -8,10 +8,10 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from polymeter.core.errors import PlanError, PolymeterError, StorageError, boundary
+from polymeter.core.errors import PlanError, PolymeterError, StorageError, UnfitError, boundary
 from polymeter.core.identity import fingerprint
 from polymeter.core.model import AsyncModel, Model
-from polymeter.core.needs import unknown_needs
+from polymeter.core.needs import SKIP_UNFIT, unknown_needs
 from polymeter.core.progress import Progress
 from polymeter.core.stable_names import OWN_PROMPT_ROLE, SESSION_DISPATCHERS
 from polymeter.core.task import Result
@@ -23,7 +23,7 @@ from polymeter.engine.driver import Driver, EndpointGoneError
 from polymeter.engine.endpoint_dispatcher import EndpointDispatcher
 from polymeter.engine.events import Events
 from polymeter.engine.files import FilesOfRun
-from polymeter.engine.plan import Plan, cache_folder, model_name, selected_samples
+from polymeter.engine.plan import Plan, cache_folder, model_name, selected_samples, skip
 from polymeter.engine.prefetch import Prefetcher
 from polymeter.engine.recall import Recall
 from polymeter.engine.recorder import Recorder
@@ -165,7 +165,7 @@ class Execution:
 
     def _probe_with(self, journal: Journal) -> None:
         traits = self._plan.model.traits
-        for task in self._tasks:
+        for task in [*self._tasks]:
             unknown = unknown_needs(task.task.needs, traits)
             if not (unknown or task.task.needs.are_prompts_unknown) or any(
                 journal.marks(task.name, "answered", task.selected.stop)
@@ -180,11 +180,24 @@ class Execution:
                 if error is None:
                     break
             else:
-                raise PlanError(
+                why = f" {error.message}" if error else ""
+                unfit = UnfitError(
                     f"Model {model_name(self._plan)!r} cannot answer task {task.name!r}, which asks for "
-                    f"{' and '.join(unknown)}: {error.message if error else ''}",
-                    hint="Choose another model or task.",
+                    f"{' and '.join(unknown)}:{why}",
+                    hint=f"If the model cannot do that, choose another model or task. {SKIP_UNFIT}",
                 )
+                if not self._plan.options.skip_unfit or len(self._tasks) == 1:
+                    raise unfit
+                self._leave_out(task, unfit.what)
+
+    def _leave_out(self, task: RunningTask, why: str) -> None:
+        """Go on without a task that the model turned out to be unable to do."""
+        self._tasks.remove(task)
+        self._tried = [tried for tried in self._tried if tried[0] is not task]
+        skip(self._plan, {task.name: why})
+        self._manifest["tasks"] = [entry for entry in self._manifest["tasks"] if entry["name"] != task.name]
+        self._manifest["skipped"] = dict(self._plan.skipped)
+        self._progress.note(why)
 
     def _roll_out(self) -> None:
         journal = Journal(self._folder.journal)
@@ -278,6 +291,7 @@ class Execution:
             tasks=summaries,
             groups=groups,
             layout=selection.layout,
+            skipped=self._plan.skipped,
             notes=[
                 *self._plan.notes,
                 *parts.notes(by_address, self._manifest),

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.codec import jsonable
-from polymeter.core.errors import PlanError
+from polymeter.core.errors import PlanError, boundary
 from polymeter.core.identity import canonical, fingerprint, source_hash
 from polymeter.core.model import Model, ModelSpec
 from polymeter.core.options import RunOptions
 from polymeter.core.places import file_name, stored_at
 from polymeter.core.registries import stored_format
+from polymeter.core.registry import place_of
 from polymeter.core.secrets import HIDDEN, without_secrets
 from polymeter.core.stable_names import OWN_PROMPT_ROLE, TASK_FORMAT
 from polymeter.engine.parts import now
@@ -53,12 +54,35 @@ def identity_of(plan: Plan) -> dict[str, Any]:
     of it: another key gives the same answers.
     """
     whole = {
-        "model": canonical(plan.model.identity),
-        "roles": {role: canonical(model.identity) for role, model in sorted(plan.roles.items())},
-        "tasks": sorted(spec.name for spec in plan.selection.tasks),
+        "model": _identity(plan.model),
+        "roles": {role: _identity(model) for role, model in sorted(plan.roles.items())},
+        "tasks": sorted([*(spec.name for spec in plan.selection.tasks), *plan.skipped]),
         "options": plan.options.identity(),
     }
     return without_secrets(whole)  # type: ignore[no-any-return]
+
+
+def _identity(model: Model) -> Any:
+    """The identity of a model as plain data.
+
+    Raises:
+        PlanError: if it raises, or is no plain data.
+    """
+    cls = type(model)
+    with boundary(PlanError, f"The identity of {cls.__name__}"):
+        given = model.identity
+    if isinstance(given, Mapping):
+        try:
+            return canonical(given)
+        except TypeError as error:
+            why = str(error)
+    else:
+        why = f"It is a {type(given).__name__}."
+    raise PlanError(
+        f"The identity of {cls.__name__} is no plain data: {why}",
+        where=place_of(cls),
+        hint="Return a dict of texts, numbers and lists that names everything that can change an answer.",
+    )
 
 
 def completion_identity(plan: Plan) -> dict[str, Any]:
@@ -111,6 +135,7 @@ def new_manifest(plan: Plan, folder: RunFolder, command: str) -> dict[str, Any]:
         "patterns": list(plan.patterns),
         "selection": describe_selection(plan.selection),
         "tasks": [_task(plan, number) for number in range(len(plan.opened))],
+        **_skipped(plan),
         "identity": identity_of(plan),
         "options": {"identity": options.identity(), "runtime": runtime},
         **_parity(plan),
@@ -182,6 +207,7 @@ def continued(manifest: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
         "status": "running",
         "ended": None,
         "tasks": tasks,
+        **_skipped(plan),
         **_parity(plan),
         **software(),
         "hardware": hardware(),
@@ -206,6 +232,11 @@ def options_of(manifest: Mapping[str, Any], output: Path) -> RunOptions:
         )
     values |= {"output": output, "is_restart": False, "include_paths": tuple(values["include_paths"])}
     return RunOptions.make(values, where=str(output))
+
+
+def _skipped(plan: Plan) -> dict[str, Any]:
+    """The tasks that the model cannot do; nothing if none was left out."""
+    return {"skipped": dict(plan.skipped)} if plan.skipped else {}
 
 
 def _parity(plan: Plan) -> dict[str, Any]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import fnmatch
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.catalog import Catalog, Entry, Root
-from polymeter.core.errors import PlanError
+from polymeter.core.errors import DataError, PlanError, UnfitError, did_you_mean, outside_of_polymeter
 from polymeter.core.format import Format, Loaded, OpenContext
 from polymeter.core.guest_context import guest_context_with
 from polymeter.core.model import Model, ModelSpec, ModelTraits
@@ -21,10 +22,13 @@ from polymeter.core.places import require_place
 from polymeter.core.registries import FORMATS, stored_format
 from polymeter.core.systems import broken_systems, libraries, package_folder
 from polymeter.core.task import GroupSpec, Task, TaskSpec
+from polymeter.engine.data_places import AskedPlaces, check_places
 from polymeter.engine.generation_settings import passed_on_notes, with_passed_on
 from polymeter.guests.door import in_mode
 from polymeter.guests.neighbours import include_trees
 from polymeter.guests.opened_sources import collecting_sources, hash_with_opened, opened_behind
+
+_DATA_ENDINGS = (".csv", ".json", ".jsonl", ".parquet", ".arrow", ".xlsx", ".txt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,9 @@ class Plan:
         opened: The tasks, bound to the model.
         notes: What the user should know of the choice.
         warnings: Of these, what is told before anything is spent: settings that the model cannot honour or does not
-            know, and judges that are missing.
+            know, judges that are missing, and data that no task asks for.
+        skipped: The tasks that were left out because the model cannot do them, each with the reason.
+        typed_data: The ids of datasets that the user has named a place for, for this run.
     """
 
     model: Model
@@ -72,6 +78,8 @@ class Plan:
     opened: tuple[Task, ...] = ()
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    typed_data: tuple[str, ...] = ()
 
     @property
     def parity(self) -> Parity:
@@ -122,7 +130,8 @@ def build_catalog(include_paths: Iterable[Path], cache_dir: Path | None, parity:
     roots = [Root(path, is_user=False) for path in library_roots()]
     for path in include_paths:
         if not os.path.exists(path):  # unlike Path.exists, it takes names that no file can have
-            raise PlanError(f"The include path {str(path)!r} does not exist.", where="--include-path")
+            near = _near_path(path)
+            raise PlanError(f"The include path {str(path)!r} does not exist.", where="--include-path", hint=near)
         roots.append(Root(named_place(path)))
     include_trees(root.path for root in roots if root.is_user)
     catalog = Catalog(parity=parity)
@@ -192,27 +201,45 @@ def compile_tasks(plan: Plan, cache_dir: Path | None) -> None:
     """
     options = plan.options
     is_limit_shared = plan.parity.on("limit-of-first-task")
+    places = AskedPlaces(options.data)
     shared = OpenContext(
         seed=options.seed,
         generation=with_passed_on(options.generation, plan.model.traits),
         num_fewshot=options.num_fewshot,
         prompt_key=options.prompt_key,
         system_prompt=options.system_prompt,
-        data=options.data,
+        data=places,
         limit=options.limit,
         offset=options.offset,
+        is_mcq_text=options.mcq == "text",
         roles=role_names(plan),
         parity=plan.parity,
         cache_dir=cache_dir,
     )
     surroundings = {"parity": plan.parity, "data": options.data, "cache_dir": cache_dir}
-    opened = []
+    opened: list[Task] = []
+    unfit: dict[str, str] = {}
+    last: UnfitError | None = None
     for spec in plan.selection.tasks:
         context = replace(shared, options=options.dialect_options.get(stored_format(spec.format), {}))
-        with in_mode("load"), collecting_sources() as collected, guest_context_with(**surroundings):
-            task = format_of(spec).compile(spec, plan.model.traits, context)
+        try:
+            with (
+                _placed(spec),
+                in_mode("load"),
+                collecting_sources() as collected,
+                guest_context_with(**surroundings),
+            ):
+                task = format_of(spec).compile(spec, plan.model.traits, context)
+            check_needs(task.needs, plan.model.traits, task=spec.name, model=model_name(plan), roles=plan.roles)
+        except DataError:
+            check_places(places, plan.typed_data, may_ask_later=True)
+            raise
+        except UnfitError as error:
+            if not options.skip_unfit:
+                raise
+            unfit[spec.name], last = error.what, error
+            continue
         task = _with_opened(task, opened_behind(spec.sources, collected))
-        check_needs(task.needs, plan.model.traits, task=spec.name, model=model_name(plan), roles=plan.roles)
         if len(task.samples) == 0:
             raise PlanError(
                 f"Task {spec.name!r} has no samples.", where=str(spec.file), hint="Check its split and process_docs."
@@ -227,12 +254,45 @@ def compile_tasks(plan: Plan, cache_dir: Path | None) -> None:
                 where="offset",
             )
         opened.append(task)
+    if not opened and last is not None:
+        raise last
+    skip(plan, unfit)
     plan.opened = tuple(opened)
     plan.selection = replace(plan.selection, tasks=tuple(task.spec for task in opened))
+    unused = check_places(places, plan.typed_data, may_ask_later=any(task.is_guest for task in opened) or bool(unfit))
     passed = passed_on_notes(options.generation, opened, plan.model, model_name(plan))
     warnings = (warning for task in opened for warning in task.warnings)
-    plan.warnings = told = (*ignored_settings(opened, plan.model, model_name(plan)), *passed, *warnings)
+    plan.warnings = told = (*ignored_settings(opened, plan.model, model_name(plan)), *passed, *warnings, *unused)
     plan.notes = tuple(dict.fromkeys([*plan.notes, *(note for task in opened for note in task.notes), *told]))
+
+
+def skip(plan: Plan, reasons: Mapping[str, str]) -> None:
+    """Leave tasks out of a plan.
+
+    Args:
+        plan: The plan.
+        reasons: Why, by task.
+    """
+    if reasons:
+        kept = tuple(spec for spec in plan.selection.tasks if spec.name not in reasons)
+        plan.selection = replace(plan.selection, tasks=kept)
+        plan.opened = tuple(task for task in plan.opened if task.spec.name not in reasons)
+        plan.skipped = {**plan.skipped, **reasons}
+
+
+@contextmanager
+def _placed(spec: TaskSpec) -> Iterator[None]:
+    """Compile a task inside this, and an error without a place, or with one in an installed package, names the task's
+    file.
+    """
+    try:
+        yield
+    except (PlanError, DataError) as error:
+        is_place = "/" not in error.where or outside_of_polymeter(error.where)
+        if error.where and is_place:
+            raise
+        kind = next(kind for kind in (DataError, UnfitError, PlanError) if isinstance(error, kind))
+        raise kind(error.what, where=str(spec.file), hint=error.hint) from error
 
 
 def _with_opened(task: Task, opened: Sequence[Path]) -> Task:
@@ -298,7 +358,7 @@ def _match(pattern: str, catalog: Catalog, tags: Mapping[str, list[str]]) -> lis
     broken = [problem for problem in catalog.problems if problem.file.stem == pattern]
     if broken:
         raise PlanError(f"Task {pattern!r} cannot be read: {broken[0].message}", where=broken[0].where)
-    raise catalog.unknown(pattern, where="--tasks")
+    raise _of_path(Path(pattern)) or catalog.unknown(pattern, where="--tasks")
 
 
 def _in_file(path: Path, catalog: Catalog) -> list[str]:
@@ -309,7 +369,47 @@ def _in_file(path: Path, catalog: Catalog) -> list[str]:
     broken = [problem for problem in catalog.problems if problem.where.startswith(str(place))]
     if broken:
         raise PlanError(broken[0].message, where=broken[0].where)
-    raise PlanError(f"{path} holds no task or group.", where="--tasks", hint="Add its folder with --include-path.")
+    if not os.path.exists(path):
+        raise PlanError(f"There is no file {str(path)!r}.", where="--tasks", hint=_near_path(path))
+    if path.stat().st_size == 0:
+        raise PlanError(f"{path} is empty.", where=f"{path}:1", hint="A task is described in it: task: NAME, …")
+    raise PlanError(
+        f"{path} holds no task or group.",
+        where="--tasks",
+        hint="A task has a line 'task: NAME'; a group 'group: NAME' and a list 'task: […]'. If it needs files of "
+        "another folder, add that with --include-path.",
+    )
+
+
+def _of_path(path: Path) -> PlanError | None:
+    """The error for a file or folder in place of a task's name; ``None`` if it is neither."""
+    if os.path.isdir(path):
+        return PlanError(
+            f"{str(path)!r} is a folder, and no task has that name.",
+            where="--tasks",
+            hint=f"Write --include-path {path}, and name tasks in it: 'polymeter tasks --include-path {path}' lists "
+            "them.",
+        )
+    if path.suffix.lower() not in _DATA_ENDINGS:
+        return None
+    if not os.path.exists(path):
+        return PlanError(f"There is no file {str(path)!r}.", where="--tasks", hint=_near_path(path))
+    return PlanError(
+        f"{str(path)!r} is data, and says nothing of what is measured with it.",
+        where="--tasks",
+        hint=f"Name a YAML that has it in its dataset_kwargs (data_files: {{test: {path.name}}}; docs/tasks.md begins "
+        "with one), or a .tsv with the columns index, question and answer.",
+    )
+
+
+def _near_path(path: Path) -> str:
+    """A sentence with what lies beside a path that does not exist and has nearly its name."""
+    folder = path.parent
+    try:
+        beside = os.listdir(folder)
+    except (OSError, ValueError):
+        return f"There is no folder {str(folder)!r}."
+    return did_you_mean(path.name, beside, n=1) or f"It is looked for in {folder.resolve()}."
 
 
 def _lay_out(

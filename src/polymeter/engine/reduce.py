@@ -22,6 +22,7 @@ from polymeter.engine.running_samples import REFUSED, RunningSample, RunningTask
 from polymeter.engine.unscored import ValueCount, n_scored, why_unscored
 from polymeter.guests.door import Door
 from polymeter.store.export import GroupSummary, TaskSummary
+from polymeter.store.failures import failures_in
 from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal, SampleRow
 from polymeter.store.media import MediaStore
@@ -206,7 +207,8 @@ class Reduction:
     def group_summaries(self, results: Mapping[str, Sequence[Result]]) -> list[GroupSummary]:
         """What is written about each group, from the results of the tasks."""
         groups = {group.name: group for group in self._plan.selection.groups}
-        reduced = reduce_groups(groups, results, self._plan.parity, self.failures.append)
+        without = dict.fromkeys(self._plan.skipped, ())
+        reduced = reduce_groups(groups, {**without, **results}, self._plan.parity, self.failures.append)
         return [GroupSummary(g.name, g.alias, g.version, g.members, reduced[g.name]) for g in groups.values()]
 
     def finish(self, results: Mapping[str, list[Result]]) -> Iterator[str]:
@@ -260,6 +262,7 @@ class Reduction:
             [self._scorer(by, instead_of) for by, instead_of in task.scorers],
             n_scored(values, n_ok, results) if is_known else None,
             why_unscored(values, n_ok, results) if is_known else None,
+            failures_in(journal, task.name),
         )
 
     def _scorer(self, by: str, instead_of: str) -> dict[str, str]:

@@ -24,7 +24,7 @@ from polymeter.core.secrets import HIDDEN
 from polymeter.engine import manifest as manifests
 from polymeter.engine.execution import RunOutcome
 from polymeter.engine.models import make_model
-from polymeter.engine.plan import Plan, cache_folder, compile_tasks
+from polymeter.engine.plan import Plan, cache_folder, compile_tasks, skip
 from polymeter.engine.preflight import check_endpoints
 from polymeter.engine.run import RunRequest, make_plan, refuse_changes, run_plan
 from polymeter.engine.stored import StoredAnswers, traits_from
@@ -139,8 +139,11 @@ def plan_over_answers(manifest: Mapping[str, Any], request: ScoreRequest) -> Pla
         if is_described
         else _model_with_prompts(entry, request)
     )
-    whole = RunRequest(model, tuple(manifest["patterns"]), request.options, {**roles, **request.roles}, request.command)
+    whole = RunRequest(
+        model, tuple(manifest["patterns"]), request.options, {**roles, **request.roles}, request.command, is_resume=True
+    )
     plan = make_plan(whole)
+    skip(plan, manifest.get("skipped") or {})
     plan.model_spec = _spec(manifest["model"])
     for role in roles.keys() - request.roles.keys():
         plan.role_specs = {**plan.role_specs, role: _spec(manifest["roles"][role])}

@@ -13,6 +13,7 @@ from typing import Any
 
 from polymeter.core.errors import PlanError, StorageError
 from polymeter.core.files import sweep
+from polymeter.core.generation import require_generation
 from polymeter.core.guest_context import guest_context_with, weights_from
 from polymeter.core.model import BatchModel, Model, ModelSpec
 from polymeter.core.options import RunOptions
@@ -36,6 +37,7 @@ from polymeter.engine.plan import (
     model_name,
     named_place,
     select,
+    skip,
 )
 from polymeter.engine.preflight import check_endpoints, may_miss_judge
 from polymeter.guests.door import random_state_kept
@@ -57,6 +59,7 @@ class RunRequest:
         command: What the user typed, for the record.
         is_resume: Whether this continues a run that must be there.
         check_plan: Called with the plan before anything is opened or sent; refuses it by raising PlanError.
+        typed_data: The ids of datasets that the user has named a place for, for this run.
     """
 
     model: ModelSpec | Model
@@ -66,6 +69,7 @@ class RunRequest:
     command: str = ""
     is_resume: bool = False
     check_plan: Callable[[Plan], None] | None = None
+    typed_data: tuple[str, ...] = ()
 
 
 def run(request: RunRequest, progress: Progress) -> RunOutcome:
@@ -88,10 +92,13 @@ def _run(request: RunRequest, progress: Progress) -> RunOutcome:
     if request.check_plan is not None:
         request.check_plan(plan)
     folder = _folder(plan)
+    if plan.options.skip_unfit and folder.is_begun() and not plan.options.is_restart:
+        skip(plan, folder.read_manifest().get("skipped") or {})
     if request.is_resume:
         finished = _if_finished(plan, folder, progress)
         if finished is not None:
             return finished
+    manifests.identity_of(plan)  # what is no identity is told before anything is spent
     if not plan.options.is_restart:
         refuse_changes(plan, folder)
     is_new = plan.options.is_restart or not folder.is_begun()
@@ -140,7 +147,7 @@ def run_plan(plan: Plan, folder: RunFolder, progress: Progress, *, command: str 
             cache = cache_folder(plan.options)
             sweep([cache, cache / FETCHED_IMAGES])
         manifest, changed = _begin(plan, folder, command, kind, progress)
-        for note in plan.warnings:
+        for note in (*plan.warnings, *plan.skipped.values()):
             progress.note(note)
         limits = ScoringLimits(plan.options.score_timeout_s, plan.options.score_memory_mb)
         try:
@@ -213,6 +220,8 @@ def resume_request(
 def make_plan(request: RunRequest) -> Plan:
     """Names to specs, and the models made (not loaded)."""
     options = request.options
+    if not request.is_resume:
+        require_generation(options.generation)
     specs = [which for which in (request.model, *request.roles.values()) if isinstance(which, ModelSpec)]
     remember(*(dict(spec.args) for spec in specs), options.generation, options.data, options.weights)
     named = [Path(name) for name in request.patterns if name.endswith(file_endings())]
@@ -231,6 +240,7 @@ def make_plan(request: RunRequest) -> Plan:
         {role: pair[0] for role, pair in made.items()},
         {role: pair[1] for role, pair in made.items()},
         notes=(*selection.notes, *_model_notes([spec, *(pair[1] for pair in made.values())])),
+        typed_data=request.typed_data,
     )
 
 

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from polymeter.metrics.bounded import bounded
 
+CHOOSE = "Please select the correct answer from the options above. \n"
 _LETTERS = "ABCDEFGH"
 _MARKS = (",", ".", "!", "?", ";", ":", "'")
 _MARKS_AND_QUOTES = (*_MARKS, '"')
@@ -41,6 +42,12 @@ _ANNOUNCED = re.compile(
 )
 _MARKED_LETTER = re.compile(r"[【\[(*]*([A-Z])[】\])*]*\b", re.IGNORECASE)
 _MANY_WORDS = 5
+
+
+def lettered_options(options: Mapping[str, str]) -> str:
+    """The options by their letters, one on a line, and the instruction to choose, as VLMEvalKit words them."""
+    lines = "".join(f"{letter}. {text}\n" for letter, text in options.items())
+    return f"Options:\n{lines}{CHOOSE}"
 
 
 @bounded

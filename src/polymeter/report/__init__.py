@@ -1,8 +1,21 @@
 """Reports on a run folder: tables and one self-contained HTML report. Made as text; the store writes it."""
 
+from polymeter.report.failures import Failures, failures_of, shown_failures
 from polymeter.report.html_report import make_html_report
 from polymeter.report.provenance import endpoints
 from polymeter.report.render import print_table, to_markdown, to_text
 from polymeter.report.table import Line, footnotes, table_lines
 
-__all__ = ["Line", "endpoints", "footnotes", "make_html_report", "print_table", "table_lines", "to_markdown", "to_text"]
+__all__ = [
+    "Failures",
+    "Line",
+    "endpoints",
+    "failures_of",
+    "footnotes",
+    "make_html_report",
+    "print_table",
+    "shown_failures",
+    "table_lines",
+    "to_markdown",
+    "to_text",
+]

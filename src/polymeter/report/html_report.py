@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from polymeter.report.choose import Choice, choose
 from polymeter.report.columns import page_columns
 from polymeter.report.extract import image_files, sample_data, script_json
+from polymeter.report.failures import failures_of
 from polymeter.report.formatting import clean, count
 from polymeter.report.images import EmbeddedImages, LoadMedia, embed
 from polymeter.report.provenance import headline, provenance
@@ -79,6 +80,7 @@ def make_html_report(
             rows=[*zip(lines, bars(lines), strict=True)],
             columns=page_columns(lines),
             footnotes=footnotes(results),
+            failures=failures_of(results),
             provenance=provenance(manifest),
             statement=_statement(shown, images, is_partial=results.get("status") == "partial"),
             has_samples=any(one.samples for one in shown),

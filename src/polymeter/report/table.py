@@ -89,6 +89,7 @@ def footnotes(results: Mapping[str, Any]) -> list[str]:
     is_partial = results.get("status") == "partial"
     if is_partial:
         notes.append(_partial_note(results))
+    notes.extend(f"SKIPPED: {one_line(str(name))}: {one_line(str(why))}" for name, why in skipped_tasks(results))
     notes.extend(lost_members(results))
     for name, task in results.get("tasks", {}).items():
         title = title_of(results, "task", name)
@@ -125,6 +126,11 @@ def _partial_note(results: Mapping[str, Any]) -> str:
     return (
         f"PARTIAL: this run {state}; the numbers rest on the {ended:,} of {count(planned, 'sample')} that have ended."
     )
+
+
+def skipped_tasks(results: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The tasks that were left out because the model cannot do them, each with the reason."""
+    return [*(results.get("skipped") or {}).items()]
 
 
 def _scorers(task: Mapping[str, Any]) -> Iterator[str]:

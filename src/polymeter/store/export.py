@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from polymeter.core.codec import compact_json, decode, jsonable
@@ -17,6 +18,7 @@ from polymeter.core.places import file_name, stored_at
 from polymeter.core.sources import digest
 from polymeter.core.spread import is_bounded
 from polymeter.core.task import Result, SampleStatus
+from polymeter.store.failures import MOST_SHOWN, FailureKind
 from polymeter.store.folder import SCHEMA_VERSION, RunFolder, write_json
 from polymeter.store.journal import Journal, SampleRow
 
@@ -43,6 +45,7 @@ class TaskSummary:
     """How many samples have a score; ``None``: all that did not fail."""
     why_unscored: str | None = None
     """Why nothing of it is scored, in a sentence or empty; ``None``: something is, or nothing is meant to be."""
+    failures: Sequence[FailureKind] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,7 @@ def results_document(
     layout: Sequence[Sequence[Any]],
     notes: Sequence[str],
     parity: str = "",
+    skipped: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """The content of ``results.json``. It depends only on the plan and the answers: no times, no local paths."""
     nothing_scored = {task.name: task.why_unscored for task in tasks if task.why_unscored is not None}
@@ -73,6 +77,7 @@ def results_document(
         "status": status,
         "model": model,
         **({"parity": parity} if parity else {}),
+        **({"skipped": dict(skipped)} if skipped else {}),
         "tasks": {task.name: _task(task) for task in tasks},
         "groups": {
             group.name: {
@@ -218,12 +223,21 @@ def _task(task: TaskSummary) -> dict[str, Any]:
         "statuses": {
             status.value: task.statuses[status.value] for status in SampleStatus if task.statuses.get(status.value)
         },
+        **_failures(task.failures),
         "n_length": task.n_length,
         "n_nondeterministic": task.n_nondeterministic,
         "source_hash": task.source_hash,
         **({"scorers": [dict(scorer) for scorer in task.scorers]} if task.scorers else {}),
         "results": [_result(result) for result in task.results],
     }
+
+
+def _failures(kinds: Sequence[FailureKind]) -> dict[str, Any]:
+    """Why samples have no score: the most frequent reasons, and how many there are if these are not all."""
+    if not kinds:
+        return {}
+    more = {"n_failure_kinds": len(kinds)} if len(kinds) > MOST_SHOWN else {}
+    return {"failures": [asdict(kind) for kind in kinds[:MOST_SHOWN]], **more}
 
 
 def _result(result: Result) -> dict[str, Any]:

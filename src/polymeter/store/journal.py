@@ -192,6 +192,13 @@ class Journal:
         )
         return dict(counts.fetchall())
 
+    def failures(self, task: str) -> Iterator[tuple[str, str, str | None]]:
+        """The ended samples of a task that have no score, in sample order: id, status, and the error as JSON."""
+        yield from self._db.cursor().execute(
+            "SELECT id, status, error FROM samples WHERE task=? AND status!='ok' ORDER BY sample",
+            (self.task_ids.get(task),),
+        )
+
     def count_answers(self, task: str) -> int:
         """The number of answers of a task."""
         count = self._db.execute(

@@ -16,6 +16,7 @@ from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal
 from polymeter.store.media import media_path, shows
 
+_NOT_COMPARED = frozenset({"n_nondeterministic", "failures", "n_failure_kinds"})
 _BY_SOURCE = (".preview.jpg",)
 """Endings of files that are named by the hash of what they were made from: that they can be decoded is all that can be
 checked.
@@ -86,10 +87,12 @@ def _as_written(line: str) -> str:
 
 
 def _comparable(entry: Mapping[str, Any] | None) -> Any:
-    """An entry as plain data. How many samples a replay found nondeterministic is no fact of the rows."""
+    """An entry as plain data. How many samples a replay found nondeterministic is no fact of the rows, and the messages
+    of failures follow from them.
+    """
     if entry is None:
         return None
-    return json.loads(json.dumps({key: value for key, value in entry.items() if key != "n_nondeterministic"}))
+    return json.loads(json.dumps({key: value for key, value in entry.items() if key not in _NOT_COMPARED}))
 
 
 def _first(one: Any, other: Any, where: str = "") -> str:

@@ -5,6 +5,7 @@ functions. ``task_of`` also serves dataset classes of other systems.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -56,7 +57,8 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     data = {spec.name: str(spec.file), **context.data}
     instance = make_instance(class_for(tuple(spec.config["columns"])), spec, data, options, context)
     set_up(spec.name, instance, options)
-    dataset = _dataset_of(spec.name, instance, options)
+    with _placed(spec):
+        dataset = _dataset_of(spec.name, instance, options)
     if dataset.evaluate_sample is not None:
         check_rows(spec, instance, len(dataset.table), context)
     parameters, n = parameters_for(
@@ -142,6 +144,15 @@ def task_of(
         keeps_answers_only=options.predict_only,
         notes=tuple(notes),
     )
+
+
+@contextmanager
+def _placed(spec: TaskSpec) -> Iterator[None]:
+    """Look at the rows inside this, and an error names the table: its class is none that a user has written."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(error.what, where=str(spec.file), hint=error.hint) from error
 
 
 def _dataset_of(name: str, instance: Any, options: TableRunOptions) -> Dataset:

@@ -15,7 +15,7 @@ from polymeter.core.task import TaskSpec
 from polymeter.data.stored_text import in_memory
 from polymeter.data.tables import columns_of, is_nothing, read_tsv, require_index
 from polymeter.formats.table.cells import image_in, read_images, toliststr
-from polymeter.formats.table.classes import RULES, type_of, why_not
+from polymeter.formats.table.classes import RULES, misspelt_columns, type_of, why_not
 from polymeter.formats.table.roots import find_data_root
 
 NAME = "table"
@@ -131,8 +131,17 @@ def _type_of_table(columns: Sequence[str]) -> str:
 
 
 def _why_not(columns: Sequence[str]) -> str:
+    if len(columns) == 1 and "," in columns[0]:
+        return (
+            f"The header of this table has no tabs: {columns[0]!r}. A .tsv has tabs between its cells; save it as "
+            "tab-separated text, or name it as a .csv in a YAML (dataset_path: csv)."
+        )
     if "index" not in columns:
-        return f"This table has no column 'index'; it has: {', '.join(columns[:12])}."
+        misspelt = "".join(f" {sentence}" for sentence in misspelt_columns(columns))
+        return (
+            f"This table has no column 'index'; it has: {', '.join(columns[:12])}.{misspelt} Its cells name the rows: "
+            "1, 2, 3, …"
+        )
     return f"{why_not(columns)} {RULES}"
 
 

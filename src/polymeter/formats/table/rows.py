@@ -94,7 +94,11 @@ def table_of(name: str, data: object, class_name: str) -> Table:
         )
     require_index(data, where)
     if data.empty:
-        raise DataError(f"The data of {name!r} has no rows.", where=where)
+        raise DataError(
+            f"The data of {name!r} has no rows.",
+            where=where,
+            hint="The first line of a table has the names of the columns, and the rows come below it.",
+        )
     ids = [str(value) for value in data[INDEX]]
     data[INDEX] = pd.Series(ids, index=data.index, dtype=object)
     return Table(name, data, ids, [(str(column), _cells_of(cells)) for column, cells in data.items()])

@@ -20,6 +20,7 @@ from polymeter.formats.task_yaml.extensions import check_code_needs, class_task,
 from polymeter.formats.task_yaml.generation import compile_generation
 from polymeter.formats.task_yaml.image_targets import IMAGES
 from polymeter.formats.task_yaml.images import compile_images
+from polymeter.formats.task_yaml.lettered import compile_lettered, lettered_parts
 from polymeter.formats.task_yaml.likelihoods import compile_choices, compile_likelihood
 from polymeter.formats.task_yaml.load import config_of, field_locator
 from polymeter.formats.task_yaml.metrics import shadowed_names
@@ -83,6 +84,10 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     config = parts.config
     check_images(config, context, locate)
     check_rounds(parts)
+    is_lettered = context.is_mcq_text and config.output_type == "multiple_choice"
+    notes: tuple[str, ...] = ()
+    if is_lettered:
+        parts, notes = lettered_parts(parts)
 
     # Its prompt, tried on a row so that a mistake shows before anything is spent.
     split = config.eval_split or ""
@@ -107,11 +112,15 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         plan_settings=context.generation,
         parity=context.parity,
     )
-    functions = _compile_output(parts)(setup)
+    functions = compile_lettered(setup) if is_lettered else _compile_output(parts)(setup)
 
     return Task(
         spec=spec,
-        needs=Needs(_requests(config.output_type, traits), modalities, are_prompts_unknown=traits.has_own_prompts),
+        needs=Needs(
+            frozenset({"generate"}) if is_lettered else _requests(config.output_type, traits),
+            modalities,
+            are_prompts_unknown=traits.has_own_prompts,
+        ),
         samples=samples,
         rollout=functions.rollout,
         score=functions.score,
@@ -128,6 +137,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         keeps_answers_only=options.predict_only,
         warnings=() if options.predict_only else judge_warnings(spec, context.roles),
         notes=(
+            *notes,
             *shadowed_names(config, code_files(spec)),
             *image_targets.notes(config.task, parts.metrics),
             *constant_target_notes(parts, samples, prompt.row),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -236,4 +237,8 @@ def validate(values: Mapping[str, Any], where: Callable[[str], str], file: Path)
         path = [str(part) for part in first["loc"] if part not in ("callable", "str")]
         message = first["msg"].removeprefix("Value error, ")
         name = f"Task field {'.'.join(path)!r}: " if path else ""
-        raise PlanError(f"{name}{message}.", where=where(path[0]) if path else str(file)) from None
+        near = ""
+        if first["type"] == "literal_error":
+            near = did_you_mean(str(first["input"]), re.findall(r"'([^']+)'", first["ctx"]["expected"]), n=1)
+        place = where(path[0]) if path else str(file)
+        raise PlanError(f"{name}{message}.", where=place, hint=near) from None

@@ -253,7 +253,11 @@ def _checked(form: Form, binding: Binding) -> Form:
         if isinstance(texts, dict):
             texts = list(texts.values())
         if not isinstance(texts, (list, tuple)):
-            raise DataError(f"doc_to_choice of task {binding.task!r} must give a list of texts, not {texts!r:.80}.")
+            raise DataError(
+                f"doc_to_choice of task {binding.task!r} must give a list of texts, not {texts!r:.80}.",
+                where=binding.where("doc_to_choice"),
+                hint="Name a column that holds lists, or write a list: doc_to_choice: [yes, no].",
+            )
         return [item if isinstance(item, str) else str(item) for item in texts]
 
     return choices

@@ -171,7 +171,10 @@ def _add(catalog: Catalog, file: Path, record: Record, root: Root) -> None:
         return
     if kind == "problem":
         catalog.problems.append(Problem(record["where"], record["message"]))
-    elif kind != "template":
+    elif kind == "template":
+        if root.is_user:
+            catalog.nameless.append(file)
+    else:
         catalog.add(
             Entry(
                 record["name"],

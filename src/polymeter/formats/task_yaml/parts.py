@@ -72,7 +72,7 @@ def yaml_parts(spec: TaskSpec, config: TaskConfig, context: OpenContext, prompt_
     metrics = bind_metrics(config, lambda: locate("metric_list"), code_files(spec))
     metrics = metrics_at_parity(metrics, context.parity)
     n_fewshot = settings.fewshot_count(config, context)
-    rows = open_rows(spec, config, context, n_fewshot)
+    rows = open_rows(spec, config, context, n_fewshot, locate)
     binding = bind_forms(config, rows.measured, prompt_key, locate)
     messages = forms.messages_form(config.doc_to_messages, binding)
     target_form = image_targets.target_form if config.output_type == image_targets.IMAGES else forms.target_form
@@ -115,17 +115,29 @@ def check_fields(config: TaskConfig, locate: Locate) -> None:
     if config.class_ is not None:
         return
     if config.dataset_path is None:
-        raise PlanError(f"Task {config.task!r} names no dataset_path.", where=locate("task"))
+        raise PlanError(
+            f"Task {config.task!r} names no dataset_path.",
+            where=locate("task"),
+            hint="Write dataset_path: csv (or json, a folder, an id of the Hugging Face Hub).",
+        )
     if config.eval_split is None:
         raise PlanError(
-            f"Task {config.task!r} names neither a test_split nor a validation_split.", where=locate("task")
+            f"Task {config.task!r} names neither a test_split nor a validation_split.",
+            where=locate("task"),
+            hint="Write test_split: test, or whatever the dataset calls the split that is measured.",
         )
     if config.output_type == "multiple_choice" and config.doc_to_choice is None:
         raise PlanError(
-            f"Task {config.task!r} is multiple choice but has no doc_to_choice.", where=locate("output_type")
+            f"Task {config.task!r} is multiple choice but has no doc_to_choice.",
+            where=locate("output_type"),
+            hint="Write doc_to_choice: a column with lists of texts, or a list such as [yes, no].",
         )
     if config.doc_to_text is None and config.doc_to_messages is None:
-        raise PlanError(f"Task {config.task!r} has neither doc_to_text nor doc_to_messages.", where=locate("task"))
+        raise PlanError(
+            f"Task {config.task!r} has neither doc_to_text nor doc_to_messages.",
+            where=locate("task"),
+            hint='Write doc_to_text: "{{question}}", with the name of a column inside the braces.',
+        )
 
 
 def check_images(config: TaskConfig, context: OpenContext, locate: Locate) -> None:

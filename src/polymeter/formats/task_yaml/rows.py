@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, overload
 
-from polymeter.core.errors import PlanError, boundary
+from polymeter.core.errors import DataError, PlanError, boundary, outside_of_polymeter
 from polymeter.core.format import OpenContext
 from polymeter.core.identity import seed_for
 from polymeter.core.task import Sample, TaskSpec
 from polymeter.data import Rows, Source, make_rows, open_splits
 from polymeter.formats.task_yaml.config import TaskConfig
 from polymeter.guests import resolve, seeded
+
+_SPLITS = ("test_split", "validation_split", "training_split", "fewshot_split")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +34,10 @@ class TaskRows:
     has_own_examples: bool = False
 
 
-def open_rows(spec: TaskSpec, config: TaskConfig, context: OpenContext, n_fewshot: int) -> TaskRows:
-    """The rows of a task that names a dataset.
+def open_rows(
+    spec: TaskSpec, config: TaskConfig, context: OpenContext, n_fewshot: int, locate: Callable[[str], str]
+) -> TaskRows:
+    """The rows of a task that names a dataset. An error says which line of the YAML it is about.
 
     Raises:
         PlanError: if ``process_docs`` fails, or examples are wanted and there is no split for them.
@@ -41,10 +46,11 @@ def open_rows(spec: TaskSpec, config: TaskConfig, context: OpenContext, n_fewsho
     split = config.eval_split or ""
     fixed = _fixed_examples(config, n_fewshot, context)
     is_any = context.parity.on("fewshot-split")
-    example_split = None if fixed is not None else _example_split(config, n_fewshot, is_any=is_any)
+    example_split = None if fixed is not None else _example_split(config, n_fewshot, locate, is_any=is_any)
     wanted = list(dict.fromkeys(item for item in (split, example_split) if item))
     source = Source(str(config.dataset_path), config.dataset_name, config.dataset_kwargs, spec.file.parent)
-    opened = open_splits(source, wanted, overrides=context.data, cache_dir=context.cache_dir)
+    with _placed(config, locate):
+        opened = open_splits(source, wanted, overrides=context.data, cache_dir=context.cache_dir)
     process = resolve(config.process_docs) if config.process_docs is not None else None
     rows: dict[str, Rows] = {}
     for name in wanted:
@@ -57,21 +63,40 @@ def open_rows(spec: TaskSpec, config: TaskConfig, context: OpenContext, n_fewsho
                 # A generator is exhausted here, where its author's failures are attributed.
                 if data is not opened[name] and not hasattr(data, "features"):
                     data = list(data)
-        rows[name] = make_rows(
-            data,
-            what=f"split {name!r} of task {spec.name!r}",
-            base_fingerprint=f"{spec.source_hash}:{name}:{context.seed}",
-            cache_dir=context.cache_dir,
-        )
+        with _placed(config, locate, "dataset_path" if process is None else "process_docs"):
+            rows[name] = make_rows(
+                data,
+                what=f"split {name!r} of task {spec.name!r}",
+                base_fingerprint=f"{spec.source_hash}:{name}:{context.seed}",
+                cache_dir=context.cache_dir,
+            )
     return TaskRows(rows[split], fixed or (rows[example_split] if example_split else None), example_split == split)
 
 
-def _example_split(config: TaskConfig, n: int, *, is_any: bool) -> str | None:
+@contextmanager
+def _placed(config: TaskConfig, locate: Callable[[str], str], key: str = "dataset_path") -> Iterator[None]:
+    """Open data inside this, and an error without a place of its own gets the line of the YAML that it is about."""
+    try:
+        yield
+    except DataError as error:
+        if error.where and outside_of_polymeter(error.where):
+            raise
+        about = getattr(error, "key", key)
+        if about == "split":
+            about = next(
+                (name for name in _SPLITS if getattr(config, name) and repr(getattr(config, name)) in error.what), key
+            )
+        is_written = getattr(config, about, None)
+        raise DataError(error.what, where=locate(about if is_written else "dataset_path"), hint=error.hint) from error
+
+
+def _example_split(config: TaskConfig, n: int, locate: Callable[[str], str], *, is_any: bool) -> str | None:
     """The split that examples come from, the training split before the validation split; ``None``: no examples.
 
     Args:
         config: The task.
         n: How many examples there are before a question.
+        locate: From a field's name to its ``file:line``.
         is_any: Whether the measured split may be used if there is no other.
     """
     if n == 0:
@@ -85,6 +110,7 @@ def _example_split(config: TaskConfig, n: int, *, is_any: bool) -> str | None:
     if split is None:
         raise PlanError(
             f"Task {config.task!r} has no split to draw {n} examples from.",
+            where=locate("num_fewshot" if config.num_fewshot else "test_split"),
             hint="Name a fewshot_split (or training_split) in its YAML; the measured split is never used.",
         )
     return split

@@ -95,14 +95,8 @@ def column_visuals(rows: Rows, column: str) -> Callable[[int], tuple[Part, ...]]
     modality, is_decoded = rows.media.get(column), column not in rows.undecoded
     fingerprint = rows.fingerprint
 
-    def read(index: int) -> Any:
-        data = encoded_bytes(rows.cell(index, column))
-        if data is None:
-            raise DataError(f"Column {column!r} of row {index} is empty.")
-        return data
-
     if modality == "image" and rows.is_always_one(column):
-        return lambda index: (Image(partial(read, index), f"{fingerprint}:{index}:{column}"),)
+        return lambda index: (Image(_Cell(rows, index, column), f"{fingerprint}:{index}:{column}"),)
 
     def parts(index: int) -> tuple[Part, ...]:
         cells = rows.cell(index, column)
@@ -118,6 +112,27 @@ def column_visuals(rows: Rows, column: str) -> Callable[[int], tuple[Part, ...]]
         )
 
     return parts
+
+
+class _Cell:
+    """The bytes of the medium in one cell, read when it is called."""
+
+    __slots__ = ("_column", "_index", "_rows")
+
+    def __init__(self, rows: Rows, index: int, column: str) -> None:
+        self._rows, self._index, self._column = rows, index, column
+
+    def __call__(self) -> bytes:
+        data = encoded_bytes(self._rows.cell(self._index, self._column))
+        if data is None:
+            raise DataError(f"Column {self._column!r} of row {self._index} is empty.")
+        return data
+
+    def place(self) -> str:
+        """The file that the dataset names for the medium; empty if it names none."""
+        cell = self._rows.cell(self._index, self._column)
+        file = cell.get("path") if isinstance(cell, Mapping) else cell if isinstance(cell, str) else None
+        return str(file or "")
 
 
 def from_chat(messages: Any, prefix: str | None) -> tuple[Message, ...]:

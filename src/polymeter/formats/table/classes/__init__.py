@@ -5,6 +5,6 @@ and with the same contract as authors' classes. Some have the names of VLMEvalKi
 those.
 """
 
-from polymeter.formats.table.classes.columns import RULES, class_for, type_of, why_not
+from polymeter.formats.table.classes.columns import RULES, class_for, misspelt_columns, type_of, why_not
 
-__all__ = ["RULES", "class_for", "type_of", "why_not"]
+__all__ = ["RULES", "class_for", "misspelt_columns", "type_of", "why_not"]

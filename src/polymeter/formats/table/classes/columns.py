@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -23,6 +24,8 @@ _CLASSES = {
     "T2I": ("images.datasets", "TextToImageDataset", "TextToImageDataset"),
     "IT2I": ("images.datasets", "ImageEditingDataset", "ImageEditingDataset"),
 }
+_KNOWN = ("index", "question", "answer", "prompt", "hint", "category", *IMAGE_COLUMNS)
+_NEAR = 0.7
 _SHOWN = 12
 
 
@@ -60,11 +63,21 @@ def class_for(columns: Sequence[str], *, where: str = "") -> type[Any]:
 
 def why_not(columns: Sequence[str]) -> str:
     """Why no rule fits."""
+    misspelt = "".join(f" {sentence}" for sentence in misspelt_columns(columns))
     if "question" in columns:
         kind = "options" if {"A", "B"} & set(columns) else "a question"
-        return f"This table has {kind} and no column 'answer', so nothing says which answers are right."
+        return f"This table has {kind} and no column 'answer', so nothing says which answers are right.{misspelt}"
     shown = ", ".join(columns[:_SHOWN])
-    return f"The columns of this table make no benchmark: {shown}{', …' if len(columns) > _SHOWN else ''}."
+    return f"The columns of this table make no benchmark: {shown}{', …' if len(columns) > _SHOWN else ''}.{misspelt}"
+
+
+def misspelt_columns(columns: Collection[str]) -> Iterator[str]:
+    """A sentence for each column whose name is nearly that of one that the rules know and that is missing."""
+    missing = [name for name in _KNOWN if name not in columns]
+    for name in columns:
+        near = get_close_matches(name.strip().lower(), missing, n=1, cutoff=_NEAR) if name not in _KNOWN else []
+        if near:
+            yield f"Rename {name!r} to {near[0]!r}?"
 
 
 def _has_image(columns: Collection[str]) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.errors import PlanError, UnfitError, did_you_mean
 from polymeter.core.generation import image_parameters, text_parameters
 from polymeter.core.model import ModelTraits
 from polymeter.core.options import Options, identity, runtime
@@ -162,7 +162,7 @@ def _mode(
         has_logprobs = False if eval_type in _TEXT_ONLY else traits.requests.get("loglikelihood")
         takes_text = OutputType.GENERATION in allowed
         if has_logprobs is False and not takes_text:
-            raise PlanError(
+            raise UnfitError(
                 f"Benchmark {name!r} needs log-probabilities, which this model does not give.",
                 hint="Choose another model, or a benchmark that takes text.",
             )

@@ -23,6 +23,7 @@ from polymeter.formats.table.classes.results import ROTATION, UNPARSED, sorted_r
 from polymeter.formats.table.roots import file_stem
 from polymeter.guests.own_classes import own_class
 from polymeter.metrics.choice_targets import letter_of
+from polymeter.metrics.option_letters import lettered_options
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 ACC, CIRCULAR = "acc", "circular_acc"
 _OTHER = "Other Answers"
 _LONGEST_OPTION = 40
-_INSTRUCTION = "Please select the correct answer from the options above. \n"
 
 
 @own_class
@@ -216,7 +216,7 @@ def prompt_of(line: Mapping[str, Any]) -> str:
     lines.append(f"Question: {required(line, 'question')}\n")
     options = options_of(line)
     if options:
-        lines += ["Options:\n", *(f"{letter}. {text}\n" for letter, text in options.items()), _INSTRUCTION]
+        lines.append(lettered_options(options))
     return "".join(lines)
 
 

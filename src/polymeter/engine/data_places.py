@@ -1,0 +1,62 @@
+"""Whether the data that a user names with ``--data`` is what the tasks of a run ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from polymeter.core.errors import PlanError
+
+_NEAR = 0.8
+
+
+class AskedPlaces(dict[str, str]):
+    """Local places by id, which remembers the ids that it is asked for."""
+
+    def __init__(self, places: Mapping[str, str]) -> None:
+        super().__init__(places)
+        self.asked: dict[str, None] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        # With an __iter__ of its own, a copy of it ({**places}) goes through __getitem__, and counts as asking for all.
+        return super().__iter__()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """As a dictionary's."""
+        self.asked[key] = None
+        return super().get(key, default)
+
+    def __getitem__(self, key: str) -> str:
+        self.asked[key] = None
+        return super().__getitem__(key)
+
+    def __contains__(self, key: object) -> bool:
+        self.asked[str(key)] = None
+        return super().__contains__(key)
+
+
+def check_places(places: AskedPlaces, typed: Iterable[str], *, may_ask_later: bool) -> list[str]:
+    """Sentences about ids that the user has typed and that no task has asked for.
+
+    Args:
+        places: The places, after all tasks were opened.
+        typed: The ids that the user has typed for this run.
+        may_ask_later: Whether code of the tasks may still ask.
+
+    Raises:
+        PlanError: if such an id is nearly one that a task has asked for and that nobody named.
+    """
+    missed = [name for name in places.asked if name not in dict.keys(places)]
+    notes = []
+    for name in typed:
+        if name in [*places.asked]:
+            continue
+        near = get_close_matches(name, missed, n=1, cutoff=_NEAR)
+        if near:
+            raise PlanError(
+                f"No task of this run asks for the data {name!r}.", where="--data", hint=f"Did you mean {near[0]!r}?"
+            )
+        if not may_ask_later:
+            notes.append(f"--data {name}: no task of this run asks for it, so it was not used.")
+    return notes
