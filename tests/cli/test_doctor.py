@@ -50,11 +50,12 @@ def test_a_missing_extra_comes_with_the_command_that_installs_it(
     assert pip_install(extra="ocr") in text
     assert "hf             installed" in text
     assert "dev " not in text
+    assert "docs " not in text
 
 
 class Extras:
     def get_all(self, name: str) -> list[str]:
-        return ["all", "dev", "hf", "ocr"]
+        return ["all", "dev", "docs", "hf", "ocr"]
 
 
 def test_a_key_is_named_and_never_shown(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
