@@ -281,7 +281,7 @@ def test_models_are_checked_before_anything_is_spent(here: Path) -> None:
 
 def test_a_table_is_named_by_its_file(here: Path) -> None:
     write_table(here / "drawings.tsv", {"index": range(2), "prompt": PROMPTS[:2]})
-    pair = only(config("drawings.tsv", include_paths=()))
+    pair = only(config("drawings.tsv", include_paths=(), mode="infer"))
     assert (pair.exit_code, pair.dataset) == (0, "drawings")
     assert len(linked("Painter_drawings.pkl")) == 2
 
