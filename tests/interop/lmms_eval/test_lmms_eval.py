@@ -37,7 +37,7 @@ class Recorder:
         self.typed = typed
         code = self.codes.pop(0) if self.codes else 0
         folder = SimpleNamespace(read_manifest=lambda: {"tasks": [{"name": "t", "config": {"a": 1}}]})
-        run = SimpleNamespace(results={}, status="complete", exit_code=code, is_strict=False, folder=folder)
+        run = SimpleNamespace(results={}, status="complete", exit_code=code, is_strict=False, missed=(), folder=folder)
         facts = api.CommandFacts(command.model, command.model_args, "x")
         return api.LmmsEvalResult(run, (Path("out/x_results.json"),), ("one note",), facts)
 
