@@ -28,6 +28,8 @@ class Spread:
         df: Degrees of freedom of ``variance``; infinite where it follows from the mean.
         trials: The number of independent values that these are worth if all are equal, so that nothing else tells it.
         least_trials: The number of independent values that they are worth at least, however uncertain the variance is.
+        seen_trials: The number of independent values that they are worth if the members of a cluster are as alike as
+            they look, for the bound next to the end of the range; 0: as for the other bound.
         bounds: The range of the values.
         is_continuous: Whether most values, or clusters, lie between the bounds.
         problem: Why there can be no interval, also not for a group that contains it; empty: there can.
@@ -40,6 +42,7 @@ class Spread:
     df: float = math.inf
     trials: float = 1.0
     least_trials: float = 0.0
+    seen_trials: float = 0.0
     bounds: Bounds = UNBOUNDED
     is_continuous: bool = False
     problem: str = ""

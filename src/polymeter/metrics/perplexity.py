@@ -39,10 +39,7 @@ def perplexity(totals: Sequence[float]) -> float:
     Raises:
         ZeroDivisionError: if the weights sum to zero.
     """
-    try:
-        return math.exp(-totals[0] / totals[1])
-    except OverflowError:
-        return math.inf
+    return _perplexity(totals[0] / totals[1])
 
 
 def bits(totals: Sequence[float]) -> float:
@@ -54,14 +51,25 @@ def bits(totals: Sequence[float]) -> float:
     Raises:
         ZeroDivisionError: if the weights sum to zero.
     """
-    return -totals[0] / totals[1] / math.log(2)
+    return _bits(totals[0] / totals[1])
 
 
-PERPLEXITY_AGGREGATION = Aggregation("perplexity", Additive(single_terms, perplexity), bounds=(0.0, None))
+def _perplexity(mean: float) -> float:
+    try:
+        return math.exp(-mean)
+    except OverflowError:
+        return math.inf
+
+
+def _bits(mean: float) -> float:
+    return -mean / math.log(2)
+
+
+PERPLEXITY_AGGREGATION = Aggregation("perplexity", Additive(single_terms, perplexity, _perplexity), bounds=(0.0, None))
 WEIGHTED_PERPLEXITY_AGGREGATION = Aggregation(
-    "weighted_perplexity", Additive(weighted_terms, perplexity), bounds=(0.0, None)
+    "weighted_perplexity", Additive(weighted_terms, perplexity, _perplexity), bounds=(0.0, None)
 )
-BITS_PER_BYTE_AGGREGATION = Aggregation("bits_per_byte", Additive(weighted_terms, bits), bounds=(0.0, None))
+BITS_PER_BYTE_AGGREGATION = Aggregation("bits_per_byte", Additive(weighted_terms, bits, _bits), bounds=(0.0, None))
 
 PERPLEXITY = Metric(
     "perplexity", "perplexity", higher_is_better=False, values={"loglikelihood": "log-likelihood of the target"}

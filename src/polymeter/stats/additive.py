@@ -23,10 +23,13 @@ class Additive:
         terms: From ``n`` values, what each adds to the ``k`` totals, shape ``(n, k)``. Fewer rows than values mean that
             the values form larger independent units (the answers to one question), which are then resampled.
         value: From the totals, shape ``(k,)``, the aggregate.
+        of_ratio: If that is a monotone function of the first total over the second, this function: the interval is then
+            that of the ratio, transformed.
     """
 
     terms: Callable[[Sequence[Any]], NDArray[np.float64]]
     value: Callable[[Sequence[float]], float]
+    of_ratio: Callable[[float], float] | None = None
 
     def __call__(self, values: Sequence[Any]) -> float:
         """The aggregate of all values."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from polymeter.stats.bootstrap import bootstrap, bootstrap_additive, bootstrap_e
 from polymeter.stats.clusters import Partition
 from polymeter.stats.errors import clustered_standard_error, standard_error
 from polymeter.stats.intervals import Interval
-from polymeter.stats.mean_intervals import mean_interval
+from polymeter.stats.mean_intervals import MeanInterval, mean_interval
 from polymeter.stats.moments import known_bounds, mean_spread
 
 _UNKNOWN = "the uncertainty of this aggregation is not known"
@@ -139,14 +139,36 @@ def _bootstrapped(
     stderr = bootstrap_error(value, replicates)
     if stderr is None:
         return Estimate(value, no_interval="some resamples have no value")
-    found = bootstrap_interval(
-        value,
-        replicates,
-        n_units if clusters is None else clusters.count,
-        bounds=aggregation.bounds,
-        is_clustered=clusters is not None and clusters.count < n_units,
-    )
+    if isinstance(aggregate, Additive) and aggregate.of_ratio is not None and terms is not None:
+        found = _ratio_interval(terms, aggregate.of_ratio, clusters)
+    else:
+        found = bootstrap_interval(
+            value,
+            replicates,
+            n_units if clusters is None else clusters.count,
+            bounds=aggregation.bounds,
+            is_clustered=clusters is not None and clusters.count < n_units,
+        )
     return Estimate(value, stderr, found.interval, "bootstrap", found.method, found.problem)
+
+
+def _ratio_interval(
+    terms: NDArray[np.float64], transform: Callable[[float], float], clusters: Partition | None
+) -> MeanInterval:
+    """The interval of a monotone function of a ratio of sums: that of the ratio, transformed.
+
+    A ratio of sums is, but for terms of the order 1/n, a mean of linearised values (Woodruff 1971).
+    """
+    over, under = math.fsum(terms[:, 0].tolist()), math.fsum(terms[:, 1].tolist())
+    ratio = over / under
+    linear = ratio + (terms[:, 0] - ratio * terms[:, 1]) * (len(terms) / under)
+    found = mean_interval(mean_spread(linear, clusters))
+    if found.interval is None:
+        return found
+    bounds = sorted(transform(bound) for bound in found.interval)
+    if not all(math.isfinite(bound) for bound in bounds):
+        return MeanInterval(problem="its bounds are too large")
+    return replace(found, interval=(bounds[0], bounds[1]))
 
 
 def _plain(value: Any) -> Any:

@@ -6,7 +6,7 @@ Two methods, and ``None`` with a reason where neither can be trusted:
   independent trials that would have the same variance (Korn and Graubard 1998; Dean and Pagano 2015); for a sum of
   means it is the score interval for a linear combination of proportions (Martín Andrés, Álvarez Hernández and Herranz
   Tejedor 2011), which is Wilson's for a single one. The bound next to one or two failures is lengthened (Brown, Cai and
-  DasGupta 2001, section 4.1.1).
+  DasGupta 2001, section 4.1.1). That of clusters rests on more trials than the other (``_near_bound``).
 - ``hall``: where it is not, the hull of Student's interval and of the one whose skewness Hall's cubic transformation
   (1992) removes.
 """
@@ -168,6 +168,12 @@ def _score(terms: Terms, quantile: float) -> Interval:
     trials = np.maximum(_trials(shares, variances, worth) * (normal / quantile) ** 2, least)
     total = float(coefficients.sum())
     low, high = _score_bounds(shares, trials, coefficients / total)
+    if len(spreads) == 1 and (seen := spreads[0].seen_trials):
+        share = float(shares[0])
+        if share < 0.5:
+            low = _near_bound(share, seen)
+        elif share > 0.5:
+            high = 1 - _near_bound(1 - share, seen)
     return offset + total * low, offset + total * high
 
 
@@ -239,6 +245,29 @@ def _score_bound(shares: NDArray[np.float64], trials: NDArray[np.float64], weigh
         last = int(np.flatnonzero(excess <= 0).max(initial=0))
         low, high = float(finer[last]), float(finer[min(last + 1, finer.size - 1)])
     return float(at(np.array([high]))[0][0])
+
+
+def _near_bound(share: float, trials: float) -> float:
+    """The lower bound of a small share: Wilson's, or that of the one-sided mid-p test where it is higher.
+
+    The upper bound rests on fewer trials, since few failures say little of how alike the members of a cluster are. A
+    share under which not even a sample without a failure has a probability below 0.05 (Hanley and Lippman-Hand 1983) is
+    therefore never above it, and the lower bound may be missed as often as both. The mid-p test (Lancaster 1961; Berry
+    and Armitage 1995) rejects a true share in 5 % of samples on average.
+    """
+    low, _ = _score_bounds(np.array([share]), np.array([trials]), np.ones(1))
+    highest = min(1 - (1 - LEVEL) ** (1 / trials), share)
+    if low >= highest:
+        return low
+    from scipy.special import betainc
+
+    failures = share * trials
+    outside, inside = low, highest
+    for _ in range(40):
+        middle = (outside + inside) / 2
+        more = betainc(failures, trials - failures + 1, middle) + betainc(failures + 1, trials - failures, middle)
+        outside, inside = (middle, inside) if more / 2 < 1 - LEVEL else (outside, middle)
+    return outside
 
 
 def _rare_bound(failures: float) -> float:

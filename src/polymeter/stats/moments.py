@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from polymeter.core.spread import UNBOUNDED, Bounds, Spread
 from polymeter.stats.clusters import Partition
 from polymeter.stats.freedom import clustered_freedom
+from polymeter.stats.intervals import LEVEL, normal_quantile, t_quantile
 
 FEWEST_SAMPLES = 20
 FEWEST_CLUSTERS = 10
@@ -49,7 +50,9 @@ def mean_spread(data: NDArray[np.float64], clusters: Partition | None = None, bo
 
     Where the range of the values is known, few failures say little of how they spread over clusters. There the
     correlation is taken for at least the usual one, and the variance is averaged with the one that this implies. Both
-    weigh less with the number of clusters that are not all at one bound.
+    weigh less with the number of clusters that are not all at one bound. That is needed for the end of the interval
+    which is far from the values. Shares near one end of the range have another that is close (``seen_trials``), and
+    for it the correlation is the one that was estimated: where it is high, failures come together in one cluster.
 
     Args:
         data: The values, at least one, all finite.
@@ -86,25 +89,39 @@ def mean_spread(data: NDArray[np.float64], clusters: Partition | None = None, bo
     is_two_valued = bool(np.isin(data, (low, high)).all())
     most = (mean - low) * (high - mean)
     single = most * n / (n - 1) if is_two_valued else float(np.square(data - mean).sum()) / (n - 1)
+    freedom, bias = clustered_freedom(sizes, correlation) if is_clustered else (effective - 1, 1.0)
+
+    def estimated(ignorance: float, freedom: float) -> tuple[float, float]:
+        """The variance and its degrees of freedom. ``ignorance`` is the weight of the usual correlation."""
+        likely = correlation + ignorance * max(_USUAL_CORRELATION - correlation, 0.0) if is_clustered else 0.0
+        found = modelled = single / n * _design_effect(sizes, likely)
+        if is_clustered:
+            trust = _TRUST * (1 - ignorance)
+            found = max(trust * bias * variance + (1 - trust) * modelled, _LEAST_EFFECT * single / n)
+        if not is_two_valued:
+            return found + ignorance * max(most / n * _design_effect(sizes, likely) - found, 0.0), freedom
+        # The variance of a single value follows from the mean: only what clusters add to it is estimated.
+        found = found if is_clustered else most / n
+        added = found - most / n
+        return found, freedom * math.sqrt(found / added) if added > 1e-9 * found else math.inf
+
     ignorance = (1 + n_mixed) ** (-2.0 if is_two_valued else -1.5)
-    likely = correlation + ignorance * max(_USUAL_CORRELATION - correlation, 0.0) if is_clustered else 0.0
-    df = effective - 1
-    if is_clustered:
-        df, bias = clustered_freedom(sizes, correlation)
-        trust = _TRUST * (1 - ignorance)
-        modelled = single / n * _design_effect(sizes, likely)
-        variance = max(trust * bias * variance + (1 - trust) * modelled, _LEAST_EFFECT * single / n)
-    if is_two_valued:
-        # The variance of a single value follows from the mean: only what clusters add to it is estimated, and only
-        # mixed clusters tell of it.
-        variance, added = (variance, variance - most / n) if is_clustered else (most / n, 0.0)
-        df = min(df, max(n_mixed, 1)) * math.sqrt(variance / added) if added > 1e-9 * variance else math.inf
-    else:
-        variance += ignorance * max(most / n * _design_effect(sizes, likely) - variance, 0.0)
-    is_continuous = not is_two_valued and 2 * n_mixed >= sizes.size
+    # Only mixed clusters tell of the correlation of 0s and 1s.
+    found, df = estimated(ignorance, min(freedom, max(n_mixed, 1)) if is_two_valued else freedom)
     # Clusters cannot be more alike than equal.
     least = min(_LEAST_TRIALS * n, (1 + _FEWER_TRIALS * math.sqrt(ignorance)) * effective, trials)
-    return Spread(mean, n, variance, third, df, trials, least, bounds, is_continuous, problem)
+    seen = 0.0
+    if is_clustered and is_two_valued and most > 0:
+        seen = max(min(_LEAST_TRIALS * n, effective), _independent(most, *estimated(0.0, freedom)))
+    is_continuous = not is_two_valued and 2 * n_mixed >= sizes.size
+    return Spread(mean, n, found, third, df, trials, least, seen, bounds, is_continuous, problem)
+
+
+def _independent(most: float, variance: float, df: float) -> float:
+    """The number of independent values, each with the variance ``most``, whose mean has as long an interval."""
+    normal = normal_quantile((1 + LEVEL) / 2)
+    quantile = t_quantile((1 + LEVEL) / 2, max(df, 1.0)) if math.isfinite(df) else normal
+    return most / variance * (normal / quantile) ** 2
 
 
 def known_bounds(data: NDArray[np.float64], bounds: Bounds) -> Bounds:
