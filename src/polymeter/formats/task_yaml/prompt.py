@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ from polymeter.formats.task_yaml.visuals import column_visuals, from_chat, from_
 if TYPE_CHECKING:
     from polymeter.core.format import OpenContext
     from polymeter.data.rows import Rows
+    from polymeter.formats.task_yaml.config import TaskConfig
     from polymeter.formats.task_yaml.parts import Parts
 
 SAMPLERS = ("default", "first_n")
@@ -176,7 +178,7 @@ def make_prompt(parts: Parts, spec: TaskSpec, traits: ModelTraits, context: Open
         text_form=parts.text,
         choice_form=parts.choices,
         description=description,
-        column_visuals=column_visuals(rows, column) if column is not None else None,
+        column_visuals=column_visuals(rows, column, _media_folders(config, spec)) if column is not None else None,
         visual_form=None if column is not None else parts.visual,
         messages_form=parts.messages if takes_messages else None,
         target_form=parts.target,
@@ -190,6 +192,13 @@ def make_prompt(parts: Parts, spec: TaskSpec, traits: ModelTraits, context: Open
     if not is_bare:
         return made
     return replace(made, description=None, fewshot=None, context=made.text if config.doc_to_text is not None else None)
+
+
+def _media_folders(config: TaskConfig, spec: TaskSpec) -> tuple[Path, ...]:
+    """Where the files may lie that a column names by relative paths: beside the YAML, or with its data."""
+    home, kwargs = spec.file.parent, config.dataset_kwargs
+    named = [home / name for name in (config.dataset_path, kwargs.get("data_files")) if isinstance(name, str)]
+    return tuple(dict.fromkeys((home, *(place if place.is_dir() else place.parent for place in named))))
 
 
 def _after_system(system: str, delimiter: str, description: Form | None) -> Form:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -88,9 +89,14 @@ def _with_given(part: Part, value: Any, place: tuple[int, ...] = (), *, is_neste
     return replace(part, given=Given(value if is_written else None, place))
 
 
-def column_visuals(rows: Rows, column: str) -> Callable[[int], tuple[Part, ...]]:
+def column_visuals(rows: Rows, column: str, folders: Sequence[Path] = ()) -> Callable[[int], tuple[Part, ...]]:
     """For ``doc_to_visual: column``: a function from a row's number to its parts, which reads nothing before they
     are opened (unless it must count them).
+
+    Args:
+        rows: The rows.
+        column: The column with media, or with paths of media.
+        folders: Where a relative path is looked for if the working directory has no such file.
     """
     modality, is_decoded = rows.media.get(column), column not in rows.undecoded
     fingerprint = rows.fingerprint
@@ -102,16 +108,25 @@ def column_visuals(rows: Rows, column: str) -> Callable[[int], tuple[Part, ...]]
         cells = rows.cell(index, column)
         key = f"{fingerprint}:{index}:{column}"
         if not isinstance(cells, (list, tuple)):
-            return () if _is_empty(cells) else (_from_cell(cells, modality, key, is_decoded=is_decoded),)
+            found = _found(cells, folders)
+            return () if _is_empty(cells) else (_from_cell(found, modality, key, is_decoded=is_decoded),)
         return tuple(
             [
-                _from_cell(cell, modality, f"{key}:{j}", is_decoded=is_decoded)
+                _from_cell(_found(cell, folders), modality, f"{key}:{j}", is_decoded=is_decoded)
                 for j, cell in enumerate(cells)
                 if not _is_empty(cell)
             ]
         )
 
     return parts
+
+
+def _found(cell: Any, folders: Sequence[Path]) -> Any:
+    """A cell; if it is a relative path, that of the file that it names."""
+    if not isinstance(cell, str) or not cell or os.path.isabs(cell) or os.path.isfile(cell):
+        return cell
+    places = (os.path.join(folder, cell) for folder in folders)
+    return next((place for place in places if os.path.isfile(place)), cell)
 
 
 class _Cell:
