@@ -7,16 +7,26 @@ PYTEST_ARGS ?= -n auto --maxprocesses 8 --dist worksteal
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-t2i test check docs mutants regressions soak fuzz without conformance bench format clean
+.PHONY: help demo demo-t2i test check docs mutants regressions soak fuzz without conformance bench dist format clean
+
+# What a demo says at its end: two commands to go on with, each after what it does.
+define next
+printf '\n%s\n' 'Open the report in a browser. Polymeter is $(BIN)/polymeter; go on with:' && \
+	printf '  %s:\n      $(BIN)/polymeter %s\n' '$(1)' '$(2)' '$(3)' '$(4)'
+endef
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: .venv/.installed-demo ## evaluate the embedded model on the demo benchmark
+demo: .venv/.installed-demo ## measure an OCR model on the demo benchmarks, in less than half a minute
 	$(BIN)/polymeter run --model ocr --tasks demo --output runs/demo
+	@$(call next,all six reading benchmarks,run --model ocr --tasks demo_full,$\
+	a benchmark of your own that runs at once,init mine --kind vqa)
 
 demo-t2i: .venv/.installed-demo-t2i ## generate images from prompts, edit images, and measure both
 	$(BIN)/polymeter run --model shapes --tasks demo_t2i,demo_edit --output runs/demo-t2i
+	@$(call next,four images for each prompt,run --model shapes --tasks demo_t2i --gen-kwargs num_generations=4,$\
+	prompts of your own that run at once,init mine-t2i --kind t2i)
 
 test: .venv/.installed ## run all tests
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
@@ -57,6 +67,10 @@ conformance: $(SUITES:%=.venv-%/.installed) ## compare with the installed origin
 bench: .venv/.installed ## run the performance benchmarks
 	$(BIN)/python -m benchmarks
 
+dist: .venv/.installed-dist ## build the wheel and the source archive into dist/
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist
+
 format: .venv/.installed ## format the code and apply safe fixes
 	$(BIN)/ruff check --fix-only
 	$(BIN)/ruff format
@@ -73,7 +87,7 @@ clean: ## remove caches and build output; keep .venv and runs/
 .venv/.installed: pyproject.toml constraints.txt | .venv/bin/pip
 	$(BIN)/python -m pip install --quiet $(TORCH)
 	$(BIN)/python -m pip install --quiet --editable '.[ocr,hf,lora,image-gen,image-metrics,excel,anthropic,gemini,math,chinese,video,audio,docs,dev]' --constraint constraints.txt
-	@touch .venv/.installed .venv/.installed-demo .venv/.installed-demo-t2i
+	@touch .venv/.installed .venv/.installed-demo .venv/.installed-demo-t2i .venv/.installed-dist
 
 .venv-%/.installed: conformance/requirements-%.txt constraints.txt pyproject.toml
 	$(PYTHON) -m venv .venv-$*
@@ -90,4 +104,8 @@ clean: ## remove caches and build output; keep .venv and runs/
 
 .venv/.installed-demo-t2i: pyproject.toml constraints.txt | .venv/bin/pip
 	$(BIN)/python -m pip install --quiet --editable '.[image-metrics]' --constraint constraints.txt
+	@touch $@
+
+.venv/.installed-dist: pyproject.toml constraints.txt | .venv/bin/pip
+	$(BIN)/python -m pip install --quiet build hatchling --constraint constraints.txt
 	@touch $@

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from polymeter.api import RunResult, agree, evaluate, rerun, resume, score, verify
+    from polymeter.api import RunResult, SampleRecord, agree, evaluate, open_run, rerun, resume, score, verify
     from polymeter.core.errors import DataError, ModelError, PlanError, PolymeterError, ScoreError, StorageError
     from polymeter.core.metric import Aggregation, Metric
     from polymeter.core.model import AsyncModel, BatchModel, ModelSpec, ModelTraits
@@ -17,7 +17,17 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "polymeter.api": ("RunResult", "agree", "evaluate", "rerun", "resume", "score", "verify"),
+    "polymeter.api": (
+        "RunResult",
+        "SampleRecord",
+        "agree",
+        "evaluate",
+        "open_run",
+        "rerun",
+        "resume",
+        "score",
+        "verify",
+    ),
     "polymeter.core.errors": ("DataError", "ModelError", "PlanError", "PolymeterError", "ScoreError", "StorageError"),
     "polymeter.core.metric": ("Aggregation", "Metric"),
     "polymeter.core.model": ("AsyncModel", "BatchModel", "ModelSpec", "ModelTraits"),
@@ -58,6 +68,7 @@ __all__ = [
     "Response",
     "RunOptions",
     "RunResult",
+    "SampleRecord",
     "ScoreError",
     "StorageError",
     "Text",
@@ -65,6 +76,7 @@ __all__ = [
     "Video",
     "agree",
     "evaluate",
+    "open_run",
     "register_aggregation",
     "register_metric",
     "register_model",

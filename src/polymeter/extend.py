@@ -29,9 +29,11 @@ Judges
     being scored, ``has_role`` says whether the run has such a model, and ``refuse_verdict`` reports that its answer is
     not a verdict.
 Formats
-    ``Format`` with its ``PageKeys``, ``Loaded``, ``OpenContext``; ``Catalog``, ``Entry``, ``Problem``, ``Root``.
+    ``Format`` with its ``PageKeys``, ``Outline``, ``Loaded``, ``OpenContext``; ``Catalog``, ``Entry``, ``Problem``,
+    ``Root``.
 Systems
-    ``System`` and ``Target``. A package names its ``System`` in the entry point group ``polymeter.interop``.
+    ``System``, ``Target`` and ``Starter``. A package names its ``System`` in the entry point group
+    ``polymeter.interop``.
 Metrics
     ``Metric``, ``Aggregation`` with ``Uncertainty``; the registries ``METRICS`` and ``AGGREGATIONS``, whose method
     ``.get(name)`` finds an entry.
@@ -62,7 +64,7 @@ if TYPE_CHECKING:
         boundary,
         did_you_mean,
     )
-    from polymeter.core.format import Format, Loaded, OpenContext, PageKeys
+    from polymeter.core.format import Format, Loaded, OpenContext, Outline, PageKeys
     from polymeter.core.generation import image_parameters, text_parameters
     from polymeter.core.guest_context import current_role_client, has_role, refuse_verdict, weights_place
     from polymeter.core.identity import fingerprint, seed_for, source_hash
@@ -97,7 +99,7 @@ if TYPE_CHECKING:
     )
     from polymeter.core.role_client import RoleClient
     from polymeter.core.rows import RowFunctions
-    from polymeter.core.systems import System
+    from polymeter.core.systems import Starter, System
     from polymeter.core.task import (
         GroupSpec,
         MetricKey,
@@ -146,6 +148,7 @@ _HOMES = {
         "Format",
         "Loaded",
         "OpenContext",
+        "Outline",
         "PageKeys",
     ),
     "polymeter.core.generation": (
@@ -214,7 +217,7 @@ _HOMES = {
     ),
     "polymeter.core.role_client": ("RoleClient",),
     "polymeter.core.rows": ("RowFunctions",),
-    "polymeter.core.systems": ("System",),
+    "polymeter.core.systems": ("Starter", "System"),
     "polymeter.core.task": (
         "GroupSpec",
         "MetricKey",
@@ -282,6 +285,7 @@ __all__ = [
     "Needs",
     "OpenContext",
     "Origin",
+    "Outline",
     "Output",
     "PageKeys",
     "Parameters",
@@ -306,6 +310,7 @@ __all__ = [
     "Score",
     "ScoreError",
     "ScoredRow",
+    "Starter",
     "System",
     "Target",
     "Task",

@@ -46,6 +46,9 @@ class FakeResult:
     exit_code: int = 0
     reason: str = ""
     is_strict: bool = False
+    n_failed: int = 0
+    missed: tuple[str, ...] = ()
+    incomplete: tuple[str, ...] = ()
 
     @property
     def report(self) -> Path:
@@ -98,6 +101,9 @@ class FakeApi:
     def describe_task(self, name, include_paths=()):
         return [("task", name, Path("/lib/ocr.yaml")), ("output_type", "generate_until", Path("/lib/_base.yaml"))]
 
+    def outline_tasks(self, catalog, entries):
+        return iter(())
+
     def flatten_task(self, name, include_paths=()):
         if name not in self.catalog.entries:
             raise PlanError(f"There is no task {name!r}.", hint="Did you mean 'ocr_a'?")
@@ -117,7 +123,7 @@ def api(monkeypatch, tmp_path) -> FakeApi:
         catalog.add(entry)
     fake = FakeApi(tmp_path / "runs", catalog=catalog)
     module = ModuleType("polymeter.api")
-    for name in ("evaluate", "resume", "build_catalog", "check_path", "describe_task", "flatten_task"):
+    for name in ("evaluate", "resume", "build_catalog", "check_path", "describe_task", "flatten_task", "outline_tasks"):
         setattr(module, name, getattr(fake, name))
     monkeypatch.setitem(sys.modules, "polymeter.api", module)
     return fake

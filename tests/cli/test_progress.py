@@ -7,8 +7,8 @@ import io
 import pytest
 from rich.console import Console
 
-from polymeter.cli.progress import BarProgress, PlainProgress, make_progress
-from polymeter.core.progress import Silence
+from polymeter.cli.progress import BarProgress, PlainProgress, live_scores, make_progress
+from polymeter.core.progress import LiveScore, Silence
 
 
 class Clock:
@@ -137,3 +137,34 @@ def test_waits_take_the_place_of_the_bars_text():
     bar.start()
     bar.stop()
     assert "waiting" not in screen.getvalue()
+
+
+SCORES = [LiveScore("demo_signs", "anls", 0.81234, 30), LiveScore("demo_page", "cer", 0.1, 2)]
+
+
+def test_lines_and_bar_show_the_scores_so_far(progress, lines, clock):
+    progress.watch(lambda: SCORES)
+    progress.begin(10, 0)
+    clock.now += 10
+    progress.advance(5, 0, 0)
+    assert lines[-1].endswith("left; so far demo_signs anls 0.8123, demo_page cer 0.1000")
+    screen = io.StringIO()
+    bar = BarProgress(Console(file=screen, force_terminal=True, width=60, color_system=None), clock)
+    bar.watch(lambda: SCORES)
+    bar.begin(10, 0)
+    bar.start()
+    bar.advance(5, 0, 0)
+    bar.stop()
+    assert "so far demo_signs anls 0.8123, demo_page cer 0.1000" in screen.getvalue()
+    assert "5/10" in screen.getvalue()
+
+
+def test_of_many_tasks_the_last_ones_are_shown():
+    assert live_scores([LiveScore(f"t{n}", "acc", n / 10, 1) for n in range(5)]) == (
+        "…, t2 acc 0.2000, t3 acc 0.3000, t4 acc 0.4000"
+    )
+    assert live_scores([]) == ""
+    assert (
+        live_scores([LiveScore("two\nlines\x1b[2J", "acc", 0.5, 1)])
+        == "two lines\N{REPLACEMENT CHARACTER}[2J acc 0.5000"
+    )

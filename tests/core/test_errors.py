@@ -174,7 +174,10 @@ def test_a_model_that_can_is_let_through_and_unknown_is_not_refused() -> None:
             Needs(modalities=frozenset({"audio", "text"})),
             "Task 'mme' shows audio to the model, which 'reader' cannot take.",
         ),
-        (Needs(roles=frozenset({"judge"})), "Task 'mme' needs a model in the role 'judge'. Name one with --judge."),
+        (
+            Needs(roles=frozenset({"judge"})),
+            "Task 'mme' needs a model in the role 'judge', and the run has none. Name one: --judge openai:NAME.",
+        ),
     ],
     ids=["ask", "modality", "role"],
 )

@@ -12,6 +12,7 @@ import pytest
 from polymeter.core import registry as registries
 from polymeter.core.catalog import Problem
 from polymeter.core.errors import PlanError
+from polymeter.core.installing import pip_install
 from polymeter.core.registries import AGGREGATIONS, DETECTORS, FORMATS, METRICS, MODELS, builtin_table
 from polymeter.core.registry import Registry, Target, place_of, processor_of
 
@@ -88,7 +89,7 @@ def test_a_missing_package_names_the_extra_that_brings_it(module_folder: Path) -
         shelf.get("big")
     assert "'polymeter_no_such_package'" in caught.value.what
     assert "model 'big'" in caught.value.what
-    assert "pip install 'polymeter[hf]'" in caught.value.hint
+    assert pip_install(extra="hf") in caught.value.hint
 
 
 def test_without_an_extra_the_package_itself_is_named(module_folder: Path) -> None:
@@ -183,7 +184,7 @@ def test_a_processor_that_needs_torchvision_names_the_extra(raised: Exception, m
     words = "'torchvision', needed by the processor of 'tiny', is not"
     with pytest.raises(PlanError, match=words) as caught, processor_of("'tiny'"):
         raise raised
-    assert caught.value.hint == "Install it with: pip install 'polymeter[vision]'"
+    assert caught.value.hint == f"Install it with: {pip_install(extra='vision')}"
 
 
 def test_other_errors_of_a_processor_pass_unchanged() -> None:

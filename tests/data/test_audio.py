@@ -130,5 +130,5 @@ def test_broken_sounds(tmp_path, monkeypatch):
         samples(wav(TONE), rate=0)
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     monkeypatch.setitem(sys.modules, "soundfile", None)
-    with pytest.raises(PlanError, match=r"polymeter\[audio\]"):
+    with pytest.raises(PlanError, match=r"\[audio\]"):
         samples(b"fLaC" + bytes(50))

@@ -194,7 +194,7 @@ def test_a_file_that_is_cut_off_is_not_a_shorter_video(tmp_path):
 
 def test_without_the_package_its_extra_is_named(clip, monkeypatch):
     monkeypatch.setitem(sys.modules, "av", None)
-    with pytest.raises(PlanError, match=r"polymeter\[video\]"):
+    with pytest.raises(PlanError, match=r"\[video\]"):
         frames(clip, n=1)
 
 

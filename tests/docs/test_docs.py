@@ -31,6 +31,7 @@ GUIDES = (
     "settings.md",
     "extending.md",
     "python.md",
+    "json.md",
     "../README.md",
 )
 _RUN_THROUGHOUT = ("index.md", "getting-started.md", "recipes.md", "coming-from.md")

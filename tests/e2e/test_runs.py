@@ -129,20 +129,26 @@ def test_light_commands_import_nothing_heavy(command: list[str]) -> None:
     assert done.returncode == 0, done.stderr
 
 
+READING = ("demo_receipts", "demo_receipt_total", "demo_signs", "demo_tables", "demo_page", "demo_scripts")
+
+
 def test_the_ocr_model_reads_the_demo(tmp_path: Path) -> None:
-    done = polymeter("run", "--model", "ocr", "--tasks", "demo", "--limit", "2", "-o", "demo", cwd=tmp_path)
+    done = polymeter("run", "--model", "ocr", "--tasks", "demo_full", "--limit", "2", "-o", "demo", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     results = json.loads((tmp_path / "demo" / "results.json").read_text())
-    assert set(results["tasks"]) == {
-        "demo_receipts",
-        "demo_receipt_total",
-        "demo_signs",
-        "demo_tables",
-        "demo_page",
-        "demo_scripts",
-    }
+    assert list(results["tasks"]) == list(READING)
     assert all(task["n_scored"] == 2 for task in results["tasks"].values())
-    assert results["groups"]["demo"]["results"][0]["value"] > 0.3
+    assert results["groups"]["demo_full"]["results"][0]["value"] > 0.3
+
+
+def test_the_demo_is_short_and_has_enough_samples_for_an_interval(tmp_path: Path) -> None:
+    done = polymeter("run", "--model", "mock", "--tasks", "demo", "-o", "demo", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    results = json.loads((tmp_path / "demo" / "results.json").read_text())
+    n_samples = {name: task["n_samples"] for name, task in results["tasks"].items()}
+    assert n_samples == {"demo_receipts": 24, "demo_receipt_total": 24, "demo_signs": 48}
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    assert f"{sum(n_samples.values())} questions" in readme, "the README states their number"
 
 
 def image_task(folder: Path, *, corrupt: int) -> None:

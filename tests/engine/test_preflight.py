@@ -108,7 +108,7 @@ class Deaf(MockBatch):
 
 def test_a_setting_that_cannot_be_honoured_is_told_and_reported(tmp_path: Path, capsys: Any) -> None:
     result = polymeter.evaluate(
-        Deaf(lambda request: "x"), ["demo"], limit=1, generation={"num_beams": 4}, output=tmp_path / "run"
+        Deaf(lambda request: "x"), ["demo_full"], limit=1, generation={"num_beams": 4}, output=tmp_path / "run"
     )
     told = [note for note in result.results["notes"] if "num_beams" in note]
     assert len(told) == 1

@@ -43,5 +43,6 @@ OTHER_VALUES: dict[str, Any] = {
     "is_strict_resume": True,
     "retry_errors": True,
     "allow_private_urls": True,
+    "passes_unknown_settings": True,
     "is_restart": True,
 }

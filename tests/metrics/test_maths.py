@@ -74,7 +74,7 @@ def test_numbers_and_text_need_no_algebra(monkeypatch: pytest.MonkeyPatch) -> No
     assert not math_equal("7", "8")
     assert math_equal("(A)", "A")
     assert math_equal("(x, y)", "(x,y)") is True
-    with pytest.raises(PlanError, match=r"'sympy', needed by the comparison .*polymeter\[math\]"):
+    with pytest.raises(PlanError, match=r"'sympy', needed by the comparison .*\[math\]"):
         math_equal("x+1", "1+x")
 
 

@@ -77,6 +77,6 @@ def test_where_sentences_end(text: str, words: list[str]) -> None:
 
 def test_chinese_without_its_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jieba", None)
-    with pytest.raises(PlanError, match=r"'jieba', needed by Chinese text .*polymeter\[chinese\]"):
+    with pytest.raises(PlanError, match=r"'jieba', needed by Chinese text .*\[chinese\]"):
         segmented("今天")
     assert segmented("no Chinese") == ["no", "Chinese"]

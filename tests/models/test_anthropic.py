@@ -419,7 +419,7 @@ def test_a_token_in_place_of_a_key(stub: ProviderStub, monkeypatch: pytest.Monke
 
 def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("polymeter.models.endpoint.hosted.find_spec", lambda _: None)
-    with pytest.raises(PlanError, match=r"'anthropic'.*polymeter\[anthropic\]"):
+    with pytest.raises(PlanError, match=r"'anthropic'.*\[anthropic\]"):
         AnthropicModel("claude-test")
 
 

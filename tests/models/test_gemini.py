@@ -403,7 +403,7 @@ def test_a_missing_key_names_its_variables(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("polymeter.models.endpoint.hosted.find_spec", lambda _: None)
-    with pytest.raises(PlanError, match=r"'google-genai'.*polymeter\[gemini\]"):
+    with pytest.raises(PlanError, match=r"'google-genai'.*\[gemini\]"):
         GeminiModel("gemini-test")
 
 

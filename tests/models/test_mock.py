@@ -95,6 +95,22 @@ def test_gold_finds_the_right_choice_likeliest(answer: Answer, target: Any, best
     assert logprobs[best].is_greedy
 
 
+@pytest.mark.parametrize("target", ["Paris", ["Paris", "Rome"], "A", 7, "qw"])
+def test_wrong_says_something_else(answer: Answer, target: Any) -> None:
+    said = answer(question(target=target), mode="wrong")[0].text
+    assert said
+    assert said not in [str(item) for item in (target if isinstance(target, list) else [target])]
+    assert (said in "ABCD") == (target == "A")
+
+
+@pytest.mark.parametrize("target", [1, " b", ["b"]])
+def test_wrong_finds_the_right_choice_least_likely(answer: Answer, target: Any) -> None:
+    (response,) = answer(question(ask=Loglikelihood((" a", " b", " c")), target=target), mode="wrong")
+    logprobs = [item.logprob for item in response.outputs[0].logprobs]
+    assert logprobs.index(min(logprobs)) == 1
+    assert not response.outputs[0].logprobs[1].is_greedy
+
+
 def test_gold_is_an_error_where_nobody_tells_the_target(answer: Answer) -> None:
     (response,) = answer(question(), mode="gold")
     assert response.error is not None

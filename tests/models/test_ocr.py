@@ -53,6 +53,45 @@ def test_it_reads_words_and_answers_each_request_in_order(model: OcrModel) -> No
     assert pages.text == "FIRST\nSECOND\n\nTHIRD", "line by line, and image after image"
 
 
+def test_images_read_side_by_side_keep_their_order() -> None:
+    words = ["ONE", "TWO", "SIX", "TEN"]
+    model = OcrModel(n_threads=3)
+    model.load()
+    try:
+        answers = read(model, *(shown(page(word)) for word in words * 2))
+    finally:
+        model.close()
+    assert [answer.text for answer in answers] == words * 2
+    assert model.batch_hint > 3, "several images for each thread"
+
+
+def test_an_image_is_read_once_for_all_questions_about_it(model: OcrModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = read(model, shown(page("KEPT")))
+    monkeypatch.setattr(model, "_readers", None)
+    assert read(model, shown(page("KEPT"), ask=Generate(max_new_tokens=7)))[0].text == first[0].text == "KEPT"
+
+
+def test_nothing_spins_and_memory_is_kept(model: OcrModel) -> None:
+    reader = model._readers.get()
+    model._readers.put(reader)
+    for part in (reader.text_det, reader.text_rec, reader.text_cls):
+        options = part.session.session.get_session_options()
+        assert options.intra_op_num_threads == 1, "with one thread there is no pool that could spin"
+        assert options.inter_op_num_threads == 1
+        assert options.enable_cpu_mem_arena
+
+
+@pytest.mark.parametrize(
+    ("n_cores", "n_bytes", "n_threads"), [(2, 8e9, 2), (64, 512e9, 8), (16, 4e9, 2), (4, 1e9, 1), (4, None, 1)]
+)
+def test_cores_and_memory_bound_its_threads(
+    monkeypatch: pytest.MonkeyPatch, n_cores: int, n_bytes: float | None, n_threads: int
+) -> None:
+    monkeypatch.setattr(ocr, "available_cores", lambda: n_cores)
+    monkeypatch.setattr(ocr, "memory_bytes", lambda: n_bytes)
+    assert OcrModel()._n_threads == n_threads
+
+
 @pytest.mark.parametrize("mode", ["RGBA", "1"])
 def test_it_reads_images_of_any_mode(model: OcrModel, mode: str) -> None:
     assert read(model, shown(page("MODE").convert(mode)))[0].text.strip() == "MODE"
@@ -90,5 +129,5 @@ def test_versions_and_thresholds_are_its_identity_and_threads_are_not() -> None:
 
 def test_without_its_package_it_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ocr, "find_spec", lambda name: None if name == "onnxruntime" else object())
-    with pytest.raises(PlanError, match=r"'onnxruntime', needed by model 'ocr'.*polymeter\[ocr\]"):
+    with pytest.raises(PlanError, match=r"'onnxruntime', needed by model 'ocr'.*\[ocr\]"):
         OcrModel()

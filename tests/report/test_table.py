@@ -183,3 +183,50 @@ def test_a_narrow_terminal_keeps_every_number():
     buffer = io.StringIO()
     print_table(Console(file=buffer, width=80), SyntheticRun().results)
     assert buffer.getvalue().count("0.8412") == 2
+
+
+def printed(results: dict, width: int) -> list[str]:
+    buffer = io.StringIO()
+    print_table(Console(file=buffer, width=width, color_system=None), results)
+    return buffer.getvalue().splitlines()
+
+
+def with_alias(alias: str, results: dict) -> dict:
+    results["tasks"]["t"]["alias"] = alias
+    return results
+
+
+@pytest.mark.parametrize("width", [24, 40, 60, 80, 100, 140])
+def test_no_number_is_ever_cut_or_broken(width):
+    results = results_of(
+        result("exact_match_under_a_long_name", 1634.5249, 12345, stderr=0.01234, filter="flexible-extract"),
+        result("cer", 0.1274, 12345, stderr=0.018, higher_is_better=False),
+        result("text", "a long value that is no number at all, but text", 5),
+        n=123456,
+        n_scored=12345,
+    )
+    lines = printed(with_alias("a_very_long_task_name_of_the_kind_that_benchmarks_with_subsets_have", results), width)
+    assert not any("…" in line for line in lines)
+    for text in ("1634.5", "0.0123", "0.1274", "0.0180", "12,345 of 123,456", "5 of 123,456"):
+        assert any(text in line for line in lines), text
+
+
+@pytest.mark.parametrize(
+    ("width", "heads"),
+    [
+        (140, ["task", "version", "filter", "n-shot", "metric", "value", "stderr", "n"]),
+        (80, ["task", "filter", "n-shot", "metric", "value", "stderr", "n"]),
+        (70, ["task", "filter", "metric", "value", "stderr", "n"]),
+        (60, ["task", "metric", "value", "stderr", "n"]),
+    ],
+)
+def test_a_narrow_terminal_goes_without_what_matters_least(width, heads):
+    results = results_of(result("exact_match", 0.5, 8, stderr=0.25), n=10, n_scored=8)
+    lines = printed(with_alias("a_task_with_a_name_of_some_length", results), width)
+    assert lines[1].split() == heads
+    assert max(map(len, lines[:-1])) <= width
+
+
+def test_a_filter_and_an_arrow_without_a_column_stand_behind_the_metric():
+    lines = printed(results_of(result("f1", 0.5, 12345, filter="x", stderr=0.25), n=23456, n_scored=12345), 40)
+    assert lines[3].split() == ["Title", "f1,", "x", "↑", "0.5000", "0.2500", "12,345", "of", "23,456"]

@@ -1,8 +1,10 @@
 """The functions that commands and Python users call: they run the engine and write its results and HTML report."""
 
 from polymeter.api.agreement import agree
+from polymeter.api.outlines import TaskOutline, outline_tasks
+from polymeter.api.records import SampleRecord
 from polymeter.api.rerunning import Rerun, rerun
-from polymeter.api.running import RunResult, evaluate, resume
+from polymeter.api.running import RunResult, evaluate, open_run, resume
 from polymeter.api.scoring import score
 from polymeter.api.tasks import build_catalog, check_path, describe_task, flatten_task
 from polymeter.api.verifying import Verification, verify
@@ -10,6 +12,8 @@ from polymeter.api.verifying import Verification, verify
 __all__ = [
     "Rerun",
     "RunResult",
+    "SampleRecord",
+    "TaskOutline",
     "Verification",
     "agree",
     "build_catalog",
@@ -17,6 +21,8 @@ __all__ = [
     "describe_task",
     "evaluate",
     "flatten_task",
+    "open_run",
+    "outline_tasks",
     "rerun",
     "resume",
     "score",

@@ -15,7 +15,7 @@ _SWITCHES = ("huggingface_hub.constants", "datasets.config")
 """Modules that store the value that ``HF_HUB_OFFLINE`` had when they were imported."""
 _SWITCH = "HF_HUB_OFFLINE"
 _YES = frozenset({"1", "ON", "YES", "TRUE"})
-_WHY = "documentation pages are made without the network"
+_WHY = "benchmarks are looked at without the network"
 
 
 @contextmanager

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from polymeter.api.imports import import_file
 from polymeter.api.running import ModelLike, RunResult, carried_out, model_of
+from polymeter.api.thresholds import check_thresholds
 from polymeter.core.codec import jsonable
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.identity import fingerprint
@@ -22,6 +24,8 @@ from polymeter.data.addresses import private_allowed
 from polymeter.engine.rescoring import ScoreRequest, score_again, stored_options
 
 _SCORING_OPTIONS = ("dialect_options", "parity")
+_ANSWERS_ONLY = "predict_only"
+"""The setting with which a run of any format keeps its answers and scores nothing."""
 """Identity options that may change when a run is scored again: those that can change a score. A sample that they make
 ask something else than the model answered has no score.
 """
@@ -36,6 +40,7 @@ def score(
     progress: Progress | None = None,
     command: str = "",
     is_strict: bool = False,
+    fail_under: Mapping[str, float] | None = None,
     **options: Any,
 ) -> RunResult:
     """Score a finished or partial run again from its stored answers. Its model gets no requests and is never loaded.
@@ -51,6 +56,7 @@ def score(
         progress: Receives progress; default: none.
         command: The command to record.
         is_strict: As for ``evaluate``.
+        fail_under: As for ``evaluate``.
         **options: ``dialect_options``, which are added to the run's, ``parity``, in place of the run's, and fields of
             ``polymeter.RunOptions`` that cannot change a number.
 
@@ -67,12 +73,13 @@ def score(
         _changed(stored, options, target),
         {role: model_of(which) for role, which in role_models.items()},
         command,
+        partial(check_thresholds, fail_under or {}),
     )
     for file in request.options.imports:
         import_file(file)
     with private_allowed() if request.options.allow_private_urls else nullcontext():
         result = carried_out(lambda: score_again(request, progress or Silence()))
-    return replace(result, is_strict=is_strict)
+    return replace(result, is_strict=is_strict, fail_under=dict(fail_under or {}))
 
 
 def _changed(stored: RunOptions, options: Mapping[str, Any], output: Path) -> RunOptions:
@@ -86,11 +93,14 @@ def _changed(stored: RunOptions, options: Mapping[str, Any], output: Path) -> Ru
                 hint="Start a new run.",
             )
     changes: Mapping[str, Mapping[str, Any]] = options.get("dialect_options", {})
-    merged = {name: {**stored.dialect_options.get(name, {}), **changes[name]} for name in changes}
+    # A run that only kept its answers is scored by this.
+    kept = {
+        name: {**told, _ANSWERS_ONLY: False} for name, told in stored.dialect_options.items() if told.get(_ANSWERS_ONLY)
+    }
+    own = {**stored.dialect_options, **kept}
+    merged = {**own, **{name: {**own.get(name, {}), **changes[name]} for name in changes}}
     fixed = {"output": output, "max_errors": None, "is_restart": False}
-    return RunOptions.make(
-        {**dict(stored), **options, **fixed, "dialect_options": {**stored.dialect_options, **merged}}
-    )
+    return RunOptions.make({**dict(stored), **options, **fixed, "dialect_options": merged})
 
 
 def _default_output(run: Path, roles: Mapping[str, ModelLike]) -> Path:

@@ -245,7 +245,7 @@ def _check_one(
     task = run.results["tasks"][name]
     results = tuple(
         ReferenceResult(
-            item["metric"], item["filter"], item["value"], _verdict(item["value"], item["higher_is_better"])
+            item["metric"], item["filter"], item["value"], verdict_of(item["value"], item["higher_is_better"])
         )
         for item in task["results"]
         if not item["subset"]
@@ -253,7 +253,7 @@ def _check_one(
     return ReferenceCheck(name, task["n_samples"], task["n_scored"], results, _errors(run, name))
 
 
-def _verdict(value: Any, higher_is_better: bool | None) -> Verdict:
+def verdict_of(value: Any, higher_is_better: bool | None) -> Verdict:
     """Full marks are 1, or 100 for a percentage; 0 if lower is better. Sums and perplexities have no full mark."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
         return "unknown"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.api.imports import import_file
+from polymeter.api.partial import is_partial
 from polymeter.core.errors import PolymeterError
 from polymeter.core.places import naming_places
 from polymeter.core.progress import Progress, Silence
@@ -108,6 +109,9 @@ def _check_results(folder: RunFolder, progress: Progress, found: _Found) -> None
         written = folder.read_results()
     except PolymeterError as error:
         found.problems.append(str(error))
+        return
+    if is_partial(written) and folder.read_manifest()["status"] != "complete":
+        found.facts.append("the run is not complete, and its results say so; they are not checked")
         return
     if folder.read_manifest()["status"] != "complete":
         found.unchecked.append("results.json is of an earlier part of the run, which has gone on since.")

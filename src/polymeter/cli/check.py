@@ -1,30 +1,48 @@
-"""``polymeter check``: find problems of a benchmark without a model. Its code runs only if the user wants to see
-prompts or to score the references.
+"""``polymeter check``: find problems of a benchmark without a model. First without running its code; then a few rows
+are played, which runs it, unless the user turns that off.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from polymeter.cli.json_output import AsJson, print_document, stdout_kept
 from polymeter.cli.options import Parity
 from polymeter.cli.printing import say
 from polymeter.cli.state import Debug
+from polymeter.core.codec import jsonable
 from polymeter.core.errors import PlanError
+from polymeter.report.formatting import count, one_line
 
 if TYPE_CHECKING:
+    from polymeter.api.playing import PlayedTask, PlayList
     from polymeter.api.trying import ReferenceCheck, ShownPrompt
+    from polymeter.core.catalog import Problem
 
+_NAMES_SHOWN = 5
 _MARKS = {"full": "full marks", "short": "NOT full marks", "unknown": "no known full mark"}
 
 
 def check(
     path: Annotated[Path, typer.Argument(help="A YAML file or a folder.", metavar="PATH", show_default=False)],
+    *,
     include_path: Annotated[
         list[Path] | None, typer.Option(help="A further folder of benchmarks.", metavar="FOLDER", show_default=False)
+    ] = None,
+    rows: Annotated[
+        int | None,
+        typer.Option(
+            help="Play the first N rows with the reference, an empty and a wrong answer (runs the tasks' code, without "
+            "the network); 0: run no code. Default: 3 rows of up to 20 tasks.",
+            metavar="N",
+            min=0,
+            show_default=False,
+        ),
     ] = None,
     prompts: Annotated[
         int, typer.Option(help="Show the first N prompts of each task (runs its code).", metavar="N", min=0)
@@ -43,42 +61,140 @@ def check(
         typer.Option(help="Local files that replace a dataset: id=path.", metavar="ID=PATH", show_default=False),
     ] = None,
     parity: Parity = None,
+    as_json: AsJson = False,
     debug: Debug = False,
 ) -> int:
-    """Check a benchmark file or a folder of them; prints each problem with its file and line."""
-    from polymeter.api import check_path
+    """Check a benchmark file or a folder of them; prints each problem with its file and line. A few rows are played,
+    which says what is remarkable about prompts, references and scores.
+    """
     from polymeter.cli.pairs import parse_places
 
     if not path.exists():
         raise PlanError(f"There is no file or folder {str(path)!r}.", hint="Name a YAML file, or a folder of them.")
-    folders, local_data = tuple(include_path or ()), parse_places(data or (), "--data")
-    problems = check_path(path, folders, parity)
-    for problem in problems:
-        say(f"{problem.where}: {problem.message}")
+    checked = _Checked(path, tuple(include_path or ()), parse_places(data or (), "--data"), parity)
+    with stdout_kept(is_json=as_json):
+        code = 2 if _has_problems(checked, rows) else 0
+        if code == 0 and prompts:
+            _show_prompts(checked, prompts)
+        if code == 0 and run_gold:
+            code = _show_references(checked, limit)
+    if as_json:
+        print_document("check", {"path": str(path), "exit_code": code, **checked.found})
+    return code
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """What is checked, and what was found so far, as JSON has it."""
+
+    path: Path
+    folders: tuple[Path, ...]
+    data: dict[str, str]
+    parity: str | None
+    found: dict[str, list[dict[str, Any]]] = field(
+        default_factory=lambda: {"problems": [], "plays": [], "references": []}
+    )
+
+
+def _has_problems(checked: _Checked, rows: int | None) -> bool:
+    """Look for problems, without running code and then by playing rows, and print them."""
+    from polymeter.api import check_path
+
+    problems = check_path(checked.path, checked.folders, checked.parity)
+    _show_problems(checked, problems)
+    n_remarkable = 0
+    if rows != 0:
+        shown, n_remarkable = _play(checked, rows, problems)
+        problems = [*problems, *shown]
     if problems:
-        say(f"{len(problems)} problem{'' if len(problems) == 1 else 's'} found.", err=True)
-        return 2
-    say(f"{path}: no problems found.")
-    if prompts:
-        _show_prompts(path, prompts, folders, local_data, parity)
-    return _show_references(path, folders, local_data, limit, parity) if run_gold else 0
+        say(f"{count(len(problems), 'problem')} found.", err=True)
+        return True
+    remarkable = f", but look at {count(n_remarkable, 'task')} above" if n_remarkable else ""
+    say(f"{checked.path}: no problems found{remarkable}.")
+    return False
 
 
-def _show_prompts(path: Path, n: int, folders: tuple[Path, ...], data: dict[str, str], parity: str | None) -> None:
+def _show_problems(checked: _Checked, problems: Sequence[Problem]) -> None:
+    for problem in problems:
+        checked.found["problems"].append({"where": problem.where, "message": problem.message})
+        say(f"{problem.where}: {problem.message}")
+
+
+def _play(checked: _Checked, rows: int | None, problems: Sequence[Problem]) -> tuple[list[Problem], int]:
+    """Play rows of the tasks that have no problem yet, and print what is remarkable.
+
+    Returns:
+        The problems that this shows, and how many tasks are to be looked at.
+    """
+    from polymeter.api.playing import ELSEWHERE, MOST_TASKS, ROWS, list_plays, play
+
+    broken = [problem.file for problem in problems]
+    most = MOST_TASKS if rows is None else None
+    plays = list_plays(checked.path, checked.folders, checked.data, broken=broken, most=most, parity=checked.parity)
+    if plays.code:
+        say(f"Playing rows runs {_files(plays)}; --rows 0 runs no code.", err=True)
+    known = {(problem.where, problem.message) for problem in problems}
+    found: list[Problem] = []
+    skipped: dict[str, list[str]] = {}
+    as_expected: dict[int, list[str]] = {}
+    n_remarkable = 0
+    for played in play(plays, rows or ROWS, checked.parity):
+        if played.problem is None:
+            shown = {"task": played.task, "n_rows": played.n_rows, "findings": [*played.findings]}
+            checked.found["plays"].append({**shown, "skipped": played.skipped or None})
+        if played.problem is not None:
+            if (played.problem.where, played.problem.message) not in known:
+                found.append(played.problem)
+                _show_problems(checked, [played.problem])
+        elif played.skipped:
+            skipped.setdefault(played.skipped, []).append(played.task)
+        elif played.findings:
+            n_remarkable += 1
+            say("\n".join(_findings(played)))
+        else:
+            as_expected.setdefault(played.n_rows, []).append(played.task)
+    for n, names in as_expected.items():
+        say(f"{_names(names)}: {count(n, 'row')} played with the reference, an empty and a wrong answer: as expected.")
+    elsewhere = {ELSEWHERE: [*plays.elsewhere]} if plays.elsewhere else {}
+    for why, tasks in {**elsewhere, **skipped}.items():
+        say(f"not played: {_names(tasks)}: {why}")
+    if plays.left_out:
+        say(f"not played: {_names(plays.left_out)}: name a file, or play all tasks with --rows {rows or ROWS}")
+    return found, n_remarkable
+
+
+def _findings(played: PlayedTask) -> Iterator[str]:
+    yield f"{played.task}: {count(played.n_rows, 'row')} played:"
+    yield from (f"  {finding}" for finding in played.findings)
+
+
+def _files(plays: PlayList) -> str:
+    places = [one_line(str(file)) for file in plays.code]
+    n_more = len(places) - _NAMES_SHOWN
+    more = f" and {count(n_more, 'further Python file')}" if n_more > 0 else ""
+    return f"{', '.join(places[:_NAMES_SHOWN])}{more}"
+
+
+def _names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMES_SHOWN:,} more" if len(names) > _NAMES_SHOWN else ""
+    return f"{', '.join(names[:_NAMES_SHOWN])}{more}"
+
+
+def _show_prompts(checked: _Checked, n: int) -> None:
     from polymeter.api.trying import first_prompts
 
-    for shown in first_prompts(path, n, folders, data, parity):
+    for shown in first_prompts(checked.path, n, checked.folders, checked.data, checked.parity):
         typer.echo("\n".join(_prompt(shown)))
 
 
-def _show_references(
-    path: Path, folders: tuple[Path, ...], data: dict[str, str], limit: float | None, parity: str | None
-) -> int:
+def _show_references(checked: _Checked, limit: float | None) -> int:
     from polymeter.api.trying import check_references
 
     is_fine = True
-    for task_check in check_references(path, folders, data, limit=limit, parity=parity):
+    checks = check_references(checked.path, checked.folders, checked.data, limit=limit, parity=checked.parity)
+    for task_check in checks:
         say("\n".join(_references(task_check)))
+        checked.found["references"].append(jsonable(asdict(task_check)))
         is_fine = is_fine and task_check.is_fine
     return 0 if is_fine else 1
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from importlib import metadata
 from importlib.util import find_spec
 
+_EVERYTHING = "all"
 _REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)[^;]*;.*\bextra\s*==\s*['\"]([^'\"]+)['\"]")
 
 
@@ -18,6 +19,20 @@ def missing_packages(extra: str) -> list[str]:
 def missing_modules(names: Iterable[str]) -> frozenset[str]:
     """The names of top-level modules that are not installed."""
     return frozenset(name for name in set(names) if find_spec(name) is None)
+
+
+def extras_with(modules: Iterable[str]) -> list[str]:
+    """The extras that bring packages with these modules, as far as package and module have the same name."""
+    wanted = {name.lower() for name in modules}
+    try:
+        extras = metadata.metadata("polymeter").get_all("Provides-Extra") or []
+    except metadata.PackageNotFoundError:
+        return []
+    return [
+        extra
+        for extra in sorted(extras)
+        if extra != _EVERYTHING and wanted & {name.lower().replace("-", "_") for name in packages_of(extra)}
+    ]
 
 
 def packages_of(extra: str) -> list[str]:

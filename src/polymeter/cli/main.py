@@ -1,8 +1,8 @@
 """The entry point: builds the app, runs a command, and turns every outcome into an exit code.
 
-0: all samples scored; 1: the run ended with failed samples; 2: usage or plan error, or a disk that refuses; 130:
-interrupted. Polymeter's own errors are printed as what happened, where, and what to do; tracebacks only with
-``--debug``.
+0: all samples scored; 1: the run ended with failed samples; 2: usage or plan error, or a disk that refuses; 3: a number
+misses its threshold; 130: interrupted. Polymeter's own errors are printed as what happened, where, and what to do;
+tracebacks only with ``--debug``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,22 @@ from typing import Annotated, Any
 import typer
 
 from polymeter import __version__
-from polymeter.cli import agree, check, docs, models, python, rerun, resume, run, score, tasks, verify
+from polymeter.cli import (
+    agree,
+    check,
+    docs,
+    doctor,
+    init,
+    models,
+    python,
+    report,
+    rerun,
+    resume,
+    run,
+    score,
+    tasks,
+    verify,
+)
 from polymeter.cli.foreign import SETTINGS, as_typer_command
 from polymeter.cli.printing import say
 from polymeter.cli.signals import INTERRUPTED
@@ -47,7 +62,6 @@ def build_app() -> typer.Typer:
     app = typer.Typer(
         name="polymeter",
         help="Measure multimodal models: any benchmark, any model, honest numbers.",
-        add_completion=False,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
@@ -55,13 +69,16 @@ def build_app() -> typer.Typer:
     app.command("run")(run.run)
     app.command("resume")(resume.resume)
     app.command("score")(score.score)
+    app.command("report")(report.report)
     app.command("verify")(verify.verify)
     app.command("rerun")(rerun.rerun)
     app.command("agree")(agree.agree)
     app.command("tasks")(tasks.tasks)
     app.command("models")(models.models)
     app.command("check")(check.check)
+    app.command("init")(init.init)
     app.command("docs")(docs.docs)
+    app.command("doctor")(doctor.doctor)
     app.command("python", context_settings=SETTINGS)(python.python)
     own = {command.name for command in app.registered_commands}
     for system in systems():

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from polymeter.cli.json_output import AsJson, print_document, stdout_kept
 from polymeter.cli.state import Debug
+from polymeter.core.installing import pip_install
 
 if TYPE_CHECKING:
     from polymeter.core.registry import Target
@@ -22,11 +24,21 @@ def models(
     name: Annotated[
         str | None, typer.Argument(help="Show the arguments of this one.", metavar="NAME", show_default=False)
     ] = None,
+    as_json: AsJson = False,
     debug: Debug = False,
 ) -> int:
     """List models with their inputs, answers and missing packages; or show the arguments of one."""
     from polymeter.core.registries import MODELS
 
+    if as_json and name is not None:
+        backend = name.partition(":")[0]
+        with stdout_kept(is_json=True):
+            model = _described(backend)
+        print_document("model", {"model": model})
+        return 0
+    if as_json:
+        print_document("models", {"models": [_as_data(each, MODELS.find(each)) for each in sorted(MODELS)]})
+        return 0
     if name is not None:
         typer.echo("\n".join(_describe(name.partition(":")[0])))
         return 0
@@ -50,13 +62,47 @@ def _listed(name: str, target: Target) -> list[str]:
     return [*lines, typer.style(f"    {summary}", dim=True)] if summary else lines
 
 
+def _as_data(name: str, target: Target) -> dict[str, Any]:
+    from polymeter.cli.extras import missing_packages
+
+    return {
+        "name": name,
+        "summary": target.summary,
+        "takes": list(target.takes),
+        "gives": list(target.gives),
+        "extra": target.extra or None,
+        "missing": missing_packages(target.extra) if target.extra else [],
+    }
+
+
+def _described(name: str) -> dict[str, Any]:
+    """A model with its arguments and the models that its backend knows by name, as plain data."""
+    from polymeter.core.codec import jsonable
+    from polymeter.core.registries import MODELS
+
+    target = MODELS.find(name)
+    make = MODELS.get(name)
+    descriptions = _documented(make)
+    named = [parameter for parameter in _parameters(make) if parameter.kind is not parameter.VAR_KEYWORD]
+    arguments = [
+        {
+            "name": parameter.name,
+            "is_required": parameter.default is parameter.empty,
+            "default": None if parameter.default is parameter.empty else jsonable(parameter.default),
+            "description": descriptions.get(parameter.name, "").replace("``", ""),
+        }
+        for parameter in named
+    ]
+    return {**_as_data(name, target), "arguments": arguments, "names": dict(_names_of(target))}
+
+
 def _needs(extra: str) -> str:
     from polymeter.cli.extras import missing_packages
 
     if not extra:
         return ""
     missing = missing_packages(extra)
-    return f"needs {', '.join(missing)}: pip install 'polymeter[{extra}]'" if missing else ""
+    return f"needs {', '.join(missing)}: {pip_install(extra=extra)}" if missing else ""
 
 
 def _describe(name: str) -> list[str]:

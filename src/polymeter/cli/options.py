@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from typing import Annotated
 
 import typer
@@ -26,7 +28,47 @@ StrictResume = Annotated[
     ),
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Exit with 1 if a number lacks a whole member or subset.")]
+FailUnder = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail-under",
+        help="Exit with 3 if this number is lower, or missing: demo.anls=0.9. May be given several times.",
+        metavar="TASK.METRIC=VALUE",
+        show_default=False,
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the results, no progress.")]
+
+
+def thresholds(texts: Iterable[str] | None) -> dict[str, float]:
+    """The least values that ``--fail-under`` names, by task and metric.
+
+    Raises:
+        PlanError: if a text is not of the form ``TASK.METRIC=VALUE``, or names a number twice.
+    """
+    least: dict[str, float] = {}
+    for text in texts or ():
+        name, equals, value = (part.strip() for part in text.rpartition("="))
+        if not equals or "." not in name.strip("."):
+            raise _no_threshold(text)
+        try:
+            limit = float(value)
+        except ValueError:
+            raise _no_threshold(text) from None
+        if not math.isfinite(limit):
+            raise _no_threshold(text)
+        if name in least:
+            raise PlanError(f"{name!r} is given twice.", where="--fail-under")
+        least[name] = limit
+    return least
+
+
+def _no_threshold(text: str) -> PlanError:
+    return PlanError(
+        f"{text!r} is not of the form TASK.METRIC=VALUE.",
+        where="--fail-under",
+        hint="Write --fail-under demo.anls=0.9, once for each number.",
+    )
 
 
 def number_or_auto(text: str | None, option: str) -> int | str | None:

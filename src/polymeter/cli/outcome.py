@@ -11,25 +11,41 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from polymeter.cli.json_output import print_document, run_document
 from polymeter.cli.printing import say
 from polymeter.cli.signals import INTERRUPTED
-from polymeter.report.formatting import count, one_line
+from polymeter.report.formatting import count, listing, one_line
 
 if TYPE_CHECKING:
     from polymeter.api import RunResult
 
 
-def show(result: RunResult) -> int:
-    """Print the outcome of a run; returns its exit code."""
-    if result.results:
+def show(result: RunResult, *, is_json: bool = False) -> int:
+    """Print the outcome of a run, as a table or as one JSON document; returns its exit code."""
+    if is_json:
+        print_document("run", run_document(result))
+    elif result.results:
         _show_results(result)
+        _show_unscored(result.results)
     if result.status != "complete":
         _show_how_to_resume(result)
     elif result.is_strict and result.incomplete:
         typer.echo(f"Failed because of --strict: {count(len(result.incomplete), 'number')} incomplete.", err=True)
         for sentence in result.incomplete:
             typer.echo(f"  {sentence}", err=True)
+    if result.status == "complete" and result.missed:
+        say(f"Failed because of --fail-under: {count(len(result.missed), 'number')} missed.", err=True)
+        for sentence in result.missed:
+            say(f"  {sentence}", err=True)
     return result.exit_code
+
+
+def show_stored(result: RunResult, *, is_json: bool) -> None:
+    """Print what a run folder holds, as a table or as one JSON document."""
+    if is_json:
+        print_document("run", run_document(result))
+    else:
+        _show_results(result)
 
 
 def _show_results(result: RunResult) -> None:
@@ -48,6 +64,13 @@ def _show_results(result: RunResult) -> None:
     say(f"results  {_short(result.folder.results)}")
     if result.report.exists():
         say(f"report   {_short(result.report)}")
+
+
+def _show_unscored(results: dict[str, Any]) -> None:
+    """The last line of a run in which a task has no score at all: its exit code is 1 for that alone."""
+    names = [one_line(name) for name in results.get("nothing_scored", {})]
+    if names:
+        typer.echo(f"Failed: nothing is scored in {listing(names)}.", err=True)
 
 
 def _counts(results: dict[str, Any]) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from polymeter.core.progress import Progress, Silence
-from polymeter.report.formatting import count, duration, one_line
+from polymeter.core.progress import LiveScore, Progress, Silence
+from polymeter.report.formatting import count, duration, number, one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,6 +18,18 @@ if TYPE_CHECKING:
 LINE_EVERY_S = 10.0
 LINE_EVERY_SHARE = 0.1
 _LINE_AT_LEAST_S = 1.0
+MOST_SCORES = 3
+_WIDE = 100
+"""Columns from which a terminal has room for a long bar."""
+
+
+ReadScores = Callable[[], list[LiveScore]]
+
+
+def live_scores(scores: list[LiveScore]) -> str:
+    """The scores so far in one line: of the last few tasks, since tasks run one after another."""
+    shown = [one_line(f"{score.task} {score.metric} {number(score.mean)}") for score in scores[-MOST_SCORES:]]
+    return ", ".join([*(["…"] if len(scores) > MOST_SCORES else []), *shown])
 
 
 class PlainProgress:
@@ -34,6 +46,11 @@ class PlainProgress:
         self._total = self._before = self._ended = self._failed = self._tokens = 0
         self._began = self._last_time = clock()
         self._last_share = 0.0
+        self._scores: ReadScores = list
+
+    def watch(self, scores: ReadScores) -> None:
+        """Show these scores in each line."""
+        self._scores = scores
 
     def stage(self, text: str) -> None:
         """Write the stage."""
@@ -86,11 +103,11 @@ class PlainProgress:
                 facts.append(f"{self._tokens / spent:,.0f} tokens/s")
         if self._failed:
             facts.append(f"{self._failed:,} failed")
-        return ", ".join(facts)
+        return "; so far ".join(part for part in (", ".join(facts), live_scores(self._scores())) if part)
 
 
 class BarProgress:
-    """A bar with samples, rate, time left, failures and tokens per second.
+    """A bar with samples, rate, time left, failures and tokens per second; below it the scores so far.
 
     Args:
         console: The terminal.
@@ -98,16 +115,29 @@ class BarProgress:
     """
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+        from rich.console import RenderableType
         from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as RichProgress
+        from rich.text import Text
+
+        class WithScores(RichProgress):
+            """The bar, and a line with what ``read`` gives whenever it is drawn."""
+
+            read: ReadScores = list
+
+            def get_renderables(self) -> Iterable[RenderableType]:
+                yield from super().get_renderables()
+                scores = live_scores(self.read())
+                if scores:
+                    yield Text(f"  so far {scores}", style="dim")
 
         self._clock = clock
         self._began = clock()
         self._ended = self._failed = self._tokens = 0
-        self._bar = RichProgress(
+        self._bar = WithScores(
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=28),
+            BarColumn(bar_width=28 if console.width >= _WIDE else 8),
             MofNCompleteColumn(),
             TextColumn("{task.fields[facts]}", markup=False),
             TimeRemainingColumn(compact=True),
@@ -124,6 +154,10 @@ class BarProgress:
     def stop(self) -> None:
         """Remove the bar and restore the terminal."""
         self._bar.stop()
+
+    def watch(self, scores: ReadScores) -> None:
+        """Show these scores below the bar."""
+        self._bar.read = scores
 
     def stage(self, text: str) -> None:
         """Show the stage in place of the bar's text."""
@@ -158,7 +192,8 @@ class BarProgress:
             self._bar.update(self._task, description=one_line(f"waiting: {text}") if text else "samples")
 
     def end(self) -> None:
-        """Leave the bar full; a stage follows."""
+        """Leave the bar full, without the scores; a stage follows."""
+        self._bar.read = list
 
     def _facts(self) -> str:
         spent = self._clock() - self._began

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from polymeter.cli.options import Quiet, Strict, StrictResume
+from polymeter.cli.json_output import AsJson, stdout_kept
+from polymeter.cli.options import FailUnder, Quiet, Strict, StrictResume, thresholds
 from polymeter.cli.state import Debug, state_of
 
 
-def resume(
+def resume(  # noqa: PLR0917  (one parameter for each option)
     context: typer.Context,
     run: Annotated[Path, typer.Argument(help="The run folder.", metavar="RUN", show_default=False)],
     retry_errors: Annotated[
@@ -25,14 +26,20 @@ def resume(
     ] = None,
     strict_resume: StrictResume = None,
     strict: Strict = False,
+    fail_under: FailUnder = None,
     quiet: Quiet = False,
+    as_json: AsJson = False,
     debug: Debug = False,
 ) -> int:
     """Continue a run that was interrupted. Completed samples are not run again."""
     from polymeter.cli.outcome import resumable, show
 
-    options = {"retry_errors": retry_errors, "is_strict_resume": strict_resume}
-    with resumable(run):
+    options: dict[str, Any] = {
+        "retry_errors": retry_errors,
+        "is_strict_resume": strict_resume,
+        "fail_under": thresholds(fail_under) or None,
+    }
+    with stdout_kept(is_json=as_json), resumable(run):
         from polymeter.api import resume as resume_run
         from polymeter.cli.progress import make_progress
 
@@ -44,4 +51,4 @@ def resume(
                 is_strict=strict,
                 **{name: value for name, value in options.items() if value is not None},
             )
-    return show(result)
+    return show(result, is_json=as_json)

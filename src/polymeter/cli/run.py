@@ -8,7 +8,8 @@ import typer
 
 from polymeter.cli import run_options as option
 from polymeter.cli.foreign_flags import count_or_share
-from polymeter.cli.options import number_or_auto
+from polymeter.cli.json_output import AsJson, stdout_kept
+from polymeter.cli.options import number_or_auto, thresholds
 from polymeter.cli.pairs import parse_dialect_options, parse_model_args, parse_pairs, parse_places, split_list
 from polymeter.cli.roles import JudgeArgs, judge_roles
 from polymeter.cli.state import Debug, state_of
@@ -56,6 +57,7 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
     max_wait: option.MaxWait = None,
     max_errors: option.MaxErrors = None,
     strict: option.Strict = False,
+    fail_under: option.FailUnder = None,
     output: option.Output = None,
     strict_resume: option.StrictResume = None,
     restart: option.Restart = False,
@@ -63,6 +65,7 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
     journal_dir: option.JournalDir = None,
     cache_dir: option.CacheDir = None,
     quiet: option.Quiet = False,
+    as_json: AsJson = False,
     debug: Debug = False,
 ) -> int:
     """Measure a model on some tasks. The same command with the same --output continues where it stopped."""
@@ -102,6 +105,7 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
         "is_strict_resume": strict_resume,
         "allow_private_urls": allow_private_urls or None,
         "is_restart": restart or None,
+        "fail_under": thresholds(fail_under),
     }
     options = {name: value for name, value in settings.items() if value not in (None, (), {})}
     arguments = parse_model_args(model, model_args or ())
@@ -118,6 +122,7 @@ def run(  # noqa: PLR0917  (one parameter for each option; they become one objec
         options,
         is_quiet=quiet,
         is_strict=strict,
+        is_json=as_json,
     )
 
 
@@ -132,10 +137,11 @@ def _evaluate(
     *,
     is_quiet: bool,
     is_strict: bool,
+    is_json: bool,
 ) -> int:
     from polymeter.cli.outcome import resumable, show
 
-    with resumable(options.get("output")):
+    with stdout_kept(is_json=is_json), resumable(options.get("output")):
         from polymeter.api import evaluate
         from polymeter.cli.progress import make_progress
 
@@ -151,4 +157,4 @@ def _evaluate(
                 is_strict=is_strict,
                 **options,
             )
-    return show(result)
+    return show(result, is_json=is_json)

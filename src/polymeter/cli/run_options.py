@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from polymeter.cli.completion import model_names, task_names
+
 _WHAT, _HOW, _SPEED, _OUTPUT = "What to measure", "Settings that can change results", "Speed and failures", "Output"
 
 
@@ -31,7 +33,15 @@ def _option(*names: str, help: str, panel: str, metavar: str | None = None, **ru
 
 
 Model = Annotated[
-    str, _option("--model", "-m", help="The model: ocr, mock, backend:name.", panel=_WHAT, metavar="SPEC")
+    str,
+    _option(
+        "--model",
+        "-m",
+        help="The model: ocr, mock, backend:name.",
+        panel=_WHAT,
+        metavar="SPEC",
+        autocompletion=model_names,
+    ),
 ]
 Tasks = Annotated[
     list[str],
@@ -41,6 +51,7 @@ Tasks = Annotated[
         help="Tasks, groups, tags, globs or YAML files, separated by commas.",
         panel=_WHAT,
         metavar="NAMES",
+        autocompletion=task_names,
     ),
 ]
 ModelPath = Annotated[
@@ -199,6 +210,15 @@ MaxWait = Annotated[
 MaxErrors = Annotated[
     float | None,
     _option("--max-errors", help="Stop after this many failed samples; below 1: a share.", panel=_SPEED, metavar="N"),
+]
+FailUnder = Annotated[
+    list[str] | None,
+    _option(
+        "--fail-under",
+        help="Exit with 3 if this number is lower, or missing: demo.anls=0.9. May be given several times.",
+        panel=_SPEED,
+        metavar="TASK.METRIC=VALUE",
+    ),
 ]
 Strict = Annotated[
     bool, _option("--strict", help="Exit with 1 if a number lacks a whole member or subset.", panel=_SPEED)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from polymeter.cli.options import Parity, Quiet, Strict, StrictResume, number_or_auto
+from polymeter.cli.json_output import AsJson, stdout_kept
+from polymeter.cli.options import FailUnder, Parity, Quiet, Strict, StrictResume, number_or_auto, thresholds
 from polymeter.cli.pairs import parse_dialect_options
 from polymeter.cli.roles import JudgeArgs, judge_roles
 from polymeter.cli.state import Debug, state_of
@@ -60,7 +61,9 @@ def score(  # noqa: PLR0917  (one parameter for each option)
     ] = None,
     strict_resume: StrictResume = None,
     strict: Strict = False,
+    fail_under: FailUnder = None,
     quiet: Quiet = False,
+    as_json: AsJson = False,
     debug: Debug = False,
 ) -> int:
     """Score a run again from its stored answers, if you like with another judge. Its model gets no requests."""
@@ -68,7 +71,7 @@ def score(  # noqa: PLR0917  (one parameter for each option)
     from polymeter.cli.outcome import show
     from polymeter.cli.progress import make_progress
 
-    options = {
+    options: dict[str, Any] = {
         "concurrency": number_or_auto(concurrency, "--concurrency"),
         "score_workers": score_workers,
         "is_strict_resume": strict_resume,
@@ -76,8 +79,9 @@ def score(  # noqa: PLR0917  (one parameter for each option)
         "score_memory_mb": score_memory,
         "parity": parity,
         "dialect_options": parse_dialect_options(dialect_option or (), "--dialect-option") or None,
+        "fail_under": thresholds(fail_under) or None,
     }
-    with make_progress(is_quiet=quiet) as progress:
+    with stdout_kept(is_json=as_json), make_progress(is_quiet=quiet) as progress:
         result = score_run(
             run,
             roles=judge_roles(judge, judge_args),
@@ -87,4 +91,4 @@ def score(  # noqa: PLR0917  (one parameter for each option)
             is_strict=strict,
             **{name: value for name, value in options.items() if value is not None},
         )
-    return show(result)
+    return show(result, is_json=as_json)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -54,6 +54,12 @@ class OpenContext:
     parity: Parity = NO_PARITY
     cache_dir: Path | None = None
 
+    def measured(self, n_samples: int) -> range:
+        """Which of a task's samples the plan's offset and limit leave, for checks before a run."""
+        start, limit = min(self.offset, n_samples), self.limit
+        n_wanted = n_samples if limit is None else int(limit) if limit >= 1 else -int(-n_samples * limit // 1)
+        return range(start, min(n_samples, start + n_wanted))
+
 
 @dataclass(frozen=True, slots=True)
 class PageKeys:
@@ -90,6 +96,20 @@ class PageKeys:
 
 
 @dataclass(frozen=True, slots=True)
+class Outline:
+    """What is known of a task without running its code and without the network.
+
+    Attributes:
+        n_samples: The number of its samples; ``None`` if it is not known.
+        modalities: What its prompts show: ``text``, ``image``, ``audio``, ``video``, and ``media`` for one of the last
+            three; empty if it is not known.
+    """
+
+    n_samples: int | None = None
+    modalities: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Format:
     """A way to write benchmarks, as one record of functions. Each imports what it needs, so that listings stay fast.
 
@@ -115,6 +135,10 @@ class Format:
             format share it. See ``core.registries.stored_format``.
         labels: The names of the format on documentation pages, by language (``en``, ``zh``); default: its stored name.
         page_keys: The configuration keys from which documentation pages take their facts.
+        metrics: ``spec → names``: the metrics of all results that a task will have, as far as its configuration says
+            before any of its code runs; ``None``, also as what it gives: only a run shows them.
+        outline: ``spec → Outline``: for listings. Raises PlanError if the configuration is broken. ``None``: nothing is
+            known.
     """
 
     name: str
@@ -129,3 +153,5 @@ class Format:
     stored_name: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     page_keys: PageKeys = field(default_factory=PageKeys)
+    metrics: Callable[[TaskSpec], Collection[str] | None] | None = None
+    outline: Callable[[TaskSpec], Outline] | None = None

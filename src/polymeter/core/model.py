@@ -115,6 +115,13 @@ class _BaseModel(ABC):
         """
         return {}
 
+    def known_settings(self) -> frozenset[str] | None:
+        """The names of generation settings that this model takes or says why it does not (``ignores``), besides those
+        that Polymeter reads itself (``max_new_tokens``, ``temperature``, …). A user's setting of another name is
+        refused. ``None``: that cannot be told.
+        """
+        return None
+
     def load(self) -> None:
         """Do the expensive part of starting: read weights, warm up. Called once, before the first request. The
         constructor stays cheap, so that a plan can be checked without loading the model.

@@ -97,5 +97,6 @@ def check_needs(needs: Needs, traits: ModelTraits, *, task: str, model: str, rol
     missing = sorted(needs.roles - set(roles))
     if missing:
         raise PlanError(
-            f"Task {task!r} needs a model in the role {missing[0]!r}.", hint=f"Name one with --{missing[0]}."
+            f"Task {task!r} needs a model in the role {missing[0]!r}, and the run has none.",
+            hint=f"Name one: --{missing[0]} openai:NAME.",
         )

@@ -190,6 +190,11 @@ class RunOptions(Options):
     allow_private_urls: bool = runtime(
         False, "Fetch what data names from addresses of this machine and its networks too, not only from public ones."
     )
+    passes_unknown_settings: bool = runtime(
+        False,
+        "Pass generation settings that the model does not know on to it, with a note, instead of refusing them: for "
+        "settings that nobody typed, from a published configuration.",
+    )
     is_restart: bool = runtime(False, "Delete what the run folder holds and start again.")
 
     @field_validator("parity")

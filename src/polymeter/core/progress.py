@@ -2,7 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class LiveScore:
+    """The mean of a task's first metric over the samples that have ended in this part of a run.
+
+    Attributes:
+        task: The task.
+        metric: The metric.
+        mean: The mean of its samples' values, whatever its aggregation makes of them at the end.
+        n: How many samples that are.
+    """
+
+    task: str
+    metric: str
+    mean: float
+    n: int
 
 
 class Progress(Protocol):
@@ -20,6 +39,10 @@ class Progress(Protocol):
         """Samples ended since the last call, how many of them have no score, and how many tokens the model wrote for
         them.
         """
+        ...
+
+    def watch(self, scores: Callable[[], list[LiveScore]]) -> None:
+        """What gives the scores so far, whenever they are to be shown. Called once, before the first sample."""
         ...
 
     def note(self, text: str) -> None:
@@ -45,6 +68,9 @@ class Silence:
         """Ignore."""
 
     def advance(self, ended: int, failed: int, tokens: int) -> None:
+        """Ignore."""
+
+    def watch(self, scores: Callable[[], list[LiveScore]]) -> None:
         """Ignore."""
 
     def note(self, text: str) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from polymeter.core.catalog import Problem
 from polymeter.core.errors import PlanError, boundary, did_you_mean
+from polymeter.core.installing import pip_install
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -202,7 +203,7 @@ def _may_declare(folder: str, section: bytes) -> bool:
 
 def missing_package(package: str, wanted_by: str, extra: str = "") -> PlanError:
     """The error for a package that is not installed; it names the extra that installs it."""
-    install = f"pip install 'polymeter[{extra}]'" if extra else f"pip install {package}"
+    install = pip_install(extra=extra) if extra else pip_install(package)
     return PlanError(
         f"The package {package!r}, needed by {wanted_by}, is not installed.", hint=f"Install it with: {install}"
     )

@@ -93,6 +93,27 @@ class Scripts:
 
 
 @dataclass(frozen=True, slots=True)
+class Starter:
+    """A small benchmark or model that ``polymeter init`` writes, to be changed into one's own.
+
+    Attributes:
+        summary: One line for listings.
+        files: The folder with its files, as ``"package:folder"``. Each has the name of the file to be written and the
+            ending ``.txt``; in names and texts ``@NAME@`` stands for the name that the user gave, ``@CLASS@`` for the
+            same as the name of a class.
+        commands: What runs it, without the word ``polymeter``; ``{folder}`` and ``{name}`` are filled in.
+        draw: ``(folder) → None``, as ``"module:function"``: makes its images. Empty: it has none.
+        images: The files that ``draw`` makes.
+    """
+
+    summary: str
+    files: str
+    commands: tuple[str, ...]
+    draw: str = ""
+    images: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class System:
     """What a system offers, as text: every value that names code is a lazy ``"module:attribute"``.
 
@@ -115,6 +136,7 @@ class System:
         extensions: Code for extension points of formats that this system does not own, by the name of the point.
         library: The package whose folder holds the system's benchmarks.
         version: The version whose behaviour is matched; empty: it has no versions.
+        starters: What ``polymeter init`` can write, by kind.
         differences: Where its table of differences is (``core.parity``), as ``"module:attribute"``. Empty: none is
             declared, and no run can be at parity with it.
     """
@@ -134,6 +156,7 @@ class System:
     library: str = ""
     version: str = ""
     differences: str = ""
+    starters: Mapping[str, Starter] = field(default_factory=dict)
 
     @property
     def parity_name(self) -> str:
@@ -181,6 +204,7 @@ _CLAIMS: Mapping[str, Callable[[System], Collection[str]]] = {
     "command": lambda system: () if system.command is None else (system.command.name,),
     "module": lambda system: () if system.command is None else system.command.modules,
     "extension point": lambda system: system.extensions,
+    "kind of starter": lambda system: system.starters,
 }
 
 

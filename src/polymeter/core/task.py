@@ -305,7 +305,9 @@ class Task:
         limits_subsets: Whether the run's limit counts for each of its subsets, and has been applied already.
         batch_size: The batch size that its author sets; the plan's wins.
         num_fewshot: Number of few-shot examples, for the table of results.
+        keeps_answers_only: Whether the run wants its answers and no score.
         notes: What the user should know about how it was compiled.
+        warnings: What the user should know before anything is asked; it stands among the notes as well.
     """
 
     spec: TaskSpec
@@ -324,4 +326,6 @@ class Task:
     limits_subsets: bool = False
     batch_size: int | None = None
     num_fewshot: int = 0
+    keeps_answers_only: bool = False
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()

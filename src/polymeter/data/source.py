@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -43,6 +44,7 @@ BUILDERS = frozenset(
         "xml",
     }
 )
+_HUB_ID = re.compile(r"(?:[\w-][\w.-]*/)?[\w-][\w.-]*")
 # Keys of task YAML that ``datasets.load_dataset`` does not take.
 _DROPPED = (
     "builder_script",
@@ -278,6 +280,27 @@ def local_place(source: Source, overrides: Mapping[str, str]) -> tuple[Path | No
     if not replacement.exists():
         raise DataError(f"--data {source}={path}: no such file or folder.")
     return replacement, bool(of_config)
+
+
+def is_of_hub(path: str, directory: Path, overrides: Mapping[str, str]) -> bool:
+    """Whether a dataset lies on the hub alone, as far as its name shows: no local place stands for it, and no cache of
+    this machine holds it.
+
+    Args:
+        path: The name that its task gives it.
+        directory: Folder of the task.
+        overrides: Local files that replace ids.
+    """
+    if path in BUILDERS or not _HUB_ID.fullmatch(path) or any(name.partition(":")[0] == path for name in overrides):
+        return False
+    if any(place.exists() for place in (directory / path, Path(path))):
+        return False
+    home = Path(os.environ.get("HF_HOME") or Path("~/.cache/huggingface").expanduser())
+    caches = {
+        Path(os.environ.get("HF_HUB_CACHE") or home / "hub") / f"datasets--{path.replace('/', '--')}",
+        Path(os.environ.get("HF_DATASETS_CACHE") or home / "datasets") / path.replace("/", "___").lower(),
+    }
+    return not any(place.exists() for place in caches)
 
 
 def _release_buffers() -> None:

@@ -17,6 +17,7 @@ from polymeter.core.stable_names import OWN_PROMPT_ROLE
 from polymeter.core.task import SampleStatus, Score
 from polymeter.engine.dispatchers import Dispatcher
 from polymeter.engine.events import Events
+from polymeter.engine.live_scores import LiveScores
 from polymeter.engine.memory import Trimmer, drawn_bytes
 from polymeter.engine.pool import Pool
 from polymeter.engine.recall import Recall
@@ -47,6 +48,7 @@ class Driver:
         events: Where workers and dispatchers report.
 
     Attributes:
+        scores: The means so far.
         is_gone: Whether an endpoint can answer nobody any more, so that nothing can be run.
     """
 
@@ -63,6 +65,7 @@ class Driver:
     ) -> None:
         self.dispatchers = dict(dispatchers)
         self.outcome = Outcome()
+        self.scores = LiveScores()
         self.worker = RolloutWorker(door, self._asker)
         self._recorder = recorder
         self._recall = recall
@@ -319,6 +322,8 @@ class Driver:
         tokens = 0
         for end in ended:
             running = end.running
+            if end.score is not None:
+                self.scores.add(running.task, end.score)
             if end.error is not None and end.error.kind == "permanent":
                 self.outcome.model_errors.setdefault(running.task.name, end.error)
             tokens += sum(

@@ -193,6 +193,7 @@ class Execution:
         # The samples that the model was tried with ended in this session, and not before it.
         n_tried = sum(work.completed[index] for work in work_lists for task, index in self._tried if work.task is task)
         n_before = sum(work.n_completed for work in work_lists) - n_tried
+        self._progress.watch(self._driver.scores.read)
         self._progress.begin(sum(len(task.selected) for task in self._tasks), n_before)
         if n_tried:
             self._progress.advance(n_tried, 0, 0)
@@ -281,6 +282,7 @@ class Execution:
                 *self._plan.notes,
                 *parts.notes(by_address, self._manifest),
                 *self._nondeterminism(),
+                *self._reduction.doubts(summaries, journal),
                 *self._reduction.failures,
             ],
         )
@@ -292,7 +294,10 @@ class Execution:
         for failure in self._reduction.finish(results):
             self._progress.note(failure)
         self._manifest["answers_by_endpoint"] = by_address
-        unscored = sum(summary.n_samples - summary.statuses.get("ok", 0) for summary in summaries)
+        unscored = sum(
+            summary.n_samples - (0 if summary.why_unscored is not None else summary.statuses.get("ok", 0))
+            for summary in summaries
+        )
         n_failed = unscored + len(self._reduction.failures)
         self._close_manifest("complete", n_failed)
         return RunOutcome(self._folder, "complete", document, n_failed)

@@ -104,6 +104,10 @@ class PooledModel(BatchModel):
         """Settings that the model cannot honour."""
         return self._model.ignores(parameters)
 
+    def known_settings(self) -> frozenset[str] | None:
+        """The generation settings that the model knows."""
+        return self._model.known_settings()
+
     def load(self) -> None:
         """Load the model if no run has. After a failure it is of no use to further runs."""
         with self._lock:

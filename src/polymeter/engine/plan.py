@@ -21,6 +21,7 @@ from polymeter.core.places import require_place
 from polymeter.core.registries import FORMATS, stored_format
 from polymeter.core.systems import broken_systems, libraries, package_folder
 from polymeter.core.task import GroupSpec, Task, TaskSpec
+from polymeter.engine.generation_settings import passed_on_notes, with_passed_on
 from polymeter.guests.door import in_mode
 from polymeter.guests.neighbours import include_trees
 from polymeter.guests.opened_sources import collecting_sources, hash_with_opened, opened_behind
@@ -57,7 +58,8 @@ class Plan:
         options: Every setting.
         opened: The tasks, bound to the model.
         notes: What the user should know of the choice.
-        ignored: Of these, the settings that the model cannot honour: told before anything is spent.
+        warnings: Of these, what is told before anything is spent: settings that the model cannot honour or does not
+            know, and judges that are missing.
     """
 
     model: Model
@@ -69,7 +71,7 @@ class Plan:
     role_specs: Mapping[str, ModelSpec | None] = field(default_factory=dict)
     opened: tuple[Task, ...] = ()
     notes: tuple[str, ...] = ()
-    ignored: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def parity(self) -> Parity:
@@ -192,7 +194,7 @@ def compile_tasks(plan: Plan, cache_dir: Path | None) -> None:
     is_limit_shared = plan.parity.on("limit-of-first-task")
     shared = OpenContext(
         seed=options.seed,
-        generation=options.generation,
+        generation=with_passed_on(options.generation, plan.model.traits),
         num_fewshot=options.num_fewshot,
         prompt_key=options.prompt_key,
         system_prompt=options.system_prompt,
@@ -227,8 +229,10 @@ def compile_tasks(plan: Plan, cache_dir: Path | None) -> None:
         opened.append(task)
     plan.opened = tuple(opened)
     plan.selection = replace(plan.selection, tasks=tuple(task.spec for task in opened))
-    plan.ignored = ignored = tuple(ignored_settings(opened, plan.model, model_name(plan)))
-    plan.notes = tuple(dict.fromkeys([*plan.notes, *(note for task in opened for note in task.notes), *ignored]))
+    passed = passed_on_notes(options.generation, opened, plan.model, model_name(plan))
+    warnings = (warning for task in opened for warning in task.warnings)
+    plan.warnings = told = (*ignored_settings(opened, plan.model, model_name(plan)), *passed, *warnings)
+    plan.notes = tuple(dict.fromkeys([*plan.notes, *(note for task in opened for note in task.notes), *told]))
 
 
 def _with_opened(task: Task, opened: Sequence[Path]) -> Task:

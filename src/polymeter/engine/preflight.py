@@ -9,6 +9,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError, StorageError, boundary
@@ -22,6 +23,8 @@ from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal
 
 _DEADLINE_S = 60.0
+_WRITTEN = (".py", ".yaml", ".yml")
+"""Endings of files that describe a benchmark; any other is its data, and lies here already."""
 
 
 def check_endpoints(plan: Plan, folder: RunFolder, progress: Progress) -> None:
@@ -46,6 +49,23 @@ def check_endpoints(plan: Plan, folder: RunFolder, progress: Progress) -> None:
     for answer in answers:
         with boundary(PlanError, "Asking the endpoint before the run"):
             answer.result()
+
+
+def may_miss_judge(plan: Plan) -> bool:
+    """Whether the plan has no model in a further role although one of its tasks may want one: its code speaks of a
+    judge, or it is a table, whose columns say it. A sign is enough: it only decides what is looked at first.
+    """
+    if plan.roles:
+        return False
+    files = {file for spec in plan.selection.tasks for file in (spec.file, *spec.sources)}
+    return any(file.suffix not in _WRITTEN or (file.suffix == ".py" and _speaks_of_judges(file)) for file in files)
+
+
+def _speaks_of_judges(file: Path) -> bool:
+    try:
+        return b"judge" in file.read_bytes()
+    except OSError:
+        return False
 
 
 def _ask_all(endpoints: Sequence[AsyncModel], answers: Sequence[Future[None]]) -> None:

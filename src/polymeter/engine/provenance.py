@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import polymeter
+from polymeter.core.machine import available_cores, memory_bytes
 
 _PACKAGES = (
     "polymeter",
@@ -48,10 +48,9 @@ def software() -> dict[str, Any]:
 def hardware() -> dict[str, Any]:
     """The machine: system, processor, cores, memory in bytes where the system tells."""
     facts: dict[str, Any] = {"system": f"{platform.system()} {platform.release()}", "machine": platform.machine()}
-    facts["cores"] = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
-        facts["memory_bytes"] = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return facts
+    facts["cores"] = available_cores()
+    memory = memory_bytes()
+    return facts if memory is None else {**facts, "memory_bytes": memory}
 
 
 def git_state(folder: Path) -> dict[str, Any]:

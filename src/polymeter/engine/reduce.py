@@ -16,8 +16,10 @@ from polymeter.core.role_client import no_role_client
 from polymeter.core.task import ReduceContext, Result, Sample, SampleStatus, Score, ScoredRow
 from polymeter.engine.driver import Driver
 from polymeter.engine.groups import mark_lost_subsets, reduce_groups
+from polymeter.engine.patterns import Patterns
 from polymeter.engine.plan import Plan, model_name, role_names
 from polymeter.engine.running_samples import REFUSED, RunningSample, RunningTask
+from polymeter.engine.unscored import ValueCount, n_scored, why_unscored
 from polymeter.guests.door import Door
 from polymeter.store.export import GroupSummary, TaskSummary
 from polymeter.store.folder import RunFolder
@@ -46,15 +48,24 @@ class Rows:
         self._again = again
         self.subsets: dict[tuple[str, ...], bool] = {}
         """Whether any row of each subset has a score, of the rows that were read."""
+        self.patterns: Patterns | None = None
+        """What the scored rows have in common, once all were read."""
 
     def __iter__(self) -> Iterator[ScoredRow]:
+        values = ValueCount()
+        patterns = None if self.patterns else Patterns()
         for row in self._journal.rows(self._task.name):
             if row.index in self._task.selected:
                 scored = self._row(row)
                 if scored.score is not None:
+                    values.add(scored.score)
                     self._task.scorers.update(dict.fromkeys(scored.score.scorers))
                 self.subsets[row.subset] = self.subsets.get(row.subset, False) or scored.score is not None
+                if patterns is not None and scored.score is not None:
+                    patterns.add(scored.score)
                 yield scored
+        self._task.values = values
+        self.patterns = self.patterns or patterns
 
     def _row(self, row: SampleRow) -> ScoredRow:
         score = self._score(row) if row.status is SampleStatus.OK else None
@@ -77,8 +88,8 @@ def reduce_task(
     again: Again,
     door: Door,
     context: ReduceContext,
-) -> list[Result]:
-    """The results of one task.
+) -> tuple[list[Result], Patterns | None]:
+    """The results of one task, and what its samples have in common if its reduction has read them all.
 
     Raises:
         ScoreError: The task's own aggregation failed.
@@ -92,7 +103,7 @@ def reduce_task(
             door.hook(task.name, "", "reduce"),  # a task without code of its own may name a user's aggregation
         ):
             results = list(task.task.reduce(rows, context))
-        return mark_lost_subsets(results, rows.subsets)
+        return mark_lost_subsets(results, rows.subsets), rows.patterns
     finally:
         journal.close()
 
@@ -132,6 +143,7 @@ class Reduction:
         door: Door,
     ) -> None:
         self.failures: list[str] = []
+        self._patterns: dict[str, Patterns] = {}
         self._plan = plan
         self._tasks = tasks
         self._folder = folder
@@ -159,7 +171,7 @@ class Reduction:
                 role_names(self._plan),
             )
             try:
-                results[task.name] = reduce_task(
+                results[task.name], patterns = reduce_task(
                     task,
                     lambda: Journal(self._folder.journal),
                     self._media,
@@ -167,6 +179,8 @@ class Reduction:
                     self._door,
                     context,
                 )
+                if patterns is not None:
+                    self._patterns[task.name] = patterns
             except StorageError:
                 raise
             except PolymeterError as error:
@@ -180,6 +194,14 @@ class Reduction:
     def task_summaries(self, results: Mapping[str, Sequence[Result]], journal: Journal) -> list[TaskSummary]:
         """What is written about each task, from its results and its rows."""
         return [self._summary(task, results[task.name], journal) for task in self._tasks]
+
+    def doubts(self, summaries: Sequence[TaskSummary], journal: Journal) -> Iterator[str]:
+        """What the samples of tasks have in common that makes their numbers doubtful, one sentence for each."""
+        for summary in summaries:
+            patterns = self._patterns.get(summary.name)
+            if patterns is not None:
+                n_responses = journal.count_answers(summary.name) if summary.n_length else 0
+                yield from patterns.notes(summary.name, summary.results, n_responses, summary.n_length)
 
     def group_summaries(self, results: Mapping[str, Sequence[Result]]) -> list[GroupSummary]:
         """What is written about each group, from the results of the tasks."""
@@ -220,6 +242,10 @@ class Reduction:
 
     def _summary(self, task: RunningTask, results: Sequence[Result], journal: Journal) -> TaskSummary:
         spec = task.task.spec
+        statuses = journal.statuses(task.name)
+        n_ok = statuses.get(SampleStatus.OK.value, 0)
+        is_known = task.values is not None and not task.task.keeps_answers_only
+        values = task.values or ValueCount()
         return TaskSummary(
             spec.name,
             spec.title,
@@ -229,9 +255,11 @@ class Reduction:
             spec.source_hash,
             results,
             task.n_nondeterministic,
-            journal.statuses(task.name),
+            statuses,
             journal.count_length(task.name),
             [self._scorer(by, instead_of) for by, instead_of in task.scorers],
+            n_scored(values, n_ok, results) if is_known else None,
+            why_unscored(values, n_ok, results) if is_known else None,
         )
 
     def _scorer(self, by: str, instead_of: str) -> dict[str, str]:

@@ -8,7 +8,7 @@ nobody is asked at all.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,7 @@ class ScoreRequest:
         options: The run's options, changed where the new one differs.
         roles: Models in place of those that the run had in these roles.
         command: What the user typed, for the record.
+        check_plan: As of a ``RunRequest``.
     """
 
     run: Path
@@ -51,6 +52,7 @@ class ScoreRequest:
     options: RunOptions
     roles: Mapping[str, ModelSpec | Model] = field(default_factory=dict)
     command: str = ""
+    check_plan: Callable[[Plan], None] | None = None
 
 
 def stored_options(run: Path) -> RunOptions:
@@ -82,6 +84,8 @@ def _score_again(request: ScoreRequest, progress: Progress) -> RunOutcome:
     _check_target(source, target)
     manifest = source.read_manifest()
     plan = plan_over_answers(manifest, request)
+    if request.check_plan is not None:
+        request.check_plan(plan)
     refuse_changes(plan, target)
     check_endpoints(plan, target, progress)
     progress.stage("opening tasks")

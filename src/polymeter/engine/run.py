@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,9 +25,19 @@ from polymeter.core.secrets import HIDDEN, remember
 from polymeter.engine import manifest as manifests
 from polymeter.engine import parts
 from polymeter.engine.execution import FETCHED_IMAGES, Execution, RunOutcome, Status
+from polymeter.engine.generation_settings import check_typed_settings
 from polymeter.engine.models import check_model, make_model, parse_model
-from polymeter.engine.plan import Plan, build_catalog, cache_folder, compile_tasks, file_endings, named_place, select
-from polymeter.engine.preflight import check_endpoints
+from polymeter.engine.plan import (
+    Plan,
+    build_catalog,
+    cache_folder,
+    compile_tasks,
+    file_endings,
+    model_name,
+    named_place,
+    select,
+)
+from polymeter.engine.preflight import check_endpoints, may_miss_judge
 from polymeter.guests.door import random_state_kept
 from polymeter.guests.generators import dispatched
 from polymeter.store.folder import RunFolder, open_folder
@@ -46,6 +56,7 @@ class RunRequest:
         roles: Further models by role.
         command: What the user typed, for the record.
         is_resume: Whether this continues a run that must be there.
+        check_plan: Called with the plan before anything is opened or sent; refuses it by raising PlanError.
     """
 
     model: ModelSpec | Model
@@ -54,6 +65,7 @@ class RunRequest:
     roles: Mapping[str, ModelSpec | Model] = field(default_factory=dict)
     command: str = ""
     is_resume: bool = False
+    check_plan: Callable[[Plan], None] | None = None
 
 
 def run(request: RunRequest, progress: Progress) -> RunOutcome:
@@ -73,6 +85,8 @@ def run(request: RunRequest, progress: Progress) -> RunOutcome:
 def _run(request: RunRequest, progress: Progress) -> RunOutcome:
     progress.stage("planning")
     plan = make_plan(request)
+    if request.check_plan is not None:
+        request.check_plan(plan)
     folder = _folder(plan)
     if request.is_resume:
         finished = _if_finished(plan, folder, progress)
@@ -80,9 +94,17 @@ def _run(request: RunRequest, progress: Progress) -> RunOutcome:
             return finished
     if not plan.options.is_restart:
         refuse_changes(plan, folder)
-    check_endpoints(plan, folder, progress)
+    is_new = plan.options.is_restart or not folder.is_begun()
+    if is_new and not plan.options.passes_unknown_settings:  # a run that goes on keeps what it began with
+        check_typed_settings(plan.options.generation, plan.model, model_name(plan))
+    # Whether a judge is missing shows when tasks are opened, and then the model must not have been asked for anything.
+    is_asked_last = may_miss_judge(plan)
+    if not is_asked_last:
+        check_endpoints(plan, folder, progress)
     progress.stage(f"opening {len(plan.selection.tasks)} task{'s' if len(plan.selection.tasks) != 1 else ''}")
     compile_tasks(plan, cache_folder(plan.options))
+    if is_asked_last:
+        check_endpoints(plan, folder, progress)
     return run_plan(plan, folder, progress, command=request.command)
 
 
@@ -118,7 +140,7 @@ def run_plan(plan: Plan, folder: RunFolder, progress: Progress, *, command: str 
             cache = cache_folder(plan.options)
             sweep([cache, cache / FETCHED_IMAGES])
         manifest, changed = _begin(plan, folder, command, kind, progress)
-        for note in plan.ignored:
+        for note in plan.warnings:
             progress.note(note)
         limits = ScoringLimits(plan.options.score_timeout_s, plan.options.score_memory_mb)
         try:
@@ -157,22 +179,29 @@ def resumable(error: StorageError, folder: RunFolder) -> StorageError:
     )
 
 
-def resume_request(path: Path, changes: Mapping[str, Any] | None = None, command: str = "") -> RunRequest:
+def resume_request(
+    path: Path,
+    changes: Mapping[str, Any] | None = None,
+    command: str = "",
+    models: Mapping[str, Model] | None = None,
+) -> RunRequest:
     """The request that continues a run.
 
     Args:
         path: The run folder.
         changes: Options that cannot change a number, in place of those that the run was started with.
         command: What the user typed; default: the command that started the run.
+        models: The models of roles (``model`` is the run's own) that cannot be made from the manifest.
 
     Raises:
-        PlanError: There is no run, or its model was given as a Python object.
+        PlanError: There is no run, or its model was given as a Python object that is not among ``models``.
     """
     folder = open_folder(path)
     manifest = folder.read_manifest(is_whole=True)
-    roles = {role: _spec_of(entry, path) for role, entry in manifest["roles"].items()}
+    given = dict(models or {})
+    roles = {role: given.get(role) or _spec_of(entry, path) for role, entry in manifest["roles"].items()}
     return RunRequest(
-        _spec_of(manifest["model"], path),
+        given.get("model") or _spec_of(manifest["model"], path),
         tuple(manifest["patterns"]),
         manifests.options_of(manifest, path).model_copy(update=dict(changes or {})),
         roles,
@@ -242,12 +271,15 @@ def _if_finished(plan: Plan, folder: RunFolder, progress: Progress) -> RunOutcom
         return None
     if manifest["identity"] != manifests.identity_of(plan) or not folder.results.exists():
         return None
+    results = folder.read_results()
+    if results.get("status") != "complete":  # of a reader that was looking at the run while it ended
+        return None
     if not parts.is_by_this_code(manifest):
         progress.note(
             "This run was finished by another version of Polymeter, and its results are left as they are. "
             f"'polymeter score {folder.path}' scores its answers with this version."
         )
-    return RunOutcome(folder, "complete", folder.read_results(), 0)
+    return RunOutcome(folder, "complete", results, 0)
 
 
 def _begin(
@@ -318,7 +350,7 @@ def _spec_of(entry: Mapping[str, Any], path: Path) -> ModelSpec:
         raise PlanError(
             "This run's model was a Python object, which cannot be made again from here.",
             where=str(path),
-            hint="Call polymeter.evaluate again with the same model and output; it goes on where it stopped.",
+            hint="Give the same object again: polymeter.resume(path, model=…), or evaluate with the same output.",
         )
     hidden = [name for name, value in spec["args"].items() if HIDDEN in str(value)]
     if hidden:

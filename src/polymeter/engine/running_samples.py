@@ -18,6 +18,7 @@ from polymeter.core.parts import Image
 from polymeter.core.request import Error, OwnPrompt, Request, Response
 from polymeter.core.stable_names import OWN_PROMPT_ROLE
 from polymeter.core.task import Sample, SampleStatus, Score, Task
+from polymeter.engine.unscored import ValueCount
 from polymeter.store.journal import AnswerKey
 
 MODEL_ROLE = "model"
@@ -57,6 +58,7 @@ class RunningTask:
         asks_judges: Whether its scoring is known to ask a judge, so that samples are scored one by one and wait
             together.
         scorers: What its scores were measured with, and in whose place, as scoring has reported it.
+        values: How many of its samples have a value, since its rows were read to their end; ``None``: they were not.
     """
 
     task: Task
@@ -73,6 +75,7 @@ class RunningTask:
     may_overlap: bool = False
     asks_judges: bool = False
     scorers: dict[tuple[str, str], None] = field(default_factory=dict)
+    values: ValueCount | None = None
     n_timed: int = 0
     waiting_share: float = 0.0
     score_s: float = 0.0

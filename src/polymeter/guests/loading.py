@@ -20,6 +20,7 @@ from typing import Any
 
 from polymeter.core.errors import PlanError, PolymeterError, blame, boundary, did_you_mean
 from polymeter.core.guest_context import guest_context
+from polymeter.core.installing import pip_install
 from polymeter.core.registry import missing_package
 from polymeter.core.systems import import_roots
 from polymeter.guests.contain import contained
@@ -210,7 +211,7 @@ class _MissingModuleError(PlanError):
         return PlanError(
             f"'!function {ref.name}' needs the package {self.module!r}, which is not installed.",
             where=f"{ref.where}; imported at {self.where}",
-            hint=f"Install it with: pip install {install}",
+            hint=f"Install it with: {pip_install(install)}",
         )
 
 

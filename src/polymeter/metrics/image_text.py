@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from polymeter.core.errors import DataError, PlanError, boundary, did_you_mean
 from polymeter.core.guest_context import guest_context, weights_place
+from polymeter.core.installing import pip_install
 from polymeter.core.pixels import check_pixels
 from polymeter.core.registry import missing_package, processor_of
 from polymeter.core.systems import load
@@ -67,7 +68,7 @@ class _Source:
         weights: Hub id of the weights.
         processor: Hub id of the processor; for a package the checkpoint's file.
         needs: What it needs, if there is no factory.
-        install: What installs its package; empty: Polymeter's own extra.
+        install: What pip installs for it; empty: Polymeter's own extra.
     """
 
     make: MakeScorer | str | None = None
@@ -107,7 +108,7 @@ def image_scorer(name: str) -> ImageTextScorer:
                 raise PlanError(
                     f"The image scorer {name!r} needs the package {error.name!r}, which is not installed.",
                     where="metric_list",
-                    hint=f"Install it with: {source.install}",
+                    hint=f"Install it with: {pip_install(source.install)}",
                 ) from error
             raise missing_package(error.name or "transformers", f"the image scorer {name!r}", "hf") from error
 
@@ -163,25 +164,23 @@ def _from_one(make: Callable[[str, str], ImageTextScorer], weights: str) -> _Sou
 
 
 _needs = partial(_Source, None, "", "")
-_OPEN_CLIP = "pip install open_clip_torch"
+_OPEN_CLIP = "open_clip_torch"
 _PACKAGES = "polymeter.metrics.image_text_packages"
 
 # BLIP-2's numbers are those of the pre-trained checkpoint in the format of Transformers.
 SCORERS: Mapping[str, _Source] = {
-    "VQAScore": _Source("vqa", "zhiqiulin/clip-flant5-xxl", "clip-flant5-xxl", install="pip install t2v-metrics"),
+    "VQAScore": _Source("vqa", "zhiqiulin/clip-flant5-xxl", "clip-flant5-xxl", install="t2v-metrics"),
     "PickScore": _Source(_clip, "yuvalkirstain/PickScore_v1", "laion/CLIP-ViT-H-14-laion2B-s32B-b79K"),
     "CLIPScore": _from_one(_clip, "openai/clip-vit-large-patch14-336"),
     "BLIPv2Score": _from_one(_matching, "Salesforce/blip2-itm-vit-g"),
     "HPSv2Score": _Source("hps", "xswu/HPSv2", "HPS_v2_compressed.pt", install=_OPEN_CLIP),
     "HPSv2.1Score": _Source("hps", "xswu/HPSv2", "HPS_v2.1_compressed.pt", install=_OPEN_CLIP),
-    "ImageRewardScore": _Source(
-        "image_reward", "THUDM/ImageReward", "ImageReward.pt", install="pip install image-reward"
-    ),
+    "ImageRewardScore": _Source("image_reward", "THUDM/ImageReward", "ImageReward.pt", install="image-reward"),
     "FGA_BLIP2Score": _Source(
         "fga_blip2",
         "AI-ModelScope/FGA-BLIP2",
         "fga_blip2.pth",
-        install="pip install git+https://github.com/DYEvaLab/EvalMuse (its lavis, which has the network fga_blip2)",
+        install="git+https://github.com/DYEvaLab/EvalMuse",  # its lavis, which has the network fga_blip2
     ),
     "MPS": _needs("it needs the cross-attention network of MPS and the checkpoint MPS_overall_state_dict.pt."),
 }

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, ClassVar
 
 from polymeter.core.errors import ScoreError
+from polymeter.core.installing import pip_install
 from polymeter.metrics.bounded import bounded
 
 DEFAULT_PUNCS = "!,.?;:"
@@ -243,5 +244,6 @@ def _whispers(name: str) -> Any:
             if not module.startswith(str(error.name)):  # the package is installed, but lacks one that it needs
                 raise
     raise ModuleNotFoundError(
-        "Normalizing English needs Whisper's normalizer: pip install whisper-normalizer", name="whisper_normalizer"
+        f"Normalizing English needs Whisper's normalizer: {pip_install('whisper-normalizer')}",
+        name="whisper_normalizer",
     )

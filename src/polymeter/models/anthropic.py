@@ -23,6 +23,7 @@ from polymeter.core.parts import Audio, Image, Part, Text, Video
 from polymeter.core.request import Generate, Output, Parameters, Request, Usage
 from polymeter.models.endpoint.errors import EndpointError
 from polymeter.models.endpoint.hosted import (
+    NEUTRAL_HERE,
     HostedModel,
     Turn,
     body_of,
@@ -161,6 +162,10 @@ class AnthropicModel(HostedModel):
         if parameters.seed is not None and sampling.get("temperature") != 0:
             reasons["seed"] = f"{_TITLE}'s API takes none: what is sampled differs from run to run"
         return reasons
+
+    def known_settings(self) -> frozenset[str]:
+        """The API's names, and those of other models that have a neutral value here."""
+        return frozenset({*_TAKEN, *_SAMPLING, *NEUTRAL_HERE})
 
     def load(self) -> None:
         """Import the SDK, which takes a second."""

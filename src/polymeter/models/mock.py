@@ -16,7 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.errors import ErrorKind, ModelError, PlanError
+from polymeter.core.errors import ErrorKind, ModelError, PlanError, ScoreError
+from polymeter.core.generation_names import EVERY_NAME
 from polymeter.core.identity import request_fingerprint, source_hash
 from polymeter.core.model import ALL_READY, AsyncModel, BatchModel, Model, ModelTraits
 from polymeter.core.parts import Modality, is_image
@@ -31,12 +32,16 @@ from polymeter.core.request import (
     Response,
     Usage,
 )
+from polymeter.metrics.choice_targets import choice_indices
 
 Compute = Callable[[Request], str | Sequence[str] | Response]
 
 _REQUESTS: Mapping[RequestKind, bool] = {"generate": True, "loglikelihood": True, "generate_image": True}
 _MODALITIES: Mapping[Modality, bool] = {"text": True, "image": True, "audio": True, "video": True}
-_MODES = ("canned", "echo", "gold", "empty")
+_MODES = ("canned", "echo", "gold", "empty", "wrong")
+_OPTIONS = frozenset("ABCD")
+_NEVER_RIGHT = "qwzx"
+"""An answer that no benchmark expects: no word, number or option."""
 _FAILURES = ("transient", "rate_limit", "permanent", "refused")
 
 
@@ -57,7 +62,7 @@ def MockModel(
 
     Args:
         mode: ``canned`` answers with ``answer``, ``echo`` with the last message's text, ``gold`` with what the task
-            expects (the full score), ``empty`` with nothing.
+            expects (the full score), ``wrong`` with something else, ``empty`` with nothing.
         answer: The canned answer.
         answers: A JSON file with an object from sample id to answer; other samples get ``answer``.
         delay_ms: How long one request takes; a batch takes as long as one request.
@@ -95,7 +100,8 @@ def MockModel(
     }
     model: Model
     if is_async:
-        model = MockEndpoint(script, traits, identity, delay_ms / 1000, script.look_up if mode == "gold" else None)
+        looks_up = mode in ("gold", "wrong")
+        model = MockEndpoint(script, traits, identity, delay_ms / 1000, script.look_up if looks_up else None)
     else:
         model = MockBatch(script, traits, identity, delay_ms / 1000, batch_size)
     script.model = model
@@ -136,6 +142,10 @@ class MockBatch(BatchModel):
         """The identity that it was made with."""
         return self._identity
 
+    def known_settings(self) -> frozenset[str]:
+        """Every name that exists: a mock stands for any model."""
+        return EVERY_NAME
+
     def respond(self, requests: list[Request]) -> list[Response]:
         """Compute every answer."""
         self.batches.append(len(requests))
@@ -172,6 +182,10 @@ class MockEndpoint(AsyncModel):
     def identity(self) -> Mapping[str, Any]:
         """The identity that it was made with."""
         return self._identity
+
+    def known_settings(self) -> frozenset[str]:
+        """Every name that exists: a mock stands for any model."""
+        return EVERY_NAME
 
     def prepare(self, request: Request) -> None:
         """Look up what the task expects. This runs its author's code, which must not run on the event loop."""
@@ -210,6 +224,8 @@ class _Script:
             return request.messages[-1].text if request.messages else ""
         if self._mode == "gold":
             return _expected_answer(request, *self._of_row(request))
+        if self._mode == "wrong":
+            return _wrong_answer(request, *self._of_row(request))
         if self._mode == "empty":
             return ""
         return self._answers.get(request.origin.sample, self._answer) if request.origin else self._answer
@@ -249,7 +265,7 @@ def _row_of(request: Request) -> tuple[str, str]:
 
 def _expected_answer(request: Request, target: Any, choices: Any) -> str | Response:
     if isinstance(request.parameters, Loglikelihood):
-        return Response((Output(logprobs=_reference_logprobs(request.parameters, target)),))
+        return Response((Output(logprobs=_reference_logprobs(request.parameters, target, choices)),))
     if isinstance(request.parameters, GenerateImage) and isinstance(target, list):
         images = [item for item in target if is_image(item)]
         if images:
@@ -260,7 +276,30 @@ def _expected_answer(request: Request, target: Any, choices: Any) -> str | Respo
     return str(first)
 
 
-def _reference_logprobs(parameters: Loglikelihood, target: Any) -> tuple[ChoiceLogprob, ...]:
+def _wrong_answer(request: Request, target: Any, choices: Any) -> str | Response:
+    """An answer of the same kind as what is expected, as far as that shows: another choice, another letter."""
+    if isinstance(request.parameters, Loglikelihood):
+        right = _reference_logprobs(request.parameters, target, choices)
+        wrong = tuple(ChoiceLogprob(-10.1 - item.logprob, not item.is_greedy, 1) for item in right)
+        return Response((Output(logprobs=wrong),))
+    references = [*target] if isinstance(target, (list, tuple)) else [target]
+    texts = {str(item).strip() for item in references}
+    if choices is not None:
+        with suppress(ScoreError):
+            references += choice_indices(target, [str(choice) for choice in choices])
+    for position, choice in enumerate(choices or ()):
+        if choice not in texts and position not in references:
+            return str(choice)
+    if texts <= _OPTIONS:
+        return min(_OPTIONS - texts, default=_NEVER_RIGHT)
+    return _NEVER_RIGHT
+
+
+def _reference_logprobs(parameters: Loglikelihood, target: Any, choices: Any) -> tuple[ChoiceLogprob, ...]:
+    if choices is not None and len(choices) == len(parameters.continuations):
+        with suppress(ScoreError):
+            target = choice_indices(target, [str(choice) for choice in choices])
+
     def is_reference(position: int, continuation: str) -> bool:
         references = target if isinstance(target, (list, tuple)) else [target]
         return any(

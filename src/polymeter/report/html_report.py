@@ -80,7 +80,7 @@ def make_html_report(
             columns=page_columns(lines),
             footnotes=footnotes(results),
             provenance=provenance(manifest),
-            statement=_statement(shown, images),
+            statement=_statement(shown, images, is_partial=results.get("status") == "partial"),
             has_samples=any(one.samples for one in shown),
             style=style,
             style_hash=_csp_hash(style),
@@ -159,11 +159,13 @@ def _images_by_priority(shown: list[_Shown]) -> Iterator[str]:
         yield from image_files(sample)
 
 
-def _statement(shown: list[_Shown], images: EmbeddedImages) -> list[str]:
+def _statement(shown: list[_Shown], images: EmbeddedImages, *, is_partial: bool) -> list[str]:
     n_shown, n_total = (sum(one.task[key] for one in shown) for key in ("shown", "total"))
     n_failed, n_failed_shown = (sum(one.task[key] for one in shown) for key in ("failed", "failed_shown"))
+    place = "journal.db" if is_partial else "samples/*.jsonl"
+    ended = " that have ended" if is_partial else ""
     if n_shown == n_total:
-        sentences = [f"All {count(n_total, 'sample')} are in this report and in samples/*.jsonl of the run folder."]
+        sentences = [f"All {count(n_total, 'sample')}{ended} are in this report and in {place} of the run folder."]
     else:
         failed = (
             f"{n_failed_shown:,} of the {n_failed:,} without a score"
@@ -172,8 +174,8 @@ def _statement(shown: list[_Shown], images: EmbeddedImages) -> list[str]:
         )
         chosen = f"{failed}, the worst" if n_failed else "the worst"
         sentences = [
-            f"{n_shown:,} of {n_total:,} samples are in this report: {chosen}, and an even spread of the others. "
-            "All are in samples/*.jsonl of the run folder."
+            f"{n_shown:,} of {n_total:,} samples{ended} are in this report: {chosen}, and an even spread of the "
+            f"others. All are in {place} of the run folder."
         ]
     if images.n_smaller:
         sentences.append(f"{count(images.n_smaller, 'image')} scaled down to keep the report small.")

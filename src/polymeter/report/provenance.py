@@ -13,6 +13,7 @@ from polymeter.core.stable_names import SESSION_DISPATCHERS
 from polymeter.report.formatting import clean, clip, count, duration, moment, one_line
 
 _MAX_DEPTH = 3
+_MARKS = {"stopped": "Stopped before its end", "partial": "Partial: the run has not ended"}
 _VALUE_LENGTH = 600
 _INCIDENTS = (("rate_limits", "rate limit"), ("failures", "transient failure"), ("timeouts", "timeout"))
 _REASONS = {
@@ -28,10 +29,12 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """The head of the report: the model, whether the run was stopped, and its facts as pairs of label and value."""
+    """The head of the report: the model, its facts as pairs of label and value, and a mark of a run that did not end;
+    empty if it did.
+    """
 
     model: str
-    is_stopped: bool
+    mark: str
     facts: tuple[tuple[str, str], ...]
 
 
@@ -69,7 +72,9 @@ def headline(manifest: Mapping[str, Any], results: Mapping[str, Any]) -> Headlin
     commit = f" ({clip(str(made_by['commit']), 10)})" if made_by.get("commit") else ""
     facts.append(("Polymeter", f"{made_by.get('version', '?')}{commit}"))
     model = (manifest.get("model") or {}).get("name") or results.get("model") or "?"
-    return Headline(one_line(str(model)), results.get("status") == "stopped", tuple((k, one_line(v)) for k, v in facts))
+    return Headline(
+        one_line(str(model)), _MARKS.get(str(results.get("status")), ""), tuple((k, one_line(v)) for k, v in facts)
+    )
 
 
 def provenance(manifest: Mapping[str, Any]) -> list[Section]:

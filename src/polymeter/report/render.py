@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from polymeter.report.columns import TEXT_COLUMNS
+from polymeter.report.columns import TEXT_COLUMNS, Column
 from polymeter.report.table import Line, footnotes, table_lines
 
 if TYPE_CHECKING:
@@ -15,31 +16,116 @@ if TYPE_CHECKING:
 
 _STYLES = {"main": "bold", "aside": "dim"}
 _PLAIN_WIDTH = 200
+_DIRECTION = ""
+"""The heading of the column with arrows."""
+_DROPPED = ("version", "n-shot", "filter", _DIRECTION)
+"""The columns that a narrow console goes without, the first one first."""
+_NAME_WIDTH = 16
+"""The width of a column of names for which other columns are left out."""
+_NAME_AT_LEAST = 12
+_NARROWEST = 8
+_LONGEST_TEXT = 24
 
 
 def print_table(console: Console, results: Mapping[str, Any]) -> None:
-    """Print the table of a ``results.json`` and its footnotes."""
+    """Print the table of a ``results.json`` and its footnotes.
+
+    Value, standard error and n are always whole. Where the console is too narrow, the columns that matter least are
+    left out, and names are wrapped; a console that is narrower still gets lines that are longer than it is.
+    """
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
+    lines = table_lines(results)
+    shown = _fitting(lines, console.width)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    for heading, column in TEXT_COLUMNS.items():
+    for column, width in shown:
         table.add_column(
-            heading,
+            column.text or "",
             justify="right" if column.is_right else "left",
-            no_wrap=not column.is_name,
-            overflow="fold" if column.is_name else "ellipsis",
-            min_width=12 if column.is_name else None,
-            max_width=column.max_width,
+            no_wrap=not _may_wrap(column),
+            overflow="fold",
+            width=width,
         )
-    for line in table_lines(results):
+    for line in lines:
         style = "bold" if line.kind == "group" else "dim" if line.subset else ""
-        cells = zip(TEXT_COLUMNS.values(), _cells(line, "  "), strict=True)
+        cells = zip((column for column, _ in shown), _cells(line, "  ", [column for column, _ in shown]), strict=True)
         table.add_row(*(Text(text, style=_STYLES.get(column.weight, style)) for column, text in cells))
-    console.print(table)
+    needed = sum(width for _, width in shown) + _frame(len(shown))
+    with _at_least(console, needed):
+        console.print(table)
     for note in footnotes(results):
         console.print(Text(note, style="yellow"), soft_wrap=True)
+
+
+@contextmanager
+def _at_least(console: Console, width: int) -> Iterator[None]:
+    """Print for a width inside this; a terminal that is narrower breaks the lines, and no number is cut."""
+    before = console.width
+    if width <= before:
+        yield
+        return
+    console.width = width
+    try:
+        yield
+    finally:
+        console.width = before
+
+
+def _fitting(lines: Sequence[Line], width: int) -> list[tuple[Column, int]]:
+    """The columns that a console of this width has room for, each with its width."""
+    columns = list(TEXT_COLUMNS.values())
+    for dropped in (None, *_DROPPED):
+        columns = [column for column in columns if column.text != dropped]
+        widths = _natural(lines, columns, min(_LONGEST_TEXT, width // 6))
+        fixed = sum(width for column, width in zip(columns, widths, strict=True) if not column.is_name)
+        room = width - fixed - _frame(len(columns))
+        names = [width for column, width in zip(columns, widths, strict=True) if column.is_name]
+        if sum(min(name, _NAME_WIDTH) for name in names) <= room:
+            break
+    shared = iter(_shared(names, room))
+    return [
+        (column, next(shared) if column.is_name else natural) for column, natural in zip(columns, widths, strict=True)
+    ]
+
+
+def _natural(lines: Sequence[Line], columns: Sequence[Column], longest_text: int) -> list[int]:
+    """The width of each column in which nothing is wrapped, but for values that are long texts."""
+    from rich.cells import cell_len
+
+    rows = [[column.text or "" for column in columns], *(_cells(line, "  ", columns) for line in lines)]
+    widths = [max(cell_len(row[number]) for row in rows) for number in range(len(columns))]
+    for number, column in enumerate(columns):
+        if column.is_name:
+            widths[number] = max(widths[number], _NAME_AT_LEAST)
+        if column.max_width is not None:
+            widths[number] = min(widths[number], column.max_width)
+        if _may_wrap(column) and not column.is_name:
+            numbers = (cell_len(line.value) for line in lines if line.number is not None)
+            widths[number] = min(widths[number], max([longest_text, *numbers]))
+    return widths
+
+
+def _shared(names: Sequence[int], room: int) -> list[int]:
+    """The widths of the columns of names in the room that there is; one that needs less than its share gives the rest
+    to the others.
+    """
+    left, widths = max(room, _NARROWEST * len(names)), dict.fromkeys(range(len(names)), 0)
+    for rank, number in enumerate(sorted(widths, key=lambda number: names[number])):
+        widths[number] = min(names[number], left // (len(names) - rank))
+        left -= widths[number]
+    return list(widths.values())
+
+
+def _may_wrap(column: Column) -> bool:
+    """Whether a long text in a column is wrapped: names, and values that are no numbers."""
+    return column.is_name or column.drawing == "value"
+
+
+def _frame(n_columns: int) -> int:
+    """The blanks around and between columns."""
+    return 2 * n_columns
 
 
 def to_text(results: Mapping[str, Any]) -> str:
@@ -55,18 +141,25 @@ def to_text(results: Mapping[str, Any]) -> str:
 
 def to_markdown(results: Mapping[str, Any]) -> str:
     """The table as Markdown, with its footnotes as a list."""
-    rules = ["--:" if column.is_right else ":--" for column in TEXT_COLUMNS.values()]
+    columns = list(TEXT_COLUMNS.values())
+    rules = ["--:" if column.is_right else ":--" for column in columns]
     rows = [
         TEXT_COLUMNS,
         rules,
-        *(tuple(_escaped(cell) for cell in _cells(line, "– ")) for line in table_lines(results)),
+        *(tuple(_escaped(cell) for cell in _cells(line, "– ", columns)) for line in table_lines(results)),
     ]
     notes = "".join(f"\n- {_escaped(note)}" for note in footnotes(results))
     return "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n" + (f"{notes}\n" if notes else "")
 
 
-def _cells(line: Line, indent: str) -> tuple[str, ...]:
-    name, *others = (column.cell(line) for column in TEXT_COLUMNS.values())
+def _cells(line: Line, indent: str, columns: Sequence[Column]) -> tuple[str, ...]:
+    """The texts of a line. A filter and an arrow that have no column of their own stand behind the metric."""
+    shown = {column.text: column.cell(line) for column in columns}
+    if "filter" not in shown and line.filter not in ("", "none"):
+        shown["metric"] += f", {line.filter}"
+    if _DIRECTION not in shown and line.direction:
+        shown["metric"] += f" {line.direction}"
+    name, *others = shown.values()
     return (indent * line.depth + name if name else "", *others)
 
 

@@ -13,6 +13,7 @@ from polymeter.report.formatting import as_float, clip, count, listing, number, 
 _MAX_DEPTH = 3
 _VERSION_LENGTH = 16
 _PLURALS = {"error": "errors"}
+_NOT_RUN = "not run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +85,18 @@ def footnotes(results: Mapping[str, Any]) -> list[str]:
     notes = [f"parity: {one_line(str(results['parity']))}"] if results.get("parity") else []
     if results.get("status") == "stopped":
         notes.append("This run was stopped before its end; the numbers rest on the samples that had ended by then.")
+    notes.extend(unscored_tasks(results))
+    is_partial = results.get("status") == "partial"
+    if is_partial:
+        notes.append(_partial_note(results))
     notes.extend(lost_members(results))
     for name, task in results.get("tasks", {}).items():
         title = title_of(results, "task", name)
         planned = int(task.get("n_samples", 0))
         missing = missing_by_status(task)
+        n_not_asked = missing.pop(_NOT_RUN, 0) if is_partial else 0
+        if n_not_asked:
+            notes.append(f"{title}: {n_not_asked:,} of {count(planned, 'sample')} not asked yet.")
         if missing:
             reasons = listing(
                 f"{n:,} {_PLURALS.get(status, status) if n != 1 else status}" for status, n in missing.items()
@@ -104,6 +112,19 @@ def footnotes(results: Mapping[str, Any]) -> list[str]:
             )
         notes.extend(f"{title}: scored by {one_line(scorer)}." for scorer in _scorers(task))
     return [*notes, *(one_line(str(note)) for note in results.get("notes", ()))]
+
+
+def _partial_note(results: Mapping[str, Any]) -> str:
+    """That numbers are not the final ones, and why."""
+    tasks = results.get("tasks", {}).values()
+    planned = sum(int(task.get("n_samples", 0)) for task in tasks)
+    ended = sum(sum(int(n) for n in task.get("statuses", {}).values()) for task in tasks)
+    state = {"running": "is still running, or was killed", "stopped": "was stopped"}.get(
+        str(results.get("run_status")), "was interrupted"
+    )
+    return (
+        f"PARTIAL: this run {state}; the numbers rest on the {ended:,} of {count(planned, 'sample')} that have ended."
+    )
 
 
 def _scorers(task: Mapping[str, Any]) -> Iterator[str]:
@@ -135,13 +156,29 @@ def lost_members(results: Mapping[str, Any]) -> list[str]:
     return notes
 
 
+def unscored_tasks(results: Mapping[str, Any]) -> list[str]:
+    """One sentence for each task of which nothing is scored, so that its line of the table means nothing."""
+    notes = []
+    for name, why in results.get("nothing_scored", {}).items():
+        planned = int(results.get("tasks", {}).get(name, {}).get("n_samples", 0))
+        sentence = (
+            f"NOTHING SCORED: {title_of(results, 'task', name)}: none of its {count(planned, 'sample')} has a score."
+        )
+        notes.append(f"{sentence} {one_line(str(why))}".rstrip())
+    return notes
+
+
 def missing_by_status(task: Mapping[str, Any]) -> dict[str, int]:
     """The number of a task's samples without a score, by status; those that never ended count as ``not run``."""
     statuses: Mapping[str, int] = task.get("statuses", {})
     missing = {one_line(str(status)): int(n) for status, n in statuses.items() if status != "ok" and n}
+    n_ok = int(statuses.get("ok", 0))
+    n_without = n_ok - int(task.get("n_scored", n_ok))
+    if n_without > 0:
+        missing["without a value"] = n_without
     n_not_run = int(task.get("n_samples", 0)) - sum(int(n) for n in statuses.values())
     if n_not_run > 0:
-        missing["not run"] = n_not_run
+        missing[_NOT_RUN] = n_not_run
     return missing
 
 
@@ -170,7 +207,7 @@ def _lines_of(
         before = subset
         alias = "" if not is_first else "/".join(subset) if subset else title_of(results, kind, name)
         planned = 0 if subset else _planned(results, kind, holder, result)
-        for key, value in _spread(one_line(str(result["metric"])), result.get("value"), _MAX_DEPTH):
+        for key, value in spread_value(one_line(str(result["metric"])), result.get("value")):
             is_whole = value is result.get("value")
             stderr = result.get("stderr") if is_whole else None
             yield Line(
@@ -204,12 +241,13 @@ def bounds_of(result: Mapping[str, Any]) -> tuple[float | None, float | None]:
     return as_float(low), as_float(high)
 
 
-def _spread(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
+def spread_value(metric: str, value: Any, depth: int = _MAX_DEPTH) -> Iterator[tuple[str, Any]]:
+    """A value under its metric's name; one that has keys as several, each under ``metric/key``."""
     if not isinstance(value, dict) or not value or depth == 0:
-        yield name, value
+        yield metric, value
         return
     for key, item in value.items():
-        yield from _spread(f"{name}/{one_line(str(key))}", item, depth - 1)
+        yield from spread_value(f"{metric}/{one_line(str(key))}", item, depth - 1)
 
 
 def _planned(results: Mapping[str, Any], kind: str, holder: Mapping[str, Any], result: Mapping[str, Any]) -> int:

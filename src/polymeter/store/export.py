@@ -39,6 +39,10 @@ class TaskSummary:
     statuses: Mapping[str, int] = field(default_factory=dict)
     n_length: int = 0
     scorers: Sequence[Mapping[str, str]] = ()
+    n_scored: int | None = None
+    """How many samples have a score; ``None``: all that did not fail."""
+    why_unscored: str | None = None
+    """Why nothing of it is scored, in a sentence or empty; ``None``: something is, or nothing is meant to be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,7 @@ def results_document(
     parity: str = "",
 ) -> dict[str, Any]:
     """The content of ``results.json``. It depends only on the plan and the answers: no times, no local paths."""
+    nothing_scored = {task.name: task.why_unscored for task in tasks if task.why_unscored is not None}
     return {
         "schema_version": SCHEMA_VERSION,
         "status": status,
@@ -79,6 +84,7 @@ def results_document(
             for group in groups
         },
         "layout": [list(line) for line in layout],
+        **({"nothing_scored": nothing_scored} if nothing_scored else {}),
         "notes": list(notes),
     }
 
@@ -208,7 +214,7 @@ def _task(task: TaskSummary) -> dict[str, Any]:
         "version": task.version,
         "num_fewshot": task.num_fewshot,
         "n_samples": task.n_samples,
-        "n_scored": task.statuses.get("ok", 0),
+        "n_scored": task.statuses.get("ok", 0) if task.n_scored is None else task.n_scored,
         "statuses": {
             status.value: task.statuses[status.value] for status in SampleStatus if task.statuses.get(status.value)
         },

@@ -192,6 +192,13 @@ class Journal:
         )
         return dict(counts.fetchall())
 
+    def count_answers(self, task: str) -> int:
+        """The number of answers of a task."""
+        count = self._db.execute(
+            "SELECT count(*) FROM responses WHERE task=? AND role='model' AND turn>=0", (self.task_ids.get(task),)
+        )
+        return int(count.fetchone()[0])
+
     def count_length(self, task: str) -> int:
         """The number of answers of a task that reached their token limit."""
         count = self._db.execute(

@@ -282,7 +282,7 @@ def test_an_id_of_modelscope_without_its_package_says_how_to_get_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "modelscope", None)
-    with pytest.raises(PlanError, match=r"'modelscope'.*polymeter\[modelscope\].*--data modelscope/MMLU-Pro="):
+    with pytest.raises(PlanError, match=r"'modelscope'.*\[modelscope\].*--data modelscope/MMLU-Pro="):
         evaluate(tmp_path, GUIDE, "mmlu_pro", "mock")
 
 

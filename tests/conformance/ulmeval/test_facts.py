@@ -201,14 +201,24 @@ def test_what_evaluate_is_told(tmp_path: Path, words: tuple[str, ...], model: st
     assert results(tmp_path / "run", "Toy") == {"given": 3}
 
 
-@pytest.mark.parametrize(
-    "wanted", ["judge_kwargs['model']", "if 'model' not in judge_kwargs: raise ValueError('Please specify a judge.')"]
-)
-def test_an_evaluate_without_its_judge_says_how_to_name_one_for_the_same_answers(tmp_path: Path, wanted: str) -> None:
-    body = f"""
+def test_an_evaluate_that_needs_its_judge_is_refused_without_one_but_answers_can_be_kept(tmp_path: Path) -> None:
+    body = """
     def evaluate(self, eval_file, **judge_kwargs):
-        {wanted}
-        return {{'judged': len(load(eval_file))}}
+        judge_kwargs['model']
+        return {'judged': len(load(eval_file))}
+    """
+    assert run(tmp_path, body) == 2
+    assert run(tmp_path, body, "--dialect-option", "tsv.predict_only=true") == 0
+    words = ["score", str(tmp_path / "run"), "--output", str(tmp_path / "judged"), "--judge", "mock", "--quiet"]
+    assert main(words) == 0
+    assert results(tmp_path / "judged", "Toy") == {"judged": 2}
+
+
+def test_an_evaluate_without_its_judge_says_how_to_name_one_for_the_same_answers(tmp_path: Path) -> None:
+    body = """
+    def evaluate(self, eval_file, **judge_kwargs):
+        if 'model' not in judge_kwargs: raise ValueError('Please specify a judge.')
+        return {'judged': len(load(eval_file))}
     """
     assert run(tmp_path, body) == 1
     (note,) = [note for note in RunFolder(tmp_path / "run").read_results()["notes"] if "raised" in note]

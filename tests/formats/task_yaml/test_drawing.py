@@ -331,7 +331,8 @@ def test_what_makes_no_sense_is_refused_and_found_by_check(tmp_path, lines, mess
     ("lines", "message"),
     [
         ("doc_to_target: caption\nmetric_list: [psnr]", "doc_to_target of task 't' gives the text 'a grey field 0'"),
-        ("doc_to_target: wnted\nmetric_list: [ssim]", "Metric 'ssim' compares with an image.* gives the text 'wnted'"),
+        ("doc_to_target: wnted\nmetric_list: [ssim]", "doc_to_target of task 't' is 'wnted', .* but nearly one"),
+        ("doc_to_target: other\nmetric_list: [ssim]", "Metric 'ssim' compares with an image.* gives the text 'other'"),
         ("doc_to_target: wanted\nmetric_list: [lpips]", "LPIPS needs a folder with"),
         ("doc_to_target: caption\nmetric_list: [frechet_distance]", "rests on a network, and none is named"),
     ],

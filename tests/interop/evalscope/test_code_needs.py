@@ -59,5 +59,5 @@ def test_algebra_needs_its_packages(
     )
     monkeypatch.setattr(symbolic, "check_algebra", refuse)
     assert main(RUN) == 2
-    assert "polymeter[math]" in " ".join(capsys.readouterr().err.split())
+    assert "[math]'" in " ".join(capsys.readouterr().err.split())
     assert not (folder / "out/journal.db").exists()

@@ -226,7 +226,14 @@ def test_batch_size_changes_no_image_of_a_run(tmp_path: Path) -> None:
     found = []
     for size in (1, 4):
         output = tmp_path / f"run{size}"
-        polymeter.evaluate(model, [str(task)], output=output, batch_size=size, generation={"n": 2})
+        polymeter.evaluate(
+            model,
+            [str(task)],
+            output=output,
+            batch_size=size,
+            generation={"n": 2},
+            dialect_options={"tsv": {"predict_only": True}},
+        )
         rows = [json.loads(line) for line in (output / "samples" / "prompts.jsonl").read_text().splitlines()]
         found.append([[exchange["response"]["outputs"][0] for exchange in row["exchanges"]] for row in rows])
     names = [[output["images"] for output in outputs] for outputs in found[0]]

@@ -13,7 +13,7 @@ from typing import Any
 
 from polymeter.core.catalog import Catalog, Claims, Entry, Problem, Root
 from polymeter.core.errors import PlanError
-from polymeter.core.format import Format, Loaded, OpenContext, PageKeys
+from polymeter.core.format import Format, Loaded, OpenContext, Outline, PageKeys
 from polymeter.core.model import ModelTraits
 from polymeter.core.task import Task, TaskSpec
 
@@ -73,6 +73,15 @@ def _compile(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
     return compile_task(spec, traits, context)
 
 
+def _outline(spec: TaskSpec) -> Outline:
+    """The number of rows of a table, and what its columns show."""
+    from polymeter.data.counting import count_rows
+    from polymeter.data.tables import IMAGE_COLUMNS
+
+    has_images = not set(IMAGE_COLUMNS).isdisjoint(spec.config["columns"])
+    return Outline(count_rows(spec.file), ("text", "image") if has_images else ("text",))
+
+
 PAGE_KEYS = PageKeys(
     dataset="url",
     outputs=("TYPE",),
@@ -99,4 +108,5 @@ FORMAT = Format(
     endings=(".tsv",),
     stored_name="tsv",
     page_keys=PAGE_KEYS,
+    outline=_outline,
 )

@@ -21,6 +21,7 @@ from polymeter.formats.table.classes import class_for
 from polymeter.formats.table.dataset import Dataset
 from polymeter.formats.table.finding import origin_of
 from polymeter.formats.table.instances import (
+    check_rows,
     circular_note,
     make_instance,
     own_method,
@@ -56,6 +57,8 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     instance = make_instance(class_for(tuple(spec.config["columns"])), spec, data, options, context)
     set_up(spec.name, instance, options)
     dataset = _dataset_of(spec.name, instance, options)
+    if dataset.evaluate_sample is not None:
+        check_rows(spec, instance, len(dataset.table), context)
     parameters, n = parameters_for(
         request_kind(instance.TYPE, spec),
         context.generation,
@@ -136,6 +139,7 @@ def task_of(
         score_digest=fingerprint([spec.source_hash, settings]),
         is_guest=not (dataset.is_own and dataset.is_thread_safe),
         is_thread_safe=dataset.is_thread_safe,
+        keeps_answers_only=options.predict_only,
         notes=tuple(notes),
     )
 

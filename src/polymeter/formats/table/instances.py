@@ -26,6 +26,7 @@ from polymeter.guests.own_classes import definer, is_own_class
 from polymeter.guests.packages import GUEST_LOCK
 
 _ALWAYS_PASSED = "dataset"
+_JUDGE = "judge"
 _MAKES_IMAGES = re.compile(r"2I(?![A-Z])|2IMAGE", re.IGNORECASE)
 _MAKES_OTHERS = re.compile(r"2(?:V|A|M|S|3D|VIDEO|AUDIO)(?![A-Z])", re.IGNORECASE)
 _UPSTREAM_COUNTS: Mapping[str, int] = {"GenEval": 4, "DPGBench": 4}
@@ -77,6 +78,22 @@ def set_up(name: str, instance: Any, options: TableRunOptions) -> None:
         if not options.predict_only and (check := own_method(instance, "check_scoring")) is not None:
             check()
     _OPEN[name] = instance
+
+
+def check_rows(spec: TaskSpec, instance: Any, n_rows: int, context: OpenContext) -> None:
+    """Let one of our own classes check the rows that are measured, before anything is asked.
+
+    Raises:
+        PlanError: if nothing could score them, or one could never be answered right.
+    """
+    check = own_method(instance, "check_rows")
+    if check is None or own_method(instance, "evaluate_sample") is None:
+        return
+    try:
+        check(context.measured(n_rows), has_judge=_JUDGE in context.roles)
+    except PlanError as error:
+        where = f"{spec.file}, {error.where}" if error.where else str(spec.file)
+        raise PlanError(f"Benchmark {spec.name!r}: {error.what}", where=where, hint=error.hint) from error
 
 
 def open_dataset(name: str) -> Any:

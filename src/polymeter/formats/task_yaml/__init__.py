@@ -12,12 +12,12 @@ Three layers, the first two of which run no task code:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.catalog import Catalog, Entry, Problem, Root
-from polymeter.core.format import Format, Loaded, OpenContext, PageKeys
+from polymeter.core.format import Format, Loaded, OpenContext, Outline, PageKeys
 from polymeter.core.model import ModelTraits
 from polymeter.core.task import Task, TaskSpec
 from polymeter.formats.task_yaml.index import NAME
@@ -68,6 +68,21 @@ def _compile(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
     return compile_task(spec, traits, context)
 
 
+def _metrics(spec: TaskSpec) -> Collection[str] | None:
+    """The metrics of a task, unless its class knows them."""
+    from polymeter.formats.task_yaml.load import config_of
+    from polymeter.formats.task_yaml.metrics import metric_names
+
+    return metric_names(config_of(spec))
+
+
+def _outline(spec: TaskSpec) -> Outline:
+    """The size and the modalities of a task."""
+    from polymeter.formats.task_yaml.outline import outline
+
+    return outline(spec)
+
+
 _PAGE_KEYS = PageKeys(
     description="",  # in this format it is part of the prompt
     tags="tag",
@@ -99,4 +114,6 @@ FORMAT = Format(
     endings=(".yaml", ".yml"),
     labels={"en": "task YAML", "zh": "任务 YAML"},
     page_keys=_PAGE_KEYS,
+    metrics=_metrics,
+    outline=_outline,
 )

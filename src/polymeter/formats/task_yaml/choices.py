@@ -15,29 +15,12 @@ from polymeter.core.errors import ScoreError
 from polymeter.core.request import ChoiceLogprob
 from polymeter.formats.task_yaml.metrics import BoundMetric
 
-_NO_REFERENCE = -100
 _SPACES = re.compile(r"\s+")
-
-
-def reference_indices(target: Any, choices: Sequence[str]) -> list[int]:
-    """Indices of the right choices. A text is looked up among the choices; an answer can never match a target that is
-    not among them.
-    """
-    items = list(target) if isinstance(target, (list, tuple)) else [target]
-    indices = []
-    for item in items:
-        if isinstance(item, str):
-            indices.append(choices.index(item) if item in choices else _NO_REFERENCE)
-        elif isinstance(item, int):
-            indices.append(int(item) if 0 <= item < len(choices) else _NO_REFERENCE)
-        else:
-            raise ScoreError(f"The target of a choice must be an index or a choice, not {item!r}.")
-    return indices
 
 
 def choice_values(
     metrics: Sequence[BoundMetric],
-    target: Any,
+    indices: Sequence[int],
     choices: Sequence[str],
     logprobs: Sequence[ChoiceLogprob],
     unconditional: Sequence[ChoiceLogprob] | None = None,
@@ -47,19 +30,18 @@ def choice_values(
 
     Args:
         metrics: The metrics to compute.
-        target: The row's target.
+        indices: The indices of the right choices; see ``choice_indices``.
         choices: The row's choices.
         logprobs: For each choice, its log-probability after the prompt; as many as there are choices.
         unconditional: The same without the prompt, for ``acc_mutual_info``.
         doc: The row, for ``acc_all``.
 
     Raises:
-        ScoreError: if the target is neither an index nor a choice, or ``unconditional`` is missing.
+        ScoreError: if ``unconditional`` is missing.
     """
-    indices = reference_indices(target, choices)
     sums = [item.logprob for item in logprobs]
     prediction = argmax(sums)
-    reference = indices[0] if len(indices) == 1 else indices
+    reference = indices[0] if len(indices) == 1 else list(indices)
 
     def is_right(index: int) -> float:
         return float(index in indices)

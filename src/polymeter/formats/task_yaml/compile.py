@@ -16,18 +16,20 @@ from polymeter.core.parts import Modality
 from polymeter.core.request import RequestKind
 from polymeter.core.task import Sample, Task, TaskSpec
 from polymeter.formats.task_yaml import image_targets
-from polymeter.formats.task_yaml.extensions import check_code_needs, class_task
+from polymeter.formats.task_yaml.extensions import check_code_needs, class_task, judge_warnings
 from polymeter.formats.task_yaml.generation import compile_generation
 from polymeter.formats.task_yaml.image_targets import IMAGES
 from polymeter.formats.task_yaml.images import compile_images
 from polymeter.formats.task_yaml.likelihoods import compile_choices, compile_likelihood
 from polymeter.formats.task_yaml.load import config_of, field_locator
 from polymeter.formats.task_yaml.metrics import shadowed_names
+from polymeter.formats.task_yaml.misspelt import constant_target_notes, refuse_misspelt_columns
 from polymeter.formats.task_yaml.output_types import CompileOutput, Provenance, Setup
 from polymeter.formats.task_yaml.parts import Parts, check_fields, check_images, yaml_parts
 from polymeter.formats.task_yaml.prompt import Prompt, make_prompt
 from polymeter.formats.task_yaml.reasoning import parse_tags
 from polymeter.formats.task_yaml.registration import code_files
+from polymeter.formats.task_yaml.right_choices import RightChoices, check_targets, right_choices
 from polymeter.formats.task_yaml.rounds import AGENTIC, MULTI_ROUND, check_rounds, compile_agentic, compile_multi_round
 from polymeter.formats.task_yaml.rows import RowSamples, full_row
 from polymeter.formats.task_yaml.settings import (
@@ -86,8 +88,11 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     split = config.eval_split or ""
     samples = RowSamples(spec.name, parts.rows.measured, config.cluster_key)
     prompt = make_prompt(parts, spec, traits, context)
+    refuse_misspelt_columns(parts, spec.file.parent, is_text_read=prompt.messages_form is None)
     with contained():
-        modalities = _try_prompt(samples, prompt, parts)
+        modalities = _try_prompt(samples, prompt, parts, is_scored=not options.predict_only)
+        if not options.predict_only:
+            check_targets(parts, prompt, samples, context)
     metadata = {"task": spec.name, "split": split, "repeats": config.repeats, **config.metadata}
     tags = parse_tags(config.reasoning_tags, parts.binding.where("reasoning_tags"))
     setup = Setup(
@@ -120,7 +125,13 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         is_thread_safe=config.metadata.get("thread_safe") is True,
         batch_size=config.own_batch_size,
         num_fewshot=int(config.metadata.get("num_fewshot", parts.n_fewshot)),
-        notes=(*shadowed_names(config, code_files(spec)), *image_targets.notes(config.task, parts.metrics)),
+        keeps_answers_only=options.predict_only,
+        warnings=() if options.predict_only else judge_warnings(spec, context.roles),
+        notes=(
+            *shadowed_names(config, code_files(spec)),
+            *image_targets.notes(config.task, parts.metrics),
+            *constant_target_notes(parts, samples, prompt.row),
+        ),
     )
 
 
@@ -140,26 +151,27 @@ def _requests(output_type: str, traits: ModelTraits) -> frozenset[RequestKind]:
     return frozenset({"loglikelihood"}) if output_type in _LIKELIHOODS else frozenset({"generate"})
 
 
-def _try_prompt(samples: RowSamples, prompt: Prompt, parts: Parts) -> frozenset[Modality]:
+def _try_prompt(samples: RowSamples, prompt: Prompt, parts: Parts, *, is_scored: bool) -> frozenset[Modality]:
     """Try the task's forms on a row; returns the modalities that a model must take.
 
     One broken row is no problem: further ones are tried, and only if all fail is the first failure raised.
     """
     first_error: PolymeterError | None = None
     n = len(samples)
+    right = right_choices(parts) if is_scored else None
     for index in dict.fromkeys(round(i * (n - 1) / (_MOST_TRIES - 1)) for i in range(_MOST_TRIES)):
         sample: Sample = samples[index]
         try:
             # A file that a hook opens, and that is none of this row's, may be kept for all rows.
             with loading_sources(is_data=partial(is_of_row, row=str(sample.doc))):
-                return _try_row(sample, prompt, parts)
+                return _try_row(sample, prompt, parts, right)
         except (DataError, ScoreError) as error:
             first_error = first_error or error
     assert first_error is not None
     raise PlanError(first_error.what, where=first_error.where, hint=first_error.hint) from first_error
 
 
-def _try_row(sample: Sample, prompt: Prompt, parts: Parts) -> frozenset[Modality]:
+def _try_row(sample: Sample, prompt: Prompt, parts: Parts, right: RightChoices | None) -> frozenset[Modality]:
     row = prompt.row(sample)
     if parts.config.output_type == IMAGES:
         _try_image_targets(sample, parts)
@@ -167,6 +179,8 @@ def _try_row(sample: Sample, prompt: Prompt, parts: Parts) -> frozenset[Modality
         parts.target(row)
     if parts.choices is not None:
         parts.choices(row)
+    if right is not None:
+        right.of(sample, row)
     prompt.messages(sample)
     return prompt.modalities(sample)
 

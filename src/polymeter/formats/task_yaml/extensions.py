@@ -6,11 +6,15 @@ output type.
 
 ``task_yaml.code_needs``, a ``CodeNeeds``: finds packages that a task's code will only need while answers are scored.
 
+``task_yaml.judge_use``, a ``JudgeUse``: finds where a task's scoring may ask a judge.
+
 A system attaches code to an extension point in ``System.extensions``; see ``core.systems``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from pathlib import Path
 from typing import Protocol, cast
 
 from polymeter.core.errors import PlanError
@@ -23,6 +27,8 @@ from polymeter.formats.task_yaml.parts import Locate, Parts
 
 CLASS_TASK = "task_yaml.class_task"
 CODE_NEEDS = "task_yaml.code_needs"
+JUDGE_USE = "task_yaml.judge_use"
+_ROLE = "judge"
 
 
 class ClassTask(Protocol):
@@ -55,6 +61,28 @@ class CodeNeeds(Protocol):
         Raises:
             PlanError: if a package is missing.
         """
+
+
+class JudgeUse(Protocol):
+    """Finds where a task's scoring may ask a judge, without running it."""
+
+    def __call__(self, spec: TaskSpec, /) -> str:
+        """``file:line``; empty if no code of it speaks to a judge."""
+
+
+def judge_warnings(spec: TaskSpec, roles: Collection[str]) -> tuple[str, ...]:
+    """What to tell of a task whose scoring may ask a judge, for a run that has none. It need not ask for every answer,
+    so the run is not refused.
+    """
+    find = extension(JUDGE_USE)
+    where = cast(JudgeUse, find)(spec) if find is not None and _ROLE not in roles else ""
+    if not where:
+        return ()
+    return (
+        f"Task {spec.name!r} may ask a judge ({Path(where).name}), and the run has none: samples that need a verdict "
+        "will have no score. Name one (--judge openai:NAME), or judge the answers later (polymeter score RUN --judge "
+        "openai:NAME).",
+    )
 
 
 def check_code_needs(spec: TaskSpec, parity: Parity) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from polymeter.core.errors import DataError, PolymeterError, boundary
+from polymeter.core.errors import DataError, PolymeterError, boundary, did_you_mean
 from polymeter.formats.task_yaml.templates import compile_template
 from polymeter.guests.loading import resolve
 
@@ -260,8 +260,9 @@ def _checked(form: Form, binding: Binding) -> Form:
 
 
 def _no_column(name: Any, field: str, binding: Binding) -> DataError:
+    near = did_you_mean(str(name), binding.columns, n=1)
     return DataError(
         f"{field} of task {binding.task!r} names {name!r}, which the dataset does not have.",
         where=binding.where(field),
-        hint=f"It has the columns: {', '.join(binding.columns)}.",
+        hint=f"{near} It has the columns: {', '.join(binding.columns)}.".strip(),
     )

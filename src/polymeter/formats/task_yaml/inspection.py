@@ -19,6 +19,7 @@ from polymeter.formats.task_yaml.config import TaskConfig, validate
 from polymeter.formats.task_yaml.extensions import check_code_needs
 from polymeter.formats.task_yaml.filters import FILTERS
 from polymeter.formats.task_yaml.load import load
+from polymeter.formats.task_yaml.misspelt import refuse_unmarked_functions
 from polymeter.formats.task_yaml.reader import Reader, Resolved
 from polymeter.formats.task_yaml.task_code import METRICS_FILE, function_refs
 from polymeter.formats.task_yaml.templates import check_syntax
@@ -26,7 +27,7 @@ from polymeter.guests.loading import FunctionRef, check_place
 from polymeter.metrics import check_kwargs, check_pair
 
 _REGISTERED = re.compile(
-    r"register_(?:metric\([^)]*?\bmetric\s*=\s*['\"]([^'\"]+)|(?:aggregation|filter)\(\s*['\"]([^'\"]+))"
+    r"register_(?:metric\([^)]*?\bmetric\s*=\s*['\"]([^'\"]+)|(?:metric|aggregation|filter)\(\s*['\"]([^'\"]+))"
 )
 _FLAT_HEAD = (
     "# This file is complete: functions and data files beside the original are named by their absolute paths.\n"
@@ -80,6 +81,7 @@ def check(entry: Entry, catalog: Catalog) -> list[Problem]:
         return [*problems, _problem(error, str(entry.file))]
     if config.output_type == image_targets.IMAGES:
         problems.extend(_caught(lambda: image_targets.check_config(config, resolved.where), str(entry.file)))
+    problems.extend(_caught(lambda: refuse_unmarked_functions(config, entry.file.parent, resolved.where), ""))
     registered = _registered_names(resolved)
     problems.extend(_unknown_names(config, resolved, registered))
     for field in _TEMPLATES:

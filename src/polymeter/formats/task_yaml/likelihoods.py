@@ -17,8 +17,10 @@ from polymeter.formats.task_yaml.metrics import BoundMetric
 from polymeter.formats.task_yaml.output_types import Provenance, Setup, TaskFunctions
 from polymeter.formats.task_yaml.prompt import Prompt
 from polymeter.formats.task_yaml.reduction import NO_FILTER, reduction
+from polymeter.formats.task_yaml.right_choices import RightChoices, right_choices
 from polymeter.formats.task_yaml.rows import full_row
 from polymeter.formats.task_yaml.scoring import Scorer, as_text
+from polymeter.metrics.choice_targets import choice_indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,7 @@ class _Likelihoods:
         target: ``doc_to_target``.
         delimiter: The text between a context and the continuation that is measured.
         metrics: Its metrics.
+        right: Which choices are right, if its metrics need to know.
     """
 
     prompt: Prompt
@@ -40,6 +43,7 @@ class _Likelihoods:
     target: Form
     delimiter: str
     metrics: tuple[BoundMetric, ...]
+    right: RightChoices | None = None
 
 
 def compile_choices(setup: Setup) -> TaskFunctions:
@@ -60,7 +64,13 @@ def compile_likelihood(setup: Setup) -> TaskFunctions:
 def _likelihoods(setup: Setup) -> _Likelihoods:
     parts = setup.parts
     return _Likelihoods(
-        setup.prompt, setup.provenance, parts.text, parts.target, parts.config.target_delimiter, parts.metrics
+        setup.prompt,
+        setup.provenance,
+        parts.text,
+        parts.target,
+        parts.config.target_delimiter,
+        parts.metrics,
+        right_choices(parts) if setup.scorer is None else None,
     )
 
 
@@ -81,11 +91,13 @@ def _ask_choices(task: _Likelihoods, choices_of: Form, sample: Sample) -> Rollou
     choices = choices_of(row)
     if type(task.text(row)) is int:
         before = task.prompt.before(sample)
+        _refuse_no_right_choice(task, sample, row)
         target = Loglikelihood((task.delimiter + str(task.target(row)),))
         yield tuple([Request(task.prompt.of_text(sample, before + choice), target, origin) for choice in choices])
         return
     continuations = Loglikelihood(tuple([task.delimiter + choice for choice in choices]))
     request = Request((yield from task.prompt.conversation(sample, origin)), continuations, origin)
+    _refuse_no_right_choice(task, sample, row)
     if not _is_mutual(task):
         yield request
         return
@@ -103,11 +115,22 @@ def _score_choices(task: _Likelihoods, choices_of: Form, sample: Sample, rollout
     if type(text) is int:
         # Each choice is a context; the one that makes the target likeliest is taken. doc_to_text has the right index.
         target, lists = text, [tuple([item for items in lists for item in items])]
+    indices = choice_indices(target, choices)
     logprobs = _checked(task, lists[0] if lists else (), len(choices), sample)
     unconditional = _checked(task, lists[1], len(choices), sample) if _is_mutual(task) and len(lists) > 1 else None
-    values, taken = choice_values(task.metrics, target, choices, logprobs, unconditional, row)
-    reference = choices[target] if type(target) is int and 0 <= target < len(choices) else as_text(target)
+    values, taken = choice_values(task.metrics, indices, choices, logprobs, unconditional, row)
+    reference = as_text(target) if isinstance(target, (list, tuple)) else choices[indices[0]]
     return _scored(values, reference, choices[taken])
+
+
+def _refuse_no_right_choice(task: _Likelihoods, sample: Sample, row: Any) -> None:
+    """Refuse a row whose target names no choice before its request is sent: no answer to it can be scored.
+
+    Raises:
+        ScoreError: if it names none.
+    """
+    if task.right is not None:
+        task.right.of(sample, row)
 
 
 def _ask_likelihood(task: _Likelihoods, sample: Sample) -> RolloutSteps:

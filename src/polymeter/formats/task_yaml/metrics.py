@@ -76,6 +76,15 @@ def bind_metrics(
     return tuple(_bind(item, config, where, sources) for item in items)
 
 
+def metric_names(config: TaskConfig) -> tuple[str, ...] | None:
+    """The names of a task's metrics; ``None`` if its class decides."""
+    if config.class_ is not None:
+        return None
+    if config.metric_list is not None:
+        return tuple(item.name for item in config.metric_list)
+    return () if config.process_results is not None else default_metrics(config.output_type)
+
+
 def metrics_at_parity(metrics: tuple[BoundMetric, ...], parity: Parity) -> tuple[BoundMetric, ...]:
     """The metrics, aggregated as in the system to be matched."""
     matched = []

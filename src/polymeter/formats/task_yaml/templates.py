@@ -12,7 +12,7 @@ from jinja2 import meta, nodes
 from jinja2.exceptions import SecurityError
 from jinja2.visitor import NodeTransformer
 
-from polymeter.core.errors import DataError, PlanError
+from polymeter.core.errors import DataError, PlanError, did_you_mean
 from polymeter.formats.task_yaml.sandbox import MAX_TEXT, Sandbox
 from polymeter.metrics.patterns import applied, replaced
 
@@ -53,10 +53,11 @@ def compile_template(text: str, columns: Iterable[str], *, field: str, where: st
     reached = _Reached(names).visit(environment.parse(text))
     missing = meta.find_undeclared_variables(reached) - set(names) - set(environment.globals) - _guarded(tree)
     if missing:
+        near = " ".join(filter(None, (did_you_mean(name, names, n=1) for name in sorted(missing))))
         raise DataError(
             f"The template of {field} uses {', '.join(map(repr, sorted(missing)))}, which the dataset does not have.",
             where=where,
-            hint=f"It has the columns: {', '.join(names)}.",
+            hint=f"{near} It has the columns: {', '.join(names)}.".strip(),
         )
     simple = _simple(tree)
     if simple is not None:

@@ -1,7 +1,7 @@
 """EvalScope 0.17: data adapters, custom models, ``evalscope.…`` imports, ``run_task`` and its command line."""
 
 from polymeter.core.registry import Target
-from polymeter.core.systems import Command, ImportRoot, Scripts, System
+from polymeter.core.systems import Command, ImportRoot, Scripts, Starter, System
 
 _HERE = "polymeter.interop.evalscope"
 _SHIM = f"{_HERE}.shim"
@@ -31,4 +31,14 @@ SYSTEM = System(
     library=f"{_HERE}.library",
     version="0.17.0",
     differences=f"{_HERE}.differences:DIFFERENCES",
+    starters={
+        "adapter": Starter(
+            "a data adapter of EvalScope: a benchmark as a class",
+            f"{_HERE}:starters/adapter",
+            (
+                "check {folder}/{name}_adapter.py",
+                "run --model mock --model-args mode=gold --tasks {folder}/{name}_adapter.py",
+            ),
+        )
+    },
 )

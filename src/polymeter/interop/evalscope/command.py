@@ -34,7 +34,7 @@ def show(result: EvalscopeResult) -> None:
         say(note, err=True)
     if result.table:
         say(result.table)
-    if result.run.results:
+    if result.run.is_complete:
         say(f"outputs  {result.folder}", err=True)
         say(f"report   {result.run.report}", err=True)
 

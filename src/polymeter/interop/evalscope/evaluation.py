@@ -102,10 +102,10 @@ def evaluate_evalscope(
     with keys_set(chosen, judge), _logged(root / "logs" / "eval_log.log", is_debug=config.debug):
         config.dump_yaml(root / "configs")
         run = evaluation.run()
-        reports = files.write_files(run.folder, root, config) if run.results else {}
+        reports = files.write_files(run.folder, root, config) if run.is_complete else {}
         table = gen_table(report_list=_sorted(reports), add_overall_metric=True) if reports else ""
         table = "\n".join([*files.level_reports(run.folder), table]) if reports else ""
-        predictions = files.predictions(run.folder, config) if run.results and config.stage == "infer" else {}
+        predictions = files.predictions(run.folder, config) if run.is_complete and config.stage == "infer" else {}
         why = why_nothing_scored(run, config)
         notes = tuple(_notes(config, run, reports, is_new_cache=is_new_cache))
         for text in (*notes, why, table):
@@ -135,14 +135,14 @@ def work_folder(config: TaskConfig, stamp: str = "") -> Path:
 
 def why_nothing_scored(run: RunResult, config: TaskConfig) -> str:
     """Why no sample of a complete run has a score; empty if one has, or if the run was not meant to score."""
-    tasks = run.results.get("tasks", {})
+    tasks = run.results.get("tasks", {}) if run.is_complete else {}
     if not tasks or config.stage == "infer" or any(task["n_scored"] for task in tasks.values()):
         return ""
     for name in tasks:
         for sample in read_samples(run.folder, name):
             if sample["error"]:
                 return f"Sample {sample['id']} of {name!r}: {_message(sample['error'])}"
-    return "No sample has an answer."
+    return next(filter(None, run.results.get("nothing_scored", {}).values()), "No sample has an answer.")
 
 
 def time_stamp() -> str:
@@ -232,6 +232,7 @@ class _Evaluation:
             roles=roles,
             progress=self.progress,
             command=self.typed,
+            passes_unknown_settings=True,  # generation_config is part of configurations that people publish
             output=target.path,
             **{**options, **self.more_options},
         )
@@ -303,7 +304,7 @@ def _notes(
     yield from notes(config)
     if is_new_cache:
         yield f"There was no folder {config.use_cache!r} to resume in, so this evaluation began in a new one."
-    if run.results and config.stage != "infer":
+    if run.is_complete and config.stage != "infer":
         for name in run.results["tasks"]:
             if files.report_name(run.folder, config, name) not in reports:
                 yield (

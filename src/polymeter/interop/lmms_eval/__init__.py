@@ -48,6 +48,7 @@ SYSTEM = System(
     extensions={
         "task_yaml.class_task": f"{_HERE}.tasks.class_task:class_task",
         "task_yaml.code_needs": f"{_HERE}.code_needs:check_code_needs",
+        "task_yaml.judge_use": f"{_HERE}.code_needs:judge_use",
     },
     version="0.7.2",
     differences=f"{_HERE}.differences:DIFFERENCES",

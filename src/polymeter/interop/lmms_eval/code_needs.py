@@ -34,6 +34,9 @@ _WITH_PROMPTS = {
     "evaluate_with_rubric_async": None,
     "llm_as_judge_sync": None,
 }
+_ASKS = frozenset({*(name for name in _WITH_PROMPTS if not name.startswith("build_")), "evaluate_async"})
+_MAKES = frozenset({"get_server", "ProviderFactory"})
+_SCORING = ("process_results", "metric_list")
 _COMPARES_MATHEMATICS = ("acc_reward", "compute_score", "make_reasoning_process_results")
 
 
@@ -55,6 +58,18 @@ def check_code_needs(spec: TaskSpec, parity: Parity) -> None:
         if use.name in _COMPARES_MATHEMATICS and find_spec("math_verify") is None:
             missing = missing_package("math-verify", f"task {spec.name!r} to compare answers as mathematics")
             raise PlanError(missing.what, where=use.where, hint=missing.hint)
+
+
+def judge_use(spec: TaskSpec) -> str:
+    """``file:line`` where the scoring of a task may ask a judge through lmms-eval's servers; empty if it does not.
+    Whether it asks about every answer is up to its code.
+    """
+    if not any(_OF_JUDGES[0] in _bytes_of(file) for file in spec.sources if file.suffix == ".py"):
+        return ""
+    refs = function_refs({name: value for name, value in spec.config.items() if name in _SCORING})
+    uses = list(uses_behind(spec.sources, [(ref.source_file(), ref.attribute) for ref in refs]))
+    asking = [use.where for use in uses if use.name in _ASKS] or [use.where for use in uses if use.name in _MAKES]
+    return asking[0] if asking else ""
 
 
 def _uses(spec: TaskSpec) -> Iterator[Use]:

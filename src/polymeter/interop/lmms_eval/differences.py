@@ -31,6 +31,13 @@ DIFFERENCES = (
                 switch=Stays.CRASH,
             ),
             Difference(
+                rule="a target of multiple choice that is no choice",
+                there="every answer to the row is wrong",
+                here="a letter (`B`, `(b)`, `B.`) that stands for a choice, or a text that is one but for outer white space; anything else is an error that shows the row",
+                why="0 for every model is no measurement",
+                switch=Stays.CRASH,
+            ),
+            Difference(
                 rule="`acc_norm`",
                 there="a mean per token, divided by characters",
                 here="the sum, divided by characters",
@@ -252,6 +259,20 @@ DIFFERENCES = (
     DifferenceTable(
         "Reading a task",
         (
+            Difference(
+                rule="a plain word as `doc_to_text` or `doc_to_target` that is nearly the name of a column",
+                there="a constant, the same for every row",
+                here="an error with the nearest column, where the field is used; `{{ 'word' }}` is the constant",
+                why="a misspelt column gave a number that means nothing",
+                switch=Stays.CRASH,
+            ),
+            Difference(
+                rule="`doc_to_text: utils.name` where `utils.py` defines `name`",
+                there="a constant, the same for every row",
+                here="an error that says `!function`, where the field is used",
+                why="a forgotten tag gave a number that means nothing",
+                switch=Stays.CRASH,
+            ),
             Difference(
                 rule="`include`",
                 there="looked up in the working directory first, then beside the file",

@@ -148,7 +148,7 @@ def evaluate_lmms_eval(
         summarize_logged_metrics(),
     )
     written: tuple[Path, ...] = ()
-    if folder is not None and run.results:
+    if folder is not None and run.is_complete:
         has_samples = command.log_samples or command.predict_only
         written = files.write_files(run.folder, folder, facts, has_samples=has_samples, baseline=command.baseline or "")
     notes = [note, _seed_note(seeds)]

@@ -13,9 +13,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from polymeter.core.errors import PlanError
+from polymeter.core.installing import pip_install
 
 VERSION = "0.7.2"
-_HINT = f"Install it beside Polymeter: pip install --no-deps lmms_eval=={VERSION}. Or name prompts of your own."
 
 
 @lru_cache(maxsize=8)
@@ -34,7 +34,7 @@ def original_prompt(name: str) -> str:
     else:
         template = _constant(folder / "prompt.py", name)
     if template is None:
-        raise PlanError(f"The installed lmms_eval has no prompt {name!r}.", where=str(folder), hint=_HINT)
+        raise PlanError(f"The installed lmms_eval has no prompt {name!r}.", where=str(folder), hint=_hint())
     return template
 
 
@@ -47,6 +47,11 @@ def check_original() -> None:
     _folder()
 
 
+def _hint() -> str:
+    command = pip_install("--no-deps", f"lmms_eval=={VERSION}")
+    return f"Install it beside Polymeter: {command}. Or name prompts of your own."
+
+
 def _folder() -> Path:
     try:
         found = version("lmms_eval")
@@ -57,7 +62,7 @@ def _folder() -> Path:
     if spec is None or not spec.submodule_search_locations:
         there = f"{found} is" if found else "none is"
         raise PlanError(
-            f"lmms-eval's default judge prompts are read from lmms_eval {VERSION}; {there} installed.", hint=_HINT
+            f"lmms-eval's default judge prompts are read from lmms_eval {VERSION}; {there} installed.", hint=_hint()
         )
     return Path(next(iter(spec.submodule_search_locations))) / "llm_judge"
 

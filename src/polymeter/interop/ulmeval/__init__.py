@@ -1,7 +1,7 @@
 """ULMEvalKit, with VLMEvalKit where the two agree: dataset classes, model wrappers, imports and command lines."""
 
 from polymeter.core.registry import Target
-from polymeter.core.systems import Command, ImportRoot, Scripts, System
+from polymeter.core.systems import Command, ImportRoot, Scripts, Starter, System
 
 _HERE = "polymeter.interop.ulmeval"
 _SHIM = f"{_HERE}.shim"
@@ -64,4 +64,11 @@ SYSTEM = System(
         ),
     ),
     differences=f"{_HERE}.differences:DIFFERENCES",
+    starters={
+        "dataset-class": Starter(
+            "a dataset class of ULMEvalKit: code over a table",
+            f"{_HERE}:starters/dataset_class",
+            ("check {folder}/{name}.py", "run --model shapes --tasks {folder}/{name}.py"),
+        )
+    },
 )

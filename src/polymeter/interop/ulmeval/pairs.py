@@ -227,6 +227,7 @@ class RunPair(Pair):
             roles={} if is_infer else self.roles(),
             progress=progress,
             command=self.command,
+            passes_unknown_settings=True,  # they are those of a model's published configuration
             output=target.path,
             **self.options(),
         )

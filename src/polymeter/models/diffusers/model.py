@@ -20,7 +20,7 @@ from polymeter.core.request import GenerateImage, Output, Parameters, Request, R
 from polymeter.models.diffusers.draw import Artist, Drawn
 from polymeter.models.diffusers.index import Role, kind_of, read_index
 from polymeter.models.diffusers.load import Loaded, check_places, load_pipelines
-from polymeter.models.diffusers.naming import check_names, ignored
+from polymeter.models.diffusers.naming import check_names, ignored, known_names
 from polymeter.models.diffusers.parts import check_parts
 from polymeter.models.diffusers.rows import Row, call_key, row_of
 from polymeter.models.diffusers.settings import DTYPES, OFFLOADS, DiffusersSettings
@@ -142,20 +142,21 @@ class DiffusersModel(BatchModel):
         }
 
     def ignores(self, parameters: Parameters) -> Mapping[str, str]:
-        """Settings that this pipeline does not take, or that have no effect.
-
-        Raises:
-            PlanError: if no pipeline has a setting of that name; the message gives the nearest.
-        """
+        """Settings that this pipeline does not take, or that have no effect."""
         if not isinstance(parameters, GenerateImage) or self._kind is None:
             return {}
-        check_names(parameters, self._kind, PlanError)
         reasons = ignored(self._settled(parameters), self._kind)
         return {
             name: why
             for name, why in reasons.items()
             if name in parameters.extra or (name == "size" and parameters.size)
         }
+
+    def known_settings(self) -> frozenset[str] | None:
+        """The names of settings of its pipelines and of other models that make images; ``None`` before it is known
+        which pipeline draws.
+        """
+        return None if self._kind is None else known_names(self._kind)
 
     def group_key(self, request: Request) -> Hashable:
         """The number of images in the request: requests without one are drawn by another pipeline."""

@@ -65,8 +65,9 @@ def settings_of(parameters: GenerateImage, role: Role) -> dict[str, Any]:
 def ignored(parameters: GenerateImage, kind: Kind) -> dict[str, str]:
     """Settings that have no effect, each with the reason."""
     named = " and ".join(role.name for role in kind.roles)
+    known = known_names(kind)
     reasons = {
-        name: f"It is no setting of {named}."
+        name: f"It is no setting of {named}. {'' if name in known else did_you_mean(name, known)}".rstrip()
         for name, value in parameters.extra.items()
         if value is not None and not any(_is_taken(name, role) for role in kind.roles)
     }
@@ -81,13 +82,18 @@ def ignored(parameters: GenerateImage, kind: Kind) -> dict[str, str]:
     return reasons
 
 
+def known_names(kind: Kind) -> frozenset[str]:
+    """The names of settings of these pipelines, and of others that make images."""
+    return frozenset({*_OTHERS, *(name for role in kind.roles for name in role.parameters)} - _OURS)
+
+
 def check_names(parameters: GenerateImage, kind: Kind, error_type: type[PolymeterError]) -> None:
     """Refuse a setting that does not exist anywhere: it is a misspelling.
 
     Raises:
         PolymeterError: if there is one, as an error of the given type; the message gives the nearest name.
     """
-    known = {*_OTHERS, *(name for role in kind.roles for name in role.parameters)} - _OURS
+    known = known_names(kind)
     for name, value in parameters.extra.items():
         if value is not None and name not in known:
             raise error_type(

@@ -40,6 +40,8 @@ _NEUTRAL: Mapping[str, tuple[Any, ...]] = {
     "presence_penalty": (0,),
 }
 _HANDLED_ELSEWHERE = ("do_sample", "use_cache", "pad_token_id", "eos_token_id", "extra_body")
+NEUTRAL_HERE = frozenset({*_NEUTRAL, *_HANDLED_ELSEWHERE})
+"""Settings of other models that an API has no name for, and that mean nothing where they have their neutral value."""
 
 
 @dataclass(frozen=True, slots=True)

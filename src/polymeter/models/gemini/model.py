@@ -20,6 +20,7 @@ from polymeter.core.errors import DataError, PlanError
 from polymeter.core.model import ModelTraits
 from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Output, Parameters, Request
 from polymeter.models.endpoint.hosted import (
+    NEUTRAL_HERE,
     HostedModel,
     Prepared,
     body_of,
@@ -176,6 +177,11 @@ class GeminiModel(HostedModel):
             taken = list(IMAGEN_SETTINGS) if self._kind == "imagen" else [*taken, *IMAGE_SETTINGS]
             return unknown_settings(parameters.extra, taken, _TITLE) | ignored_size(parameters, self._kind)
         return unknown_settings(parameters.extra, taken, _TITLE)
+
+    def known_settings(self) -> frozenset[str]:
+        """The API's names in both spellings, and those of other models that have a neutral value here."""
+        own = _GENERATION | _TOP
+        return frozenset({*own, *map(_snake, own), *IMAGE_SETTINGS, *IMAGEN_SETTINGS, *NEUTRAL_HERE})
 
     def load(self) -> None:
         """Import the SDK, which takes a while."""
@@ -341,6 +347,10 @@ def _thinking(wanted: int | str | None) -> tuple[dict[str, Any], int]:
     if wanted == 0:
         return {"thinkingBudget": 0}, 0
     return {"thinkingBudget": wanted, "includeThoughts": True}, wanted if wanted > 0 else _THINKING_ROOM
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{char.lower()}" if char.isupper() else char for char in name)
 
 
 def _camel(name: str) -> str:

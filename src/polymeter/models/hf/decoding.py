@@ -304,6 +304,11 @@ def warper_names() -> tuple[str, ...]:
     return tuple(name for name, _ in _WARPERS)
 
 
+def known_settings() -> frozenset[str]:
+    """Names of generation settings that Transformers has, or that Polymeter has another way for."""
+    return frozenset({*_known_settings(), *_OURS, *_TOKENS})
+
+
 def _known_settings() -> set[str]:
     from transformers import GenerationConfig
 

@@ -91,12 +91,19 @@ def can_draw(config: Any) -> bool:
     return _name(config) in PAINTERS
 
 
+def known_image_settings(config: Any) -> frozenset[str]:
+    """The settings by which this checkpoint draws; none if it does not."""
+    if not can_draw(config):
+        return frozenset()
+    negative = ["negative_prompt"] if _painter(config).takes_negative else []
+    return frozenset({"guidance_scale", "do_sample", *warper_names(), *negative})
+
+
 def ignored_image_settings(parameters: GenerateImage, config: Any) -> dict[str, str]:
     """Settings that have no effect for this checkpoint, each with the reason."""
     if not can_draw(config):
         return {}
-    painter = _painter(config)
-    known = {"guidance_scale", "do_sample", *warper_names(), *(["negative_prompt"] if painter.takes_negative else [])}
+    painter, known = _painter(config), known_image_settings(config)
     reasons = {
         name: f"{painter.__name__} draws without such a setting. {did_you_mean(name, known)}".rstrip()
         for name, value in parameters.extra.items()

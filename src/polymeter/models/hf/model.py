@@ -14,11 +14,11 @@ from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.registry import missing_package
 from polymeter.core.request import Error, Generate, GenerateImage, Parameters, Request, Response
 from polymeter.models.hf.config import kind_of, read_config
-from polymeter.models.hf.decoding import ignored
+from polymeter.models.hf.decoding import ignored, known_settings
 from polymeter.models.hf.digest import checkpoint_digest, package_version
 from polymeter.models.hf.encode import Encoder
 from polymeter.models.hf.generate import answer
-from polymeter.models.hf.images import can_draw, draw, ignored_image_settings
+from polymeter.models.hf.images import can_draw, draw, ignored_image_settings, known_image_settings
 from polymeter.models.hf.load import Loaded, check_places, load_network, load_processor, template_of
 from polymeter.models.hf.loglikelihood import Scorer
 from polymeter.models.hf.settings import (
@@ -180,6 +180,10 @@ class HfModel(BatchModel):
         if isinstance(parameters, GenerateImage):
             return ignored_image_settings(parameters, self._config)
         return ignored(parameters) if isinstance(parameters, Generate) else {}
+
+    def known_settings(self) -> frozenset[str]:
+        """Transformers' names; for a checkpoint that draws, also those of its way of drawing."""
+        return known_settings() | known_image_settings(self._config)
 
     def group_key(self, request: Request) -> Hashable:
         """The number or the sizes of the images, for the few families that cannot mix them in a batch."""

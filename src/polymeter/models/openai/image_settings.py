@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from polymeter.core.request import GenerateImage
-from polymeter.models.openai.settings import Settings
+from polymeter.models.openai.settings import EXTRA_BODY, Settings
 
 _MAKERS = re.compile(
     r"""(?:^|[/:_-])(?:dall-?e|(?:chat)?gpt-image|flux|stable-?diffusion|sdxl|sd3(?:\.5)?|qwen-?image|z-image|imagen|hidream
@@ -44,7 +44,7 @@ def ignored_settings(settings: Settings, parameters: GenerateImage) -> dict[str,
     wanted = {"size": parameters.size, **parameters.extra}
     reasons: dict[str, str] = {}
     for name, value in wanted.items():
-        if value is None:
+        if value is None or name == EXTRA_BODY:
             continue
         if name in settings.omit:
             reasons[name] = "omit= leaves it out"
@@ -60,11 +60,13 @@ def ignored_settings(settings: Settings, parameters: GenerateImage) -> dict[str,
 def image_settings(settings: Settings, parameters: GenerateImage) -> dict[str, Any]:
     """The settings under the endpoints' names, without number and seeds."""
     ignored = ignored_settings(settings, parameters)
-    body = {name: value for name, value in parameters.extra.items() if value is not None and name not in ignored}
+    left_out = {*ignored, EXTRA_BODY}
+    body = {name: value for name, value in parameters.extra.items() if value is not None and name not in left_out}
+    further = parameters.extra.get(EXTRA_BODY) or {}
     if settings.draws_in_chat:
-        return {"modalities": ["image", "text"], **body}
+        return {"modalities": ["image", "text"], **body, **further}
     if parameters.size is not None and "size" not in ignored:
         body["size"] = f"{parameters.size[0]}x{parameters.size[1]}"
     if not _ONE_FORMAT.search(settings.name) and "response_format" not in settings.omit:
         body.setdefault("response_format", "b64_json")
-    return body
+    return {**body, **further}

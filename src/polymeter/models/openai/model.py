@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.generation_names import OF_ENDPOINTS, OF_IMAGES
 from polymeter.core.model import AsyncModel, ModelTraits
 from polymeter.core.parts import Modality
 from polymeter.core.request import (
@@ -40,7 +41,7 @@ from polymeter.models.openai.images import Drawing, ImageMaker
 from polymeter.models.openai.likelihood import Context, Likelihood
 from polymeter.models.openai.preflight import ask_little, check
 from polymeter.models.openai.quirks import Quirks, refuses_several
-from polymeter.models.openai.settings import Api, Settings, Way
+from polymeter.models.openai.settings import MEANINGLESS, Api, Settings, Way
 
 _LENGTH_KEYS = ("max_tokens", "max_completion_tokens")
 _FIRST_ONLY = "only the first token of each choice is looked at"
@@ -205,6 +206,10 @@ class OpenAIModel(AsyncModel):
         return self._settings.ignored(parameters) | {
             name: reason for name, reason in refused.items() if values.get(name) is not None
         }
+
+    def known_settings(self) -> frozenset[str]:
+        """The names that OpenAI-compatible endpoints are known to have, and those that are left out with a reason."""
+        return OF_ENDPOINTS | OF_IMAGES | MEANINGLESS
 
     def prepare(self, request: Request) -> Prepared:
         """Encode media and write the messages.

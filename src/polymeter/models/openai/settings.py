@@ -36,7 +36,16 @@ _MEANINGLESS: Mapping[str, tuple[Any, str]] = {
 }
 """Settings of Transformers that endpoints have no name for: the neutral value, and why other values are ignored."""
 
+EXTRA_BODY = "extra_body"
+"""The setting whose fields are sent as they are, whatever they are called."""
+
+MEANINGLESS = frozenset(_MEANINGLESS)
+"""Names of settings that are never sent."""
+
 _NOT_HOSTED = frozenset({"top_k", "min_p", "top_a", "typical_p", "repetition_penalty", "chat_template_kwargs"})
+
+
+_NEVER_SENT = frozenset({*MEANINGLESS, "do_sample", EXTRA_BODY})
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +101,7 @@ class Settings:
         body: dict[str, Any] = {
             name: value
             for name, value in parameters.extra.items()
-            if value is not None and name != "do_sample" and name not in _MEANINGLESS and name not in ignored
+            if value is not None and name not in _NEVER_SENT and name not in ignored
         }
         temperature = 0.0 if parameters.extra.get("do_sample") is False else parameters.temperature
         stops = [stop for stop in parameters.stop if stop][:MAX_STOPS]
@@ -103,7 +112,8 @@ class Settings:
             "stop": stops or None,
         }
         body.update({name: value for name, value in typed.items() if value is not None})
-        return {name: value for name, value in body.items() if name not in self.omit}
+        sent = {name: value for name, value in body.items() if name not in self.omit}
+        return {**sent, **(parameters.extra.get(EXTRA_BODY) or {})}
 
 
 def _names(name: str) -> set[str]:

@@ -65,8 +65,16 @@ def test_evaluate_asks_the_runs_judge_from_its_own_threads_and_once(tmp_path: Pa
     assert len(seen) == 3
 
 
-def test_an_evaluate_that_needs_a_judge_says_so(tmp_path: Path) -> None:
-    run = run_toy(write_class(tmp_path / "lib", JUDGED), tmp_path / "run")
+def test_an_evaluate_that_needs_a_judge_says_so_before_anything_is_asked(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="'Toy' is scored by a judge, and the run has none"):
+        run_toy(write_class(tmp_path / "lib", JUDGED), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_judge_that_a_helper_needs_is_missed_when_it_is_wanted(tmp_path: Path) -> None:
+    body = "def evaluate(self, eval_file, **judge_kwargs):\n    return {'n': len(self.judged(**judge_kwargs))}\n"
+    helper = "def judged(self, **judge_kwargs):\n    return judge_kwargs['model']\n"
+    run = run_toy(write_class(tmp_path / "lib", body + helper), tmp_path / "run")
     assert run.exit_code == 1
     assert values(run) == {}
     assert any("judge" in note for note in run.results["notes"])

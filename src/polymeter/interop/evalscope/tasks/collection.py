@@ -225,6 +225,7 @@ def compile_collection(
         is_guest=True,
         is_thread_safe=False,
         limits_subsets=True,
+        keeps_answers_only=options.predict_only,
         notes=tuple(dict.fromkeys(member.benchmark.mode.note for member in members if member.benchmark.mode.note)),
     )
 

@@ -91,6 +91,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         is_thread_safe=False,  # an adapter keeps what it likes on itself
         limits_subsets=True,
         num_fewshot=int(adapter.few_shot_num or 0),
+        keeps_answers_only=options.predict_only,
         notes=tuple(_notes(benchmark, options)),
     )
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.guest_context import guest_context
+from polymeter.core.installing import pip_install, python_command
 from polymeter.metrics import maths
 from polymeter.metrics.image_text import SCORERS, image_scorer
 from polymeter.metrics.overlap import Rouge, bleu_of_order, distinct_rouge, rouge, segmented
@@ -251,7 +252,7 @@ def words_of_nltk(text: str) -> list[str]:
     except (ModuleNotFoundError, LookupError) as error:
         raise PlanError(
             "BLEU at parity with EvalScope needs NLTK and its data punkt_tab.",
-            hint="Install them with: pip install nltk && python -m nltk.downloader punkt_tab",
+            hint=f"Install them with: {pip_install('nltk')} && {python_command()} -m nltk.downloader punkt_tab",
         ) from error
 
 

@@ -24,6 +24,7 @@ from polymeter.formats.task_yaml.visuals import chat_item
 from polymeter.guests import resolve
 from polymeter.interop.lmms_eval.instance import Instance
 from polymeter.interop.lmms_eval.tasks.class_config import Splits, Surroundings, TaskConfig
+from polymeter.metrics.choice_targets import choice_indices
 
 _GENERATING = "generate"
 
@@ -280,7 +281,8 @@ class ConfigurableTask(Task):
             return likelihood_values(metrics, str(self.doc_to_target(doc)), logprobs[0], doc)
         text = self.doc_to_text(doc)
         target = text if type(text) is int else self.doc_to_target(doc)
-        return choice_values(metrics, target, self.doc_to_choice(doc), logprobs, None, doc)[0]
+        choices = self.doc_to_choice(doc)
+        return choice_values(metrics, choice_indices(target, choices), choices, logprobs, None, doc)[0]
 
     def aggregation(self) -> dict[str, Any]:
         """The aggregation of each metric."""

@@ -12,11 +12,11 @@ from polymeter.core.format import OpenContext
 from polymeter.core.model import ModelTraits
 from polymeter.core.task import ReduceContext, Result, ScoredRow, Task, TaskSpec
 from polymeter.formats.table.compile import task_of
-from polymeter.formats.table.instances import circular_note, make_instance, scoring_notes, set_up
+from polymeter.formats.table.instances import check_rows, circular_note, make_instance, scoring_notes, set_up
 from polymeter.formats.table.options import TableRunOptions, read_run_options
 from polymeter.formats.table.predictions import PredictionFile, write_predictions
 from polymeter.formats.table.prompts import Prompting, parameters_for
-from polymeter.formats.table.scoring import judge_kwargs, sample_results
+from polymeter.formats.table.scoring import JUDGE_MODEL, judge_kwargs, sample_results
 from polymeter.interop.ulmeval.tasks.dataset import (
     Scoring,
     check_data_is_read,
@@ -26,7 +26,10 @@ from polymeter.interop.ulmeval.tasks.dataset import (
     scoring_of,
 )
 from polymeter.interop.ulmeval.tasks.evaluate import evaluate_results
+from polymeter.interop.ulmeval.tasks.judge_needs import require_judge
 from polymeter.interop.ulmeval.tasks.loading import load_class
+
+_JUDGE = "judge"
 
 
 def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
@@ -42,6 +45,11 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     set_up(spec.name, instance, options)
     scoring = Scoring(by_sample=False, by_file=False) if options.predict_only else scoring_of(type(instance))
     dataset = dataset_of(spec, instance, scoring)
+    if _JUDGE not in context.roles and JUDGE_MODEL not in options.judge_args:
+        methods = {"evaluate_sample": scoring.by_sample, "evaluate": scoring.by_file}
+        require_judge(spec.name, [getattr(instance, name) for name, is_used in methods.items() if is_used])
+    if scoring.by_sample:
+        check_rows(spec, instance, len(dataset.table), context)
     parameters, n = parameters_for(
         kind_of(spec, instance),
         context.generation,

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from polymeter.core.errors import DataError
+from polymeter.core.errors import DataError, PlanError
 from polymeter.core.guest_context import has_role
 from polymeter.core.task import ReduceContext, Result, ScoredRow
 from polymeter.formats.table.base import TextBaseDataset
@@ -138,6 +138,24 @@ class GeneratedImages(BuiltIn):
             perceptual.read_perceptual(None)
         if self.detector and SCENE in self.data.columns:
             check_detector(self.detector)
+
+    def check_rows(self, rows: range, *, has_judge: bool) -> None:
+        """Check that something scores rows, before an image is generated for any.
+
+        Raises:
+            PlanError: if nothing scores any of them.
+        """
+        lines = self.data.iloc[rows.start : rows.stop].to_dict("records")
+        if not lines or any(ways(line, has_judge=has_judge) for line in lines):
+            return
+        is_listed = any(not is_empty(line.get(CHECKLIST)) for line in lines)
+        raise PlanError(
+            "Nothing scores its images: the checklists need a judge, and the run has none."
+            if is_listed
+            else "Nothing scores its images: no column says how (scene, reference, checklist), and the run has no "
+            "judge.",
+            hint="Name a judge: --judge openai:NAME. Or keep the images alone: --dialect-option tsv.predict_only=true.",
+        )
 
     def notes(self) -> tuple[str, ...]:
         """Notes for the user about how the table is scored."""

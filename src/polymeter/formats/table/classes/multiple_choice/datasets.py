@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from polymeter.core.errors import DataError
+from polymeter.core.errors import DataError, PlanError
 from polymeter.core.task import ReduceContext, Result, SampleStatus, Score, ScoredRow
 from polymeter.formats.table.base import ImageBaseDataset, TextBaseDataset
 from polymeter.formats.table.classes.built_in import BuiltIn, EveryRow
@@ -22,12 +22,14 @@ from polymeter.formats.table.classes.prediction_files import scored, side_file
 from polymeter.formats.table.classes.results import ROTATION, UNPARSED, sorted_results
 from polymeter.formats.table.roots import file_stem
 from polymeter.guests.own_classes import own_class
+from polymeter.metrics.choice_targets import letter_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
 ACC, CIRCULAR = "acc", "circular_acc"
 _OTHER = "Other Answers"
+_LONGEST_OPTION = 40
 _INSTRUCTION = "Please select the correct answer from the options above. \n"
 
 
@@ -92,6 +94,23 @@ class MultipleChoice(BuiltIn):
             values[ACC] = hit
         values[UNPARSED] = float(reading.how == "none")
         return {**values, "answer": reading.option or "", "explanation": _explained(reading, reference)}
+
+    def check_rows(self, rows: range, *, has_judge: bool) -> None:
+        """Check before anything is asked that rows say which option is right. A single one that does not is an error of
+        its own.
+
+        Raises:
+            PlanError: if none does; the message shows the first.
+        """
+        first: DataError | None = None
+        for line in self.data.iloc[rows.start : rows.stop].to_dict("records"):
+            try:
+                if right_letter(line) is not None:
+                    return
+            except DataError as error:
+                first = first or error
+        if first is not None:
+            raise PlanError(first.what, where=first.where, hint=first.hint) from first
 
     def results(self, rows: Iterable[ScoredRow], context: ReduceContext) -> list[Result]:
         """The metrics over all questions and by ``split``, ``l2-category`` and ``category``."""
@@ -202,8 +221,8 @@ def prompt_of(line: Mapping[str, Any]) -> str:
 
 
 def right_letter(line: Mapping[str, Any]) -> str | None:
-    """The letter of the right option: the row's ``answer``, or the option that has it as its text. ``A`` for a row
-    without options, ``None`` for one without an answer.
+    """The letter of the right option: the row's ``answer``, or the option that has it as its text, or what it says in
+    brackets or before a full stop. ``A`` for a row without options, ``None`` for one without an answer.
 
     Raises:
         DataError: if the answer is neither a letter nor the text of one option.
@@ -219,8 +238,13 @@ def right_letter(line: Mapping[str, Any]) -> str | None:
     named = [letter for letter, text in options.items() if text.strip() == said]
     if len(named) == 1:
         return named[0]
+    if letter_of(said) in options:
+        return letter_of(said)
+    shown = ", ".join(f"{letter} {text[:_LONGEST_OPTION]!r}" for letter, text in options.items())
     raise DataError(
-        f"The answer {said[:80]!r} is none of the options {', '.join(options)}.", where=cell_name_of(line, "answer")
+        f"The answer {said[:80]!r} is none of the options {shown}.",
+        where=cell_name_of(line, "answer"),
+        hint="Write the letter of the right option (A is the first one), or its text as it stands in its column.",
     )
 
 

@@ -43,7 +43,7 @@ def _run(task_cfg: Any, stamp: str) -> Mapping[str, Any]:
     with make_progress(is_quiet=False) as progress:
         result = evaluate_evalscope(task_cfg, progress=progress, stamp=stamp)
     show(result)
-    if not result.run.results:
+    if not result.run.is_complete:
         raise ModelError(
             f"The run is {result.run.status}: there are no results.",
             where=str(result.folder),

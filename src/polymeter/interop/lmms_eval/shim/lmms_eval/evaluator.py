@@ -180,7 +180,7 @@ def _evaluated(
         )
     for note in result.notes:
         eval_logger.info(note)
-    if not result.run.results:
+    if not result.run.is_complete:
         folder = result.run.folder.path
         raise ModelError(
             f"The run is {result.run.status}: there are no results.",

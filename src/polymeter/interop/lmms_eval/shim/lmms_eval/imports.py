@@ -7,6 +7,8 @@ import importlib.util
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from polymeter.core.installing import pip_install
+
 __all__ = [
     "MissingOptionalDependencyError",
     "is_package_available",
@@ -21,7 +23,7 @@ class MissingOptionalDependencyError(ImportError):
 
     def __init__(self, package: str, extras: str | None = None, feature: str | None = None) -> None:
         wanted = f", needed for {feature}," if feature else ""
-        super().__init__(f"The package {package!r}{wanted} is not installed. Install it with: pip install {package}")
+        super().__init__(f"The package {package!r}{wanted} is not installed. Install it with: {pip_install(package)}")
 
 
 def is_package_available(package_name: str) -> bool:

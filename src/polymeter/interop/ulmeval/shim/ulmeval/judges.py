@@ -22,7 +22,7 @@ DEBUG_MESSAGE = (
     "The judge is the run's: name one with --judge, and try it with 'polymeter run --model' on a small task."
 )
 
-_LOCAL: Mapping[str, tuple[str, str, str]] = {
+LOCAL: Mapping[str, tuple[str, str, str]] = {
     "mask2former": ("MMDetModel", "mmdet_model", "mask2former_swin-s-p4-w7-224_lsj_8x2_50e_coco"),
     "openclip-vit-l-14": ("OpenCLIPModel", "openclip", "ViT-L-14"),
     "mplug": ("MPLUGModel", "mplug", "damo/mplug_visual-question-answering_coco_large_en"),
@@ -44,9 +44,9 @@ def build_judge(**kwargs: Any) -> Any:
     """
     name = kwargs.pop("model", None)
     kwargs.pop("nproc", None)
-    if name not in _LOCAL:
+    if name not in LOCAL:
         return OpenAIWrapper(name, **kwargs)
-    class_name, file, weights = _LOCAL[name]
+    class_name, file, weights = LOCAL[name]
     switch_on_shims()
     absent = getattr(importlib.import_module(f"ulmeval.dataset.utils.{file}"), class_name)
     caller = sys._getframe(1).f_globals

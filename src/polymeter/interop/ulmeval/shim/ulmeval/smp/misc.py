@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import PlanError
+from polymeter.core.installing import pip_install
 from polymeter.formats.table.cells import toliststr
 from polymeter.guests.loggers import guest_logger
 
@@ -203,7 +204,7 @@ def pip_install_robust(package: str) -> bool:
 
     name = re.split(r"[=<>!~\[]", package)[0]
     if find_spec(name.replace("-", "_")) is None:
-        raise PlanError(f"The package {name!r} is not installed.", hint=f"Install it with: pip install {package}")
+        raise PlanError(f"The package {name!r} is not installed.", hint=f"Install it with: {pip_install(package)}")
     return True
 
 

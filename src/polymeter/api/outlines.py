@@ -1,0 +1,76 @@
+"""What listings say of each benchmark: what it measures, how much of it there is, and what it needs. Runs none of its
+code and uses no network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from polymeter.api.catalog.facts import FactReader, Hider, Unknown, Value
+from polymeter.api.catalog.judging import JudgeNeed
+from polymeter.core.catalog import Catalog, Entry
+from polymeter.core.errors import PolymeterError
+from polymeter.core.format import Outline
+from polymeter.engine import plan
+
+
+@dataclass(frozen=True, slots=True)
+class TaskOutline:
+    """One benchmark in a listing. What is known only when its code runs is left out.
+
+    Attributes:
+        entry: Its entry in the index.
+        title: The name to show.
+        description: Its author's description; empty if there is none.
+        n_samples: The number of its samples; ``None`` if it is not known.
+        modalities: What its prompts show; ``media`` stands for an image, a video or a sound. Empty if it is not known.
+        outputs: Its output types, as its format calls them.
+        requests: The kinds of requests to the model.
+        metrics: The names of its metrics.
+        judge: Whether it needs a judge: ``yes``, ``possible`` or ``no``.
+        problem: Why it cannot be used; empty if it can.
+    """
+
+    entry: Entry
+    title: str
+    description: str = ""
+    n_samples: int | None = None
+    modalities: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    requests: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+    judge: JudgeNeed = "no"
+    problem: str = ""
+
+
+def outline_tasks(catalog: Catalog, entries: Iterable[Entry]) -> Iterator[TaskOutline]:
+    """The outlines of tasks, one after another; of groups nothing is given."""
+    reader = FactReader(catalog, Hider([], []))
+    for entry in entries:
+        if entry.kind != "task":
+            continue
+        facts = reader.read(entry)
+        outline, problem = Outline(), facts.problem
+        spec, of_format = reader.specs.get(entry.name), plan.format_of(entry).outline
+        if spec is not None and of_format is not None:
+            try:
+                outline = of_format(spec)
+            except PolymeterError as error:
+                problem = reader.problem_of(error)
+        yield TaskOutline(
+            entry,
+            facts.title,
+            next(_known([facts.description]), ""),
+            n_samples=outline.n_samples,
+            modalities=outline.modalities,
+            outputs=tuple(_known(facts.outputs)),
+            requests=facts.requests,
+            metrics=tuple(name.rstrip(" ↑↓") for name in _known(facts.metrics)),
+            judge=facts.judge,
+            problem=problem,
+        )
+
+
+def _known(values: Iterable[Value]) -> Iterator[str]:
+    return (value for value in values if not isinstance(value, Unknown))

@@ -1,0 +1,207 @@
+"""The results of a run that has not ended, or was interrupted: what its journal holds so far, marked *partial*.
+
+They are made from the journal alone: no code of a benchmark runs, no model or judge is asked, and the run's lock is not
+taken, so that a run which is going on is left alone. A metric is aggregated as the task's configuration says, where
+that names one of Polymeter's aggregations; an author's own aggregation runs only when a run ends, and groups are
+reduced then, too. A sample that has not ended is not a failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from typing import Any
+
+from polymeter.core.errors import PlanError, PolymeterError, ScoreError
+from polymeter.core.identity import seed_for
+from polymeter.core.parity import parity_with
+from polymeter.core.registries import AGGREGATIONS, METRICS
+from polymeter.core.spread import UNBOUNDED
+from polymeter.core.task import MetricKey, ReduceContext, Result, SampleStatus, ScoredRow
+from polymeter.stats.reduction import MetricPlan, reduce_rows
+from polymeter.store.export import GroupSummary, TaskSummary, read_samples, results_document
+from polymeter.store.folder import RunFolder, write_json, write_text
+from polymeter.store.journal import Journal
+from polymeter.store.media import read_media
+from polymeter.store.wire import read_score
+
+PARTIAL = "partial"
+"""The status of results that were made before the run was complete."""
+_MEAN = "mean"
+
+
+def partial_results(folder: RunFolder) -> dict[str, Any]:
+    """The results of what a run's journal holds so far, in the form of ``results.json``.
+
+    Raises:
+        PlanError: if there is no run, or its manifest is damaged.
+        StorageError: if the journal cannot be read.
+    """
+    manifest = folder.read_manifest(is_whole=True)
+    summaries = [*_summaries(folder, manifest)]
+    selection = manifest.get("selection") or {}
+    groups = [
+        GroupSummary(name, "", "", tuple(members), ()) for name, members in (selection.get("groups") or {}).items()
+    ]
+    document = results_document(
+        status=PARTIAL,
+        model=str(manifest["model"].get("name") or ""),
+        parity=parity_with(manifest["parity"]["system"]).label if manifest.get("parity") else "",
+        tasks=summaries,
+        groups=groups,
+        layout=selection.get("layout") or [["task", summary.name, 0] for summary in summaries],
+        notes=[*manifest.get("notes", ()), *_notes(summaries)],
+    )
+    document["run_status"] = manifest["status"]
+    for summary in summaries:
+        n_ended = sum(summary.statuses.values())
+        document["tasks"][summary.name]["n_not_asked"] = max(summary.n_samples - n_ended, 0)
+    return document
+
+
+def write_partial(folder: RunFolder) -> dict[str, Any]:
+    """Write ``results.json`` and ``report.html`` of what there is. Results of a run that has ended meanwhile are never
+    replaced.
+
+    Returns:
+        The partial results.
+
+    Raises:
+        PlanError: as for ``partial_results``, or if the run has ended.
+        StorageError: if the folder cannot be read or written.
+    """
+    from polymeter.report.html_report import make_html_report
+
+    results = partial_results(folder)
+    report = make_html_report(
+        folder.read_manifest(),
+        results,
+        lambda task: read_samples(folder, task) if folder.journal.exists() else iter(()),
+        lambda name: read_media(folder.media, name),
+    )
+    if folder.read_manifest()["status"] == "complete":
+        raise PlanError("The run has ended meanwhile.", where=str(folder.path), hint="Its results are there now.")
+    write_json(folder.results, results)
+    write_text(folder.report, report)
+    return results
+
+
+def is_partial(results: Mapping[str, Any]) -> bool:
+    """Whether results were made before their run was complete."""
+    return results.get("status") == PARTIAL
+
+
+def _summaries(folder: RunFolder, manifest: Mapping[str, Any]) -> Iterator[TaskSummary]:
+    seed = int((manifest["options"]["identity"] or {}).get("seed") or 0)
+    if not folder.journal.exists():  # a run that was killed at its very beginning
+        for task in manifest["tasks"]:
+            yield _summary(task, [], {}, 0)
+        return
+    with closing(Journal(folder.journal)) as journal:
+        for task in manifest["tasks"]:
+            name = task["name"]
+            results = _results(
+                _Rows(journal, task), task, ReduceContext(folder.artifacts, seed_for(seed, name, "reduce"))
+            )
+            yield _summary(task, results, journal.statuses(name), journal.count_length(name))
+
+
+def _summary(task: Mapping[str, Any], results: list[Result], statuses: Mapping[str, int], n_length: int) -> TaskSummary:
+    return TaskSummary(
+        task["name"],
+        str(task.get("alias") or task["name"]),
+        str(task.get("version") or ""),
+        int(task.get("num_fewshot") or 0),
+        int(task.get("n_samples") or 0),
+        task["source_hash"],
+        results,
+        statuses=statuses,
+        n_length=n_length,
+    )
+
+
+class _Rows:
+    """The samples of a task that ended with a score which the journal holds exactly; every iteration reads it anew."""
+
+    def __init__(self, journal: Journal, task: Mapping[str, Any]) -> None:
+        self._journal = journal
+        self._name: str = task["name"]
+        self._digest = task.get("score_digest")
+        self.keys: dict[MetricKey, None] = {}
+
+    def __iter__(self) -> Iterator[ScoredRow]:
+        for row in self._journal.rows(self._name):
+            is_current = row.score_is_exact and self._digest in (None, row.score_digest)
+            score = None
+            if row.status is SampleStatus.OK and row.score is not None and is_current:
+                score = read_score(row.score)
+                self.keys.update(dict.fromkeys(score.values))
+            yield ScoredRow(row.id, row.index, row.subset, row.cluster, row.status, score)
+
+
+def _results(rows: _Rows, task: Mapping[str, Any], context: ReduceContext) -> list[Result]:
+    for _ in rows:  # only the samples tell which metrics there are
+        pass
+    configured = _configured(task)
+    plans = [_plan(metric, name, configured.get(metric)) for metric, name in rows.keys]
+    results = {(result.metric, result.filter, result.subset): result for result in _reduced(rows, plans, context)}
+    whole = [
+        results.get((metric, name, ()))
+        or Result(metric, name, None, 0, higher_is_better=_direction(metric, configured))
+        for metric, name in rows.keys
+    ]
+    return [*whole, *(result for result in results.values() if result.subset)]
+
+
+def _reduced(rows: _Rows, plans: Sequence[MetricPlan | None], context: ReduceContext) -> Iterator[Result]:
+    """All in one pass; one by one if that fails, because one of them has values without such a number."""
+    known = [plan for plan in plans if plan is not None]
+    try:
+        yield from reduce_rows(rows, known, context) if known else ()
+    except ScoreError:
+        for plan in known:
+            with suppress(ScoreError):
+                yield from reduce_rows(rows, [plan], context)
+
+
+def _plan(metric: str, name: str, entry: Mapping[str, Any] | None) -> MetricPlan | None:
+    """How a metric is aggregated; ``None`` if that is its author's own code. One that no list names is averaged."""
+    registered = METRICS.get(metric) if entry is not None and metric in METRICS else None
+    named = (entry or {}).get("aggregation") or (registered.aggregation if registered else _MEAN)
+    if not isinstance(named, str) or named not in AGGREGATIONS:
+        return None
+    direction = _direction(metric, {metric: entry or {}})
+    bounds = registered.bounds if registered else UNBOUNDED
+    return MetricPlan(metric, name, AGGREGATIONS.get(named), direction, bounds)
+
+
+def _direction(metric: str, configured: Mapping[str, Mapping[str, Any]]) -> bool | None:
+    told = configured.get(metric, {}).get("higher_is_better")
+    if isinstance(told, bool):
+        return told
+    return METRICS.get(metric).higher_is_better if metric in METRICS else None
+
+
+def _configured(task: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The entries of a task's list of metrics, as it is stored, by name."""
+    items = (task.get("config") or {}).get("metric_list")
+    listed = [items] if isinstance(items, Mapping) else items if isinstance(items, list) else []
+    entries = [item if isinstance(item, Mapping) else {"metric": item} for item in listed]
+    return {str(entry.get("metric")): entry for entry in entries}
+
+
+def _notes(summaries: list[TaskSummary]) -> Iterator[str]:
+    """What a reader of partial results must know of numbers that are not there."""
+    for summary in summaries:
+        lost = dict.fromkeys(result.metric for result in summary.results if result.value is None and not result.subset)
+        if lost:
+            yield f"{summary.alias}: {' and '.join(lost)} cannot be told before the run has ended."
+
+
+def write_partial_if_possible(folder: RunFolder) -> dict[str, Any]:
+    """Write what there is of a run that ended early; empty where a disk, or a damaged file, does not allow it: how the
+    run ended is told, and not that this could not be written.
+    """
+    with suppress(PolymeterError, ValueError, LookupError):  # the latter two of damaged rows, which a resume mends
+        return write_partial(folder)
+    return {}

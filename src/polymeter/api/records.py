@@ -1,0 +1,105 @@
+"""The samples of a run as Python users read them: what was asked, answered and scored, one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from polymeter.core.json_text import as_number
+from polymeter.store.export import read_samples
+from polymeter.store.folder import RunFolder
+from polymeter.store.media import media_path
+
+
+@dataclass(frozen=True, slots=True)
+class SampleRecord:
+    """One sample of a run that has ended.
+
+    Attributes:
+        task: Its task.
+        id: Its id, unique in the task.
+        index: Its place in the task's order.
+        subset: Path of its subset; empty if there is only one.
+        status: ``ok``, ``error``, ``refused``, ``truncated`` or ``unscored``.
+        prompt: The text of its first request, messages separated by blank lines.
+        answer: What was scored, after filters; the model's text if nothing was.
+        target: What was expected, as text.
+        scores: Its values by metric; ``metric,filter`` where the answers went through a filter.
+        error: Why it has no score; empty if it has one.
+        media: Files with what the model was shown, as far as previews were kept.
+        images: Files of generated images.
+        doc: Its row, without media.
+        exchanges: All requests and responses, as in ``samples/*.jsonl``.
+    """
+
+    task: str
+    id: str
+    index: int
+    subset: tuple[str, ...]
+    status: str
+    prompt: str
+    answer: str | None
+    target: str | None
+    scores: dict[str, Any]
+    error: str
+    media: tuple[Path, ...]
+    images: tuple[Path, ...]
+    doc: Any = field(repr=False)
+    exchanges: list[dict[str, Any]] = field(repr=False)
+
+
+def sample_records(folder: RunFolder, task: str) -> Iterator[SampleRecord]:
+    """The samples of a task that have ended, in order. One is in memory at a time."""
+    for sample in read_samples(folder, task):
+        yield _record(folder, task, sample)
+
+
+def _record(folder: RunFolder, task: str, sample: Mapping[str, Any]) -> SampleRecord:
+    exchanges = [*sample.get("exchanges", ())]
+    asked = [exchange for exchange in exchanges if exchange.get("role") == "model"]
+    messages = [message for exchange in asked for message in (exchange.get("request") or {}).get("messages", ())]
+    first = (asked[0].get("request") or {}).get("messages", ()) if asked else ()
+    outputs = [output for exchange in asked for output in (exchange.get("response") or {}).get("outputs", ())]
+    answer = sample.get("answer")
+    if answer is None:
+        answer = next((output["text"] for output in outputs if output.get("text") is not None), None)
+    error = sample.get("error") or {}
+    return SampleRecord(
+        task,
+        str(sample["id"]),
+        int(sample["index"]),
+        tuple(sample.get("subset") or ()),
+        str(sample["status"]),
+        "\n\n".join(_text(message) for message in first),
+        answer,
+        sample.get("target"),
+        {_key(score): as_number(score.get("value")) for score in sample.get("scores", ())},
+        str(error.get("message") or ""),
+        _paths(folder, (name for message in messages for name in _shown(message))),
+        _paths(folder, (name for output in outputs for name in output.get("images") or ())),
+        sample.get("doc"),
+        exchanges,
+    )
+
+
+def _text(message: Mapping[str, Any]) -> str:
+    return "".join(part["text"] for part in message.get("parts", ()) if "text" in part)
+
+
+def _shown(message: Mapping[str, Any]) -> Iterator[str]:
+    """Names of the files with the media of a message."""
+    for part in message.get("parts", ()):
+        for medium in part.values():
+            if isinstance(medium, Mapping) and isinstance(medium.get("file"), str):
+                yield medium["file"]
+
+
+def _paths(folder: RunFolder, names: Iterator[str]) -> tuple[Path, ...]:
+    return tuple(dict.fromkeys(media_path(folder.media, name) for name in names if Path(name).name == name))
+
+
+def _key(score: Mapping[str, Any]) -> str:
+    name = str(score.get("filter") or "none")
+    return str(score["metric"]) if name == "none" else f"{score['metric']},{name}"

@@ -1,0 +1,220 @@
+"""What this machine offers to Polymeter: Python, hardware, extras, keys, folders. Gathers facts and prints nothing.
+
+Nothing here may take long: torch is imported in a process of its own, with a deadline, and folders are measured for a
+limited time. Of keys only the names are read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import polymeter
+from polymeter.core.errors import PolymeterError
+from polymeter.core.installing import clone_folder, pip_install
+from polymeter.core.machine import available_cores, memory_bytes
+
+_KEYS = (
+    *("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
+    *("GEMINI_API_KEY", "GOOGLE_API_KEY", "HF_TOKEN"),
+)
+_MORE_KEYS = re.compile(r"\w+_API_KEY")
+_NOT_SHOWN = ("all", "dev")
+_TORCH_DEADLINE_S = 20.0
+_PROGRAM_DEADLINE_S = 5.0
+_MEASURING_S = 1.0
+_ASK_TORCH = (
+    "import json, torch; c = torch.cuda; n = c.device_count() if c.is_available() else 0;"
+    "m = getattr(torch.backends, 'mps', None);"
+    "print(json.dumps({'version': torch.__version__, 'cuda': [c.get_device_name(i) for i in range(n)],"
+    " 'mps': bool(m and m.is_available())}))"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder that Polymeter or a library keeps things in.
+
+    Attributes:
+        title: What is kept there.
+        path: Where it is.
+        size_bytes: How large it is, or at least is; ``None`` if it is not there.
+        is_whole: Whether all of it was measured in the time that there is for it.
+    """
+
+    title: str
+    path: str
+    size_bytes: int | None
+    is_whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What ``polymeter doctor`` says.
+
+    Attributes:
+        version: Polymeter's.
+        place: The clone or the folder of packages that it runs from.
+        is_clone: Whether that is a clone.
+        python: Version and path of Python.
+        system: Operating system and processor.
+        n_cores: Cores that this process may use.
+        memory_bytes: Main memory; ``None`` if unknown.
+        free_bytes: Free space in the working directory.
+        gpus: The GPUs that the driver names, each with its memory.
+        torch: What torch says: ``version``, ``cuda`` and ``mps``, or ``problem``; empty if it is not installed.
+        extras: For each extra, the packages of it that are missing.
+        advice: For each extra with missing packages, the command that installs it.
+        keys: For each name of a key, whether the environment sets it.
+        settings: The settings file, the problem with it, or nothing.
+        offline: The variables that forbid the network.
+        folders: Caches and data.
+    """
+
+    version: str
+    place: str
+    is_clone: bool
+    python: str
+    system: str
+    n_cores: int
+    memory_bytes: int | None
+    free_bytes: int
+    gpus: tuple[str, ...]
+    torch: dict[str, Any]
+    extras: dict[str, list[str]]
+    advice: dict[str, str]
+    keys: dict[str, bool]
+    settings: str
+    offline: tuple[str, ...]
+    folders: tuple[Folder, ...] = field(default=())
+
+
+def examine() -> Machine:
+    """Gather the facts."""
+    torch = _start_torch()  # imports for seconds, while the rest is looked at
+    extras = _extras()
+    clone = clone_folder()
+    return Machine(
+        version=polymeter.__version__,
+        place=str(clone or Path(polymeter.__file__).parent),
+        is_clone=clone is not None,
+        python=f"{platform.python_version()}, {sys.executable}",
+        system=f"{platform.system()} {platform.release()}, {platform.machine()}",
+        n_cores=available_cores(),
+        memory_bytes=memory_bytes(),
+        free_bytes=shutil.disk_usage(Path.cwd()).free,
+        gpus=tuple(_gpus()),
+        extras=extras,
+        advice={extra: pip_install(extra=extra) for extra, missing in extras.items() if missing},
+        keys=_keys(),
+        settings=_settings(),
+        offline=tuple(
+            name for name in ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE") if os.environ.get(name, "0") not in ("", "0")
+        ),
+        folders=tuple(_folders()),
+        torch=_finish_torch(torch),
+    )
+
+
+def _extras() -> dict[str, list[str]]:
+    from polymeter.cli.extras import missing_packages
+
+    try:
+        names = metadata.metadata("polymeter").get_all("Provides-Extra") or []
+    except metadata.PackageNotFoundError:
+        return {}
+    return {name: missing_packages(name) for name in sorted(names) if name not in _NOT_SHOWN}
+
+
+def _keys() -> dict[str, bool]:
+    more = sorted(name for name in os.environ if _MORE_KEYS.fullmatch(name) and name not in _KEYS)
+    return {name: bool(os.environ.get(name, "").strip()) for name in (*_KEYS, *more)}
+
+
+def _settings() -> str:
+    from polymeter.api.settings import read_settings
+
+    try:
+        file = read_settings().file
+    except PolymeterError as error:
+        return f"{error.what} ({error.where})" if error.where else error.what
+    return str(file) if file else ""
+
+
+def _gpus() -> Iterator[str]:
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return
+    words = [program, "--query-gpu=name,memory.total", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=_PROGRAM_DEADLINE_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return
+    if done.returncode == 0:
+        yield from (line.strip() for line in done.stdout.splitlines() if line.strip())
+
+
+def _start_torch() -> subprocess.Popen[str] | None:
+    if find_spec("torch") is None:
+        return None
+    words = [sys.executable, "-c", _ASK_TORCH]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def _finish_torch(process: subprocess.Popen[str] | None) -> dict[str, Any]:
+    if process is None:
+        return {}
+    try:
+        said, complaint = process.communicate(timeout=_TORCH_DEADLINE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        return {"problem": f"importing it took more than {_TORCH_DEADLINE_S:.0f} s"}
+    if process.returncode != 0:
+        return {"problem": (complaint.strip().splitlines() or ["it cannot be imported"])[-1]}
+    return dict(json.loads(said.splitlines()[-1]))
+
+
+def _folders() -> Iterator[Folder]:
+    from platformdirs import user_cache_path
+
+    home = Path(os.environ.get("HF_HOME", "~/.cache/huggingface")).expanduser()
+    places = {
+        "prepared data and indexes": os.environ.get("POLYMETER_CACHE_DIR") or user_cache_path("polymeter"),
+        "models and files of the Hub": os.environ.get("HF_HUB_CACHE") or home / "hub",
+        "datasets": os.environ.get("HF_DATASETS_CACHE") or home / "datasets",
+        "runs": Path.cwd() / "runs",
+    }
+    for title, place in places.items():
+        path = Path(place).expanduser()
+        size, is_whole = _size(path)
+        yield Folder(title, str(path), size, is_whole)
+
+
+def _size(folder: Path) -> tuple[int | None, bool]:
+    """The size of a folder's files, and whether that is all of it. Links are not followed."""
+    if not folder.is_dir():
+        return None, True
+    deadline = time.monotonic() + _MEASURING_S
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(place, name)).st_size
+            except OSError:  # deleted meanwhile
+                continue
+        if time.monotonic() > deadline:
+            return total, False
+    return total, True

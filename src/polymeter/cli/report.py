@@ -1,0 +1,30 @@
+"""``polymeter report``: the results and the HTML report of a run folder, however far its run has come."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from polymeter.cli.json_output import AsJson
+from polymeter.cli.state import Debug
+
+
+def report(
+    run: Annotated[Path, typer.Argument(help="The run folder.", metavar="RUN", show_default=False)],
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> int:
+    """Show the results of a run and write its HTML report again, also of a run that is going on or was killed.
+
+    Of a run that has not ended, results.json and report.html are written of what there is, marked as partial. No code
+    of a task runs, and the run itself is not disturbed.
+    """
+    from polymeter.api import open_run
+    from polymeter.cli.outcome import show_stored
+
+    found = open_run(run)
+    found.write_report()
+    show_stored(found, is_json=as_json)
+    return 0

@@ -1,0 +1,19 @@
+"""What this machine has, as far as it tells."""
+
+from __future__ import annotations
+
+import os
+
+
+def available_cores() -> int:
+    """How many cores this process may use: a container or a scheduler often grants fewer than there are."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def memory_bytes() -> int | None:
+    """The main memory in bytes; ``None`` where the system does not tell."""
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return None

@@ -1,0 +1,68 @@
+"""Whether anything of a task is scored. A sample may have ended well and have no value all the same: nothing could
+score its answer, or its author's code gave none. A task of such samples alone is a failure, and not a result without a
+number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+from polymeter.core.task import Result, Score
+
+_NO_NUMBER = "Its scoring gave no number for any answer."
+
+
+@dataclass(slots=True)
+class ValueCount:
+    """How many samples of a task have a value.
+
+    Attributes:
+        n: How many.
+        why_none: What the first sample without one says about it; empty if it says nothing.
+    """
+
+    n: int = 0
+    why_none: str = ""
+
+    def add(self, score: Score) -> None:
+        """Count one sample."""
+        if any(_is_value(value) for value in score.values.values()):
+            self.n += 1
+        elif not self.why_none:
+            self.why_none = score.explanation or ""
+
+
+def n_scored(count: ValueCount, n_ok: int, results: Sequence[Result]) -> int:
+    """How many of a task's samples are scored: those that have a value, or that a result of the whole task rests on
+    (which its author's code may compute of all answers together).
+
+    Args:
+        count: Of its samples.
+        n_ok: How many of them ended without a failure.
+        results: Of the task.
+    """
+    behind = [result.n for result in results if not result.subset]
+    return min(n_ok, max([count.n, *behind]))
+
+
+def why_unscored(count: ValueCount, n_ok: int, results: Sequence[Result]) -> str | None:
+    """Why nothing of a task is scored: a sentence, empty where all samples failed and say so themselves; ``None`` if
+    something is scored.
+    """
+    if n_scored(count, n_ok, results) or any(_is_value(result.value) for result in results):
+        return None
+    return (count.why_none or _NO_NUMBER) if n_ok else ""
+
+
+def _is_value(value: Any) -> bool:
+    """Whether a value says anything: not ``None``, not NaN, and no collection of these alone."""
+    if isinstance(value, Real):
+        return bool(value == value)  # noqa: PLR0124  (only NaN differs from itself)
+    if isinstance(value, Mapping):
+        return any(map(_is_value, value.values()))
+    if isinstance(value, (list, tuple)):
+        return any(map(_is_value, value))
+    return value is not None

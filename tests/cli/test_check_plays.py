@@ -1,0 +1,281 @@
+"""``polymeter check`` plays a few rows of each task, and says what is remarkable."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+import pytest
+
+from polymeter.cli.main import main
+
+YAML = """\
+task: capitals
+dataset_path: csv
+dataset_kwargs: {data_files: {test: capitals.csv}}
+test_split: test
+doc_to_text: "What is the capital of {{country}}?"
+doc_to_target: capital
+"""
+COUNTRIES = ["France", "Japan", "Kenya", "Peru", "Italy", "Cuba", "Chad", "Laos", "Mali", "Oman", "Iran", "Iraq"]
+OWN = "process_results: !function utils.score\nmetric_list: [{metric: right, aggregation: mean}]"
+UTILS = "def score(doc, results):\n    return {'right': RIGHT}\n"
+EXPECTED = "played with the reference, an empty and a wrong answer: as expected."
+
+
+def write(folder, *lines, name="capitals", utils=""):
+    """A task with some of its lines replaced, or added."""
+    text = YAML.replace("task: capitals", f"task: {name}")
+    for line in lines:
+        key = line.partition(":")[0]
+        kept = [old for old in text.splitlines(keepends=True) if not old.startswith(f"{key}:")]
+        text = "".join(kept) + line.rstrip("\n") + "\n"
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.yaml").write_text(text)
+    rows = [f"{country},City of {country},{'ABCD'[number % 4]}" for number, country in enumerate(COUNTRIES)]
+    (folder / "capitals.csv").write_text("country,capital,letter\n" + "\n".join(rows) + "\n")
+    if utils:
+        (folder / "utils.py").write_text(utils)
+    return folder
+
+
+def check(folder, capsys, *words):
+    code = main(["check", str(folder), *words])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+LETTERS = (
+    "filter_list: [{name: letter, filter: [{function: regex, regex_pattern: '^([A-D])$'}, {function: take_first}]}]"
+)
+PASSES = {
+    "text": [],
+    "another number of rows": [],
+    "a filter that reads references": ["doc_to_target: letter", LETTERS],
+    "choices": ["output_type: multiple_choice", "doc_to_choice: [A, B, C, D]", "doc_to_target: letter"],
+    "its own score": ["process_results: !function utils.score", "metric_list: [{metric: right, aggregation: mean}]"],
+}
+
+
+@pytest.mark.parametrize("case", PASSES)
+def test_a_sound_task_costs_one_line(tmp_path, capsys, case):
+    write(tmp_path, *PASSES[case], utils=UTILS.replace("RIGHT", "float(results[0] == doc['capital'])"))
+    n = 5 if case == "another number of rows" else 3
+    code, said, _ = check(tmp_path / "capitals.yaml", capsys, *(["--rows", "5"] if n == 5 else []))
+    assert code == 0
+    assert said.splitlines()[0] == f"capitals: {n} rows {EXPECTED}"
+    assert said.splitlines()[1].endswith("no problems found.")
+
+
+REMARKABLE = {
+    "a filter that removes the reference": (
+        [LETTERS],
+        "",
+        "the reference, an empty answer and a wrong answer all score the same "
+        "(exact_match 0.0000; expected 'City of France', scored '[invalid]')",
+    ),
+    "a score that ignores the answer": ([OWN], UTILS.replace("RIGHT", "1.0"), "all score the same (right 1"),
+    "a reference that is nearly right": (
+        [OWN],
+        UTILS.replace("RIGHT", "float(results[0] == doc['capital'] and 'J' in doc['country'])"),
+        "the reference does not get full marks: right 0.3333 (row 0; expected 'City of France'",
+    ),
+    "a reference that cannot be scored": (
+        [OWN],
+        UTILS.replace("RIGHT", "doc['nothing']"),
+        "row 0 cannot be scored: ",
+    ),
+    "one prompt": (
+        ["doc_to_text: Name a capital."],
+        "",
+        "the prompt is the same in all 12 rows looked at: 'Name a capital.'",
+    ),
+    "one target": (["doc_to_target: something"], "", "the reference is 'something' in all 12 rows looked at."),
+    "one target that its own score does not read": (
+        ["doc_to_target: something", OWN],
+        UTILS.replace("RIGHT", "float(results[0] == 'something') / 2"),
+        "the reference is 'something' in all 12 rows looked at, and does not get full marks.",
+    ),
+    "a template that code returns": (
+        ["doc_to_text: !function utils.prompt"],
+        "def prompt(doc):\n    return 'Capital of {{ country }}, ' + doc['country']\n",
+        "the prompt of row 0 holds '{{ country }}', which is not rendered.",
+    ),
+    "a statement that code returns": (
+        ["doc_to_text: !function utils.prompt"],
+        "def prompt(doc):\n    return doc['country'] + '{% if x %}'\n",
+        "the prompt of row 0 holds '{% if x %}', which is not rendered.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REMARKABLE)
+def test_what_is_remarkable_is_said_and_is_no_problem(tmp_path, capsys, case):
+    lines, utils, words = REMARKABLE[case]
+    write(tmp_path, *lines, utils=utils)
+    code, said, err = check(tmp_path, capsys)
+    assert code == 0, err
+    assert "capitals: 3 rows played:" in said
+    assert words in said
+    assert said.endswith("no problems found, but look at 1 task above.\n")
+    assert EXPECTED not in said
+
+
+def test_a_metric_of_its_own_is_known(tmp_path, capsys):
+    write(tmp_path, "metric_list: [starts_alike]")
+    (tmp_path / "metrics.py").write_text(
+        "from polymeter import register_metric\n\n\n"
+        '@register_metric("starts_alike", aggregation="mean", higher_is_better=True)\n'
+        "def starts_alike(references, predictions):\n    return float(predictions[0] in references)\n"
+    )
+    code, said, _ = check(tmp_path, capsys)
+    assert (code, EXPECTED in said) == (0, True), said
+
+
+def test_braces_of_the_data_are_no_template(tmp_path, capsys):
+    write(tmp_path)
+    rows = [f'"\\frac{{{{{number}}}}}{{2}}",City {number},A' for number in range(5)]
+    (tmp_path / "capitals.csv").write_text("country,capital,letter\n" + "\n".join(rows) + "\n")
+    code, said, _ = check(tmp_path, capsys)
+    assert (code, EXPECTED in said) == (0, True), said
+
+
+@pytest.mark.parametrize("lines", [["doc_to_visual: image"], []], ids=["shown", "not shown"])
+def test_images_that_no_prompt_shows_are_told(tmp_path, capsys, lines):
+    from PIL import Image
+
+    folder = tmp_path / "images"
+    folder.mkdir()
+    for number in range(3):
+        Image.new("RGB", (8, 8), (number, 0, 0)).save(folder / f"{number}.png")
+    names = [f"{number}.png,word {number}" for number in range(3)]
+    (folder / "metadata.csv").write_text("file_name,word\n" + "\n".join(names) + "\n")
+    source = ["dataset_path: imagefolder", "dataset_kwargs: {data_dir: images}", "test_split: train"]
+    write(tmp_path, *source, "doc_to_target: word", "doc_to_text: Read the sign.", *lines)
+    code, said, _ = check(tmp_path / "capitals.yaml", capsys)
+    assert code == 0
+    assert ("rows have images (image), and no prompt shows one" in said) == (not lines)
+    assert ("the prompt is the same in all 3 rows" in said) == (not lines)
+
+
+PROBLEMS = {
+    "a misspelt target": (["doc_to_target: captial"], "Did you mean 'capital'?", "doc_to_target"),
+    "a misspelt prompt": (["doc_to_text: contry"], "Did you mean 'country'?", "doc_to_text"),
+    "a misspelt template": (['doc_to_text: "{{ contry }}"'], "Did you mean 'country'?", "doc_to_text"),
+    "a misspelt image": (["doc_to_visual: contry"], "Did you mean 'country'?", "doc_to_visual"),
+}
+
+
+@pytest.mark.parametrize("case", PROBLEMS)
+def test_what_only_rows_show_is_a_problem_with_its_line(tmp_path, capsys, case):
+    lines, words, field = PROBLEMS[case]
+    write(tmp_path, *lines)
+    write(tmp_path, name="sound")
+    code, said, err = check(tmp_path, capsys)
+    written = (tmp_path / "capitals.yaml").read_text().splitlines()
+    number = next(n for n, line in enumerate(written, 1) if line.startswith(field))
+    assert code == 2
+    assert f"{tmp_path / 'capitals.yaml'}:{number}: " in said
+    assert words in said
+    assert f"sound: 3 rows {EXPECTED}" in said, "the others are played"
+    assert "1 problem found." in err
+    assert main(["check", str(tmp_path), "--rows", "0"]) == 0, "it shows by its rows alone"
+
+
+def test_a_file_with_a_problem_leaves_the_others_to_be_played(tmp_path, capsys):
+    write(tmp_path, "doc_to_txt: country")
+    write(tmp_path, name="sound")
+    code, said, _ = check(tmp_path, capsys)
+    assert code == 2
+    assert said.count("capitals.yaml:") == 1
+    assert f"sound: 3 rows {EXPECTED}" in said
+
+
+JUDGE = """\
+from polymeter.judge import LLMJudge
+
+judge = LLMJudge()
+
+
+def score(doc, results):
+    return {"right": judge.get_score(judge(judge.build_prompt(pred=results[0], gold="x", question="?")))}
+"""
+SKIPPED = {
+    "a judge": ([OWN], JUDGE, "a judge scores the answers"),
+    "data of the hub": (["dataset_path: example/far", "dataset_kwargs: {}"], "", "the data is not on this machine"),
+    "data of the hub without an owner": (["dataset_path: farquiz", "dataset_kwargs: {}"], "", "not on this machine"),
+    "missing files": (["dataset_kwargs: {data_files: {test: no.csv}}"], "", "no.csv"),
+    "a package": ([OWN], "import no_such_package\n" + UTILS.replace("RIGHT", "1.0"), "no_such_package"),
+    "the network": (
+        ["doc_to_text: !function utils.prompt"],
+        "import urllib.request\n\n\ndef prompt(doc):\n    return urllib.request.urlopen('http://example.com').read()\n",
+        "without the network",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SKIPPED)
+def test_a_task_that_cannot_be_played_here_is_named_with_the_reason(tmp_path, capsys, case):
+    lines, utils, words = SKIPPED[case]
+    write(tmp_path / "a", *lines, utils=utils)
+    write(tmp_path / "b", name="sound")
+    before = main(["check", str(tmp_path), "--rows", "0"])
+    capsys.readouterr()
+    code, said, _ = check(tmp_path, capsys)
+    assert code == before
+    if before == 0:
+        assert any(line.startswith("not played: capitals: ") and words in line for line in said.splitlines()), said
+    assert f"sound: 3 rows {EXPECTED}" in said
+
+
+def test_data_given_for_an_id_is_played(tmp_path, capsys):
+    write(tmp_path, "dataset_path: example/far", "dataset_kwargs: {}")
+    code, said, _ = check(tmp_path / "capitals.yaml", capsys, "--data", f"example/far={tmp_path / 'capitals.csv'}")
+    assert (code, f"capitals: 3 rows {EXPECTED}" in said) == (0, True), said
+
+
+CANARY = "import os\nos.environ['POLYMETER_CANARY'] = 'sang'\n\n\ndef prompt(doc):\n    return doc['country']\n"
+
+
+@pytest.mark.parametrize("lines", [[], ["dataset_path: example/far", "dataset_kwargs: {}"]], ids=["none", "elsewhere"])
+def test_no_code_runs_with_no_rows_or_without_the_data(tmp_path, capsys, monkeypatch, lines):
+    monkeypatch.delenv("POLYMETER_CANARY", raising=False)
+    write(tmp_path, "doc_to_text: !function utils.prompt", *lines, utils=CANARY)
+    code, _, err = check(tmp_path, capsys, *([] if lines else ["--rows", "0"]))
+    assert (code, err) == (0, "")
+    assert "POLYMETER_CANARY" not in os.environ
+
+
+def test_code_that_runs_is_named_before_it_runs(tmp_path, capsys, monkeypatch):
+    monkeypatch.delenv("POLYMETER_CANARY", raising=False)
+    write(tmp_path, "doc_to_text: !function utils.prompt", utils=CANARY)
+    code, said, err = check(tmp_path, capsys)
+    assert os.environ.pop("POLYMETER_CANARY") == "sang"
+    assert (code, f"capitals: 3 rows {EXPECTED}" in said) == (0, True)
+    assert err == f"Playing rows runs {tmp_path / 'utils.py'}; --rows 0 runs no code.\n"
+    assert check(write(tmp_path / "plain"), capsys)[2] == ""
+
+
+def test_sockets_work_again_afterwards(tmp_path, capsys):
+    check(write(tmp_path), capsys)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        socket.create_connection(server.getsockname()).close()
+
+
+def test_a_large_folder_is_played_in_part_unless_asked(tmp_path, capsys):
+    for number in range(22):
+        write(tmp_path, name=f"task_{number:02}")
+    code, said, _ = check(tmp_path, capsys)
+    assert code == 0
+    assert "task_00, task_01, task_02, task_03, task_04 and 15 more: 3 rows played" in said
+    assert "not played: task_20, task_21: name a file, or play all tasks with --rows 3" in said
+    code, said, _ = check(tmp_path, capsys, "--rows", "1")
+    assert "task_04 and 17 more: 1 row played" in said
+
+
+def test_older_flags_go_on_working(tmp_path, capsys):
+    write(tmp_path)
+    code, said, _ = check(tmp_path, capsys, "--prompts", "1", "--run-gold", "--limit", "2")
+    assert code == 0
+    assert "What is the capital of France?" in said
+    assert "capitals: references of 2 samples, 2 scored\n  exact_match = 1.0000: full marks" in said
