@@ -31,7 +31,7 @@ _KEYS = (
     *("GEMINI_API_KEY", "GOOGLE_API_KEY", "HF_TOKEN"),
 )
 _MORE_KEYS = re.compile(r"\w+_API_KEY")
-_NOT_SHOWN = ("all", "dev")
+_NOT_SHOWN = ("all", "dev", "docs")
 _TORCH_DEADLINE_S = 20.0
 _PROGRAM_DEADLINE_S = 5.0
 _MEASURING_S = 1.0
