@@ -15,7 +15,18 @@ import polymeter
 from polymeter import extend
 
 _OF_POLYMETER = {
-    "Evaluating": ("evaluate", "resume", "score", "rerun", "verify", "agree", "RunResult", "RunOptions"),
+    "Evaluating": (
+        "evaluate",
+        "open_run",
+        "resume",
+        "score",
+        "rerun",
+        "verify",
+        "agree",
+        "RunResult",
+        "SampleRecord",
+        "RunOptions",
+    ),
     "Models": ("BatchModel", "AsyncModel", "ModelTraits", "ModelSpec", "register_model"),
     "Requests": ("Request", "Message", "Text", "Image", "Audio", "Video", "Generate", "Loglikelihood", "GenerateImage"),
     "Responses": ("Response", "Output", "Usage"),
