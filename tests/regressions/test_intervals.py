@@ -99,6 +99,7 @@ def test_anls_paper_compares_texts_with_single_spaces(tmp_path: Path) -> None:
     assert values["anls"] != values["anls_paper"]
 
 
+@pytest.mark.control
 @pytest.mark.parametrize("n", [20, 50, 1000])
 def test_intervals_at_the_ends_of_the_range_stay_inside_and_have_a_width(tmp_path: Path, n: int) -> None:
     shares = {"none": [0.0] * n, "all": [1.0] * n, "one": [1.0] + [0.0] * (n - 1), "rest": [0.0] + [1.0] * (n - 1)}
@@ -117,6 +118,7 @@ def test_intervals_at_the_ends_of_the_range_stay_inside_and_have_a_width(tmp_pat
         assert high > low, name
 
 
+@pytest.mark.control
 def test_means_of_very_large_or_small_numbers_have_an_interval_with_a_width(tmp_path: Path) -> None:
     for name, scale in (("huge", 1e150), ("small", 1e-150)):
         task(tmp_path, name, [scale * (i % 7) for i in range(40)], metric="cost")

@@ -77,6 +77,7 @@ def test_an_outage_stops_the_sending_and_is_told_while_it_lasts(tmp_path: Path) 
     assert "tries in a row; the next try is in 2 s. HTTP 503: no" in line
 
 
+@pytest.mark.control
 def test_a_server_that_comes_back_is_asked_on(tmp_path: Path) -> None:
     def respond(received: Received) -> Any:
         return failure("starting", 503) if 20 < len(stub.received) < 35 else chat("right")
@@ -125,6 +126,7 @@ def test_quotas_of_other_providers_stop_at_once(tmp_path: Path) -> None:
         assert len(stub.seen) < 20
 
 
+@pytest.mark.control
 def test_a_refusal_of_one_request_does_not_stop_the_others(tmp_path: Path) -> None:
     flagged = failure("No.", 403, code=403, metadata={"flagged_input": "…"})
     walled = Reply("<html><title>Blocked</title></html>", 403, {"Content-Type": "text/html"})
