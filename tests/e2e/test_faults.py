@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from polymeter import evaluate
-from polymeter.api.running import RunResult
+from polymeter.api.result import RunResult
 from polymeter.engine import endpoint_dispatcher as endpoint_lane
 from polymeter.store.export import read_samples
 from tests.e2e.kit import COMMAND

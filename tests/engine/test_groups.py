@@ -15,8 +15,9 @@ from polymeter.core.parity import NO_PARITY
 from polymeter.core.progress import Silence
 from polymeter.core.task import GroupSpec, Result
 from polymeter.engine.groups import mark_lost_subsets, reduce_group, reduce_groups
-from polymeter.engine.plan import Plan, Selection
+from polymeter.engine.plan import Plan
 from polymeter.engine.run import run_plan
+from polymeter.engine.selection import Selection
 from polymeter.models.mock import MockBatch
 from polymeter.stats import mean_spread, sum_interval
 from polymeter.store.folder import RunFolder

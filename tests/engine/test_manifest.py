@@ -22,7 +22,8 @@ from polymeter.engine.manifest import (
     new_manifest,
     options_of,
 )
-from polymeter.engine.plan import Plan, Selection
+from polymeter.engine.plan import Plan
+from polymeter.engine.selection import Selection
 from polymeter.models.mock import MockBatch
 from polymeter.store.folder import RunFolder
 from tests.helpers.options import OTHER_VALUES

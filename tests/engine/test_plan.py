@@ -15,8 +15,9 @@ from polymeter.core.errors import PlanError
 from polymeter.core.format import Loaded
 from polymeter.core.options import RunOptions
 from polymeter.core.task import GroupSpec, TaskSpec
-from polymeter.engine import plan as plans
-from polymeter.engine.plan import Selection, cache_folder, describe_selection, samples_to_run, select
+from polymeter.engine import selection as selections
+from polymeter.engine.plan import cache_folder, samples_to_run
+from polymeter.engine.selection import Selection, describe_selection, select
 
 
 class FakeDialect:
@@ -52,7 +53,7 @@ def entry(name: str, *, members: Sequence[str] = (), **settings: Any) -> Entry:
 @pytest.fixture(autouse=True)
 def dialect(monkeypatch: pytest.MonkeyPatch) -> FakeDialect:
     made = FakeDialect()
-    monkeypatch.setattr(plans, "format_of", lambda entry: made)
+    monkeypatch.setattr(selections, "format_of", lambda entry: made)
     return made
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import polymeter
-from polymeter.api.running import RunResult
+from polymeter.api.result import RunResult
 from polymeter.store.export import read_samples
 
 COLOURS = ("red", "blue", "green", "blue", "red", "green")

@@ -28,8 +28,9 @@ from polymeter.core.task import (
     Task,
     TaskSpec,
 )
-from polymeter.engine.plan import Plan, Selection
+from polymeter.engine.plan import Plan
 from polymeter.engine.run import RunOutcome, run_plan
+from polymeter.engine.selection import Selection
 from polymeter.store.folder import RunFolder
 
 

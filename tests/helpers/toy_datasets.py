@@ -12,7 +12,7 @@ from typing import Any
 from PIL import Image
 
 import polymeter
-from polymeter.api.running import RunResult
+from polymeter.api.result import RunResult
 from polymeter.store.export import read_samples
 
 HEAD = "from .text_base import TextBaseDataset\nfrom .image_base import ImageBaseDataset\nfrom ..smp import *\n"

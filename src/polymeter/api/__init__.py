@@ -4,7 +4,8 @@ from polymeter.api.agreement import agree
 from polymeter.api.outlines import TaskOutline, outline_tasks
 from polymeter.api.records import SampleRecord
 from polymeter.api.rerunning import Rerun, rerun
-from polymeter.api.running import RunResult, evaluate, open_run, resume
+from polymeter.api.result import RunResult, open_run
+from polymeter.api.running import evaluate, resume
 from polymeter.api.scoring import score
 from polymeter.api.showing import failed_samples, find_sample, run_overview
 from polymeter.api.tasks import build_catalog, check_path, describe_task, flatten_task

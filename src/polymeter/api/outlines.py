@@ -12,7 +12,7 @@ from polymeter.api.catalog.judging import JudgeNeed
 from polymeter.core.catalog import Catalog, Entry
 from polymeter.core.errors import PolymeterError
 from polymeter.core.format import Outline
-from polymeter.engine import plan
+from polymeter.engine import selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def outline_tasks(catalog: Catalog, entries: Iterable[Entry]) -> Iterator[TaskOu
             continue
         facts = reader.read(entry)
         outline, problem = Outline(), facts.problem
-        spec, of_format = reader.specs.get(entry.name), plan.format_of(entry).outline
+        spec, of_format = reader.specs.get(entry.name), selection.format_of(entry).outline
         if spec is not None and of_format is not None:
             try:
                 outline = of_format(spec)

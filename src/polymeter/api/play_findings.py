@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from polymeter.api.running import RunResult
+from polymeter.api.result import RunResult
 from polymeter.api.trying import first_prompt, verdict_of
 from polymeter.core.errors import PolymeterError
 from polymeter.core.parts import Text, is_image

@@ -16,14 +16,15 @@ from typing import Any
 
 from polymeter.api.offline import offline
 from polymeter.api.play_findings import ANSWERS, Played, findings_of
-from polymeter.api.running import RunResult, evaluate
+from polymeter.api.result import RunResult
+from polymeter.api.running import evaluate
 from polymeter.api.settings import read_settings
 from polymeter.api.tasks import build_catalog
 from polymeter.api.trying import open_spec
 from polymeter.core.catalog import Catalog, Entry, Problem
 from polymeter.core.errors import PolymeterError
 from polymeter.core.task import TaskSpec
-from polymeter.engine import plan
+from polymeter.engine import selection
 from polymeter.report.formatting import clip, one_line
 
 ROWS = 3
@@ -100,10 +101,10 @@ def list_plays(
         most: How many at most; ``None``: all.
         parity: The system whose reading of files is wanted; default: that of the settings.
     """
-    inside = plan.named_place(path)
+    inside = selection.named_place(path)
     catalog = build_catalog((*include_paths, path), parity=parity)
     local = {**read_settings().data, **(data or {})}
-    faulty = {plan.named_place(file) for file in broken}
+    faulty = {selection.named_place(file) for file in broken}
     entries = [
         entry
         for entry in catalog
@@ -175,7 +176,7 @@ def _play_one(spec: TaskSpec, plays: PlayList, rows: int, parity: str | None, fo
 
 def _loaded(entry: Entry, catalog: Catalog) -> tuple[TaskSpec, ...]:
     try:
-        return tuple(plan.format_of(entry).load(entry, catalog).tasks)
+        return tuple(selection.format_of(entry).load(entry, catalog).tasks)
     except PolymeterError:  # checking it has told what is wrong
         return ()
 
@@ -183,7 +184,7 @@ def _loaded(entry: Entry, catalog: Catalog) -> tuple[TaskSpec, ...]:
 def _is_elsewhere(spec: TaskSpec, data: Mapping[str, str]) -> bool:
     from polymeter.data.source import is_of_hub
 
-    name = spec.config.get(plan.format_of(spec).page_keys.dataset)
+    name = spec.config.get(selection.format_of(spec).page_keys.dataset)
     if not isinstance(name, str) or (spec.file.suffix == ".py" and "/" not in name):  # its code may make its rows
         return False
     return is_of_hub(name, spec.file.parent, data)
@@ -195,7 +196,7 @@ def _refused(spec: TaskSpec, error: PolymeterError) -> PlayedTask:
     """
     place, _, line = error.where.rpartition(":")
     is_ours = all(isinstance(cause, PolymeterError) for cause in _causes(error))
-    if is_ours and line.isdigit() and place.endswith(plan.file_endings()) and not _ADVICE.search(error.hint):
+    if is_ours and line.isdigit() and place.endswith(selection.file_endings()) and not _ADVICE.search(error.hint):
         return PlayedTask(spec.name, problem=Problem(error.where, f"{error.what} {error.hint}".strip()))
     return PlayedTask(spec.name, skipped=clip(one_line(error.what), _LONGEST_REASON))
 

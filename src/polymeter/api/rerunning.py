@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.api.imports import import_file
-from polymeter.api.running import RunResult, run_request
+from polymeter.api.result import RunResult
+from polymeter.api.running import run_request
 from polymeter.core.errors import PlanError
 from polymeter.core.places import naming_places
 from polymeter.core.progress import Progress, Silence

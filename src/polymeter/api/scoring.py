@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.api.imports import import_file
-from polymeter.api.running import ModelLike, RunResult, carried_out, role_model
+from polymeter.api.result import RunResult
+from polymeter.api.running import ModelLike, carried_out, role_model
 from polymeter.api.thresholds import check_thresholds
 from polymeter.core.codec import jsonable
 from polymeter.core.errors import PlanError, did_you_mean

@@ -11,7 +11,7 @@ from polymeter.core.catalog import Catalog, Entry, Problem
 from polymeter.core.errors import PolymeterError
 from polymeter.core.options import RunOptions
 from polymeter.core.parity import parity_with
-from polymeter.engine import plan
+from polymeter.engine import plan, selection
 
 
 def build_catalog(
@@ -30,7 +30,7 @@ def build_catalog(
     settings = read_settings()
     options = RunOptions(cache_dir=cache_dir or settings.cache_dir)
     wanted = parity_with(settings.parity if parity is None else parity)
-    return plan.build_catalog([*settings.include_paths, *include_paths], plan.cache_folder(options), wanted)
+    return selection.build_catalog([*settings.include_paths, *include_paths], plan.cache_folder(options), wanted)
 
 
 def describe_task(name: str, include_paths: Sequence[Path] = ()) -> list[tuple[str, Any, Path]]:
@@ -40,7 +40,7 @@ def describe_task(name: str, include_paths: Sequence[Path] = ()) -> list[tuple[s
         PlanError: if there is no such task, or its file is broken.
     """
     entry, catalog = _find(name, include_paths)
-    return plan.format_of(entry).describe(entry, catalog)
+    return selection.format_of(entry).describe(entry, catalog)
 
 
 def flatten_task(name: str, include_paths: Sequence[Path] = ()) -> str:
@@ -50,7 +50,7 @@ def flatten_task(name: str, include_paths: Sequence[Path] = ()) -> str:
         PlanError: if there is no such task, or its file is broken.
     """
     entry, catalog = _find(name, include_paths)
-    return plan.format_of(entry).flatten(entry, catalog)
+    return selection.format_of(entry).flatten(entry, catalog)
 
 
 def check_path(path: Path, include_paths: Sequence[Path] = (), parity: str | None = None) -> list[Problem]:
@@ -65,7 +65,7 @@ def check_path(path: Path, include_paths: Sequence[Path] = (), parity: str | Non
         PlanError: if an include path, or a system, does not exist.
     """
     catalog = build_catalog([*include_paths, path], parity=parity)
-    inside = plan.named_place(path)
+    inside = selection.named_place(path)
     problems = [problem for problem in catalog.problems if problem.where.startswith(str(inside))]
     for name, files in catalog.clashes.items():
         if any(file.is_relative_to(inside) for file in files):
@@ -79,7 +79,7 @@ def check_path(path: Path, include_paths: Sequence[Path] = (), parity: str | Non
 
 def _problems_of(entry: Entry, catalog: Catalog) -> list[Problem]:
     try:
-        return plan.format_of(entry).check(entry, catalog)
+        return selection.format_of(entry).check(entry, catalog)
     except PolymeterError as error:
         return [Problem(error.where or str(entry.file), f"{error.what} {error.hint}".strip())]
 

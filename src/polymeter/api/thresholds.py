@@ -12,7 +12,8 @@ from typing import Any
 
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.json_text import as_number
-from polymeter.engine.plan import Plan, format_of
+from polymeter.engine.plan import Plan
+from polymeter.engine.selection import format_of
 from polymeter.report.formatting import number, one_line
 from polymeter.report.table import spread_value
 

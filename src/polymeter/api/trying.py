@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from polymeter.api.running import RunResult, evaluate
+from polymeter.api.result import RunResult
+from polymeter.api.running import evaluate
 from polymeter.api.settings import read_settings
 from polymeter.api.tasks import build_catalog
 from polymeter.core.errors import PlanError, PolymeterError, ScoreError, boundary
@@ -24,7 +25,7 @@ from polymeter.core.parity import parity_with
 from polymeter.core.repeats import group_repeats
 from polymeter.core.request import Loglikelihood, OwnPrompt, Request
 from polymeter.core.task import Sample, Task, TaskSpec
-from polymeter.engine import plan
+from polymeter.engine import plan, selection
 from polymeter.engine.rollouts import step_label
 from polymeter.guests.door import Door, in_mode, random_state_kept
 
@@ -88,7 +89,7 @@ class ReferenceCheck:
 
 def tasks_in(path: Path, include_paths: Sequence[Path] = ()) -> list[str]:
     """The names of the tasks defined in a file or below a folder, in the order of the catalog."""
-    inside = plan.named_place(path)
+    inside = selection.named_place(path)
     catalog = build_catalog((*include_paths, path))
     return [
         entry.name
@@ -115,8 +116,8 @@ def open_named(
         PlanError: if a pattern matches nothing, or a task cannot be loaded.
         DataError: if a dataset cannot be opened.
     """
-    selection = plan.select(patterns, build_catalog(include_paths, parity=parity))
-    return [open_spec(spec, data, parity) for spec in selection.tasks]
+    chosen = selection.select(patterns, build_catalog(include_paths, parity=parity))
+    return [open_spec(spec, data, parity) for spec in chosen.tasks]
 
 
 def open_spec(spec: TaskSpec, data: Mapping[str, str] | None = None, parity: str | None = None) -> Task:
@@ -140,7 +141,7 @@ def open_spec(spec: TaskSpec, data: Mapping[str, str] | None = None, parity: str
     )
     surroundings = {"parity": context.parity, "data": context.data, "cache_dir": cache_dir}
     with in_mode("load"), guest_context_with(**surroundings):
-        return plan.format_of(spec).compile(spec, plan.traits_without_model(), context)
+        return selection.format_of(spec).compile(spec, plan.traits_without_model(), context)
 
 
 def first_prompts(

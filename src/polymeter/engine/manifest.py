@@ -18,8 +18,9 @@ from polymeter.core.registry import place_of
 from polymeter.core.secrets import HIDDEN, without_secrets
 from polymeter.core.stable_names import OWN_PROMPT_ROLE, TASK_FORMAT
 from polymeter.engine.parts import now
-from polymeter.engine.plan import Plan, describe_selection, file_endings, model_name, named_place, selected_samples
+from polymeter.engine.plan import Plan, model_name, selected_samples
 from polymeter.engine.provenance import git_state, hardware, software
+from polymeter.engine.selection import describe_selection, file_endings, named_place
 from polymeter.engine.stored import StoredAnswers, describe_traits
 from polymeter.guests.opened_sources import hash_opened, hash_with_opened, opened_behind
 from polymeter.store.folder import RunFolder

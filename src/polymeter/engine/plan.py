@@ -2,50 +2,27 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
-from polymeter.core.catalog import Catalog, Entry, Root
-from polymeter.core.errors import DataError, PlanError, UnfitError, did_you_mean, outside_of_polymeter
-from polymeter.core.format import Format, Loaded, OpenContext
+from polymeter.core.errors import DataError, PlanError, UnfitError, outside_of_polymeter
+from polymeter.core.format import OpenContext
 from polymeter.core.guest_context import guest_context_with
 from polymeter.core.model import Model, ModelSpec, ModelTraits
 from polymeter.core.needs import check_needs, ignored_settings
 from polymeter.core.options import RunOptions
-from polymeter.core.parity import NO_PARITY, Parity, parity_with
+from polymeter.core.parity import Parity, parity_with
 from polymeter.core.places import require_place
-from polymeter.core.registries import FORMATS, stored_format
-from polymeter.core.systems import broken_systems, libraries, package_folder
-from polymeter.core.task import GroupSpec, Task, TaskSpec
+from polymeter.core.registries import stored_format
+from polymeter.core.task import Task, TaskSpec
 from polymeter.engine.data_places import AskedPlaces, check_places
 from polymeter.engine.generation_settings import passed_on_notes, with_passed_on
+from polymeter.engine.selection import Selection, format_of
 from polymeter.guests.door import in_mode
-from polymeter.guests.neighbours import include_trees
 from polymeter.guests.opened_sources import collecting_sources, hash_with_opened, opened_behind
-
-_DATA_ENDINGS = (".csv", ".json", ".jsonl", ".parquet", ".arrow", ".xlsx", ".txt")
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """The tasks of a run.
-
-    Attributes:
-        tasks: Each once, in the order of playing.
-        groups: The groups that were named, and those inside them.
-        layout: What to print in which order: kind, name, depth.
-        notes: What the user should know of the choice.
-    """
-
-    tasks: tuple[TaskSpec, ...]
-    groups: tuple[GroupSpec, ...] = ()
-    layout: tuple[tuple[str, str, int], ...] = ()
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -87,13 +64,6 @@ class Plan:
         return parity_with(self.options.parity)
 
 
-def library_roots() -> list[Path]:
-    """The folders of benchmarks that come with Polymeter, and with the systems that it knows."""
-    import polymeter
-
-    return [Path(polymeter.__file__).parent / "library", *map(package_folder, libraries())]
-
-
 def cache_folder(options: RunOptions) -> Path:
     """Where prepared data and indexes are kept: as told, else ``POLYMETER_CACHE_DIR``, else the user's cache folder.
 
@@ -107,89 +77,6 @@ def cache_folder(options: RunOptions) -> Path:
     from platformdirs import user_cache_path
 
     return user_cache_path("polymeter")
-
-
-def named_place(path: Path) -> Path:
-    """A folder or file that a user names, as it is known from anywhere. A table is called by its own name, also where
-    that is a link to a file of another one.
-    """
-    return path.parent.resolve() / path.name if path.suffix == ".tsv" else path.resolve()
-
-
-def file_endings() -> tuple[str, ...]:
-    """Endings of files that may be named in place of the benchmarks in them."""
-    return tuple({ending: None for name in FORMATS for ending in FORMATS.get(name).endings})
-
-
-def build_catalog(include_paths: Iterable[Path], cache_dir: Path | None, parity: Parity = NO_PARITY) -> Catalog:
-    """Every benchmark of every format, built in and the user's, read as the system to be matched reads files.
-
-    Raises:
-        PlanError: An include path does not exist.
-    """
-    roots = [Root(path, is_user=False) for path in library_roots()]
-    for path in include_paths:
-        if not os.path.exists(path):  # unlike Path.exists, it takes names that no file can have
-            near = _near_path(path)
-            raise PlanError(f"The include path {str(path)!r} does not exist.", where="--include-path", hint=near)
-        roots.append(Root(named_place(path)))
-    include_trees(root.path for root in roots if root.is_user)
-    catalog = Catalog(parity=parity)
-    formats = [FORMATS.get(name) for name in FORMATS]
-    for each in formats:
-        catalog.update(each.index(roots, cache_dir))
-    for each in formats:
-        if each.index_data is not None:
-            catalog.update(each.index_data(roots, catalog.claims))
-    catalog.problems.extend(broken_systems())
-    if parity.on("later-file"):
-        catalog.settle_clashes()
-    return catalog
-
-
-def format_of(entry: Entry | TaskSpec) -> Format:
-    """The dialect that reads an entry or a spec."""
-    return FORMATS.get(entry.format)
-
-
-def select(patterns: Sequence[str], catalog: Catalog) -> Selection:
-    """The tasks behind names, globs, groups and tags, in the order in which they are named.
-
-    Raises:
-        PlanError: A pattern names nothing (the nearest names are given), two files define a name, or a file is broken.
-    """
-    if not patterns:
-        raise PlanError("No task is named.", hint="Name some with --tasks; 'polymeter tasks' lists them.")
-    tags = catalog.tags()
-    names: list[str] = []
-    for pattern in patterns:
-        names.extend(name for name in _match(pattern, catalog, tags) if name not in names)
-    tasks: dict[str, TaskSpec] = {}
-    groups: dict[str, GroupSpec] = {}
-    layout: list[tuple[str, str, int]] = []
-    notes: list[str] = []
-    for name in names:
-        entry = catalog.get(name)
-        loaded = format_of(entry).load(entry, catalog)
-        for spec in loaded.tasks:
-            _add_task(spec, tasks, name)
-        for group in loaded.groups:
-            groups.setdefault(group.name, group)
-        _lay_out(loaded, name, groups, tasks, layout)
-        notes.extend(_shadow_note(member, catalog) for member in [name, *(spec.name for spec in loaded.tasks)])
-    notes = list(dict.fromkeys(note for note in notes if note))
-    return Selection(tuple(tasks.values()), tuple(groups.values()), tuple(layout), tuple(notes))
-
-
-def _add_task(spec: TaskSpec, tasks: dict[str, TaskSpec], named_by: str) -> None:
-    known = tasks.setdefault(spec.name, spec)
-    if known.source_hash != spec.source_hash:
-        raise PlanError(
-            f"Task {spec.name!r} is wanted in two ways: {named_by!r} changes its configuration, and so does something "
-            "else that is named.",
-            where=str(spec.file),
-            hint="Run the two apart.",
-        )
 
 
 def compile_tasks(plan: Plan, cache_dir: Path | None) -> None:
@@ -341,102 +228,3 @@ def traits_without_model() -> ModelTraits:
 
 def _name_of(model: Model, spec: ModelSpec | None) -> str:
     return str(spec) if spec is not None else str(getattr(model, "display_name", type(model).__name__))
-
-
-def _match(pattern: str, catalog: Catalog, tags: Mapping[str, list[str]]) -> list[str]:
-    if pattern in catalog.entries or pattern in catalog.clashes:
-        return [pattern]
-    if pattern in tags:
-        return tags[pattern]
-    if Path(pattern).suffix in file_endings():
-        return _in_file(Path(pattern), catalog)
-    if any(sign in pattern for sign in "*?["):
-        found = [name for name in catalog.entries if fnmatch.fnmatchcase(name, pattern)]
-        found = [name for name in found if catalog.entries[name].kind == "task"] or found
-        if found:
-            return sorted(found)
-    broken = [problem for problem in catalog.problems if problem.file.stem == pattern]
-    if broken:
-        raise PlanError(f"Task {pattern!r} cannot be read: {broken[0].message}", where=broken[0].where)
-    raise _of_path(Path(pattern)) or catalog.unknown(pattern, where="--tasks")
-
-
-def _in_file(path: Path, catalog: Catalog) -> list[str]:
-    place = named_place(path)
-    found = [entry.name for entry in catalog if entry.file == place]
-    if found:
-        return found
-    broken = [problem for problem in catalog.problems if problem.where.startswith(str(place))]
-    if broken:
-        raise PlanError(broken[0].message, where=broken[0].where)
-    if not os.path.exists(path):
-        raise PlanError(f"There is no file {str(path)!r}.", where="--tasks", hint=_near_path(path))
-    if path.stat().st_size == 0:
-        raise PlanError(f"{path} is empty.", where=f"{path}:1", hint="A task is described in it: task: NAME, …")
-    raise PlanError(
-        f"{path} holds no task or group.",
-        where="--tasks",
-        hint="A task has a line 'task: NAME'; a group 'group: NAME' and a list 'task: […]'. If it needs files of "
-        "another folder, add that with --include-path.",
-    )
-
-
-def _of_path(path: Path) -> PlanError | None:
-    """The error for a file or folder in place of a task's name; ``None`` if it is neither."""
-    if os.path.isdir(path):
-        return PlanError(
-            f"{str(path)!r} is a folder, and no task has that name.",
-            where="--tasks",
-            hint=f"Write --include-path {path}, and name tasks in it: 'polymeter tasks --include-path {path}' lists "
-            "them.",
-        )
-    if path.suffix.lower() not in _DATA_ENDINGS:
-        return None
-    if not os.path.exists(path):
-        return PlanError(f"There is no file {str(path)!r}.", where="--tasks", hint=_near_path(path))
-    return PlanError(
-        f"{str(path)!r} is data, and says nothing of what is measured with it.",
-        where="--tasks",
-        hint=f"Name a YAML that has it in its dataset_kwargs (data_files: {{test: {path.name}}}; docs/tasks.md begins "
-        "with one), or a .tsv with the columns index, question and answer.",
-    )
-
-
-def _near_path(path: Path) -> str:
-    """A sentence with what lies beside a path that does not exist and has nearly its name."""
-    folder = path.parent
-    try:
-        beside = os.listdir(folder)
-    except (OSError, ValueError):
-        return f"There is no folder {str(folder)!r}."
-    return did_you_mean(path.name, beside, n=1) or f"It is looked for in {folder.resolve()}."
-
-
-def _lay_out(
-    loaded: Loaded,
-    name: str,
-    groups: Mapping[str, GroupSpec],
-    tasks: Mapping[str, TaskSpec],
-    layout: list[tuple[str, str, int]],
-    depth: int = 0,
-) -> None:
-    if name in groups:
-        layout.append(("group", name, depth))
-        for member in groups[name].members:
-            _lay_out(loaded, member, groups, tasks, layout, depth + 1)
-    elif name in tasks:
-        layout.append(("task", name, depth))
-
-
-def _shadow_note(name: str, catalog: Catalog) -> str:
-    hidden = catalog.shadowed.get(name)
-    return f"Your {name!r} ({catalog.entries[name].file}) is used in place of the built-in one." if hidden else ""
-
-
-def describe_selection(selection: Selection) -> dict[str, Any]:
-    """The selection as plain data, for the manifest."""
-    return {
-        "tasks": [spec.name for spec in selection.tasks],
-        "groups": {group.name: list(group.members) for group in selection.groups},
-        "layout": [list(line) for line in selection.layout],
-    }

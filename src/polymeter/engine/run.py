@@ -28,18 +28,9 @@ from polymeter.engine import parts
 from polymeter.engine.execution import FETCHED_IMAGES, Execution, RunOutcome, Status
 from polymeter.engine.generation_settings import check_typed_settings
 from polymeter.engine.models import check_model, make_model, parse_model
-from polymeter.engine.plan import (
-    Plan,
-    build_catalog,
-    cache_folder,
-    compile_tasks,
-    file_endings,
-    model_name,
-    named_place,
-    select,
-    skip,
-)
+from polymeter.engine.plan import Plan, cache_folder, compile_tasks, model_name, skip
 from polymeter.engine.preflight import check_endpoints, may_miss_judge
+from polymeter.engine.selection import build_catalog, file_endings, named_place, select
 from polymeter.guests.door import random_state_kept
 from polymeter.guests.generators import dispatched
 from polymeter.store.folder import RunFolder, open_folder

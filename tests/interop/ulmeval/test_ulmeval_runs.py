@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from polymeter.api.running import RunResult
+from polymeter.api.result import RunResult
 from polymeter.core.errors import DataError, PlanError
 from polymeter.data.formats import load
 from polymeter.interop.ulmeval.config import Named, UlmevalConfig

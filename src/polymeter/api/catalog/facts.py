@@ -13,7 +13,7 @@ from polymeter.api.catalog.judging import JudgeNeed, judge_need
 from polymeter.core.catalog import Catalog, Entry
 from polymeter.core.errors import PolymeterError
 from polymeter.core.task import TaskSpec
-from polymeter.engine import plan
+from polymeter.engine import selection
 
 _ABSOLUTE = re.compile(r"(?<![\w.:/~\\-])/(?:[^\s/'\"`<>|:,()\[\]]+/)+([^\s/'\"`<>|:,()\[\]]+)")
 _PATH = re.compile(r"/(?:[^/\n]+/)+[^/\n]*")
@@ -137,7 +137,7 @@ class FactReader:
         title = entry.alias or entry.name
         try:
             self.catalog.get(entry.name)
-            benchmark_format = plan.format_of(entry)
+            benchmark_format = selection.format_of(entry)
             written = {key: value for key, value, _ in benchmark_format.describe(entry, self.catalog)}
             if entry.kind == "group" and not entry.members:  # its members are known only when its code runs
                 return Facts(entry, place, title, tags=entry.tags)
@@ -155,7 +155,7 @@ class FactReader:
         return self.hider.hide(f"{where}{error.what} {error.hint}".strip())
 
     def _of_task(self, entry: Entry, place: str, spec: TaskSpec, written: _Written) -> Facts:
-        keys = plan.format_of(entry).page_keys
+        keys = selection.format_of(entry).page_keys
         outputs = next((values for key in keys.outputs if (values := written.several(key))), ())
         outputs = outputs or ((keys.default_output,) if keys.default_output else ())
         kinds = {**_KINDS, **keys.kinds}

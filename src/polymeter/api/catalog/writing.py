@@ -15,7 +15,7 @@ from polymeter.api.settings import read_settings
 from polymeter.api.tasks import build_catalog
 from polymeter.core.catalog import Catalog, Entry, Problem
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.engine import plan
+from polymeter.engine import selection
 
 _UNSAFE = re.compile(r"[^\w.-]+")
 _LONGEST_NAME = 100
@@ -68,7 +68,7 @@ def write_pages(
             hint = did_you_mean(language, LANGUAGES) or f"It must be one of {', '.join(LANGUAGES)}."
             raise PlanError(f"There are no pages in the language {language!r}.", where="--language", hint=hint)
     catalog = build_catalog(include_paths)
-    hider = Hider(plan.library_roots(), [*read_settings().include_paths, *include_paths])
+    hider = Hider(selection.library_roots(), [*read_settings().include_paths, *include_paths])
     is_named = bool(patterns or tags)
     reader = FactReader(catalog, hider)
     pages = [

@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from polymeter.api.running import RunResult, evaluate
+from polymeter.api.result import RunResult
+from polymeter.api.running import evaluate
 from polymeter.api.scoring import score
 from polymeter.api.settings import parity_of
 from polymeter.core.errors import PlanError, did_you_mean

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from polymeter.api.running import RunResult, evaluate
+from polymeter.api.result import RunResult
+from polymeter.api.running import evaluate
 from polymeter.api.settings import parity_of
 from polymeter.api.tasks import build_catalog
 from polymeter.core.errors import PlanError

@@ -19,7 +19,7 @@ from polymeter.core.json_text import json_text
 from polymeter.report.formatting import count
 
 if TYPE_CHECKING:
-    from polymeter.api.running import RunResult
+    from polymeter.api.result import RunResult
     from polymeter.core.catalog import Catalog
     from polymeter.interop.ulmeval.evaluation import PairResult, UlmevalResult
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from polymeter.api.running import RunResult, absolute_places
+from polymeter.api.result import RunResult
+from polymeter.api.running import absolute_places
 from polymeter.api.settings import read_settings
 from polymeter.core.catalog import Catalog
 from polymeter.core.environment import environment_set
@@ -186,7 +187,7 @@ class _PairMaker:
         return RunPair(*shared, chosen=chosen[position])
 
     def _datasets(self) -> list[_Dataset]:
-        from polymeter.engine.plan import build_catalog
+        from polymeter.engine.selection import build_catalog
 
         config, settings = self.config, read_settings()
         files = [Path(named.name) for named in config.datasets if Path(named.name).is_file()]
@@ -211,7 +212,7 @@ def _specs(wanted: str, catalog: Catalog) -> tuple[TaskSpec, ...]:
     Raises:
         PlanError: if there are none, or the file is broken.
     """
-    from polymeter.engine.plan import named_place, select
+    from polymeter.engine.selection import named_place, select
 
     try:
         return select([str(named_place(Path(wanted))) if Path(wanted).is_file() else wanted], catalog).tasks

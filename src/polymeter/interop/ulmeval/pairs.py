@@ -13,7 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from polymeter.api.running import RunResult, evaluate
+from polymeter.api.result import RunResult
+from polymeter.api.running import evaluate
 from polymeter.api.scoring import score
 from polymeter.api.settings import parity_of, read_settings
 from polymeter.core.codec import jsonable
@@ -140,7 +141,7 @@ class Pair(ABC):
 
     def include_paths(self) -> tuple[Path, ...]:
         """Folders and files of benchmarks: those of the command, and the benchmark's file if the command names it."""
-        from polymeter.engine.plan import named_place
+        from polymeter.engine.selection import named_place
 
         named = [Path(item.name) for item in self.config.datasets]
         return (

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import polymeter
-from polymeter.api.running import RunResult
+from polymeter.api.result import RunResult
 from polymeter.core.request import Request
 from polymeter.models.mock import MockBatch
 from tests.formats.task_yaml.kit import write, write_rows

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import polymeter
-from polymeter.api.running import RunResult
+from polymeter.api.result import RunResult
 from polymeter.cli.main import main
 from polymeter.core.errors import ModelError
 from polymeter.core.parts import Image

@@ -10,7 +10,7 @@ from polymeter.api.trying import tasks_in
 from polymeter.core.catalog import Catalog, Root
 from polymeter.core.errors import PlanError
 from polymeter.core.registries import stored_format, stored_formats
-from polymeter.engine.plan import build_catalog
+from polymeter.engine.selection import build_catalog
 from polymeter.formats.table.index import index_data
 from polymeter.interop.ulmeval.tasks import FORMAT
 from polymeter.interop.ulmeval.tasks.reading import read_file

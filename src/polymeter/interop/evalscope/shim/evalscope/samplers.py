@@ -114,7 +114,7 @@ def prompts_of(name: str, args: Mapping[str, Any]) -> dict[str, list[dict[str, A
     """
     from polymeter.api.settings import read_settings
     from polymeter.core.format import OpenContext
-    from polymeter.engine.plan import build_catalog
+    from polymeter.engine.selection import build_catalog
     from polymeter.interop.evalscope.tasks.guest import make_all_prompts
     from polymeter.interop.evalscope.tasks.index import load
 

@@ -1,0 +1,223 @@
+"""What is known of a run, for Python and for the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from polymeter.api.partial import partial_results, write_partial
+from polymeter.api.thresholds import missed_thresholds
+from polymeter.core.places import naming_places
+from polymeter.core.spread import UNBOUNDED
+from polymeter.report.formatting import one_line
+from polymeter.store.folder import RunFolder, open_folder
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from polymeter.api.records import SampleRecord
+    from polymeter.core.task import Result
+
+_MISSED = 3
+_EXIT = {"complete": 0, "stopped": 1, "running": 1, "interrupted": 130}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RunResult:
+    """An evaluation: finished, ended early, or still going on.
+
+    It shows itself as a compact table, in a notebook as HTML.
+
+    Attributes:
+        folder: The run folder.
+        status: ``complete``; ``stopped`` (too many failures, or an endpoint is gone); ``interrupted``; ``running``,
+            also if its process was killed and could not write how it ended.
+        results: The content of ``results.json``; those of a run that is not complete rest on the samples that have
+            ended, and their ``status`` is ``partial``.
+        n_failed: Samples without a score, and aggregations that failed.
+        reason: Why it was stopped.
+        is_strict: Whether a number that lacks a whole member or subset makes the evaluation fail.
+        fail_under: The least value of numbers by name (``demo.anls``), below which the evaluation fails.
+    """
+
+    folder: RunFolder
+    status: str
+    results: dict[str, Any]
+    n_failed: int
+    reason: str = ""
+    is_strict: bool = False
+    fail_under: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def exit_code(self) -> int:
+        """0: all samples scored; 1: some failed, or, if strict, a number is incomplete; 3: nothing of that, but a
+        number misses its threshold; 130: interrupted, and can be resumed. 1 also for a run that was stopped, or is
+        still running.
+        """
+        is_failed = self.n_failed > 0 or (self.is_strict and bool(self.incomplete))
+        return _EXIT[self.status] or (1 if is_failed else _MISSED if self.missed else 0)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the run has ended, so that its results rest on all of its samples."""
+        return self.status == "complete"
+
+    @property
+    def missed(self) -> tuple[str, ...]:
+        """One sentence for each number that is below its threshold in ``fail_under``, or missing."""
+        return tuple(missed_thresholds(self.fail_under, self.results))
+
+    @property
+    def incomplete(self) -> tuple[str, ...]:
+        """One sentence for each group that lacks a member, and each task that lacks a subset, because none of its
+        samples has a number.
+        """
+        from polymeter.report.table import lost_members
+
+        return tuple(lost_members(self.results))
+
+    @property
+    def report(self) -> Path:
+        """The HTML report."""
+        return self.folder.report
+
+    def write_report(self) -> Path:
+        """Write the HTML report again; for a run that is not complete, that and ``results.json`` of what there is now.
+
+        Raises:
+            StorageError: if the run folder cannot be read or written.
+        """
+        if self.folder.read_manifest()["status"] == "complete":
+            write_report(self.folder, self.folder.read_results())
+        else:
+            write_partial(self.folder)
+        return self.report
+
+    def value(self, task: str, metric: str, *, filter: str = "none", subset: Sequence[str] = ()) -> Any:
+        """The value of one result of a task or group.
+
+        Raises:
+            KeyError: if there is no such result.
+        """
+        return self.result(task, metric, filter=filter, subset=subset).value
+
+    def result(self, task: str, metric: str, *, filter: str = "none", subset: Sequence[str] = ()) -> Result:
+        """One result of a task or group, with its uncertainty.
+
+        Raises:
+            KeyError: if there is no such result.
+        """
+        from polymeter.core.task import Result
+
+        owner = self.results["tasks"].get(task) or self.results["groups"].get(task)
+        if owner is None:
+            raise KeyError(f"{task!r} is not part of this run")
+        for item in owner["results"]:
+            if (item["metric"], item["filter"], tuple(item["subset"])) == (metric, filter, tuple(subset)):
+                interval = tuple(item["interval"]) if item["interval"] else None
+                tuples = {
+                    "subset": tuple(subset),
+                    "interval": interval,
+                    "artifacts": tuple(item["artifacts"]),
+                    "failed_members": tuple(item.get("failed_members", ())),
+                    "bounds": tuple(item.get("bounds", UNBOUNDED)),
+                }
+                return Result(**{**item, **tuples})
+        metrics = ", ".join(sorted({item["metric"] for item in owner["results"]}))
+        raise KeyError(f"{task!r} has no {metric!r} under filter {filter!r}; it has {metrics}")
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Every number as a row: ``kind`` (task or group), ``name``, ``subset``, ``metric``, ``filter``, ``value``,
+        ``stderr``, ``interval_low``, ``interval_high``, ``n``, ``n_planned`` and ``higher_is_better``. A value that has
+        keys is one row for each, under ``metric/key``.
+
+        Raises:
+            ImportError: if pandas is not installed.
+        """
+        import pandas as pd
+
+        from polymeter.report.summary import COLUMNS, result_rows
+
+        return pd.DataFrame([*result_rows(self.results)], columns=list(COLUMNS))
+
+    def samples(self, task: str | None = None) -> Iterator[SampleRecord]:
+        """The samples that have ended, in order: prompt, answer, scores, error, media. They are read from the journal
+        one after another, also while the run is going on.
+
+        Args:
+            task: Only those of this task; default: of all tasks.
+
+        Raises:
+            KeyError: if the run has no such task.
+        """
+        from polymeter.api.records import sample_records
+
+        names = [entry["name"] for entry in self.folder.read_manifest()["tasks"]]
+        if task is not None and task not in names:
+            raise KeyError(f"{task!r} is no task of this run; it has {', '.join(names)}")
+        return chain.from_iterable(sample_records(self.folder, name) for name in names if task in (None, name))
+
+    def __repr__(self) -> str:
+        from polymeter.report.summary import as_text
+
+        return as_text(self._head(), self.results)
+
+    def _repr_html_(self) -> str:
+        from polymeter.report.summary import as_html
+
+        return as_html(self._head(), self.results)
+
+    def _head(self) -> str:
+        model = self.results.get("model")
+        reason = f": {self.reason}" if self.reason else ""
+        return one_line(f"RunResult({f'{model}, ' if model else ''}{self.status}{reason}, {self.folder.path})")
+
+
+@naming_places()
+def open_run(path: Path | str) -> RunResult:
+    """The results of a run folder, whether the run has ended, was interrupted or is going on. Nothing is written.
+
+    Results of a run that is not complete are made from its journal, without any code of its tasks, and marked as
+    partial.
+
+    Args:
+        path: The run folder.
+
+    Raises:
+        PlanError: if there is no run, or a file of it is damaged.
+        StorageError: if the folder cannot be read.
+    """
+    folder = open_folder(Path(path))
+    manifest = folder.read_manifest(is_whole=True)
+    status = manifest["status"] if manifest["status"] in _EXIT else "running"
+    if status == "complete":
+        results = folder.read_results()
+        n_failed = int(manifest.get("n_failed") or 0)
+    else:
+        results = partial_results(folder)
+        n_failed = sum(sum(task["statuses"].values()) - task["n_scored"] for task in results["tasks"].values())
+    sessions = manifest.get("sessions") or [{}]
+    return RunResult(folder, status, results, n_failed, str(sessions[-1].get("reason") or ""))
+
+
+def write_report(folder: RunFolder, results: Mapping[str, Any]) -> None:
+    """Write the HTML report of a run.
+
+    Raises:
+        StorageError: if it cannot be written.
+    """
+    from polymeter.report.html_report import make_html_report
+    from polymeter.store.export import read_sample_file
+    from polymeter.store.folder import write_text
+    from polymeter.store.media import read_media
+
+    report = make_html_report(
+        folder.read_manifest(),
+        results,
+        lambda task: read_sample_file(folder, task),
+        lambda name: read_media(folder.media, name),
+    )
+    write_text(folder.report, report)
