@@ -142,7 +142,10 @@ def test_a_file_stands_for_all_that_is_in_it(tmp_path: Path) -> None:
         ("none.yaml", r"There is no file 'none\.yaml'.*It is looked for in"),
     ],
 )
-def test_a_name_that_fits_nothing_is_an_error_with_the_nearest(catalog: Catalog, pattern: str, message: str) -> None:
+def test_a_name_that_fits_nothing_is_an_error_with_the_nearest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, catalog: Catalog, pattern: str, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(PlanError, match=message) as caught:
         select([pattern], catalog)
     assert caught.value.where == "--tasks"
