@@ -11,7 +11,6 @@ import pytest
 
 from polymeter.cli.main import main
 from polymeter.cli.starters import drawing, name_for, starters
-from polymeter.core.registries import MODELS
 
 OWN = {"vqa", "mcq", "t2i", "judge", "multi-round", "model"}
 
@@ -19,7 +18,6 @@ OWN = {"vqa", "mcq", "t2i", "judge", "multi-round", "model"}
 @pytest.fixture(autouse=True)
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(MODELS, "_users", dict(MODELS._users))  # a model that is written registers itself
 
 
 def test_there_is_a_starter_of_every_kind() -> None:

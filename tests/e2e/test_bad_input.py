@@ -66,7 +66,7 @@ def test_bad_words(tmp_path: Path, words: list[str], expected: list[str]) -> Non
 def test_a_task_that_asks_what_the_model_cannot_do_is_refused_at_planning(tmp_path: Path) -> None:
     folder = capitals(tmp_path / "mine")
     text = FIRST_YAML.replace(
-        "test_split: test", "test_split: test\noutput_type: multiple_choice\ndoc_to_choice: ['Paris', 'Lima']"
+        "test_split: test", "test_split: test\noutput_type: multiple_choice\ndoc_to_choice: ['Paris', 'Lima', 'Tokyo']"
     )
     (folder / "capitals.yaml").write_text(text.replace("exact_match", "acc"))
     done = polymeter("run", "--model", "ocr", "--tasks", "mine/capitals.yaml", "-o", "run", cwd=tmp_path)

@@ -32,6 +32,7 @@ from tests.helpers.fault_weather import Weather
 
 ROOT = Path(__file__).parents[2]
 N_ROWS = 12
+UNSCORED = ("--dialect-option", "tsv.predict_only=true")
 DATASET_CLASS = """
 import numpy as np
 from .text_base import TextBaseDataset
@@ -280,7 +281,7 @@ def test_an_endpoint_with_a_bad_day_draws_every_image(tmp_path: Path) -> None:
     table(tmp_path)
     with FaultServer(weather) as server:
         model = ("--model", "openai:fault", "--model-args", f"base_url={server.base_url},api=images")
-        done = command("run", *model, "--tasks", "drawn.tsv", "--output", "run", "--seed", "3", cwd=tmp_path)
+        done = command("run", *model, "--tasks", "drawn.tsv", "--output", "run", "--seed", "3", *UNSCORED, cwd=tmp_path)
         stormy = dict(server.stats.faults)
     assert done.returncode < 2, done.stderr
     assert stormy
@@ -295,7 +296,7 @@ def test_a_tsv_of_edits_shows_input_and_output(tmp_path: Path) -> None:
     pil.new("RGB", (6, 4), "red").save(buffer, "PNG")
     cell = base64.b64encode(buffer.getvalue()).decode()
     (tmp_path / "edits.tsv").write_text(f"index\timage\tprompt\n0\t{cell}\tmake it blue\n")
-    done = command("run", "--model", "mock", "--tasks", "edits.tsv", "--output", "run", cwd=tmp_path)
+    done = command("run", "--model", "mock", "--tasks", "edits.tsv", "--output", "run", *UNSCORED, cwd=tmp_path)
     assert done.returncode < 2, done.stderr
     (sample,) = read_samples(RunFolder(tmp_path / "run"), "edits")
     (exchange,) = sample["exchanges"]

@@ -132,7 +132,7 @@ HEADERS = {
 def test_no_way_in_leads_out(endpoint: Endpoint, folder: Path) -> None:
     judge = f'base_url=http://{endpoint.host}/v1,api_key_env=MY_JUDGE,headers={{"X-Judge": "CANARYjudge001"}}'
     words = run_words(endpoint, HEADERS, "--judge", "openai:j", "--judge-args", judge)
-    words += ["--gen-kwargs", "api_key=CANARYgen00001,top_k=3"]
+    words += ["--gen-kwargs", "extra.api_key=CANARYgen00001,top_k=3"]
     secrets = {
         "OPENAI_API_KEY": "CANARYenv00001",
         "MY_JUDGE": "CANARYjudge002",

@@ -30,9 +30,8 @@ def show(result: RunResult, *, is_json: bool = False) -> int:
         _show_results(result)
         _show_unscored(result.results)
     if result.status != "complete":
-        if not result.results:
-            with suppress(OSError):  # a signal may have ended the run because the terminal is gone
-                show_failures_so_far(result.folder, err=True)
+        with suppress(OSError):  # a signal may have ended the run because the terminal is gone
+            show_failures_so_far(result.folder, err=True)
         _show_how_to_resume(result)
     elif result.is_strict and result.incomplete:
         typer.echo(f"Failed because of --strict: {count(len(result.incomplete), 'number')} incomplete.", err=True)

@@ -16,7 +16,8 @@ import polymeter
 from polymeter.models.diffusers.draw import Artist
 from polymeter.store.journal import Journal
 
-SETTINGS: dict[str, Any] = {"generation": {"num_inference_steps": 2, "n": 2}, "batch_size": 2}
+UNSCORED: dict[str, Any] = {"dialect_options": {"tsv": {"predict_only": True}}}
+SETTINGS: dict[str, Any] = {"generation": {"num_inference_steps": 2, "n": 2}, "batch_size": 2, **UNSCORED}
 
 
 def main(pipeline: str, file: str, name: str, folder: str) -> None:

@@ -21,7 +21,7 @@ from polymeter.core.errors import PlanError
 from polymeter.models.diffusers.draw import Artist, Drawn
 from polymeter.models.diffusers.rows import Row
 from polymeter.store.journal import Journal
-from tests.models.diffusers.kill_child import SETTINGS
+from tests.models.diffusers.kill_child import SETTINGS, UNSCORED
 
 STEPS = {"num_inference_steps": 2}
 PROMPTS = ("a red circle", "two blue squares left of a triangle", "a star", "nothing at all", "a yellow square")
@@ -71,7 +71,7 @@ def test_batch_size_changes_no_image(
     for size in (1, 4):
         output = tmp_path / f"run{size}"
         model = f"diffusers:{pipeline_folder(pipeline)}"
-        polymeter.evaluate(model, [file], generation=STEPS, batch_size=size, output=output)
+        polymeter.evaluate(model, [file], generation=STEPS, batch_size=size, output=output, **UNSCORED)
         found[size] = drawn(output)
     assert found[1] == found[4]
     assert len({name for names in found[1].values() for name in names}) == len(PROMPTS)
@@ -80,6 +80,7 @@ def test_batch_size_changes_no_image(
 def test_the_command_line_draws(pipeline_folder: Callable[..., Path], tmp_path: Path) -> None:
     command = ["run", "--model", f"diffusers:{pipeline_folder('stable_diffusion')}"]
     command += ["--tasks", str(text_to_image(tmp_path)), "--output", str(tmp_path / "run")]
+    command += ["--dialect-option", "tsv.predict_only=true"]
     assert main([*command, "--gen-kwargs", "num_inference_steps=2,negative_prompt=blue,n=2"]) == 0
     assert [len(set(names)) for names in drawn(tmp_path / "run").values()] == [2] * len(PROMPTS)
 
@@ -137,7 +138,7 @@ def test_a_run_that_is_killed_goes_on_with_what_it_has(
 def test_a_pipeline_that_only_edits_is_not_asked_to_draw(pipeline_folder: Callable[..., Path], tmp_path: Path) -> None:
     model = f"diffusers:{pipeline_folder('pix2pix')}"
     with pytest.raises(PlanError, match=r"Task 'prompts' shows no image to the model, and .* needs one"):
-        polymeter.evaluate(model, [str(text_to_image(tmp_path))], output=tmp_path / "run")
+        polymeter.evaluate(model, [str(text_to_image(tmp_path))], output=tmp_path / "run", **UNSCORED)
     assert not (tmp_path / "run").exists()
 
 

@@ -12,7 +12,7 @@ import pytest
 import polymeter
 from polymeter.api.result import RunResult
 from polymeter.cli.main import main
-from polymeter.core.errors import ModelError
+from polymeter.core.errors import ModelError, PlanError
 from polymeter.core.parts import Image
 from polymeter.core.request import Request
 from polymeter.models.mock import MockBatch, MockModel
@@ -153,9 +153,8 @@ def test_a_verdict_that_is_missing_is_said_and_asked_for_again(tmp_path: Path) -
 
 
 def test_without_a_judge_nothing_is_scored(tmp_path: Path) -> None:
-    found = run(tmp_path, None)
-    assert found.exit_code == 1
-    assert found.results["tasks"]["Checked"]["results"] == []
+    with pytest.raises(PlanError, match="'Checked' is scored by a judge, and the run has none"):
+        run(tmp_path, None)
 
 
 def test_a_model_asks_for_the_type_of_what_it_is_asked(tmp_path: Path) -> None:
