@@ -153,6 +153,27 @@ def compile_tasks(plan: Plan, cache_dir: Path | None) -> None:
     plan.notes = tuple(dict.fromkeys([*plan.notes, *(note for task in opened for note in task.notes), *told]))
 
 
+def check_learned(plan: Plan) -> None:
+    """Check the tasks of a plan once more, by what its endpoints have shown since they were opened.
+
+    Raises:
+        UnfitError: if the model cannot do one of them, or none if that is allowed.
+    """
+    unfit: dict[str, str] = {}
+    for task in plan.opened:
+        try:
+            check_needs(task.needs, plan.model.traits, task=task.spec.name, model=model_name(plan), roles=plan.roles)
+        except UnfitError as error:
+            unfit[task.spec.name] = error.what
+            if not plan.options.skip_unfit or len(unfit) == len(plan.opened):
+                raise
+    skip(plan, unfit)
+    plan.opened = tuple(task for task in plan.opened if task.spec.name not in unfit)
+    told = ignored_settings(plan.opened, plan.model, model_name(plan))
+    plan.warnings = tuple(dict.fromkeys((*plan.warnings, *told)))
+    plan.notes = tuple(dict.fromkeys((*plan.notes, *told)))
+
+
 def skip(plan: Plan, reasons: Mapping[str, str]) -> None:
     """Leave tasks out of a plan.
 

@@ -23,8 +23,8 @@ from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal
 
 _DEADLINE_S = 60.0
-_WRITTEN = (".py", ".yaml", ".yml")
-"""Endings of files that describe a benchmark; any other is its data, and lies here already."""
+_WRITTEN = (".py", ".yaml", ".yml", "")
+"""Endings of files that describe a benchmark, which included YAML often lacks; any other file is its data."""
 
 
 def check_endpoints(plan: Plan, folder: RunFolder, progress: Progress) -> None:

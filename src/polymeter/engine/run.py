@@ -28,7 +28,7 @@ from polymeter.engine import parts
 from polymeter.engine.execution import FETCHED_IMAGES, Execution, RunOutcome, Status
 from polymeter.engine.generation_settings import check_typed_settings
 from polymeter.engine.models import check_model, make_model, parse_model
-from polymeter.engine.plan import Plan, cache_folder, compile_tasks, model_name, skip
+from polymeter.engine.plan import Plan, cache_folder, check_learned, compile_tasks, model_name, skip
 from polymeter.engine.preflight import check_endpoints, may_miss_judge
 from polymeter.engine.selection import build_catalog, file_endings, named_place, select
 from polymeter.guests.door import random_state_kept
@@ -103,6 +103,7 @@ def _run(request: RunRequest, progress: Progress) -> RunOutcome:
     compile_tasks(plan, cache_folder(plan.options))
     if is_asked_last:
         check_endpoints(plan, folder, progress)
+        check_learned(plan)
     return run_plan(plan, folder, progress, command=request.command)
 
 

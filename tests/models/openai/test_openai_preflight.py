@@ -180,6 +180,25 @@ def test_a_model_that_refuses_a_temperature_runs_without_it_and_says_so(
     assert any(told in note for note in results["notes"])
 
 
+def test_what_an_endpoint_refuses_is_told_too_where_tasks_are_opened_before_it_is_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"question": "Which city?", "answer": "answer"}\n')
+    (tmp_path / "utils.py").write_text('def ask(doc):\n    return doc["question"]  # as a judge would\n')
+    (tmp_path / "cities.yaml").write_text(
+        "task: cities\ndataset_path: json\ndataset_kwargs: {data_files: rows.jsonl}\ntest_split: train\n"
+        "output_type: generate_until\ndoc_to_text: !function utils.ask\ndoc_to_target: answer\n"
+        "generation_kwargs: {temperature: 0}\nmetric_list: [{metric: exact_match}]\n"
+    )
+    with OpenAIStub(reasoner) as stub:
+        words = ["run", "--model", "openai:m", "--base-url", stub.base_url, "--tasks", str(tmp_path / "cities.yaml")]
+        assert main([*words, "--output", str(tmp_path / "run")]) == 0
+        bodies = stub.bodies
+    assert [body["messages"][0]["content"] for body in bodies] == ["ping", "ping", "Which city?"]
+    told = "cannot honour 'temperature', which task 'cities' sets"
+    assert told in " ".join(capsys.readouterr().err.split())
+
+
 def test_a_temperature_is_never_dropped_in_the_middle_of_a_run() -> None:
     with OpenAIStub(reasoner) as stub:
         model = OpenAIModel("m", base_url=stub.base_url)
