@@ -19,7 +19,8 @@ def manifest(*sessions: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_calm_run_is_told_in_a_few_words() -> None:
-    assert endpoints(manifest({"model": record()})) == {"model": "at most 16 requests in flight"}
+    told = {"model": record(), "own_prompt": record()}  # a model's own prompts are no requests of an endpoint
+    assert endpoints(manifest(told)) == {"model": "at most 16 requests in flight"}
 
 
 def test_parts_of_a_run_are_added_up() -> None:

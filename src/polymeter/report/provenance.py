@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from polymeter.core.stable_names import SESSION_DISPATCHERS
+from polymeter.core.stable_names import OWN_PROMPT_ROLE, SESSION_DISPATCHERS
 from polymeter.report.formatting import clean, clip, count, duration, moment, one_line
 
 _MAX_DEPTH = 3
@@ -191,7 +191,8 @@ def _by_role(manifest: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
     records: dict[str, list[Mapping[str, Any]]] = {}
     for session in manifest.get("sessions") or ():
         for role, dispatcher in (session.get(SESSION_DISPATCHERS) or {}).items():
-            # A dispatcher without this record served a model on this machine.
-            if dispatcher.get("concurrency"):
+            # A dispatcher without this record served a model on this machine. A model's own prompts are asked of its
+            # wrapper, not of the endpoint.
+            if dispatcher.get("concurrency") and role != OWN_PROMPT_ROLE:
                 records.setdefault(role, []).append(dispatcher["concurrency"])
     return records
