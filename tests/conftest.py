@@ -86,15 +86,6 @@ def _secrets_of_one_test(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(secrets, "_KNOWN", secrets._Known())
 
 
-@pytest.fixture(autouse=True)
-def _registrations_of_one_test(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What one test registers under a name is nothing to the next."""
-    from polymeter.core.registries import AGGREGATIONS, METRICS, MODELS
-
-    for registry in (MODELS, METRICS, AGGREGATIONS):
-        monkeypatch.setattr(registry, "_users", dict(registry._users))
-
-
 def pytest_unconfigure() -> None:
     """Remove what this process wrote; each worker of pytest-xdist has its own folder."""
     shutil.rmtree(_session_dir, ignore_errors=True)

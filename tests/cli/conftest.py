@@ -13,6 +13,7 @@ import pytest
 
 from polymeter.core.catalog import Catalog, Entry, Problem
 from polymeter.core.errors import PlanError
+from polymeter.core.registries import AGGREGATIONS, METRICS, MODELS
 from polymeter.store.folder import RunFolder
 
 RESULTS = {
@@ -127,3 +128,10 @@ def api(monkeypatch, tmp_path) -> FakeApi:
         setattr(module, name, getattr(fake, name))
     monkeypatch.setitem(sys.modules, "polymeter.api", module)
     return fake
+
+
+@pytest.fixture(autouse=True)
+def _registrations_of_one_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one test registers under a name is nothing to the next."""
+    for registry in (MODELS, METRICS, AGGREGATIONS):
+        monkeypatch.setattr(registry, "_users", dict(registry._users))

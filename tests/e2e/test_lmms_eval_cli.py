@@ -156,7 +156,7 @@ def test_failures_leave_their_mark_in_the_exit_code_and_the_counts(home, lmms_ev
             ["--tasks", "capitals", "--baseline", "nowhere", "--output_path", "out"],
             "There is no baseline at 'nowhere'.",
         ),
-        (["--tasks", "capitals", "--model", "mok"], "Did you mean 'mock'?"),
+        (["--tasks", "capitals", "--model", "mok"], "Did you mean 'mock'"),
         (["--tasks", "capitals", "--model_args", "modus=gold"], "Did you mean 'mode'?"),
         (["--tasks", "capitals", "--reasoning_tags", "7"], "reasoning_tags must be pairs"),
     ],
