@@ -111,10 +111,14 @@ def test_an_interrupted_run_has_the_numbers_of_what_there_is(run: Run) -> None:
     assert (made.status, made.exit_code, made.is_complete) == ("interrupted", 130, False)
     assert made.results == opened.results
     assert made.results["status"] == "partial"
-    assert (task["n_samples"], task["n_scored"], task["n_not_asked"]) == (N, 4, 3)
+    # 4; or 3 if the last score was not written yet, whose answer is; or 5 if the answer that was on its way still came.
+    n_scored = task["n_scored"]
+    assert n_scored in {3, 4, 5}
+    assert (task["n_samples"], task["n_not_asked"]) == (N, N - 1 - n_scored)
     assert opened.n_failed == 1
     accuracy = opened.result("numbers", "exact_match")
-    assert (accuracy.n, accuracy.value) == (4, 3 / 4)
+    assert accuracy.n == n_scored
+    assert accuracy.value == {3: 2, 4: 3, 5: 3}[n_scored] / n_scored
     assert accuracy.stderr is not None
     assert opened.value("numbers", "length") == 1
     assert opened.value("numbers", "own") is None
@@ -128,7 +132,7 @@ def test_the_files_of_an_interrupted_run_say_that_they_are_partial(run: Run) -> 
     assert (written["status"], written["run_status"]) == ("partial", "interrupted")
     page = made.report.read_text()
     assert "Partial: the run has not ended" in page
-    assert "numbers: 3 of 8 samples not asked yet." in page
+    assert f"numbers: {written['tasks']['numbers']['n_not_asked']} of 8 samples not asked yet." in page
     assert "numbers: 1 of 8 samples without a score (1 error)." in page
     assert "numbers: own cannot be told before the run has ended." in page
     assert not made.folder.samples.exists()
