@@ -17,7 +17,6 @@ from polymeter.cli.printing import say
 from polymeter.cli.state import Debug
 from polymeter.core.codec import jsonable
 from polymeter.core.errors import PlanError
-from polymeter.report.formatting import count, one_line
 
 if TYPE_CHECKING:
     from polymeter.api.playing import PlayedTask, PlayList
@@ -99,6 +98,7 @@ class _Checked:
 def _has_problems(checked: _Checked, rows: int | None) -> bool:
     """Look for problems, without running code and then by playing rows, and print them."""
     from polymeter.api import check_path
+    from polymeter.report.formatting import count
 
     problems = check_path(checked.path, checked.folders, checked.parity)
     _show_problems(checked, problems)
@@ -127,6 +127,7 @@ def _play(checked: _Checked, rows: int | None, problems: Sequence[Problem]) -> t
         The problems that this shows, and how many tasks are to be looked at.
     """
     from polymeter.api.playing import ELSEWHERE, MOST_TASKS, ROWS, list_plays, play
+    from polymeter.report.formatting import count
 
     broken = [problem.file for problem in problems]
     most = MOST_TASKS if rows is None else None
@@ -164,11 +165,15 @@ def _play(checked: _Checked, rows: int | None, problems: Sequence[Problem]) -> t
 
 
 def _findings(played: PlayedTask) -> Iterator[str]:
+    from polymeter.report.formatting import count
+
     yield f"{played.task}: {count(played.n_rows, 'row')} played:"
     yield from (f"  {finding}" for finding in played.findings)
 
 
 def _files(plays: PlayList) -> str:
+    from polymeter.report.formatting import count, one_line
+
     places = [one_line(str(file)) for file in plays.code]
     n_more = len(places) - _NAMES_SHOWN
     more = f" and {count(n_more, 'further Python file')}" if n_more > 0 else ""
