@@ -10,6 +10,15 @@ import pytest
 
 from polymeter.cli.main import main
 
+CAPITALS = """\
+task: capitals
+dataset_path: csv
+dataset_kwargs: {data_files: {test: capitals.csv}}
+test_split: test
+doc_to_text: "What is the capital of {{country}}?"
+doc_to_target: capital
+"""
+
 
 @dataclass(frozen=True)
 class Done:

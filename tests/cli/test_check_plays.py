@@ -8,15 +8,8 @@ import socket
 import pytest
 
 from polymeter.cli.main import main
+from tests.cli.kit import CAPITALS as YAML
 
-YAML = """\
-task: capitals
-dataset_path: csv
-dataset_kwargs: {data_files: {test: capitals.csv}}
-test_split: test
-doc_to_text: "What is the capital of {{country}}?"
-doc_to_target: capital
-"""
 COUNTRIES = ["France", "Japan", "Kenya", "Peru", "Italy", "Cuba", "Chad", "Laos", "Mali", "Oman", "Iran", "Iraq"]
 OWN = "process_results: !function utils.score\nmetric_list: [{metric: right, aggregation: mean}]"
 UTILS = "def score(doc, results):\n    return {'right': RIGHT}\n"

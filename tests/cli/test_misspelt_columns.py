@@ -7,15 +7,8 @@ import json
 import pytest
 
 from polymeter.cli.main import main
+from tests.cli.kit import CAPITALS as YAML
 
-YAML = """\
-task: capitals
-dataset_path: csv
-dataset_kwargs: {data_files: {test: capitals.csv}}
-test_split: test
-doc_to_text: "What is the capital of {{country}}?"
-doc_to_target: capital
-"""
 ROWS = [("France", "Paris"), ("Japan", "Tokyo"), ("Kenya", "Nairobi"), ("Peru", "Lima")] * 3
 UTILS = """\
 def score(doc, results):

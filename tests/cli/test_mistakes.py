@@ -10,20 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli.kit import Typing
+from tests.e2e.kit import FIRST_YAML
 
-YAML = """\
-task: capitals
-dataset_path: csv
-dataset_kwargs: {data_files: {test: capitals.csv}}
-test_split: test
-doc_to_text: "What is the capital of {{country}}?"
-doc_to_target: capital
-generation_kwargs: {max_new_tokens: 8, temperature: 0}
-metric_list: [{metric: exact_match}]
-metadata: {version: 1.0}
-"""
 CSV = "country,capital\nFrance,Paris\nJapan,Tokyo\n"
-BASE = {"mine/capitals.yaml": YAML, "mine/capitals.csv": CSV}
+BASE = {"mine/capitals.yaml": FIRST_YAML, "mine/capitals.csv": CSV}
 REST = "--include-path mine -q -o run"
 RUN = f"run --model mock --tasks capitals {REST}"
 MODEL = """\
@@ -59,7 +49,7 @@ class Mistake:
 
 def written(old: str, new: str, *more: tuple[str, str]) -> dict[str, str]:
     """The files, with something else in the YAML."""
-    text = YAML
+    text = FIRST_YAML
     for before, after in ((old, new), *more):
         assert before in text
         text = text.replace(before, after)
@@ -367,7 +357,7 @@ TASKS = [
         "two files of one name",
         says=("Two files define 'capitals'", "Rename one"),
         at="mine/b.yaml",
-        files={"mine/b.yaml": YAML},
+        files={"mine/b.yaml": FIRST_YAML},
     ),
     Mistake(
         "a setting that is no number in the YAML",

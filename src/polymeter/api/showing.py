@@ -18,7 +18,7 @@ _MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class ShownSample:
+class FoundSample:
     """A sample of a run.
 
     Attributes:
@@ -71,7 +71,7 @@ def run_overview(path: Path | str, task: str = "") -> RunOverview:
 
 
 @naming_places()
-def find_sample(path: Path | str, sample: str, task: str = "") -> ShownSample:
+def find_sample(path: Path | str, sample: str, task: str = "") -> FoundSample:
     """One sample of a run that has ended.
 
     Args:
@@ -98,7 +98,7 @@ def find_sample(path: Path | str, sample: str, task: str = "") -> ShownSample:
     if not found and n_similar == 1:
         found = similar
     if len(found) == 1:
-        return ShownSample(found[0][0], found[0][1], folder.media)
+        return FoundSample(found[0][0], found[0][1], folder.media)
     if found:
         names = ", ".join(name for name, _ in found)
         raise PlanError(
@@ -116,7 +116,7 @@ def find_sample(path: Path | str, sample: str, task: str = "") -> ShownSample:
 
 
 @naming_places()
-def failed_samples(path: Path | str, task: str = "") -> Iterator[ShownSample]:
+def failed_samples(path: Path | str, task: str = "") -> Iterator[FoundSample]:
     """The samples of a run that ended without a score, in the order of tasks and rows.
 
     Args:
@@ -128,7 +128,7 @@ def failed_samples(path: Path | str, task: str = "") -> Iterator[ShownSample]:
     """
     folder = open_folder(Path(path))
     return (
-        ShownSample(name, sample, folder.media)
+        FoundSample(name, sample, folder.media)
         for name in _tasks(folder, task)
         for sample in _samples(folder, name)
         if sample["status"] != "ok"

@@ -11,7 +11,7 @@ from polymeter.cli.printing import as_json, say
 from polymeter.cli.state import Debug
 
 if TYPE_CHECKING:
-    from polymeter.cli.machine import Folder, Machine
+    from polymeter.cli.machine import KeptFolder, Machine
 
 
 def doctor(
@@ -95,7 +95,7 @@ def _folders(found: Machine) -> Iterator[str]:
         yield f"{folder.title:<28} {_size(folder):<18} {folder.path}"
 
 
-def _size(folder: Folder) -> str:
+def _size(folder: KeptFolder) -> str:
     if folder.size_bytes is None:
         return "–"
     return _gigabytes(folder.size_bytes) if folder.is_whole else f"> {_gigabytes(folder.size_bytes)}"

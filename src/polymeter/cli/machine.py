@@ -44,7 +44,7 @@ _ASK_TORCH = (
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
+class KeptFolder:
     """A folder that Polymeter or a library keeps things in.
 
     Attributes:
@@ -98,7 +98,7 @@ class Machine:
     keys: dict[str, bool]
     settings: str
     offline: tuple[str, ...]
-    folders: tuple[Folder, ...] = field(default=())
+    folders: tuple[KeptFolder, ...] = field(default=())
 
 
 def examine() -> Machine:
@@ -187,7 +187,7 @@ def _finish_torch(process: subprocess.Popen[str] | None) -> dict[str, Any]:
     return dict(json.loads(said.splitlines()[-1]))
 
 
-def _folders() -> Iterator[Folder]:
+def _folders() -> Iterator[KeptFolder]:
     from platformdirs import user_cache_path
 
     home = Path(os.environ.get("HF_HOME", "~/.cache/huggingface")).expanduser()
@@ -200,7 +200,7 @@ def _folders() -> Iterator[Folder]:
     for title, place in places.items():
         path = Path(place).expanduser()
         size, is_whole = _size(path)
-        yield Folder(title, str(path), size, is_whole)
+        yield KeptFolder(title, str(path), size, is_whole)
 
 
 def _size(folder: Path) -> tuple[int | None, bool]:

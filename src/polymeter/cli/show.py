@@ -13,7 +13,7 @@ from polymeter.cli.printing import say
 from polymeter.cli.state import Debug
 
 if TYPE_CHECKING:
-    from polymeter.api.showing import RunOverview, ShownSample
+    from polymeter.api.showing import FoundSample, RunOverview
 
 
 def show(
@@ -46,13 +46,13 @@ def show(
     return 0
 
 
-def _show_sample(shown: ShownSample, *, is_json: bool) -> None:
+def _show_sample(shown: FoundSample, *, is_json: bool) -> None:
     from polymeter.report.sample import sample_text
 
     say(to_json(_document(shown)) if is_json else sample_text(shown.task, shown.sample, shown.media))
 
 
-def _list_failed(samples: Iterator[ShownSample], *, is_json: bool) -> None:
+def _list_failed(samples: Iterator[FoundSample], *, is_json: bool) -> None:
     from polymeter.report.sample import failure_line
 
     if is_json:
@@ -66,7 +66,7 @@ def _list_failed(samples: Iterator[ShownSample], *, is_json: bool) -> None:
         say("Every sample that has ended has a score.")
 
 
-def _document(shown: ShownSample) -> dict[str, Any]:
+def _document(shown: FoundSample) -> dict[str, Any]:
     return {"task": shown.task, "sample": dict(shown.sample)}
 
 
