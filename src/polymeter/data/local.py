@@ -219,6 +219,12 @@ def _picked(files: Mapping[str, list[Path]], split: str) -> list[Path]:
     return _one_format(shards) if shards else []
 
 
+def only_file(folder: Path, split: str) -> Path | None:
+    """The file that is a split, of a folder that has no configurations; ``None`` if it has several, or none."""
+    picked = _picked(_split_files(folder), split)
+    return picked[0] if len(picked) == 1 else None
+
+
 def _one_format(files: list[Path]) -> list[Path]:
     """The files in the format of the first: a folder may hold the same split in several formats."""
     return [file for file in files if file.suffix == files[0].suffix]
