@@ -185,7 +185,10 @@ def _load(
                     raise missing_split(str(source), split, loaded)
             return opened
     except DataError as error:
-        raise explain(error, path, kwargs, BUILDERS, source.directory) from error
+        explained = explain(error, path, kwargs, BUILDERS, source.directory)
+        if explained is None:  # raised from itself it would be its own cause
+            raise
+        raise explained from error
 
 
 def _files(kwargs: Mapping[str, Any]) -> str:
