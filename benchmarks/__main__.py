@@ -1,8 +1,8 @@
 """Prints how fast Polymeter is on this machine.
 
 Usage: ``python -m benchmarks [--quick] [--peers] [--only PART]… [--save FILE]``. Everything is measured from outside,
-start-up included. ``--quick`` leaves out the million documents, ``--peers`` runs what is installed of other tools beside
-Polymeter and nothing else, and ``--save`` writes the raw numbers.
+start-up included. ``--quick`` leaves out the million documents, ``--peers`` runs what is installed of other tools and
+nothing else, and ``--save`` writes the raw numbers.
 """
 
 from __future__ import annotations
