@@ -74,7 +74,10 @@ class Given:
 def beside(written: Mapping[str, Any], known: Container[str]) -> str:
     """What a mapping holds beside some keys, as text that is the same whenever the values are; empty if nothing."""
     more = {str(key): value for key, value in written.items() if key not in known}
-    return json.dumps(more, sort_keys=True, default=repr) if more else ""
+    try:
+        return json.dumps(more, sort_keys=True, default=repr) if more else ""
+    except (TypeError, ValueError):  # keys that JSON lacks or cannot sort, a cycle
+        return repr(more)
 
 
 _KEYS_OF_MEDIA = frozenset(

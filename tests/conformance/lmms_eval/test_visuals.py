@@ -228,6 +228,7 @@ def test_chat_wrappers_get_the_keys_of_a_message(seen: Path) -> None:
         "{'role': 'user', 'content': [{'type': 'text', 'text': 'a', 'video': 'x'}]}",
         "{'role': 'user', 'name': 'B', 'content': [{'type': 'text', 'text': 'a'}]}",
         "{'role': 'user', 'content': [{'type': 'video', 'url': '/a.mp4', 'fps': 2}]}",
+        "{'role': 'user', 'content': [{'type': 'text', 'text': 'a', 'spans': {(0, 1): 'b', 2: 'c'}}]}",
     ],
 )
 def test_what_stands_beside_items_is_part_of_what_was_asked(written: str) -> None:
