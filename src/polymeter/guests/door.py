@@ -41,6 +41,8 @@ class _Here(threading.local):
 
 
 _here = _Here()
+_INSIDE = nullcontext()
+"""The way into a hook for a thread that is inside one."""
 
 
 def current_mode() -> Mode | None:
@@ -87,16 +89,21 @@ class Door:
         self._run_seed = run_seed
         self._watchdog = watchdog
 
-    @contextmanager
-    def hook(self, task: str, sample: str, step: str) -> Iterator[None]:
+    def hook(self, task: str, sample: str, step: str) -> AbstractContextManager[None]:
         """Call a hook inside this: alone, with the global generators seeded by run, task, sample and step. On a thread
         that is inside already nothing changes, and what the hook draws goes on.
         """
-        if _here.mode == "hook":
+        return _INSIDE if _here.mode == "hook" else _Hook(self._run_seed, self._watchdog, task, sample, step)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the lock for all hooks that this thread calls inside the block: each of them is still seeded for itself,
+        but the lock changes hands once. A hook that waits leaves it as always.
+        """
+        if _here.mode == "hook" or _here.holds_lock:
             yield
             return
-        with _locked(), in_mode("hook"), self._watched(task, sample, step):
-            _seed(seed_for(self._run_seed, task, sample, step))
+        with _locked():
             yield
 
     @contextmanager
@@ -144,6 +151,41 @@ class Door:
             _acquire()
             _here.mode = mode
             _restore(state)
+
+
+class _Hook:
+    """One call of a hook under the process's lock, which is taken unless the thread holds it already. A class and not a
+    generator, because each sample passes through several.
+    """
+
+    __slots__ = ("_mode", "_seed", "_takes_lock", "_watch")
+
+    def __init__(self, run_seed: int, watchdog: Watchdog | None, task: str, sample: str, step: str) -> None:
+        self._seed = (run_seed, task, sample, step)
+        self._watch = None if watchdog is None else watchdog.watching(task, sample, step)
+
+    def __enter__(self) -> None:
+        self._mode, self._takes_lock = _here.mode, not _here.holds_lock
+        if self._takes_lock:
+            _acquire()
+        _here.mode = "hook"
+        try:
+            if self._watch is not None:
+                self._watch.__enter__()
+            _seed(seed_for(*self._seed))
+        except BaseException:
+            self._leave()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        if self._watch is not None:
+            self._watch.__exit__()
+        self._leave()
+
+    def _leave(self) -> None:
+        _here.mode = self._mode
+        if self._takes_lock:
+            _release()
 
 
 @contextmanager
