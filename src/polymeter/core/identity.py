@@ -14,12 +14,14 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from polymeter.core.codec import json_encoder
 from polymeter.core.parts import Text
 from polymeter.core.request import Generate, Loglikelihood, Parameters, Request
 from polymeter.core.secrets import without_secrets
 from polymeter.core.sources import digest
 
 _SEED_BITS = 31
+_ascii_json = json_encoder(is_ascii=True)
 
 
 def canonical(value: Any) -> Any:
@@ -85,7 +87,7 @@ def _fingerprint(request: Request, by_content: bool, n: int, seeds: Sequence[int
         for message in request.messages
     ]
     parameters = _parameters_identity(request.parameters, n, seeds)
-    return digest(json.dumps([messages, parameters], separators=(",", ":")).encode())
+    return digest(_ascii_json([messages, parameters]).encode())
 
 
 def own_prompt_fingerprint() -> str:

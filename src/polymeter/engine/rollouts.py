@@ -153,10 +153,13 @@ class RolloutWorker:
             scoring_sample(asker),
             boundary(ScoreError, doing),
         ):
-            wall, cpu = time.perf_counter(), time.thread_time()
-            score = task.task.score(running.sample, rollout)
-            if task.task.is_guest and not running.judge_calls:
-                task.learn_waiting(time.perf_counter() - wall, time.thread_time() - cpu)
+            if task.may_overlap and task.task.is_guest:
+                wall, cpu = time.perf_counter(), time.thread_time()
+                score = task.task.score(running.sample, rollout)
+                if not running.judge_calls:
+                    task.learn_waiting(time.perf_counter() - wall, time.thread_time() - cpu)
+            else:
+                score = task.task.score(running.sample, rollout)
         task.asks_judges = task.asks_judges or bool(running.judge_calls)
         if running.lost_verdicts:
             raise UnscoredError(_why_unscored(running))

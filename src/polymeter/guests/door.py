@@ -20,10 +20,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import Any, Literal, ParamSpec, TypeVar
 
 from polymeter.core.identity import seed_for
-from polymeter.guests.generators import own_generators
+from polymeter.guests.generators import own_generators, seed_process
 from polymeter.guests.watchdog import Watchdog
 
 Mode = Literal["load", "hook", "model"]
@@ -158,10 +159,10 @@ class _Hook:
     generator, because each sample passes through several.
     """
 
-    __slots__ = ("_mode", "_seed", "_takes_lock", "_watch")
+    __slots__ = ("_make_seed", "_mode", "_takes_lock", "_watch")
 
     def __init__(self, run_seed: int, watchdog: Watchdog | None, task: str, sample: str, step: str) -> None:
-        self._seed = (run_seed, task, sample, step)
+        self._make_seed = partial(seed_for, run_seed, task, sample, step)
         self._watch = None if watchdog is None else watchdog.watching(task, sample, step)
 
     def __enter__(self) -> None:
@@ -172,7 +173,7 @@ class _Hook:
         try:
             if self._watch is not None:
                 self._watch.__enter__()
-            _seed(seed_for(*self._seed))
+            seed_process(self._make_seed)
         except BaseException:
             self._leave()
             raise
@@ -215,13 +216,6 @@ def _acquire() -> None:
 def _release() -> None:
     _here.holds_lock = False
     _PROCESS_LOCK.release()
-
-
-def _seed(seed: int) -> None:
-    random.seed(seed)
-    numpy = sys.modules.get("numpy")
-    if numpy is not None:
-        numpy.random.seed(seed)
 
 
 def _random_state() -> tuple[Any, Any]:
