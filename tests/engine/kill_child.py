@@ -98,8 +98,8 @@ def _arm_transaction(occurrence: int) -> None:
     inserts = journal_writer._INSERT
     seen = 0
 
-    class Counting(dict[str, str]):
-        def __getitem__(self, table: str) -> str:
+    class Counting(dict[str, tuple[str, int]]):
+        def __getitem__(self, table: str) -> tuple[str, int]:
             nonlocal seen
             seen += 1
             if seen == occurrence:

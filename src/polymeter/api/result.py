@@ -210,14 +210,14 @@ def write_report(folder: RunFolder, results: Mapping[str, Any]) -> None:
         StorageError: if it cannot be written.
     """
     from polymeter.report.html_report import make_html_report
-    from polymeter.store.export import read_sample_file
+    from polymeter.store.export import read_sample_heads
     from polymeter.store.folder import write_text
     from polymeter.store.media import read_media
 
     report = make_html_report(
         folder.read_manifest(),
         results,
-        lambda task: read_sample_file(folder, task),
+        lambda task: read_sample_heads(folder, task),
         lambda name: read_media(folder.media, name),
     )
     write_text(folder.report, report)

@@ -9,16 +9,48 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
+from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any
 
 from polymeter.core.errors import PolymeterError
 
 _TAG = "__polymeter__"
+_TEXT = frozenset({str})
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
-compact_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-"""Plain data as the journal holds it. ``json.dumps`` makes an encoder for each call, of which a sample has seven."""
+def json_encoder(
+    *, is_ascii: bool = False, allows_nan: bool = True, default: Callable[[Any], Any] | None = None
+) -> Callable[[Any], str]:
+    """A function that writes plain data as JSON without spaces, as ``json.dumps`` does with these settings. That one
+    prepares an encoder anew in each call, which takes longer than to write what a sample consists of.
+
+    Args:
+        is_ascii: Whether to write escapes for what ASCII cannot hold.
+        allows_nan: Whether numbers that are not finite are written as Python's words for them.
+        default: Turns a value that JSON cannot hold into one that it can.
+    """
+    encoder = json.JSONEncoder(
+        ensure_ascii=is_ascii, separators=(",", ":"), check_circular=False, allow_nan=allows_nan, default=default
+    )
+    make = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:  # an interpreter without the compiled encoder
+        return encoder.encode
+    quoted = encode_basestring_ascii if is_ascii else encode_basestring
+    pieces = make(None, encoder.default, quoted, None, ":", ",", False, False, allows_nan)
+
+    def encoded(value: Any) -> str:
+        return quoted(value) if isinstance(value, str) else "".join(pieces(value, 0))
+
+    return encoded
+
+
+compact_json = json_encoder()
+"""Plain data as the journal holds it."""
+json_string = encode_basestring
+"""A text as ``compact_json`` writes it."""
+_parse = json.JSONDecoder().raw_decode
 
 
 class NotExactError(PolymeterError):
@@ -36,7 +68,7 @@ def encode(value: Any) -> str:
 
 def decode(text: str) -> Any:
     """The value behind a text that ``encode`` made."""
-    value = json.loads(text)
+    value, _ = _parse(text)
     return _unpack(value) if _TAG in text else value
 
 
@@ -48,7 +80,8 @@ def jsonable(value: Any, *, depth: int = 12) -> Any:
     if depth == 0:
         return repr(value)[:200]
     if isinstance(value, dict):
-        return {str(key): jsonable(item, depth=depth - 1) for key, item in value.items()}
+        is_done = kind is dict and _is_flat(value)
+        return dict(value) if is_done else {str(key): jsonable(item, depth=depth - 1) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
         return [jsonable(item, depth=depth - 1) for item in value]
     if isinstance(value, (bytes, bytearray)):
@@ -58,6 +91,11 @@ def jsonable(value: Any, *, depth: int = 12) -> Any:
     if isinstance(value, (str, int, float)):
         return kind.__mro__[-2](value) if kind.__mro__[-2] in _PLAIN else str(value)
     return repr(value)[:500]
+
+
+def _is_flat(value: dict[Any, Any]) -> bool:
+    """Whether a dictionary holds nothing but plain values under texts, as most rows do."""
+    return _TEXT.issuperset(map(type, value)) and _PLAIN.issuperset(map(type, value.values()))
 
 
 def is_nan(value: Any) -> bool:
@@ -72,6 +110,8 @@ def _pack(value: Any) -> Any:
     if kind is list:
         return [_pack(item) for item in value]
     if kind is dict:
+        if _is_flat(value) and _TAG not in value:
+            return value
         if all(type(key) is str for key in value) and _TAG not in value:
             return {key: _pack(item) for key, item in value.items()}
         return {_TAG: "dict", "v": [[_pack(key), _pack(item)] for key, item in value.items()]}

@@ -14,12 +14,14 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from polymeter.core.codec import json_encoder
 from polymeter.core.parts import Text, beside
 from polymeter.core.request import Generate, Loglikelihood, Parameters, Request
 from polymeter.core.secrets import without_secrets
 from polymeter.core.sources import digest
 
 _SEED_BITS = 31
+_ascii_json = json_encoder(is_ascii=True)
 
 
 def canonical(value: Any) -> Any:
@@ -87,7 +89,7 @@ def _fingerprint(request: Request, by_content: bool, n: int, seeds: Sequence[int
     # Inside a run the row says all that stood beside its texts and media.
     written = written_beside(request) if by_content else []
     parameters = _parameters_identity(request.parameters, n, seeds)
-    return digest(json.dumps([messages, parameters, *written], separators=(",", ":")).encode())
+    return digest(_ascii_json([messages, parameters, *written]).encode())
 
 
 def written_beside(request: Request) -> list[str]:

@@ -16,8 +16,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from polymeter.core.codec import json_encoder
+
 NAN, INFINITY, MINUS_INFINITY = "NaN", "Infinity", "-Infinity"
 _NUMBERS = {NAN: math.nan, INFINITY: math.inf, MINUS_INFINITY: -math.inf}
+_COMPACT = {is_ascii: json_encoder(is_ascii=is_ascii, allows_nan=False) for is_ascii in (False, True)}
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -43,6 +46,8 @@ def json_text(
     separators = (",", ":") if is_compact else None
 
     def dumps(item: Any, default: Callable[[Any], Any] | None) -> str:
+        if is_compact and indent is None and default is None:
+            return _COMPACT[is_ascii](item)
         return json.dumps(
             item, indent=indent, separators=separators, ensure_ascii=is_ascii, allow_nan=False, default=default
         )

@@ -22,7 +22,7 @@ def repeats_of(request: Request, seeds: Iterable[int]) -> tuple[Request, ...]:
     assert not isinstance(parameters, Loglikelihood)
     return tuple(
         [
-            replace(request, parameters=replace(parameters, seed=seed, repeat=number))
+            Request(request.messages, parameters.repeated(seed, number), request.origin)
             for number, seed in enumerate(seeds)
         ]
     )

@@ -68,6 +68,10 @@ class Generate:
     extra: Mapping[str, Any] = field(default_factory=dict)
     kind: ClassVar[RequestKind] = "generate"
 
+    def repeated(self, seed: int, repeat: int) -> Generate:
+        """The same parameters for one of several repeats."""
+        return Generate(self.max_new_tokens, self.temperature, self.top_p, self.stop, seed, repeat, self.extra)
+
 
 @dataclass(frozen=True, slots=True)
 class Loglikelihood:
@@ -105,6 +109,10 @@ class GenerateImage:
     repeat: int = 0
     extra: Mapping[str, Any] = field(default_factory=dict)
     kind: ClassVar[RequestKind] = "generate_image"
+
+    def repeated(self, seed: int, repeat: int) -> GenerateImage:
+        """The same parameters for one of several repeats."""
+        return GenerateImage(self.size, seed, repeat, self.extra)
 
 
 Parameters = Generate | Loglikelihood | GenerateImage

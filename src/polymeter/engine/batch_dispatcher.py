@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, Literal
 
 from polymeter.core.errors import (
@@ -316,7 +315,9 @@ class BatchDispatcher:
             for one, each in zip(requests, given, strict=True)
         ]
         return [
-            response if response.latency_ms is not None else replace(response, latency_ms=share_ms)
+            response
+            if response.latency_ms is not None
+            else Response(response.outputs, response.error, share_ms, response.is_cached)
             for response in responses
         ]
 

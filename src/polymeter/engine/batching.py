@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from polymeter.core.identity import canonical
@@ -18,12 +17,6 @@ from polymeter.core.request import Generate, GenerateImage, Request
 
 T = TypeVar("T")
 _IMAGE_LENGTH = 2000
-
-
-@dataclass(slots=True, order=True)
-class _Waiting(Generic[T]):
-    rank: tuple[int, int]
-    item: T = field(compare=False)
 
 
 class ReadyQueue(Generic[T]):
@@ -36,7 +29,8 @@ class ReadyQueue(Generic[T]):
 
     def __init__(self, most: Callable[[Hashable, int], int | None]) -> None:
         self._most_of = most
-        self._groups: dict[Hashable, list[_Waiting[T]]] = {}
+        # Each with its negative length and its number of arrival, which is its own: so items are never compared.
+        self._groups: dict[Hashable, list[tuple[int, int, T]]] = {}
         self._arrivals = 0
 
     def __len__(self) -> int:
@@ -45,7 +39,7 @@ class ReadyQueue(Generic[T]):
     def add(self, item: T, key: Hashable, length: int) -> None:
         """Add a request with its key and estimated length."""
         self._arrivals += 1
-        insort(self._groups.setdefault(key, []), _Waiting((-length, self._arrivals), item))
+        insort(self._groups.setdefault(key, []), (-length, self._arrivals, item))
 
     def take(self, *, is_partial_fine: bool) -> list[T]:
         """The next batch, longest first; empty when there is none yet.
@@ -60,7 +54,7 @@ class ReadyQueue(Generic[T]):
         if full:
             key = max(full, key=lambda k: len(self._groups[k]))
         elif is_partial_fine:
-            key = min(self._groups, key=lambda k: min(waiting.rank[1] for waiting in self._groups[k]))
+            key = min(self._groups, key=lambda k: min(arrival for _, arrival, _ in self._groups[k]))
         else:
             return []
         group, size = self._groups[key], self._most(key)
@@ -69,10 +63,10 @@ class ReadyQueue(Generic[T]):
             self._groups[key] = rest
         else:
             del self._groups[key]
-        return [waiting.item for waiting in batch]
+        return [item for _, _, item in batch]
 
     def _most(self, key: Hashable) -> int | None:
-        return self._most_of(key, -self._groups[key][0].rank[0])
+        return self._most_of(key, -self._groups[key][0][0])
 
 
 def settings_key(request: Request) -> Hashable:

@@ -98,6 +98,9 @@ class Driver:
         """
         if any(not work.task.is_text_only or work.task.draws for work in work_lists):
             self._trimmer = Trimmer(has_media=True)
+        # Text hooks that the lock makes serial gain nothing from a second thread, and lose time to handing over.
+        is_serial = all(work.task.is_text_only and not work.task.overlaps for work in work_lists)
+        self._guests.slots = 1 if is_serial else self.settings.workers
         chunks = ((work, chunk) for work in work_lists for chunk in work.chunks())
         upcoming = next(chunks, None)
         try:

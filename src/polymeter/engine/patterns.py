@@ -6,7 +6,6 @@ Samples are looked at while a reduction reads them. What is kept of them does no
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,9 +35,9 @@ class _Counted:
     n: int = 0
     counts: dict[str, int] = field(default_factory=dict)
 
-    def add(self, text: str) -> None:
+    def add(self, key: str) -> None:
+        """Count a text, normalised."""
         self.n += 1
-        key = _normalised(text)
         if len(key) <= _LONGEST_KEPT and (key in self.counts or len(self.counts) < _MOST_KEPT):
             self.counts[key] = self.counts.get(key, 0) + 1
 
@@ -69,21 +68,25 @@ class Patterns:
         self._n += 1
         for key, value in score.values.items():
             self._add_value(key, value)
-        if score.target is not None:
-            self._has_other_target |= self._target is not None and score.target != self._target
-            self._target = score.target
-            self._targets.add(score.target)
-        if score.answer is not None:
+        target, answer = score.target, score.answer
+        if target is not None:
+            self._has_other_target |= self._target is not None and target != self._target
+            self._target = target
+            expected = _normalised(target)
+            self._targets.add(expected)
+        if answer is not None:
             self._n_answers += 1
-            self._n_empty += not score.answer.strip()
-            self._has_other_answer |= self._answer is not None and score.answer != self._answer
-            self._answer = score.answer
-            self._answers.add(score.answer)
-            self._n_right += score.target is not None and _is_equal(score.answer, score.target)
-            self._n_holding += score.target is not None and score.target.casefold() in score.answer.casefold()
+            self._n_empty += not answer.strip()
+            self._has_other_answer |= self._answer is not None and answer != self._answer
+            self._answer = answer
+            given = _normalised(answer)
+            self._answers.add(given)
+            if target is not None:
+                self._n_right += given == expected or (_SEVERAL in target and _is_one_of(given, target))
+                self._n_holding += target.casefold() in answer.casefold()
 
     def _add_value(self, key: MetricKey, value: object) -> None:
-        if isinstance(value, (int, float)) and not math.isnan(value):
+        if isinstance(value, (int, float)) and value == value:  # noqa: PLR0124  (only NaN differs from itself)
             n, before = self._values.get(key, (0, float(value)))
             self._values[key] = (n + 1, before if before == value else None)
 
@@ -180,8 +183,8 @@ def _normalised(text: str) -> str:
     return letter[1].upper() if letter else text.casefold().strip(" \t\n.,:;!?'\"()[]*")
 
 
-def _is_equal(answer: str, target: str) -> bool:
-    return any(_normalised(answer) == _normalised(one) for one in (target, *target.split(_SEVERAL)))
+def _is_one_of(given: str, targets: str) -> bool:
+    return any(given == _normalised(one) for one in targets.split(_SEVERAL))
 
 
 def _shown(text: str) -> str:

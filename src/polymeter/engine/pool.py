@@ -17,11 +17,14 @@ class Pool:
     Args:
         name: For thread names.
         slots: How many jobs may run at a time.
+
+    Attributes:
+        slots: As told; a change holds for the jobs that begin after it.
     """
 
     def __init__(self, name: str, slots: int) -> None:
         self._name = name
-        self._slots = slots
+        self.slots = slots
         self._jobs: deque[Callable[[], None]] = deque()
         self._changed = threading.Condition()
         self._running = 0
@@ -59,7 +62,7 @@ class Pool:
             self._changed.notify_all()
 
     def _wake(self) -> None:
-        if not self._jobs or self._running >= self._slots:
+        if not self._jobs or self._running >= self.slots:
             return
         if self._idle:
             self._changed.notify()
@@ -71,7 +74,7 @@ class Pool:
         self._mine.has_slot = True
         while True:
             with self._changed:
-                while not self._is_closed and not (self._jobs and self._running < self._slots):
+                while not self._is_closed and not (self._jobs and self._running < self.slots):
                     self._idle += 1
                     self._changed.wait()
                     self._idle -= 1

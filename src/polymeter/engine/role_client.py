@@ -39,7 +39,7 @@ class SampleRoleClient:
         self._door = door
         self._pool = pool
         self._send = send
-        self._last = threading.local()
+        self._last_calls: dict[int, int] = {}
 
     def __call__(self, role: str, request: Request) -> Response:
         """The answer of the model in that role, or a response that is an error.
@@ -54,7 +54,7 @@ class SampleRoleClient:
         asked = self._running.ask(role, self._from_here(request))
         asked.waiter = threading.Event()
         with self._running.lock:
-            self._last.call = len(self._running.judge_calls)
+            self._last_calls[threading.get_ident()] = len(self._running.judge_calls)
             self._running.judge_calls.append(asked.fingerprint)
         with self._door.left(), self._pool.waiting():
             self._send(asked)
@@ -76,7 +76,7 @@ class SampleRoleClient:
 
     def note_reading(self, rule: str) -> None:
         """Note by which rule the verdict was read in the answer that this thread was given last."""
-        call = getattr(self._last, "call", None)
+        call = self._last_calls.get(threading.get_ident())
         if call is not None:
             self._running.judge_rules[call] = rule
 

@@ -20,6 +20,7 @@ from polymeter.core.request import Error, OwnPrompt, Request, Response
 from polymeter.core.stable_names import OWN_PROMPT_ROLE
 from polymeter.core.task import Rollout, Sample, SampleStatus, Score
 from polymeter.engine.running_samples import (
+    LONGEST_CHUNK_S,
     MODEL_ROLE,
     REFUSED,
     EndedSample,
@@ -44,7 +45,7 @@ class _Returned:
 @dataclass(slots=True)
 class ChunkProgress:
     """What a chunk of samples came to: requests to ask, and ends. ``left`` are those not advanced yet: the chunk turned
-    out to be too large to be advanced one after the other.
+    out to be too large or too slow to be advanced one after the other.
     """
 
     asked: list[PendingRequest] = field(default_factory=list)
@@ -106,14 +107,17 @@ class RolloutWorker:
         progressed = progressed or ChunkProgress()
         if not running_samples:
             return progressed
-        task, started, n_advanced = running_samples[0].task, time.perf_counter(), 0
-        for running in running_samples:
-            self._advance(running, progressed)
-            n_advanced += 1
-            if task.asks_judges:
-                progressed.left = running_samples[n_advanced:]
-                break
-        task.learn(n_advanced, time.perf_counter() - started)
+        task, n_advanced = running_samples[0].task, 0
+        with self._held(task):  # once for all, and what it takes to get in is nobody's time
+            started, started_cpu = time.perf_counter(), time.thread_time()
+            for running in running_samples:
+                self._advance(running, progressed)
+                n_advanced += 1
+                took_s = time.perf_counter() - started
+                if task.asks_judges or took_s > LONGEST_CHUNK_S:
+                    progressed.left = running_samples[n_advanced:]
+                    break
+            task.learn(n_advanced, took_s, time.thread_time() - started_cpu)
         return progressed
 
     def replay(self, running: RunningSample, recall: Callable[[Sequence[PendingRequest]], None]) -> EndedSample:
@@ -149,10 +153,13 @@ class RolloutWorker:
             scoring_sample(asker),
             boundary(ScoreError, doing),
         ):
-            wall, cpu = time.perf_counter(), time.thread_time()
-            score = task.task.score(running.sample, rollout)
-            if task.task.is_guest and not running.judge_calls:
-                task.learn_waiting(time.perf_counter() - wall, time.thread_time() - cpu)
+            if task.may_overlap and task.task.is_guest:
+                wall, cpu = time.perf_counter(), time.thread_time()
+                score = task.task.score(running.sample, rollout)
+                if not running.judge_calls:
+                    task.learn_waiting(time.perf_counter() - wall, time.thread_time() - cpu)
+            else:
+                score = task.task.score(running.sample, rollout)
         task.asks_judges = task.asks_judges or bool(running.judge_calls)
         if running.lost_verdicts:
             raise UnscoredError(_why_unscored(running))
@@ -238,6 +245,10 @@ class RolloutWorker:
             kind: ErrorKind = "data" if isinstance(error, DataError) else "score"
             return EndedSample(running, status, error=Error.from_exception(error, kind), returned=returned)
         return EndedSample(running, SampleStatus.OK, score, returned=returned)
+
+    def _held(self, task: RunningTask) -> AbstractContextManager[None]:
+        """The lock for the hooks of a chunk, where they run alone in any case."""
+        return self._door.held() if task.task.is_guest and not task.overlaps else _OPEN
 
     def _guarded(self, task: RunningTask, sample: str, hook: str) -> AbstractContextManager[None]:
         if not task.task.is_guest:

@@ -24,7 +24,13 @@ from polymeter.store.journal import AnswerKey
 MODEL_ROLE = "model"
 REFUSED = "refused:"
 """Before the number of a judge's answer that was no verdict, among the lost verdicts of a sample."""
+LONGEST_CHUNK_S = 0.25
+"""After so long the rest of a chunk is another chunk: what the first samples ask is on its way meanwhile."""
 _CHUNK_TARGET_S = 0.02
+_WALL_SHARE = 4
+"""Of wall time a quarter counts as work. The rest may be waiting for the interpreter, which smaller chunks would only
+make longer; a hook that sleeps or reads still makes its chunk smaller.
+"""
 _CHUNK_MOST = 256
 _CHUNK_MOST_MEDIA = 16
 _CHUNK_BYTES = 16 * 2**20
@@ -100,6 +106,11 @@ class RunningTask:
         return max(1, min(self.fast_chunk, int(_CHUNK_BYTES / self.image_bytes)))
 
     @property
+    def overlaps(self) -> bool:
+        """Whether its hooks may run at the same time."""
+        return self.task.is_thread_safe or self.may_overlap
+
+    @property
     def draws(self) -> bool:
         """Whether its answers are images."""
         return "generate_image" in self.task.needs.requests
@@ -142,11 +153,12 @@ class RunningTask:
         self.waiting_share += weight * (share - self.waiting_share)
         self.score_s += weight * (wall_s - self.score_s)
 
-    def learn(self, n_samples: int, seconds: float) -> None:
-        """Adapt the chunk to what a thread hop took."""
+    def learn(self, n_samples: int, wall_s: float, cpu_s: float) -> None:
+        """Adapt the chunk to what a thread hop took, without the wait for the lock."""
         if self.task.needs.roles or self.asks_judges:
             self.fast_chunk = 1
             return
+        seconds = max(cpu_s, wall_s / _WALL_SHARE)
         fitting = int(_CHUNK_TARGET_S * n_samples / seconds) if seconds > 0 else _CHUNK_MOST
         most = _CHUNK_MOST if self.is_text_only else _CHUNK_MOST_MEDIA
         self.fast_chunk = max(1, min(most, (self.fast_chunk + fitting + 1) // 2))

@@ -59,7 +59,7 @@ def why_unscored(count: ValueCount, n_ok: int, results: Sequence[Result]) -> str
 
 def _is_value(value: Any) -> bool:
     """Whether a value says anything: not ``None``, not NaN, and no collection of these alone."""
-    if isinstance(value, Real):
+    if type(value) is float or isinstance(value, Real):
         return bool(value == value)  # noqa: PLR0124  (only NaN differs from itself)
     if isinstance(value, Mapping):
         return any(map(_is_value, value.values()))

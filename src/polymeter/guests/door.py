@@ -20,10 +20,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import Any, Literal, ParamSpec, TypeVar
 
 from polymeter.core.identity import seed_for
-from polymeter.guests.generators import own_generators
+from polymeter.guests.generators import own_generators, seed_process
 from polymeter.guests.watchdog import Watchdog
 
 Mode = Literal["load", "hook", "model"]
@@ -41,6 +42,8 @@ class _Here(threading.local):
 
 
 _here = _Here()
+_INSIDE = nullcontext()
+"""The way into a hook for a thread that is inside one."""
 
 
 def current_mode() -> Mode | None:
@@ -87,16 +90,21 @@ class Door:
         self._run_seed = run_seed
         self._watchdog = watchdog
 
-    @contextmanager
-    def hook(self, task: str, sample: str, step: str) -> Iterator[None]:
+    def hook(self, task: str, sample: str, step: str) -> AbstractContextManager[None]:
         """Call a hook inside this: alone, with the global generators seeded by run, task, sample and step. On a thread
         that is inside already nothing changes, and what the hook draws goes on.
         """
-        if _here.mode == "hook":
+        return _INSIDE if _here.mode == "hook" else _Hook(self._run_seed, self._watchdog, task, sample, step)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the lock for all hooks that this thread calls inside the block: each of them is still seeded for itself,
+        but the lock changes hands once. A hook that waits leaves it as always.
+        """
+        if _here.mode == "hook" or _here.holds_lock:
             yield
             return
-        with _locked(), in_mode("hook"), self._watched(task, sample, step):
-            _seed(seed_for(self._run_seed, task, sample, step))
+        with _locked():
             yield
 
     @contextmanager
@@ -146,6 +154,41 @@ class Door:
             _restore(state)
 
 
+class _Hook:
+    """One call of a hook under the process's lock, which is taken unless the thread holds it already. A class and not a
+    generator, because each sample passes through several.
+    """
+
+    __slots__ = ("_make_seed", "_mode", "_takes_lock", "_watch")
+
+    def __init__(self, run_seed: int, watchdog: Watchdog | None, task: str, sample: str, step: str) -> None:
+        self._make_seed = partial(seed_for, run_seed, task, sample, step)
+        self._watch = None if watchdog is None else watchdog.watching(task, sample, step)
+
+    def __enter__(self) -> None:
+        self._mode, self._takes_lock = _here.mode, not _here.holds_lock
+        if self._takes_lock:
+            _acquire()
+        _here.mode = "hook"
+        try:
+            if self._watch is not None:
+                self._watch.__enter__()
+            seed_process(self._make_seed)
+        except BaseException:
+            self._leave()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        if self._watch is not None:
+            self._watch.__exit__()
+        self._leave()
+
+    def _leave(self) -> None:
+        _here.mode = self._mode
+        if self._takes_lock:
+            _release()
+
+
 @contextmanager
 def random_state_kept() -> Iterator[None]:
     """Put the process's random generators back as they were."""
@@ -173,13 +216,6 @@ def _acquire() -> None:
 def _release() -> None:
     _here.holds_lock = False
     _PROCESS_LOCK.release()
-
-
-def _seed(seed: int) -> None:
-    random.seed(seed)
-    numpy = sys.modules.get("numpy")
-    if numpy is not None:
-        numpy.random.seed(seed)
 
 
 def _random_state() -> tuple[Any, Any]:

@@ -1,9 +1,14 @@
-"""Random generators of their own for hooks that run at the same time.
+"""The random generators that hooks draw from: the process's, or a thread's own for hooks that run at the same time.
 
 Guests draw from the module-level functions of ``random`` and ``numpy.random``, which share one generator in the
 process. While a run lasts these functions look for a thread's own generators first: a thread that has been given some
 draws from them, every other thread from the process's as always. A private generator with a seed gives the same stream
 as the process's generator with that seed, so it does not matter to a hook in which way it is run.
+
+Few hooks draw at all, and seeding takes longer than what many of them do. So a seed is only noted, and given to the
+generators before the first draw (or look at their state) that follows: nobody can tell the difference. That needs every
+draw to be noticed. Where somebody holds a function or the generator itself from before the run (``from random import
+choice`` in a script), seeds are given at once.
 """
 
 from __future__ import annotations
@@ -11,7 +16,7 @@ from __future__ import annotations
 import random
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
@@ -29,40 +34,113 @@ def dispatched() -> Iterator[None]:
         _users.leave()
 
 
+def seed_process(make_seed: Callable[[], int]) -> None:
+    """Seed the generators of the process, at the latest before the next draw from them.
+
+    Args:
+        make_seed: Computes the seed.
+    """
+    if _users.is_every_draw_noticed:
+        _process.owe(make_seed)
+    else:
+        _seed_now(make_seed())
+
+
+class _Process:
+    """The generators of the process, and the seed that they are owed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._owed: Callable[[], int] | None = None
+
+    def owe(self, make_seed: Callable[[], int]) -> None:
+        """Note a seed in place of the one that is noted."""
+        with self._lock:
+            self._owed = make_seed
+
+    def settle(self) -> None:
+        """Give the generators the seed that they are owed, if there is one."""
+        if self._owed is None:
+            return
+        with self._lock:  # another thread that draws now waits until they are seeded
+            if self._owed is not None:
+                _seed_now(self._owed())
+                self._owed = None
+
+
+_process = _Process()
+
+
 class _Users:
-    """Counts the runs that need the dispatching functions."""
+    """Counts the runs that need the dispatching functions.
+
+    Attributes:
+        is_every_draw_noticed: Whether nobody can draw from the process's generators in another way.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._n = 0
         self._undo: list[tuple[ModuleType, str, Any]] = []
+        self.is_every_draw_noticed = False
 
     def enter(self) -> None:
         """Count a run in; the first one replaces the functions."""
         with self._lock:
             self._n += 1
             if self._n == 1:
-                self._undo = [*_dispatch(random, random._inst, "python"), *_dispatch_numpy()]
+                import numpy as np
+
+                is_held = _is_held_elsewhere(np)
+                self._undo = [*_dispatch(random, random._inst, "python"), *_dispatch_numpy(np)]
+                self.is_every_draw_noticed = not is_held
 
     def leave(self) -> None:
         """Count a run out; the last one puts the original functions back."""
         with self._lock:
             self._n -= 1
             if self._n == 0:
+                self.is_every_draw_noticed = False
+                _process.settle()
+                _give_back_numpy(self._undo)
                 for module, name, function in self._undo:
                     setattr(module, name, function)
+                self._undo = []
 
 
 _users = _Users()
+
+
+class _Own:
+    """Generators of a thread's own, and the seed that they are owed."""
+
+    __slots__ = ("_numpy", "_owed", "_python")
+
+    def __init__(self) -> None:
+        import numpy as np
+
+        self._python, self._numpy = random.Random(), np.random.RandomState()
+        self._owed: int | None = None
+
+    def owe(self, seed: int) -> None:
+        """Seed them before the next draw."""
+        self._owed = seed
+
+    def of(self, kind: str) -> Any:
+        """The generator of a kind, to be drawn from."""
+        if self._owed is not None:
+            self._python.seed(self._owed)
+            self._numpy.seed(self._owed)
+            self._owed = None
+        return self._python if kind == "python" else self._numpy
 
 
 @contextmanager
 def own_generators(seed: int) -> Iterator[None]:
     """Give this thread generators of its own, for as long as the block lasts."""
     before = getattr(_mine, "generators", None)
-    own = getattr(_mine, "spare", None) or {"python": random.Random(), "numpy": _new_numpy()}
-    own["python"].seed(seed)
-    own["numpy"].seed(seed)
+    own = getattr(_mine, "spare", None) or _Own()
+    own.owe(seed)
     _mine.generators, _mine.spare = own, None
     try:
         yield
@@ -75,33 +153,96 @@ def has_own_generators() -> bool:
     return getattr(_mine, "generators", None) is not None
 
 
-def _new_numpy() -> Any:
-    import numpy as np
+def _seed_now(seed: int) -> None:
+    # Through the classes: to reach for a method of the objects would be a draw that is noticed.
+    random.Random.seed(random._inst, seed)
+    numpy = sys.modules.get("numpy")
+    if numpy is None:
+        return
+    shared = numpy.random.mtrand._rand
+    try:
+        numpy.random.RandomState.seed(shared, seed)
+    except TypeError:  # somebody has set another kind of bit generator
+        bits = object.__getattribute__(shared, "_bit_generator")
+        bits.state = type(bits)(seed).state
 
-    return np.random.RandomState()
 
-
-def _dispatch_numpy() -> list[tuple[ModuleType, str, Any]]:
-    import numpy as np
-
-    return _dispatch(np.random, np.random.mtrand._rand, "numpy")
-
-
-def _dispatch(module: ModuleType, shared: Any, kind: str) -> list[tuple[ModuleType, str, Any]]:
-    undo = []
-    for name, function in list(vars(module).items()):
-        if getattr(function, "__self__", None) is shared:
-            setattr(module, name, _dispatcher(function, name, kind))
-            undo.append((module, name, function))
+def _dispatch_numpy(np: Any) -> list[tuple[ModuleType, str, Any]]:
+    shared = np.random.mtrand._rand
+    noticed = _noticed(np, shared)
+    # Some functions, and packages that take the generator itself, find it by this name.
+    modules = (np.random, np.random.mtrand)
+    undo = [entry for module in modules for entry in _dispatch(module, shared, "numpy", noticed)]
+    undo.append((np.random.mtrand, "_rand", shared))
+    np.random.mtrand._rand = noticed
     return undo
 
 
-def _dispatcher(function: Callable[..., Any], name: str, kind: str) -> Callable[..., Any]:
+def _give_back_numpy(undo: list[tuple[ModuleType, str, Any]]) -> None:
+    """Leave NumPy's generator in the state of the one that stood in for it."""
+    for module, name, shared in undo:
+        if name == "_rand":
+            shared.set_state(getattr(module, name).get_state(legacy=False))
+
+
+def _noticed(np: Any, shared: Any) -> Any:
+    """NumPy's generator, over the same bits, but whoever reaches for one of its methods is noticed."""
+
+    class RandomState(np.random.RandomState):  # type: ignore[misc]
+        def __getattribute__(self, name: str) -> Any:
+            own = getattr(_mine, "generators", None)
+            if own is not None:
+                return getattr(own.of("numpy"), name)
+            _process.settle()
+            return super().__getattribute__(name)
+
+    made = RandomState(shared._bit_generator)
+    made.set_state(shared.get_state(legacy=False))  # which also holds half of a pair of normal numbers
+    return made
+
+
+def _is_held_elsewhere(np: Any) -> bool:
+    """Whether somebody holds a module-level function, or NumPy's generator, by another name than the usual ones."""
+    of_one_name = max(_n_references({"name": random.Random().random}))
+    of_random = max(_n_references(_bound(random, random._inst)))
+    bound = _bound(np.random, np.random.mtrand._rand)
+    n_methods = sum(
+        getattr(function, "__self__", None) is np.random.mtrand._rand for function in vars(np.random.mtrand).values()
+    )
+    of_generator = max(_n_references({"name": np.random.mtrand._rand}))
+    return (
+        of_random > of_one_name + 1  # the dictionary here is a further name
+        or max(_n_references(bound)) > of_one_name + 2  # numpy.random has those of numpy.random.mtrand
+        or of_generator > of_one_name + 1 + n_methods
+    )
+
+
+def _n_references(named: Mapping[str, Any]) -> list[int]:
+    return [sys.getrefcount(named[name]) for name in named]
+
+
+def _bound(module: ModuleType, shared: Any) -> dict[str, Any]:
+    """The functions of a module that are methods of its generator."""
+    return {name: value for name, value in vars(module).items() if getattr(value, "__self__", None) is shared}
+
+
+def _dispatch(module: ModuleType, shared: Any, kind: str, noticed: Any = None) -> list[tuple[ModuleType, str, Any]]:
+    undo = []
+    for name, function in _bound(module, shared).items():
+        setattr(module, name, _dispatcher(function, name, kind, noticed))
+        undo.append((module, name, function))
+    return undo
+
+
+def _dispatcher(function: Callable[..., Any], name: str, kind: str, noticed: Any) -> Callable[..., Any]:
     def dispatch(*args: Any, **kwargs: Any) -> Any:
-        generators = getattr(_mine, "generators", None)
-        if generators is None or kind not in generators:
-            return function(*args, **kwargs)
-        return getattr(generators[kind], name)(*args, **kwargs)
+        own = getattr(_mine, "generators", None)
+        if own is not None:
+            return getattr(own.of(kind), name)(*args, **kwargs)
+        if noticed is not None:
+            return getattr(noticed, name)(*args, **kwargs)
+        _process.settle()
+        return function(*args, **kwargs)
 
     dispatch.__name__ = name
     dispatch.__doc__ = function.__doc__

@@ -31,9 +31,32 @@ class _Call:
     task: str
     sample: str
     hook: str
-    began: float
+    began: float = 0.0
     is_waiting: bool = False
     is_named: bool = False
+
+
+class _Watch:
+    """Watches one call of a hook. A class and not a generator, because each sample passes through several."""
+
+    __slots__ = ("_call", "_calls", "_thread", "_waiting")
+
+    def __init__(self, calls: dict[int, _Call], call: _Call) -> None:
+        self._calls, self._call = calls, call
+
+    def __enter__(self) -> None:
+        self._thread = threading.get_ident()
+        # A hook that waits may have left the door for another one of its thread, as a reduction does that replays a
+        # sample again.
+        self._waiting = self._calls.get(self._thread)
+        self._call.began = time.monotonic()
+        self._calls[self._thread] = self._call
+
+    def __exit__(self, *_: object) -> None:
+        if self._waiting is None:
+            del self._calls[self._thread]
+        else:
+            self._calls[self._thread] = self._waiting
 
 
 class Watchdog:
@@ -53,23 +76,11 @@ class Watchdog:
         self._closed = threading.Event()
         self._is_watching = False
 
-    @contextmanager
-    def watching(self, task: str, sample: str, hook: str) -> Iterator[None]:
+    def watching(self, task: str, sample: str, hook: str) -> _Watch:
         """Watch a hook of this thread for as long as the block lasts."""
         if not self._is_watching:
             self._begin()
-        thread = threading.get_ident()
-        # A hook that waits may have left the door for another one of its thread, as a reduction does that replays a
-        # sample again.
-        waiting = self._calls.get(thread)
-        self._calls[thread] = _Call(task, sample, hook, time.monotonic())
-        try:
-            yield
-        finally:
-            if waiting is None:
-                del self._calls[thread]
-            else:
-                self._calls[thread] = waiting
+        return _Watch(self._calls, _Call(task, sample, hook))
 
     @contextmanager
     def waiting(self) -> Iterator[None]:

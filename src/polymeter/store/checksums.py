@@ -22,7 +22,7 @@ class StoredText(bytes):
 
 def checksum(values: Iterable[Any]) -> int:
     """The checksum of a row that is written: texts, integers and ``None``."""
-    text = _BETWEEN.join([value if type(value) is str else str(value) for value in values])
+    text = _BETWEEN.join(map(str, values))
     # Text that UTF-8 cannot hold is written with that escaped, in the same way.
     return zlib.crc32(text.encode("utf-8", "backslashreplace"))
 

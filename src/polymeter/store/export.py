@@ -26,6 +26,9 @@ AddressOf = Callable[[str, "int | None"], str]
 """``(role, part) → address`` of the endpoint that the answers come from."""
 
 
+_BEFORE_ROW = ',"doc":'
+
+
 @dataclass(frozen=True, slots=True)
 class TaskSummary:
     """One task's part of ``results.json``."""
@@ -141,9 +144,55 @@ def read_sample_file(folder: RunFolder, task: str) -> Iterator[dict[str, Any]]:
     path = sample_file(folder, task)
     if path.exists():
         with path.open(encoding="utf-8") as file:
-            for line in file:
-                sample = json.loads(line)
-                yield {**sample, "scores": [{**one, "value": as_number(one["value"])} for one in sample["scores"]]}
+            yield from map(_read_sample, file)
+
+
+def read_sample_heads(folder: RunFolder, task: str) -> Iterator[Mapping[str, Any]]:
+    """The samples in the file of a task, for a reader that looks at how all of them ended and at the rows and exchanges
+    of few: these are read where they are asked for.
+    """
+    path = sample_file(folder, task)
+    if path.exists():
+        with path.open(encoding="utf-8") as file:
+            yield from map(_SampleLine, file)
+
+
+class _SampleLine(Mapping[str, Any]):
+    """A line of a file of samples."""
+
+    __slots__ = ("_is_whole", "_line", "_values")
+
+    def __init__(self, line: str) -> None:
+        # Quotes within a text are escaped, so this begins a value; if it is one within another, the cut is no JSON.
+        head, begins_row, _ = line.partition(_BEFORE_ROW)
+        self._line = line
+        try:
+            self._values = _read_sample(f"{head}}}")
+            self._is_whole = not begins_row
+        except json.JSONDecodeError:
+            self._values, self._is_whole = _read_sample(line), True
+
+    def __getitem__(self, key: str) -> Any:
+        if key not in self._values:
+            self._read()
+        return self._values[key]
+
+    def __iter__(self) -> Iterator[str]:
+        self._read()
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        self._read()
+        return len(self._values)
+
+    def _read(self) -> None:
+        if not self._is_whole:
+            self._values, self._is_whole = _read_sample(self._line), True
+
+
+def _read_sample(text: str) -> dict[str, Any]:
+    sample = json.loads(text)
+    return {**sample, "scores": [{**one, "value": as_number(one["value"])} for one in sample["scores"]]}
 
 
 def sample_lines(
@@ -170,8 +219,8 @@ def sample_lines(
         doc = row.doc or "null"
         if is_strict:
             doc, own = strict(doc, nan=None), [_strict_exchange(exchange) for exchange in own]
-        parts = ",".join(_exchange(exchange, address_of) for exchange in own)
-        yield f'{_head(row, is_strict)},"doc":{doc},"exchanges":[{parts}]}}'
+        parts = ",".join([_exchange(exchange, address_of) for exchange in own])
+        yield f'{_head(row, is_strict)}{_BEFORE_ROW}{doc},"exchanges":[{parts}]}}'
 
 
 def _strict_exchange(exchange: Sequence[Any]) -> Sequence[Any]:
@@ -182,6 +231,8 @@ def _strict_exchange(exchange: Sequence[Any]) -> Sequence[Any]:
 def _exchange(exchange: Sequence[Any], address_of: AddressOf | None) -> str:
     """One exchange; for a judge also which model it was, since a journal may hold the verdicts of several."""
     _, role, model, request, response, *part = exchange
+    if role == "model" and address_of is None:
+        return f'{{"role":"model","request":{request or "null"},"response":{response}}}'
     judge = "" if role == "model" else f',"model":{json.dumps(model)}'
     endpoint = "" if address_of is None else f',"endpoint":{json.dumps(address_of(role, part[0]))}'
     return f'{{"role":{json.dumps(role)}{judge}{endpoint},"request":{request or "null"},"response":{response}}}'

@@ -23,6 +23,9 @@ _STATES = {
 }
 
 
+_STATUSES = {status.value: status for status in SampleStatus}
+
+
 @dataclass(frozen=True, slots=True)
 class AnswerKey:
     """The key of an answer within its sample. ``occurrence`` counts equal requests, so their order does not matter."""
@@ -48,7 +51,7 @@ class Part:
     facts: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen, because that takes several times as long to make
 class SampleRow:
     """One sample in the journal; texts are as ``polymeter.store.wire`` writes them."""
 
@@ -229,7 +232,7 @@ class Journal:
                 name,
                 tuple(json.loads(subset)) if subset else (),
                 cluster,
-                SampleStatus(status),
+                _STATUSES[status],
                 json.loads(error) if error else None,
                 doc,
                 digest,

@@ -4,6 +4,9 @@ One thread writes, first in, first out; each transaction holds the rows that hav
 score or completion digest is ever durable before the responses it rests on, and a run killed at any instant leaves a
 journal that a later run continues. The journal survives the death of the process; after a power failure the last
 requests may have to be sent again (WAL, ``synchronous=NORMAL``).
+
+While rows come by the thousand each second, a transaction gathers them for a moment: many small ones would write the
+same pages again and again. Answers that cost money come far more slowly, and are written at once.
 """
 
 from __future__ import annotations
@@ -13,8 +16,10 @@ import os
 import queue
 import sqlite3
 import threading
+import time
 from collections.abc import Iterable, Sequence
 from contextlib import closing
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,18 +30,24 @@ from polymeter.store.journal import Part
 from polymeter.store.schema import upgrade
 
 _INSERT = {
-    "requests": "INSERT OR IGNORE INTO requests VALUES (?,?,?)",
-    "responses": "INSERT OR REPLACE INTO responses VALUES (?,?,?,?,?,?,?,?,?,?)",
-    "turns": (
-        "UPDATE responses SET turn=?1, checksum=CASE WHEN checksum IS NULL THEN NULL ELSE"
-        " row_checksum(task, sample, role, model, fingerprint, occurrence, ?1, body, part) END"
-        " WHERE task=?2 AND sample=?3 AND role=?4 AND model=?5 AND fingerprint=?6 AND occurrence=?7 AND turn!=?1"
-    ),
-    "scores": "INSERT OR REPLACE INTO scores VALUES (?,?,?,?,?,?,?)",
-    "samples": "INSERT OR REPLACE INTO samples VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
+    "requests": ("INSERT OR IGNORE INTO requests VALUES", 3),
+    "responses": ("INSERT OR REPLACE INTO responses VALUES", 10),
+    "scores": ("INSERT OR REPLACE INTO scores VALUES", 7),
+    "samples": ("INSERT OR REPLACE INTO samples VALUES", 12),
 }
+"""Each table's statement, and how many columns it has."""
+_TURN = (
+    "UPDATE responses SET turn=?1, checksum=CASE WHEN checksum IS NULL THEN NULL ELSE"
+    " row_checksum(task, sample, role, model, fingerprint, occurrence, ?1, body, part) END"
+    " WHERE task=?2 AND sample=?3 AND role=?4 AND model=?5 AND fingerprint=?6 AND occurrence=?7 AND turn!=?1"
+)
+_ROWS_PER_STATEMENT = 64
+"""Rows that one call of SQLite inserts; other threads run during each call."""
 _MAX_PENDING = 16_384
-_MAX_AT_ONCE = 4_096
+_MAX_AT_ONCE = 8_192
+_BUSY_ROWS = 512
+_GATHER_S = 0.05
+"""After a transaction of so many rows, the next one gathers rows for so long."""
 
 
 class JournalWriter:
@@ -121,9 +132,10 @@ class JournalWriter:
         opened = attempt(self._connect)
         if isinstance(opened, Raised):
             self._failure = opened.error
-        is_open = True
+        is_open, gather_s = True, 0.0
         while is_open:
-            batch, waiting, is_open = self._drain()
+            batch, waiting, is_open = self._drain(gather_s)
+            gather_s = _GATHER_S if sum(len(rows) for _, rows in batch) >= _BUSY_ROWS else 0.0
             if self._failure is None and batch:
                 written = attempt(lambda rows=batch: self._insert(opened, rows))  # type: ignore[misc]
                 self._failure = written.error if isinstance(written, Raised) else None
@@ -151,11 +163,11 @@ class JournalWriter:
         try:
             with db:
                 for table, rows in batch:
-                    db.executemany(_INSERT[table], self._whole(table, rows))
+                    self._put(db, table, rows)
         except UnicodeEncodeError:
             with db:
                 for table, rows in batch:
-                    db.executemany(_INSERT[table], self._whole(table, [tuple(map(_encodable, row)) for row in rows]))
+                    self._put(db, table, [tuple(map(_encodable, row)) for row in rows])
         # SQLite goes on writing into a file that was deleted, where nobody finds the rows.
         if _identity(self._path) != self._file:
             raise JournalError(
@@ -164,23 +176,42 @@ class JournalWriter:
                 hint="Its answers are lost: start the run again, with --restart if its folder is still there.",
             )
 
-    def _whole(self, table: str, rows: Sequence[tuple[Any, ...]]) -> Sequence[tuple[Any, ...]]:
-        """Rows with the part that writes them, and their checksums."""
+    def _put(self, db: sqlite3.Connection, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Write rows of a table."""
         if table == "turns":
-            return rows
+            db.executemany(_TURN, rows)
+            return
+        statement, n_columns = _INSERT[table]
+        row_of_values = f"({','.join('?' * n_columns)})"
+        whole = self._whole(table, rows)
+        n_in_blocks = len(whole) - len(whole) % _ROWS_PER_STATEMENT
+        if n_in_blocks:
+            of_block = f"{statement} {','.join([row_of_values] * _ROWS_PER_STATEMENT)}"
+            for start in range(0, n_in_blocks, _ROWS_PER_STATEMENT):
+                db.execute(of_block, list(chain.from_iterable(whole[start : start + _ROWS_PER_STATEMENT])))
+        db.executemany(f"{statement} {row_of_values}", whole[n_in_blocks:])
+
+    def _whole(self, table: str, rows: Sequence[tuple[Any, ...]]) -> Sequence[tuple[Any, ...]]:
+        """Rows of a table other than ``turns`` with the part that writes them, and their checksums."""
         if table == "requests":
             return [(*row, checksum(row)) for row in rows]
         part = self._part
         return [(*row, part, self._checksum(*row, part)) for row in rows]
 
-    def _drain(self) -> tuple[list[tuple[str, Sequence[tuple[Any, ...]]]], list[threading.Event], bool]:
+    def _drain(
+        self, gather_s: float
+    ) -> tuple[list[tuple[str, Sequence[tuple[Any, ...]]]], list[threading.Event], bool]:
         """The rows for one transaction: all that have arrived, up to a limit; the events to set afterwards; and whether
         to go on.
+
+        Args:
+            gather_s: How long more rows are waited for, unless somebody waits for those that are there.
         """
         batch: list[tuple[str, Sequence[tuple[Any, ...]]]] = []
         waiting: list[threading.Event] = []
         n_rows = 0
         item = self._queue.get()
+        until_s = time.monotonic() + gather_s
         while True:
             if item is None:
                 return batch, waiting, False
@@ -191,8 +222,9 @@ class JournalWriter:
                 n_rows += len(item[1])
             if n_rows >= _MAX_AT_ONCE:
                 return batch, waiting, True
+            left_s = 0.0 if waiting or not gather_s else until_s - time.monotonic()
             try:
-                item = self._queue.get_nowait()
+                item = self._queue.get(timeout=left_s) if left_s > 0 else self._queue.get_nowait()
             except queue.Empty:
                 return batch, waiting, True
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.codec import NotExactError, compact_json, decode, encode, jsonable
+from polymeter.core.codec import NotExactError, compact_json, decode, encode, json_encoder, jsonable
 from polymeter.core.opened_files import FileState
 from polymeter.core.parts import Audio, Image, Media, Part, Text, Video
 from polymeter.core.request import (
@@ -241,7 +241,7 @@ def _plain_number(value: Any) -> Any:
     raise TypeError(f"A {type(value).__name__} cannot be part of an answer.")
 
 
-_response_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_plain_number).encode
+_response_json = json_encoder(default=_plain_number)
 
 
 def _read_output(body: Mapping[str, Any], load_image: LoadImage, path_of: PathOf) -> Output:

@@ -8,6 +8,7 @@ import hashlib
 import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.codec import jsonable
@@ -44,8 +45,9 @@ class Table:
         return len(self.ids)
 
     def line(self, number: int) -> Series[Any]:
-        """A row as authors get it."""
-        return self.frame.iloc[number].copy()
+        """A row as authors get it, which they may change."""
+        row = self.frame.iloc[number]
+        return row if _copies_on_write() else row.copy()
 
     def cells(self, number: int) -> dict[str, Any]:
         """The same as a mapping, which takes a tenth of the time of a Series to make and to read."""
@@ -132,6 +134,14 @@ class TableSamples(SampleView):
             cluster=cluster,
             load_full_doc=lambda: table.whole(index),
         )
+
+
+@cache
+def _copies_on_write() -> bool:
+    """Whether what is taken from a frame never changes the frame, as from pandas 3 on."""
+    import pandas as pd
+
+    return int(pd.__version__.partition(".")[0]) >= 3
 
 
 def answer_of(doc: Mapping[str, Any]) -> str:
