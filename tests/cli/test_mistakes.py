@@ -4,10 +4,13 @@ wrong, where, and what to write instead.
 
 from __future__ import annotations
 
+import io
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from tests.cli.kit import Typing
 from tests.e2e.kit import FIRST_YAML
@@ -43,7 +46,7 @@ class Mistake:
     words: str = RUN
     says: tuple[str, ...] = ()
     at: str = ""
-    files: dict[str, str] = field(default_factory=dict)
+    files: Mapping[str, str | bytes] = field(default_factory=dict)
     code: int = 2
 
 
@@ -62,14 +65,23 @@ def own_model(name: str, old: str, new: str) -> dict[str, str]:
     return {"own.py": MODEL.replace(old, new).replace("NAME", name)}
 
 
+def picture(mode: str = "RGB", ending: str = "PNG") -> bytes:
+    """The file of a small image."""
+    file = io.BytesIO()
+    Image.new(mode, (8, 8)).save(file, ending)
+    return file.getvalue()
+
+
 def with_own(name: str) -> str:
     return f"run --import own.py --model {name} --tasks capitals {REST}"
 
 
+PHOTOS = {"mine/photos/0.png": picture()}
 TABLE = "index\tquestion\tanswer\n1\tWhat?\tx\n"
 JSON = ("dataset_path: csv", "dataset_path: json")
 JSONL = (*JSON, ("capitals.csv", "capitals.jsonl"))
 FOLDER = ("csv\ndataset_kwargs: {data_files: {test: capitals.csv}}", "imagefolder\ndataset_kwargs: {data_dir: photos}")
+SPLIT = ("test_split: test", "test_split: train")
 LOCAL = "dataset_path: csv\ndataset_kwargs: {data_files: {test: capitals.csv}}"
 MINE = "mine/capitals.yaml"
 SEE = "from PIL import Image\n\n\ndef see(doc):\n    return [Image.open(doc['country'] + '.png')]\n"
@@ -157,6 +169,30 @@ DATA = [
         says=("holds nothing that 'imagefolder' reads", "It holds: notes.md"),
         at=f"{MINE}:3",
         files={**written(*FOLDER), "mine/photos/notes.md": "x"},
+    ),
+    Mistake(
+        "a table of images in which no file is there",
+        says=("None of the 1 files that the rows of 'photos' name is there: photos/0.png", "Write '0.png'"),
+        at=f"{MINE}:3",
+        files={**written(*FOLDER, SPLIT), **PHOTOS, "mine/photos/metadata.csv": "file_name,country\nphotos/0.png,x\n"},
+    ),
+    Mistake(
+        "a table of images without names of files",
+        says=("photos/metadata.csv has no column 'file_name'", "Rename 'filename' to 'file_name'"),
+        at=f"{MINE}:3",
+        files={**written(*FOLDER, SPLIT), **PHOTOS, "mine/photos/metadata.csv": "filename,country\n0.png,x\n"},
+    ),
+    Mistake(
+        "a table of images with semicolons",
+        says=("photos/metadata.csv are not separated by commas", "Save it with commas"),
+        at=f"{MINE}:3",
+        files={**written(*FOLDER, SPLIT), **PHOTOS, "mine/photos/metadata.csv": "file_name;country\n0.png;x\n"},
+    ),
+    Mistake(
+        "a table of images under another name",
+        says=("uses 'country'", "labels.csv is not read", "Call it metadata.csv"),
+        at=f"{MINE}:5",
+        files={**written(*FOLDER, SPLIT), **PHOTOS, "mine/photos/labels.csv": "file_name,country\n0.png,x\n"},
     ),
     Mistake(
         "a misspelt split",

@@ -51,7 +51,7 @@ def explain(
         builders: The file formats.
         directory: The folder of the task.
     """
-    cause = _innermost(error.__cause__)
+    cause = root_cause(error.__cause__)
     if cause is None:
         return error
     unknown = _UNKNOWN_SETTING.search(str(cause))
@@ -61,13 +61,13 @@ def explain(
         return SourceError(f"dataset_kwargs has no setting {name!r}.", key="dataset_kwargs", hint=hint)
     if path not in builders:
         near = did_you_mean(path, builders, n=1) if "/" not in path else ""
-        why = _line(cause)
+        why = sentence(cause)
         return SourceError(f"Dataset {path!r} cannot be loaded: {why}", key="dataset_path", hint=near or error.hint)
     if not kwargs.get("data_files") and not kwargs.get("data_dir"):
         what = f"dataset_path {path!r} is a file format, and dataset_kwargs names no data_files."
         return SourceError(what, key="dataset_kwargs", hint=_EXAMPLE)
     return _in_files(path, kwargs, directory) or SourceError(
-        f"The {path} files cannot be read: {_line(cause)}", key="dataset_kwargs", hint=error.hint
+        f"The {path} files cannot be read: {sentence(cause)}", key="dataset_kwargs", hint=error.hint
     )
 
 
@@ -111,21 +111,26 @@ def _in_file(path: str, file: Path) -> SourceError | None:
         if is_header_only:
             return SourceError(f"The file {file.name} has column names and no rows.", key="dataset_kwargs", hint=_ROWS)
     if path == "json" and file.suffix == ".jsonl":
-        return _in_json_lines(file)
+        found = broken_json_line(file, file.name, '{"question": …, "answer": …}')
+        return SourceError(found[0], key="dataset_kwargs", hint=found[1]) if found else None
     return None
 
 
-def _in_json_lines(file: Path) -> SourceError | None:
+def broken_json_line(file: Path, shown: str, example: str) -> tuple[str, str] | None:
+    """What is wrong with the first line of a file that is not valid JSON, and what to do; ``None`` if all are.
+
+    Args:
+        file: A file of JSON lines.
+        shown: Its name in the message.
+        example: What a line may look like.
+    """
     with file.open(encoding="utf-8", errors="replace") as lines:
         for number, line in enumerate(lines, 1):
             try:
                 if line.strip():
                     json.loads(line)
             except ValueError as error:
-                what = f"Line {number} of {file.name} is not valid JSON: {error}."
-                return SourceError(
-                    what, key="dataset_kwargs", hint='Each line holds a row: {"question": …, "answer": …}'
-                )
+                return f"Line {number} of {shown} is not valid JSON: {error}.", f"Each line holds a row: {example}"
     return None
 
 
@@ -144,13 +149,14 @@ def _names(files: Any) -> Iterator[str]:
         yield str(files)
 
 
-def _innermost(error: BaseException | None) -> BaseException | None:
+def root_cause(error: BaseException | None) -> BaseException | None:
     """The error behind the errors in which ``datasets`` wraps it."""
     while error is not None and type(error).__name__ == "DatasetGenerationError" and error.__cause__ is not None:
         error = error.__cause__
     return error
 
 
-def _line(error: BaseException) -> str:
+def sentence(error: BaseException) -> str:
+    """What an error says, on one line that ends with a full stop."""
     text = " ".join(str(error).split()) or type(error).__name__
     return f"{text[:_LONGEST].rstrip('.')}."

@@ -25,6 +25,7 @@ from polymeter.data.addresses import UnresolvedError, public_addresses
 from polymeter.data.cards import check_card
 from polymeter.data.explaining import SourceError, explain, missing_split
 from polymeter.data.local import is_saved, open_local, open_saved
+from polymeter.data.media_folders import folder_problem
 from polymeter.data.mending import load_files
 from polymeter.data.snapshot import fetch_media
 
@@ -191,7 +192,9 @@ def _load(
                     raise missing_split(str(source), split, loaded)
             return opened
     except DataError as error:
-        raise explain(error, path, kwargs, BUILDERS, source.directory) from error
+        raise (
+            folder_problem(error, path, kwargs) or explain(error, path, kwargs, BUILDERS, source.directory)
+        ) from error
 
 
 def _files(kwargs: Mapping[str, Any]) -> str:

@@ -138,6 +138,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         warnings=() if options.predict_only else judge_warnings(spec, context.roles),
         notes=(
             *notes,
+            *(f"Task {spec.name!r}: {note}" for note in parts.rows.notes),
             *shadowed_names(config, code_files(spec)),
             *image_targets.notes(config.task, parts.metrics),
             *constant_target_notes(parts, samples, prompt.row),

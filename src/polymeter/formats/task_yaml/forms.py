@@ -268,5 +268,5 @@ def _no_column(name: Any, field: str, binding: Binding) -> DataError:
     return DataError(
         f"{field} of task {binding.task!r} names {name!r}, which the dataset does not have.",
         where=binding.where(field),
-        hint=f"{near} It has the columns: {', '.join(binding.columns)}.".strip(),
+        hint=f"{near} It has the columns: {', '.join(binding.columns) or 'none that hold text'}.".strip(),
     )

@@ -57,7 +57,7 @@ def compile_template(text: str, columns: Iterable[str], *, field: str, where: st
         raise DataError(
             f"The template of {field} uses {', '.join(map(repr, sorted(missing)))}, which the dataset does not have.",
             where=where,
-            hint=f"{near} It has the columns: {', '.join(names)}.".strip(),
+            hint=f"{near} It has the columns: {', '.join(names) or 'none that hold text'}.".strip(),
         )
     simple = _simple(tree)
     if simple is not None:
