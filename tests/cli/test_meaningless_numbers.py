@@ -15,6 +15,7 @@ import pytest
 from polymeter.api import evaluate
 from polymeter.cli.main import main
 from polymeter.core.errors import PlanError
+from polymeter.formats.table.classes.images.datasets import GeneratedImages
 from tests.helpers.openai_stub import OpenAIStub, chat
 
 
@@ -344,6 +345,30 @@ def test_a_table_that_nothing_scores_is_refused(polymeter, columns, row, says):
     refuses(polymeter(*words), f"Benchmark 'cubes': Nothing scores its images: {says}", "--judge openai:NAME")
     kept = polymeter(*words, "--dialect-option", "tsv.predict_only=true")
     assert kept.code == 0, kept.err
+
+
+def test_a_run_that_an_earlier_version_began_without_a_scorer_is_gone_on_with(polymeter, monkeypatch, capsys):
+    with monkeypatch.context() as earlier:
+        earlier.setattr(GeneratedImages, "check_rows", lambda *args, **kwargs: None)
+        began = polymeter(*table("cubes", "index|prompt", "0|A red cube", "1|A blue cube"))
+    assert began.code == 1
+    before = Path("run/results.json").read_bytes()
+    assert main(["verify", "run"]) == 0
+    assert "nothing is wrong" in capsys.readouterr().out
+    for command in (["resume", "run"], ["score", "run", "-o", "again"]):
+        assert main([*command, "-q"]) == 1
+        assert "Failed: nothing is scored in cubes." in capsys.readouterr().err
+    assert Path("run/results.json").read_bytes() == before
+    again, first = (json.loads(text)["tasks"]["cubes"] for text in (Path("again/results.json").read_text(), before))
+    assert [again[key] for key in ("n_scored", "results")] == [first[key] for key in ("n_scored", "results")]
+
+
+def test_a_run_that_kept_its_images_alone_is_scored_by_a_judge(polymeter, capsys):
+    words = (*table("cubes", "index|prompt", "0|A red cube"), "--dialect-option", "tsv.predict_only=true")
+    assert polymeter(*words).code == 0
+    assert main(["verify", "run"]) == 0
+    assert main(["score", "run", "-q"]) == 2
+    assert "Name a judge: --judge openai:NAME." in capsys.readouterr().err
 
 
 # A generation setting that does not exist.

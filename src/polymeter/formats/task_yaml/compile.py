@@ -93,10 +93,11 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     split = config.eval_split or ""
     samples = RowSamples(spec.name, parts.rows.measured, config.cluster_key)
     prompt = make_prompt(parts, spec, traits, context)
-    refuse_misspelt_columns(parts, spec.file.parent, is_text_read=prompt.messages_form is None)
+    if not context.is_begun:
+        refuse_misspelt_columns(parts, spec.file.parent, is_text_read=prompt.messages_form is None)
     with contained():
         modalities = _try_prompt(samples, prompt, parts, is_scored=not options.predict_only)
-        if not options.predict_only:
+        if not options.predict_only and not context.is_begun:
             check_targets(parts, prompt, samples, context)
     metadata = {"task": spec.name, "split": split, "repeats": config.repeats, **config.metadata}
     tags = parse_tags(config.reasoning_tags, parts.binding.where("reasoning_tags"))

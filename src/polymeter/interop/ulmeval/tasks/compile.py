@@ -45,7 +45,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     set_up(spec.name, instance, options)
     scoring = Scoring(by_sample=False, by_file=False) if options.predict_only else scoring_of(type(instance))
     dataset = dataset_of(spec, instance, scoring)
-    if _JUDGE not in context.roles and JUDGE_MODEL not in options.judge_args:
+    if not context.is_begun and _JUDGE not in context.roles and JUDGE_MODEL not in options.judge_args:
         methods = {"evaluate_sample": scoring.by_sample, "evaluate": scoring.by_file}
         require_judge(spec.name, [getattr(instance, name) for name, is_used in methods.items() if is_used])
     if scoring.by_sample:
