@@ -438,6 +438,13 @@ TABLES = [
         "t.tsv:1",
         {"t.tsv": TABLE.replace("\t", ",")},
     ),
+    Mistake(
+        "a cell too many",
+        "run --model mock --tasks t.tsv -q -o run",
+        ("A row of t.tsv has 4 cells, and there are 3 columns", "the tab too many"),
+        "t.tsv:3",
+        {"t.tsv": TABLE + "2\ta\tb\tc\n"},
+    ),
     Mistake("zero bytes", "run --model mock --tasks t.tsv -q -o run", ("is empty",), "t.tsv:1", {"t.tsv": ""}),
     Mistake(
         "a header without rows",
@@ -507,6 +514,121 @@ TABLES = [
         RUN.replace("mine", "mien"),
         ("'mien' does not exist", "Did you mean 'mine'?"),
         "--include-path",
+    ),
+]
+ADAPTER = """\
+from evalscope.benchmarks import Benchmark, DataAdapter
+from evalscope.constants import OutputType
+
+
+@Benchmark.register(
+    name="caps",
+    pretty_name="caps",
+    dataset_id="./rows",
+    model_adapter=OutputType.GENERATION,
+    subset_list=["near"],
+    metric_list=["AverageAccuracy"],
+    eval_split="test",
+    prompt_template="Capital of {country}?",
+)
+class Caps(DataAdapter):
+    def gen_prompt(self, input_d, subset_name, few_shot_list, **kwargs):
+        return self.gen_prompt_data(self.prompt_template.format(**input_d))
+
+    def get_gold_answer(self, input_d):
+        return input_d["capital"]
+
+    def parse_pred_result(self, result, **kwargs):
+        return result
+
+    def match(self, gold, pred):
+        return gold == pred
+"""
+CLASS = """\
+from ulmeval.dataset.text_base import TextBaseDataset
+
+
+class Own(TextBaseDataset):
+    TYPE = "T2I"
+    DATASET_URL = {
+        "own": "",
+    }
+
+    def evaluate_sample(self, line, prediction, **judge_kwargs):
+        return {"a": 1.0}
+"""
+ADAPTED = "run --model mock --tasks caps_adapter.py -q -o run"
+CLASSED = "run --model shapes --tasks own.py -q -o run"
+CODE = [
+    Mistake(
+        "an adapter's folder that is not there",
+        ADAPTED,
+        ("The dataset folder './rows' does not exist", "--data ./rows=./FOLDER"),
+        "caps_adapter.py:8",
+        {"caps_adapter.py": ADAPTER},
+    ),
+    Mistake(
+        "an adapter's subset that is not there",
+        ADAPTED,
+        ("has no records of subset 'near'", "It holds: far_test.json"),
+        "caps_adapter.py:10",
+        {"caps_adapter.py": ADAPTER, "rows/far_test.json": "[{}]"},
+    ),
+    Mistake(
+        "an adapter's split that is not there",
+        ADAPTED,
+        ("There is no split 'test'", "It has: train"),
+        "caps_adapter.py:12",
+        {"caps_adapter.py": ADAPTER, "rows/near/train.jsonl": "{}\n"},
+    ),
+    Mistake(
+        "an adapter's file with a broken line",
+        ADAPTED,
+        ("Line 2 of near_test.jsonl is not valid JSON",),
+        "caps_adapter.py:8",
+        {"caps_adapter.py": ADAPTER, "rows/near_test.jsonl": '{"a": "b"}\n{"a'},
+    ),
+    Mistake(
+        "an adapter's empty file",
+        ADAPTED,
+        ("near_test.jsonl is empty",),
+        "rows/near_test.jsonl",
+        {"caps_adapter.py": ADAPTER, "rows/near_test.jsonl": ""},
+    ),
+    Mistake(
+        "a column that an adapter's prompt names",
+        ADAPTED,
+        ("raised KeyError: 'country'",),
+        "caps_adapter.py:17",
+        {"caps_adapter.py": ADAPTER, "rows/near_test.jsonl": '{"contry": "b"}\n'},
+    ),
+    Mistake(
+        "a dataset class without its table",
+        CLASSED,
+        ("There is no table for dataset 'own'", "--data own=FILE"),
+        "own.py:7",
+        {"own.py": CLASS},
+    ),
+    Mistake(
+        "a dataset class whose table cannot be fetched",
+        CLASSED,
+        ("own.tsv is not fetched",),
+        "own.py:7",
+        {"own.py": CLASS.replace('""', '"https://example.invalid/own.tsv"')},
+    ),
+    Mistake(
+        "a dataset class with a table without rows",
+        CLASSED,
+        ("The data of 'own' has no rows",),
+        "own.py:7",
+        {"own.py": CLASS, "own.tsv": "index\tprompt\n"},
+    ),
+    Mistake(
+        "a dataset class with an empty table",
+        CLASSED,
+        ("own.tsv is empty (0 bytes)",),
+        "own.tsv:1",
+        {"own.py": CLASS, "own.tsv": ""},
     ),
 ]
 MODELS = [
@@ -833,6 +955,7 @@ ALL = {
         ("data", DATA),
         ("task", TASKS),
         ("table", TABLES),
+        ("code", CODE),
         ("model", MODELS),
         ("setting", SETTINGS),
         ("failure", FAILURES),

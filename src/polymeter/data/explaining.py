@@ -96,13 +96,13 @@ def _in_files(path: str, kwargs: Mapping[str, Any], directory: Path) -> SourceEr
             continue
         if not file.exists():
             return SourceError(f"There is no file {name!r}.", key="dataset_kwargs", hint=_near_file(directory / file))
-        if file.is_file() and (found := _in_file(path, file)):
+        if file.is_file() and (found := file_problem(path, file)):
             return found
     return None
 
 
-def _in_file(path: str, file: Path) -> SourceError | None:
-    """What is wrong with a file."""
+def file_problem(path: str, file: Path) -> SourceError | None:
+    """What is wrong with a file that could not be read, as far as its content shows."""
     if file.stat().st_size == 0:
         return SourceError(f"The file {file.name} is empty (0 bytes).", key="dataset_kwargs", hint=_ROWS)
     if path == "csv":
