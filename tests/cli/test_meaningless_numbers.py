@@ -16,6 +16,7 @@ from polymeter.api import evaluate
 from polymeter.cli.main import main
 from polymeter.core.errors import PlanError
 from polymeter.formats.table.classes.images.datasets import GeneratedImages
+from tests.cli.kit import CAPITALS
 from tests.helpers.openai_stub import OpenAIStub, chat
 
 
@@ -369,6 +370,37 @@ def test_a_run_that_kept_its_images_alone_is_scored_by_a_judge(polymeter, capsys
     assert main(["verify", "run"]) == 0
     assert main(["score", "run", "-q"]) == 2
     assert "Name a judge: --judge openai:NAME." in capsys.readouterr().err
+
+
+# Cells that are nothing.
+
+
+@pytest.mark.parametrize(
+    ("csv", "told"),
+    [
+        ("country,capital\nFrance,Paris\nNA,Windhoek\n", "nothing in column 'country' (row 2)"),
+        ("country,capital\nFrance,Paris\nJapan,\n", "nothing in column 'capital' (row 2)"),
+        ("country,capital\nFrance,Paris\nJapan,None\n", "nothing in column 'capital' (row 2)"),
+        ("country,capital\nFrance,Paris\nJapan,Tokyo\n", ""),
+    ],
+)
+def test_cells_that_are_nothing_are_told(polymeter, csv, told):
+    Path("capitals.csv").write_text(csv)
+    Path("capitals.yaml").write_text(CAPITALS)
+    ended = polymeter("--tasks", "capitals.yaml")
+    assert ended.code == 0, ended.err
+    notes = [note for note in ended.results["notes"] if "nothing in column" in note]
+    assert len(notes) == bool(told)
+    assert told in " ".join(notes)
+    assert not told or "keep_default_na: false" in notes[0]
+
+
+def test_words_that_a_csv_takes_for_nothing_are_kept_when_asked(polymeter):
+    Path("capitals.csv").write_text("country,capital\nNA,None\n")
+    Path("capitals.yaml").write_text(CAPITALS.replace("capitals.csv}", "capitals.csv}, keep_default_na: false"))
+    ended = polymeter("--tasks", "capitals.yaml", model=("mock", "--model-args", "mode=gold"))
+    assert ended.value("capitals", "exact_match") == 1.0
+    assert not ended.results["notes"]
 
 
 # A generation setting that does not exist.

@@ -171,6 +171,60 @@ DATA = [
         files={**written(*FOLDER), "mine/photos/notes.md": "x"},
     ),
     Mistake(
+        "semicolons",
+        says=("separated by ';' and not by commas", 'add sep: ";" to dataset_kwargs'),
+        at=f"{MINE}:5",
+        files={"mine/capitals.csv": CSV.replace(",", ";")},
+    ),
+    Mistake(
+        "tabs in a CSV",
+        says=('add sep: "\\t" to dataset_kwargs',),
+        at=f"{MINE}:5",
+        files={"mine/capitals.csv": CSV.replace(",", "\t")},
+    ),
+    Mistake(
+        "a CSV in UTF-16",
+        says=("capitals.csv is written in UTF-16", "CSV UTF-8"),
+        at=f"{MINE}:3",
+        files={"mine/capitals.csv": CSV.encode("utf-16")},
+    ),
+    Mistake(
+        "a spreadsheet under the name of a CSV",
+        says=("capitals.csv is an archive or a spreadsheet", "Save it as CSV"),
+        at=f"{MINE}:3",
+        files={"mine/capitals.csv": b"PK\x03\x04\x14\0\0\0\x08\0,\n\xff\xfe\n"},
+    ),
+    Mistake(
+        "a spreadsheet as data file",
+        says=("capitals.xlsx is a spreadsheet", "Save it as CSV"),
+        at=f"{MINE}:3",
+        files={**written("test: capitals.csv", "test: capitals.xlsx"), "mine/capitals.xlsx": b"PK\x03\x04"},
+    ),
+    Mistake(
+        "a spreadsheet as format",
+        says=("dataset_path 'xlsx' is no format of data", "Write dataset_path: csv"),
+        at=f"{MINE}:2",
+        files=written("dataset_path: csv", "dataset_path: xlsx"),
+    ),
+    Mistake(
+        "a column of answers that is empty",
+        says=("No row of task 'capitals' has a target: column 'capital' is empty", "Name the column"),
+        at=f"{MINE}:6",
+        files={"mine/capitals.csv": "country,capital\nFrance,\nJapan,NA\n"},
+    ),
+    Mistake(
+        "a column with a blank in its name",
+        says=("'capital', which is no column", "Did you mean ' capital'?"),
+        at=f"{MINE}:6",
+        files={"mine/capitals.csv": CSV.replace(",", ", ")},
+    ),
+    Mistake(
+        "a column with a letter of another alphabet",
+        says=("'capital', which is no column", "Did you mean 'capit\u0430l'?"),
+        at=f"{MINE}:6",
+        files={"mine/capitals.csv": CSV.replace("capital", "capit\u0430l")},
+    ),
+    Mistake(
         "a table of images in which no file is there",
         says=("None of the 1 files that the rows of 'photos' name is there: photos/0.png", "Write '0.png'"),
         at=f"{MINE}:3",
@@ -875,6 +929,42 @@ SETTINGS = [
         ("neither a number of samples nor a share", "0.1 for a tenth"),
         "--limit",
     ),
+    Mistake("a sample and a half", f"{RUN} --limit 1.5", ("neither a number of samples nor a share",), "--limit"),
+    Mistake("a limit that is no number", f"{RUN} --limit nan", ("neither a number of samples nor a share",), "--limit"),
+    Mistake("fewer examples than none", f"{RUN} --num-fewshot -1", ("'num_fewshot' must be at least 0, not -1",)),
+    Mistake("a window of nothing", f"{RUN} --window 0", ("'window' must be at least 1, not 0",)),
+    Mistake("no time at all", f"{RUN} --timeout 0", ("'timeout_s' must be more than 0, not 0.0",)),
+    Mistake("no time to score", f"{RUN} --score-timeout -1", ("'score_timeout_s' must be more than 0, not -1.0",)),
+    Mistake("no memory to score", f"{RUN} --score-memory 0", ("'score_memory_mb' must be at least 256, not 0",)),
+    Mistake("images without pixels", f"{RUN} --max-image-pixels 0", ("must be at least 1, not 0",)),
+    Mistake("fewer retries than none", f"{RUN} --max-retries -1", ("'max_retries' must be at least 0, not -1",)),
+    Mistake("a concurrency that is a word", f"{RUN} --concurrency many", ("Write a number, or auto",), "--concurrency"),
+    Mistake(
+        "weights that are not there",
+        f"{RUN} --weights org/x=./nowhere",
+        ("There is no file or folder './nowhere'", "after the '='"),
+        "--weights org/x=./nowhere",
+    ),
+    Mistake(
+        "a file in place of the cache",
+        f"{RUN} --cache-dir kept",
+        ("There is a file in place of the cache folder", "--cache-dir"),
+        "kept",
+        {"kept": "x"},
+    ),
+    Mistake(
+        "an address without its scheme",
+        f"run --model openai:x --base-url localhost:8000/v1 --tasks capitals {REST}",
+        ("'localhost:8000/v1' is not valid", "http://localhost:8000/v1"),
+        "base_url",
+    ),
+    Mistake(
+        "a misspelt metric to compare with",
+        f"{RUN} --fail-under capitals.exact_mach=1",
+        ("no metric 'exact_mach'", "Did you mean 'exact_match'?"),
+        "--fail-under",
+    ),
+    Mistake("a misspelt way to ask", f"{RUN} --mcq letters", ("'letters' is not one of 'loglikelihood', 'text'",)),
     Mistake("a limit below nothing", f"{RUN} --limit -5", ("neither a number of samples nor a share",), "--limit"),
     Mistake("a limit that is a word", f"{RUN} --limit ten", ("'--limit'", "valid number")),
     Mistake(
@@ -948,6 +1038,21 @@ FAILURES = [
         {"t.tsv": "index\tquestion\tanswer\timage_path\n1\tW?\tx\tnowhere.png\n"},
         1,
     ),
+]
+FAILURES += [
+    Mistake(
+        f"an image of another kind ({name})",
+        f"run --model tiny_vlm --tasks capitals {REST}",
+        (f"1 × Cannot read the image photos/{name}: it is in no image format", "Save it as PNG or JPEG."),
+        "",
+        {
+            **written(*FOLDER, SPLIT, ("doc_to_target: capital", "doc_to_target: capital\ndoc_to_visual: image")),
+            f"mine/photos/{name}": content,
+            "mine/photos/metadata.csv": f"file_name,country,capital\n{name},x,y\n",
+        },
+        1,
+    )
+    for name, content in (("0.jpg", b"\0\0\0\x18ftypheic" + bytes(50)), ("0.png", b"<svg/>"))
 ]
 ALL = {
     f"{kind}: {mistake.what}": mistake

@@ -22,6 +22,18 @@ _SETTINGS = (
 _UNKNOWN_SETTING = re.compile(r"unexpected keyword argument '(\w+)'|BuilderConfig .* doesn't have a '(\w+)' key")
 _EXAMPLE = "Write dataset_kwargs: {data_files: {test: rows.csv}}; a file lies beside the YAML."
 _ROWS = "The first line of a CSV has the names of the columns, and the rows come below it."
+_AS_CSV = "Save it as CSV in UTF-8 (in a spreadsheet: save as, CSV UTF-8) and name that file."
+_SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
+_FILE_KINDS = frozenset(ending[1:] for ending in _SPREADSHEETS) | {"excel"}
+_STARTS = (
+    (b"\xff\xfe", "written in UTF-16, and not in UTF-8"),
+    (b"\xfe\xff", "written in UTF-16, and not in UTF-8"),
+    (b"PK\x03\x04", "an archive or a spreadsheet, and no text"),
+    (b"\xd0\xcf\x11\xe0", "a spreadsheet, and no text"),
+    (b"\x1f\x8b", "compressed, and no text"),
+    (b"PAR1", "a Parquet file, and no text"),
+)
+"""What files begin with that are taken for text by mistake."""
 _LONGEST = 300
 
 
@@ -59,6 +71,9 @@ def explain(
         name = unknown[1] or unknown[2]
         hint = did_you_mean(name, _SETTINGS, n=1) or f"Common ones are {', '.join(_SETTINGS[:6])}."
         return SourceError(f"dataset_kwargs has no setting {name!r}.", key="dataset_kwargs", hint=hint)
+    if path not in builders and (path in _FILE_KINDS or Path(path).suffix.lower() in _SPREADSHEETS):
+        what = f"dataset_path {path!r} is no format of data that can be read."
+        return SourceError(what, key="dataset_path", hint=f"Write dataset_path: csv. {_AS_CSV}")
     if path not in builders:
         near = did_you_mean(path, builders, n=1) if "/" not in path else ""
         why = sentence(cause)
@@ -105,6 +120,8 @@ def file_problem(path: str, file: Path) -> SourceError | None:
     """What is wrong with a file that could not be read, as far as its content shows."""
     if file.stat().st_size == 0:
         return SourceError(f"The file {file.name} is empty (0 bytes).", key="dataset_kwargs", hint=_ROWS)
+    if path != "parquet" and (what := _other_kind(file)):
+        return SourceError(f"The file {file.name} is {what}.", key="dataset_kwargs", hint=_AS_CSV)
     if path == "csv":
         with file.open("rb") as lines:
             is_header_only = sum(1 for _, line in zip(range(2), filter(bytes.strip, lines), strict=False)) < 2
@@ -114,6 +131,15 @@ def file_problem(path: str, file: Path) -> SourceError | None:
         found = broken_json_line(file, file.name, '{"question": …, "answer": …}')
         return SourceError(found[0], key="dataset_kwargs", hint=found[1]) if found else None
     return None
+
+
+def _other_kind(file: Path) -> str:
+    """What a file is that is no text in UTF-8; empty if it may be."""
+    with file.open("rb") as content:
+        start = content.read(4)
+    if file.suffix.lower() in _SPREADSHEETS:
+        return "a spreadsheet, and no text"
+    return next((what for sign, what in _STARTS if start.startswith(sign)), "")
 
 
 def broken_json_line(file: Path, shown: str, example: str) -> tuple[str, str] | None:

@@ -73,6 +73,9 @@ def cache_folder(options: RunOptions) -> Path:
     told = options.cache_dir or os.environ.get("POLYMETER_CACHE_DIR")
     if told:
         require_place(told, "The cache folder")
+        if Path(told).is_file():
+            hint = "Name a folder with --cache-dir, cache_dir in the settings, or POLYMETER_CACHE_DIR."
+            raise PlanError("There is a file in place of the cache folder.", where=str(told), hint=hint)
         return Path(told)
     from platformdirs import user_cache_path
 

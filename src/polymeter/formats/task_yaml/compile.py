@@ -16,6 +16,7 @@ from polymeter.core.parts import Modality
 from polymeter.core.request import RequestKind
 from polymeter.core.task import Sample, Task, TaskSpec
 from polymeter.formats.task_yaml import image_targets
+from polymeter.formats.task_yaml.empty_cells import empty_cell_notes
 from polymeter.formats.task_yaml.extensions import check_code_needs, class_task, judge_warnings
 from polymeter.formats.task_yaml.generation import compile_generation
 from polymeter.formats.task_yaml.image_targets import IMAGES
@@ -99,6 +100,9 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         modalities = _try_prompt(samples, prompt, parts, is_scored=not options.predict_only)
         if not options.predict_only and not context.is_begun:
             check_targets(parts, prompt, samples, context)
+    is_text_read = prompt.messages_form is None
+    if not options.predict_only:
+        notes += empty_cell_notes(parts, is_text_read=is_text_read, is_begun=context.is_begun)
     metadata = {"task": spec.name, "split": split, "repeats": config.repeats, **config.metadata}
     tags = parse_tags(config.reasoning_tags, parts.binding.where("reasoning_tags"))
     setup = Setup(
