@@ -111,6 +111,12 @@ DATA = [
         files={**written(*JSONL), "mine/capitals.jsonl": '{"country": "a"}\n{"country'},
     ),
     Mistake(
+        "a comma too many in JSON",
+        says=("rows.json is not valid JSON", "a list of rows"),
+        at=f"{MINE}:3",
+        files={**written(*JSON, ("capitals.csv", "rows.json")), "mine/rows.json": '[{"country": "a"},]'},
+    ),
+    Mistake(
         "a row with too many cells",
         says=("csv files cannot be read", "line 3"),
         at=f"{MINE}:3",
@@ -301,6 +307,18 @@ TASKS = [
         says=("uses 'contry'", "It has the columns: country, capital"),
         at=f"{MINE}:5",
         files=written("{{country}}", "{{contry}}"),
+    ),
+    Mistake(
+        "single braces",
+        says=("writes {country} into every prompt", "Write {{country}}, with two braces"),
+        at=f"{MINE}:5",
+        files=written("{{country}}", "{country}"),
+    ),
+    Mistake(
+        "a slice behind the last row",
+        says=("names no rows", "Rows count from 0"),
+        at=f"{MINE}:4",
+        files=written("test_split: test", 'test_split: "test[5:9]"'),
     ),
     Mistake(
         "an open brace",
@@ -974,6 +992,19 @@ SETTINGS = [
         "--batch-size",
     ),
     Mistake("a misspelt option", f"{RUN} --limt 3", ("No such option: --limt", "--limit")),
+    Mistake(
+        "data to check",
+        "check mine/capitals.csv",
+        ("'mine/capitals.csv' is data", "Name a YAML"),
+        "mine/capitals.csv",
+    ),
+    Mistake(
+        "a folder to check without benchmarks",
+        "check photos",
+        ("There is no benchmark in 'photos'", "task: NAME"),
+        "photos",
+        {"photos/0.png": picture()},
+    ),
     Mistake("a misspelt command", "rnu --model mock", ("No such command 'rnu'", "Did you mean 'run'?")),
     Mistake("a misspelt system", f"{RUN} --parity lmms", ("no system 'lmms'", "Did you mean 'lmms-eval'?"), "--parity"),
     Mistake(

@@ -20,6 +20,7 @@ _SETTINGS = (
     *("field", "load_from_disk", "num_proc", "trust_remote_code", "drop_labels", "drop_metadata", "columns"),
 )
 _UNKNOWN_SETTING = re.compile(r"unexpected keyword argument '(\w+)'|BuilderConfig .* doesn't have a '(\w+)' key")
+_EMPTY_SLICE = re.compile(r'Instruction "(\w+\[.*\])" corresponds to no data')
 _EXAMPLE = "Write dataset_kwargs: {data_files: {test: rows.csv}}; a file lies beside the YAML."
 _ROWS = "The first line of a CSV has the names of the columns, and the rows come below it."
 _AS_CSV = "Save it as CSV in UTF-8 (in a spreadsheet: save as, CSV UTF-8) and name that file."
@@ -71,6 +72,10 @@ def explain(
         name = unknown[1] or unknown[2]
         hint = did_you_mean(name, _SETTINGS, n=1) or f"Common ones are {', '.join(_SETTINGS[:6])}."
         return SourceError(f"dataset_kwargs has no setting {name!r}.", key="dataset_kwargs", hint=hint)
+    sliced = _EMPTY_SLICE.search(str(cause))
+    if sliced:
+        hint = "Rows count from 0, so test[:100] is the first hundred."
+        return SourceError(f"The slice {sliced[1]!r} names no rows.", key="split", hint=hint)
     if path not in builders and (path in _FILE_KINDS or Path(path).suffix.lower() in _SPREADSHEETS):
         what = f"dataset_path {path!r} is no format of data that can be read."
         return SourceError(what, key="dataset_path", hint=f"Write dataset_path: csv. {_AS_CSV}")
@@ -127,9 +132,24 @@ def file_problem(path: str, file: Path) -> SourceError | None:
             is_header_only = sum(1 for _, line in zip(range(2), filter(bytes.strip, lines), strict=False)) < 2
         if is_header_only:
             return SourceError(f"The file {file.name} has column names and no rows.", key="dataset_kwargs", hint=_ROWS)
-    if path == "json" and file.suffix == ".jsonl":
-        found = broken_json_line(file, file.name, '{"question": …, "answer": …}')
+    if path == "json":
+        is_lines = file.suffix == ".jsonl"
+        found = broken_json_line(file, file.name, '{"question": …, "answer": …}') if is_lines else _broken_json(file)
         return SourceError(found[0], key="dataset_kwargs", hint=found[1]) if found else None
+    return None
+
+
+def _broken_json(file: Path) -> tuple[str, str] | None:
+    """What is wrong with a file that is not one value of JSON, and what to do; rows on lines of their own are fine."""
+    text = file.read_text(encoding="utf-8", errors="replace")
+    try:
+        json.loads(text)
+    except ValueError as error:
+        if not str(error).startswith("Extra data"):
+            return (
+                f"The file {file.name} is not valid JSON: {error}.",
+                "It is a list of rows, with a comma between two.",
+            )
     return None
 
 

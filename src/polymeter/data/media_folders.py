@@ -154,14 +154,17 @@ class _FolderRows:
 
     def _repeated(self) -> Iterator[str]:
         """Several questions about one file are common; the same row again, or another label, is a mistake."""
-        paths, *others = [*(paths for paths in self._columns.values() if len(paths) == self._n), []]
+        columns = [paths for paths in self._columns.values() if len(paths) == self._n]
+        if not columns:  # lists of files
+            return
+        paths, others = columns[0], columns[1:]
         several = {path for path, n in Counter(paths).items() if path and n > 1}
         if not several:
             return
         numbers = [number for number, path in enumerate(paths) if path in several]
         rows = self._dataset.data.table.select(self._plain).take(numbers).to_pylist()
         keys = [
-            (paths[number], *(other[number] for other in others if other), repr(row))
+            (paths[number], *(other[number] for other in others), repr(row))
             for number, row in zip(numbers, rows, strict=True)
         ]
         twice = [str(key[0]) for key, n in Counter(keys).items() if n > 1]

@@ -144,7 +144,7 @@ def _match(pattern: str, catalog: Catalog, tags: Mapping[str, list[str]]) -> lis
     broken = [problem for problem in catalog.problems if problem.file.stem == pattern]
     if broken:
         raise PlanError(f"Task {pattern!r} cannot be read: {broken[0].message}", where=broken[0].where)
-    raise _of_path(Path(pattern)) or catalog.unknown(pattern, where="--tasks")
+    raise refused_path(Path(pattern)) or catalog.unknown(pattern, where="--tasks")
 
 
 def _in_file(path: Path, catalog: Catalog) -> list[str]:
@@ -167,7 +167,7 @@ def _in_file(path: Path, catalog: Catalog) -> list[str]:
     )
 
 
-def _of_path(path: Path) -> PlanError | None:
+def refused_path(path: Path) -> PlanError | None:
     """The error for a file or folder in place of a task's name; ``None`` if it is neither."""
     if os.path.isdir(path):
         return PlanError(
