@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from polymeter.cli.main import main
 from tests.cli.kit import Typing
 from tests.e2e.kit import FIRST_YAML
 
@@ -1119,6 +1120,15 @@ def test_a_mistake_is_said_with_its_place_and_what_to_write(
     assert "Traceback" not in done.said
     if mistake.code == 2 and not (tmp_path / "run").is_file():
         assert not (tmp_path / "run/results.json").exists()
+
+
+def test_paths_with_blanks_and_commas_are_no_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, content in {"my, own/capitals.yaml": FIRST_YAML, "my, own/capitals.csv": CSV}.items():
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_bytes(content.replace("\n", "\r\n").encode("utf-8-sig"))
+    assert main(["run", "--model", "mock", "--tasks", "my, own/capitals.yaml", "-q", "-o", "a run"]) == 0
+    assert main(["run", "--model", "mock", "--tasks", "capitals", "--include-path", "my, own", "-q", "-o", "b"]) == 0
 
 
 def test_the_first_hour_has_more_than_a_hundred_ways_to_go_wrong() -> None:
