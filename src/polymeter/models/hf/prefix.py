@@ -76,6 +76,10 @@ class PrefixReader:
 
     Args:
         model: The model.
+
+    Attributes:
+        cache: The keys and values of the prefixes.
+        starts: The position behind each.
     """
 
     def __init__(self, model: Any) -> None:
@@ -83,7 +87,7 @@ class PrefixReader:
         self._takes = accepted(model)
         self._rotary = rotary_owner(model)
         self._mask: Any = None
-        self._starts: Any = None
+        self.starts: Any = None
         self.cache: Any = None
 
     def read(self, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
@@ -109,12 +113,30 @@ class PrefixReader:
         self.cache, self._mask = getattr(output, "past_key_values", None), mask
         if not is_plain_cache(self.cache):
             raise UnsharableError(f"{type(self._model).__name__} keeps no plain cache of keys and values.")
-        self._starts = mask.sum(-1)
+        self.starts = mask.sum(-1)
         if rotary is not None:
             deltas = rotary.rope_deltas
             # Without media, such a model counts positions from the left edge, padding included.
-            self._starts = mask.new_full((len(mask),), mask.shape[1]) if deltas is None else self._starts + deltas[:, 0]
+            self.starts = mask.new_full((len(mask),), mask.shape[1]) if deltas is None else self.starts + deltas[:, 0]
         return output.logits[:, -1]
+
+    def step(self, tokens: torch.Tensor, mask: torch.Tensor, positions: torch.Tensor, cache: Any) -> torch.Tensor:
+        """Read one more token of each row of a cache, which grows.
+
+        Args:
+            tokens: Shape ``(rows,)``.
+            mask: Which columns are the row's own, the new one among them.
+            positions: The positions of the tokens.
+            cache: A plain cache.
+
+        Returns:
+            The logits, shape ``(rows, vocabulary)``.
+        """
+        given = {"input_ids": tokens[:, None], "attention_mask": mask, "past_key_values": cache}
+        if "position_ids" in self._takes:
+            given["position_ids"] = self._along_axes(positions[:, None])
+        logits: torch.Tensor = self._model(**given, use_cache=True).logits
+        return logits[:, -1]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -167,7 +189,7 @@ class PrefixReader:
         dtype = self._model.dtype
         mask = torch.zeros(seen.shape, dtype=dtype, device=device).masked_fill(~seen, torch.finfo(dtype).min)
         given = {"input_ids": tokens.to(device), "attention_mask": mask, "past_key_values": gathered(self.cache, of)}
-        given["position_ids"] = self._along_axes(self._starts[of][:, None] + offsets.to(device))
+        given["position_ids"] = self._along_axes(self.starts[of][:, None] + offsets.to(device))
         return self._model(**given, use_cache=True).logits
 
     def _n_rows(self, length: int, most: int) -> int:
@@ -184,7 +206,7 @@ class PrefixReader:
         tails = [rows[number].tail for number in numbers]
         of = torch.tensor([rows[number].request for number in numbers], device=device)
         tokens, is_real, is_scored = (tensor.to(device) for tensor in right_padded(tails))
-        cache, mask, starts = gathered(self.cache, of), self._mask[of], self._starts[of]
+        cache, mask, starts = gathered(self.cache, of), self._mask[of], self.starts[of]
         window = max(1, LOGIT_BYTES // (4 * len(numbers) * vocabulary(self._model)))
         for begin in range(0, tokens.shape[1] - 1, window):
             end = min(begin + window, tokens.shape[1] - 1)
