@@ -326,7 +326,8 @@ class BatchDispatcher:
         requests = [one.request for group in groups for one in group]
         key, longest = groups[0][0].batch_key, _longest(groups)
         with self._lock:
-            self._model.at_once = self._sizes.most(key, longest)
+            is_refilled = self._batches_at_once.get(key, 1) > 1
+            self._model.at_once = self._sizes.most(key, longest) if is_refilled else None
         n_at_once = min(len(groups), self._model.at_once or len(groups))
         started = time.perf_counter()
         try:
