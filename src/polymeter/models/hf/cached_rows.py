@@ -38,7 +38,7 @@ class CachedRows:
         chosen = torch.tensor(rows, device=self.mask.device)
         mask = self.mask[chosen]
         width = int(mask.sum(-1).max())
-        cache = _of_width(gathered(self.cache, chosen), width)
+        cache = _of_width([gathered(self.cache, chosen)], width)
         return CachedRows(cache, mask[:, -width:], self.positions[chosen])
 
     def joined(self, others: CachedRows) -> CachedRows:
@@ -46,29 +46,38 @@ class CachedRows:
         import torch
 
         width = max(self.mask.shape[1], others.mask.shape[1])
-        cache, other = _of_width(self.cache, width), _of_width(others.cache, width)
-        for layer, beside in zip(cache.layers, other.layers, strict=True):
-            if layer.is_initialized:
-                layer.keys = torch.cat([layer.keys, beside.keys])
-                layer.values = torch.cat([layer.values, beside.values])
+        cache = _of_width([self.cache, others.cache], width)
         masks = [torch.nn.functional.pad(rows.mask, (width - rows.mask.shape[1], 0)) for rows in (self, others)]
         return CachedRows(cache, torch.cat(masks), torch.cat([self.positions, others.positions]))
 
 
-def _of_width(cache: Any, width: int) -> Any:
-    """A plain cache with so many columns: padding is added or dropped on the left. The given one is not changed."""
-    from torch.nn.functional import pad
-
-    changed = copy.copy(cache)
-    changed.layers = [copy.copy(layer) for layer in cache.layers]
-    for layer in changed.layers:
+def _of_width(caches: Sequence[Any], width: int) -> Any:
+    """One plain cache of the rows of several, with so many columns: padding is added or dropped on the left."""
+    one = copy.copy(caches[0])
+    one.layers = []
+    for layers in zip(*(cache.layers for cache in caches), strict=True):
+        layer = copy.copy(layers[0])
+        one.layers.append(layer)
         if not layer.is_initialized:
             continue
         n_held = width
         if layer.is_sliding:  # it holds the columns that the next token sees, and counts all that there were
             layer.cumulative_length = width
             n_held = min(width, layer.sliding_window - 1)
-        n_more = n_held - layer.keys.shape[-2]
-        layer.keys = pad(layer.keys, (0, 0, n_more, 0))  # a negative number drops columns
-        layer.values = pad(layer.values, (0, 0, n_more, 0))
-    return changed
+        layer.keys = _aligned([own.keys for own in layers], n_held)
+        layer.values = _aligned([own.values for own in layers], n_held)
+    return one
+
+
+def _aligned(parts: Sequence[torch.Tensor], width: int) -> torch.Tensor:
+    """Keys or values of several batches as one, ending in the same column."""
+    first = parts[0]
+    if len(parts) == 1 and first.shape[2] >= width:
+        return first[:, :, first.shape[2] - width :]
+    whole = first.new_zeros(sum(map(len, parts)), first.shape[1], width, first.shape[3])
+    start = 0
+    for part in parts:
+        n_held = min(width, part.shape[2])
+        whole[start : start + len(part), :, width - n_held :] = part[:, :, part.shape[2] - n_held :]
+        start += len(part)
+    return whole

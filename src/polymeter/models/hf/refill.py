@@ -113,7 +113,8 @@ class Refiller:
         """
         reader = self._reader
         logits = reader.read(inputs)
-        return CachedRows(reader.cache, inputs["attention_mask"], reader.starts), logits
+        cache, reader.cache = reader.cache, None  # which would otherwise be held while the rows go on without it
+        return CachedRows(cache, inputs["attention_mask"], reader.starts), logits
 
     def step(self, rows: CachedRows, tokens: Sequence[int]) -> tuple[CachedRows, torch.Tensor]:
         """Read one more token of each row."""
