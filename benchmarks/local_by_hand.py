@@ -15,8 +15,15 @@ PROMPT = "<s>USER: <image>{}ASSISTANT:"
 _PATCH = 14
 
 
-def make_llava(folder: Path, *, seed: int = 0) -> Path:
-    """A LLaVA whose forward pass over 289 tokens takes tens of milliseconds on two cores; float32, 30 M parameters."""
+def make_llava(folder: Path, *, seed: int = 0, wide: float = 1.0) -> Path:
+    """A LLaVA whose forward pass over 289 tokens takes tens of milliseconds on two cores; float32, 30 M parameters.
+
+    Args:
+        folder: Where to.
+        seed: Of the weights.
+        wide: What the embeddings of tokens are multiplied with. With a large number each token leads to another, where
+            greedy answers would else repeat the same few.
+    """
     import torch
     from transformers import (
         CLIPImageProcessorPil,
@@ -49,6 +56,7 @@ def make_llava(folder: Path, *, seed: int = 0) -> Path:
             **ids,
         )
     )
+    network.get_input_embeddings().weight.data.mul_(wide)
     network.generation_config.eos_token_id = None  # answers have the length that is asked for
     network.save_pretrained(folder)
     images = CLIPImageProcessorPil(size={"shortest_edge": SIDE}, crop_size={"height": SIDE, "width": SIDE})
@@ -96,7 +104,8 @@ class ByHand:
 
         context = self.encode(texts, images)
         n_choices = len(choices[0])
-        first = self._run({**context, "use_cache": True, "logits_to_keep": 1})
+        positions = (context["attention_mask"].cumsum(-1) - 1).clamp(min=0)
+        first = self._run({**context, "position_ids": positions, "use_cache": True, "logits_to_keep": 1})
         cache, start = first.past_key_values, first.logits[:, -1]
         cache.batch_repeat_interleave(n_choices)
         tails = [self._tokens(choice)[0] for row in choices for choice in row]
@@ -113,21 +122,26 @@ class ByHand:
         scores = (logits.gather(-1, fed[..., None])[..., 0] * mask).sum(-1).tolist()
         return [scores[row : row + n_choices] for row in range(0, len(scores), n_choices)]
 
-    def generate(self, texts: Sequence[str], images: Sequence[Any], n_tokens: int) -> list[str]:
-        """A greedy loop over a growing cache."""
+    def generate(
+        self, texts: Sequence[str], images: Sequence[Any], n_tokens: int, ends: Sequence[int] = ()
+    ) -> list[str]:
+        """A greedy loop over a growing cache; it goes on until all answers have ended."""
         import torch
 
         given: dict[str, Any] = self.encode(texts, images) | {"logits_to_keep": 1, "use_cache": True}
         mask, made, position = given["attention_mask"], [], given["attention_mask"].sum(-1, keepdim=True)
         given["position_ids"] = (mask.cumsum(-1) - 1).clamp(min=0)
-        for _ in range(n_tokens):
+        has_ended, ending = torch.zeros(len(mask), 1, dtype=torch.bool), torch.tensor(ends, dtype=torch.long)
+        while len(made) < n_tokens and not has_ended.all():
             output = self._run(given)
             made.append(output.logits[:, -1].argmax(-1, keepdim=True))
+            has_ended |= torch.isin(made[-1], ending)
             mask = torch.cat([mask, mask.new_ones(len(mask), 1)], 1)
             given = {"input_ids": made[-1], "attention_mask": mask, "past_key_values": output.past_key_values}
             given["position_ids"] = position
             position = position + 1
-        return list(self.processor.batch_decode(torch.cat(made, 1), skip_special_tokens=True))
+        rows = [row[: _length(row, ends)] for row in torch.cat(made, 1).tolist()]
+        return list(self.processor.batch_decode(rows, skip_special_tokens=True))
 
     def _run(self, given: dict[str, Any]) -> Any:
         import torch
@@ -145,6 +159,10 @@ class ByHand:
             "input_ids": torch.cat([context["input_ids"], tokens], 1),
             "attention_mask": torch.ones(1, context["input_ids"].shape[1] + tokens.shape[1], dtype=torch.long),
         }
+
+
+def _length(tokens: Sequence[int], ends: Sequence[int]) -> int:
+    return next((place + 1 for place, token in enumerate(tokens) if token in ends), len(tokens))
 
 
 def _sum(logits: Any, tokens: Any) -> float:

@@ -116,3 +116,75 @@ def test_a_model_that_wants_everything_that_is_ready_draws_a_bounded_number(
     assert is_over.wait(30)
     lane.close()
     assert (max(sizes), sum(sizes)) == (largest, 150)
+
+
+class Refilling(MockBatch):
+    """Takes four batches in a call, and can compute so many requests at a time."""
+
+    def __init__(self, *, fitting: int = 99) -> None:
+        super().__init__(lambda request: Response((Output("x", images=(pil.new("RGB", (2, 2)),)),)))
+        self._fitting = fitting
+        self.calls: list[tuple[int, int | None]] = []
+
+    def batches_at_once(self, request: Request) -> int:
+        return 4 if isinstance(request.parameters, Generate) else 1
+
+    def respond(self, requests: Any) -> list[Response]:
+        self.calls.append((len(requests), self.at_once))
+        if min(len(requests), self.at_once or 0) > self._fitting:
+            raise MemoryError
+        return super().respond(requests)
+
+
+def answered_all(model: BatchModel, told: Any, ask: Any, n_requests: int) -> tuple[BatchDispatcher, list[str]]:
+    """A lane that has answered so many requests, and what it noted."""
+    notes: list[str] = []
+    left = [n_requests]
+    is_over = threading.Event()
+
+    def done(answered: list[PendingRequest]) -> None:
+        assert all(one.response is not None and one.response.error is None for one in answered)
+        left[0] -= len(answered)
+        lane.poke(is_quiet=True)
+        if not left[0]:
+            is_over.set()
+
+    listener = Listener(done, print, notes.append, print, print)
+    lane = BatchDispatcher(model, told, at_once(), listener, max_retries=0, is_cut=True)
+    lane.add([asked(ask) for _ in range(n_requests)])
+    lane.poke(is_quiet=True)
+    assert is_over.wait(30)
+    lane.close()
+    return lane, notes
+
+
+@pytest.mark.parametrize(
+    ("told", "ask", "calls"),
+    [
+        (8, Generate(), [(32, 8), (32, 8), (6, 8)]),
+        (1, Generate(), [(1, 1)] * 70),
+        (8, GenerateImage(), [*[(8, None)] * 8, (6, None)]),
+    ],
+)
+def test_a_model_that_refills_its_batch_gets_several_in_one_call(
+    told: int, ask: Generate | GenerateImage, calls: list[tuple[int, int | None]]
+) -> None:
+    model = Refilling()
+    lane, _ = answered_all(model, told, ask, 70)
+    assert model.calls == calls
+    assert lane.history()["batch_size"]["largest"] == told
+
+
+def test_a_size_that_is_still_sought_is_tried_batch_by_batch() -> None:
+    model = Refilling()
+    answered_all(model, "auto", Generate(), 40)
+    assert model.calls[0] == (2, 2)
+    assert all(n == size for n, size in model.calls[:3])
+
+
+def test_running_out_of_memory_halves_what_is_computed_at_a_time() -> None:
+    model = Refilling(fitting=4)
+    lane, notes = answered_all(model, 8, Generate(), 40)
+    assert model.calls[:2] == [(32, 8), (16, 4)]
+    assert notes == ["A batch of 8 did not fit into memory: going on with 4."]
+    assert lane.history()["batch_size"] == {"largest": 4, "ran_out_of_memory": True}

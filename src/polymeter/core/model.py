@@ -140,16 +140,25 @@ class BatchModel(_BaseModel):
         batch_hint: How many requests it prefers at a time, or ``ALL_READY``. The plan's batch size wins.
         planned_batch_size: The plan's batch size, for models that want to know it when they load; ``None``: the plan
             sets none, or the run finds one by trying.
+        at_once: Where several batches come in one call (``batches_at_once``): how many of its requests are computed at
+            a time. The engine sets it before the call; ``None``: all.
     """
 
     batch_hint: int | Literal["all_ready"] = 1
     planned_batch_size: int | None = None
+    at_once: int | None = None
 
     @abstractmethod
     def respond(self, requests: list[Request]) -> list[Response]:
         """Answer every request, in order. If one fails, its response holds an ``Error``; an exception fails the whole
         batch.
         """
+
+    def batches_at_once(self, request: Request) -> int:
+        """How many batches of requests like this one come in one ``respond``. A model that wants more than one computes
+        no more than ``at_once`` of the requests at a time, and takes up the next when one is answered.
+        """
+        return 1
 
     def own_prompt(self, origin: Origin) -> tuple[Message, ...] | None:
         """The model's own prompt for a row; ``None``: the benchmark's is used. Called after loading, and only if the

@@ -6,7 +6,7 @@ import ctypes
 import logging
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -81,7 +81,8 @@ class BatchDispatcher:
         self._takes_all = hint is None
         self._closing = threading.Event()
         self._model = model
-        self._ready: ReadyQueue[Joined] = ReadyQueue(self._sizes.most)
+        self._ready: ReadyQueue[Joined] = ReadyQueue(self._most)
+        self._batches_at_once: dict[Hashable, int] = {}
         self._prefetcher = prefetcher
         self._listener = listener
         self._max_retries = max_retries
@@ -129,7 +130,8 @@ class BatchDispatcher:
         try:
             with boundary(ModelError, "The model's group_key"):
                 key = (settings_key(first.request), self._model.group_key(first.request), own)
-                hash(key)
+                if key not in self._batches_at_once:
+                    self._batches_at_once[key] = int(self._model.batches_at_once(first.request))
         except PolymeterError as error:
             for one in group:
                 one.response = Response.failed(error)
@@ -188,6 +190,13 @@ class BatchDispatcher:
         width, height = asked.size or self._usual_size
         fitting = min(_IMAGES_AT_ONCE, _PIXELS_AT_ONCE // (width * height))
         return max(1, fitting // len(group))
+
+    def _most(self, key: Hashable, longest: int) -> int | None:
+        """Most requests in one call: a batch, or several of a size that is settled where the model refills them."""
+        size = self._sizes.most(key, longest)
+        if size is None or size == 1 or not self._sizes.is_settled(key):
+            return size
+        return size * self._batches_at_once.get(key, 1)
 
     def _largest(self) -> int | None:
         scale = self._sizes.scale
@@ -293,6 +302,11 @@ class BatchDispatcher:
     def _respond(self, groups: list[Joined]) -> list[Response | None]:
         """The answers; ``None`` for requests that are to be asked again in smaller batches."""
         requests = [one.request for group in groups for one in group]
+        key, longest = groups[0][0].batch_key, _longest(groups)
+        with self._lock:
+            is_refilled = self._batches_at_once.get(key, 1) > 1
+            self._model.at_once = self._sizes.most(key, longest) if is_refilled else None
+        n_at_once = min(len(groups), self._model.at_once or len(groups))
         started = time.perf_counter()
         try:
             with boundary(ModelError, "The model"):
@@ -302,13 +316,13 @@ class BatchDispatcher:
                     raise self._misanswered(f"{len(given)} responses to {len(requests)} requests")
         except PolymeterError as error:
             if len(groups) > 1 and is_out_of_memory(error):
-                return self._halve(groups)
+                return self._halve(groups, n_at_once)
             if len(groups) == 1:
                 return [Response.failed(error)] * len(requests)
             return [response for group in groups for response in self._respond([group])]
         seconds = time.perf_counter() - started
         with self._lock:
-            self._sizes.computed(groups[0][0].batch_key, len(groups), seconds)
+            self._sizes.computed(key, n_at_once, seconds)
         share_ms = seconds * 1000 / len(requests)
         responses = [
             each if isinstance(one, OwnPrompt) else settle(one, each, is_cut=self._is_cut)
@@ -345,11 +359,10 @@ class BatchDispatcher:
         except PolymeterError as error:
             return Response.failed(error, "data" if isinstance(error, DataError) else "permanent")
 
-    def _halve(self, groups: list[Joined]) -> list[Response | None]:
-        longest = max(estimated_length(group[0].request) for group in groups if isinstance(group[0].request, Request))
+    def _halve(self, groups: list[Joined], n_at_once: int) -> list[Response | None]:
         with self._lock:
-            smaller = self._sizes.did_not_fit(groups[0][0].batch_key, len(groups), longest)
-        self._listener.note(f"A batch of {len(groups)} did not fit into memory: going on with {smaller}.")
+            smaller = self._sizes.did_not_fit(groups[0][0].batch_key, n_at_once, _longest(groups))
+        self._listener.note(f"A batch of {n_at_once} did not fit into memory: going on with {smaller}.")
         with in_mode("model"), boundary(ModelError, "Freeing the model's memory"):
             self._model.relieve()
         return [None] * sum(len(group) for group in groups)
@@ -358,6 +371,12 @@ class BatchDispatcher:
 def _own_batch_size(one: PendingRequest) -> int | None:
     """The batch that a task names for its own requests; those to a judge are not."""
     return one.running.task.task.batch_size if one.role == MODEL_ROLE else None
+
+
+def _longest(groups: Sequence[Joined]) -> int:
+    """Estimated length of the longest request; 0 if they are questions for the model's own prompts."""
+    requests = [group[0].request for group in groups]
+    return max((estimated_length(one) for one in requests if isinstance(one, Request)), default=0)
 
 
 def _interrupt(thread: int) -> None:

@@ -72,6 +72,10 @@ class BatchSizes:
         fitting = max(1, int(known.most_work // max(longest, 1)))
         return fitting if known.size is None else min(known.size, fitting)
 
+    def is_settled(self, key: Hashable) -> bool:
+        """Whether the size of a key grows no more."""
+        return self._of(key).is_settled
+
     def computed(self, key: Hashable, n_requests: int, seconds: float) -> None:
         """Learn that a batch was computed."""
         self.largest = max(self.largest, n_requests)

@@ -124,7 +124,12 @@ class PooledModel(BatchModel):
     def respond(self, requests: list[Request]) -> list[Response]:
         """What the model answers."""
         self._model.rows = self.rows
+        self._model.at_once = self.at_once
         return self._model.respond(requests)
+
+    def batches_at_once(self, request: Request) -> int:
+        """The model's."""
+        return self._model.batches_at_once(request)
 
     def own_prompt(self, origin: Origin) -> tuple[Message, ...] | None:
         """The model's."""

@@ -221,17 +221,18 @@ def test_without_a_limit_the_fallback_leaves_room(checkpoint: Callable[..., Path
         "MPS backend out of memory (MPS allocated: 5 GB)",
     ],
 )
+@pytest.mark.parametrize("texts", [("Hi",), ("Hi", "Hello")])
 def test_running_out_of_memory_is_told_as_such(
-    model: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, message: str
+    model: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, message: str, texts: tuple[str, ...]
 ) -> None:
     made = model("llama")
 
     def fail(*_: Any, **__: Any) -> Any:
         raise RuntimeError(message)
 
-    monkeypatch.setattr(made._loaded.network, "generate", fail)
+    monkeypatch.setattr(made._loaded.network, "forward", fail)
     with pytest.raises(ModelError, match="Memory ran out") as caught:
-        made.respond([request("Hi"), request("Hello")])
+        made.respond([request(text) for text in texts])
     assert caught.value.kind == "out_of_memory"
     assert caught.value.__context__ is None
 

@@ -166,6 +166,7 @@ def test_longer_choices_take_two_forwards_and_logits_of_their_own_positions(open
     scorer = opened("llava")
     pictures = [pil.new("RGB", (40, 40), colour) for colour in ("red", "blue")]
     asked = [request(" red square", " blue star", text="Which?" * n, pictures=[pictures[n - 1]]) for n in (1, 2)]
+    scorer.score(asked)  # the first time, choices are also read apart
 
     with Spy(scorer._loaded.network) as spy:
         responses = scorer.score(asked)

@@ -11,7 +11,7 @@ import pytest
 
 from polymeter.core.parts import Text
 from polymeter.core.request import ChoiceLogprob, Loglikelihood, Message, Request
-from polymeter.models.hf import loglikelihood, prefix, score_encoder_decoder, score_plain
+from polymeter.models.hf import loglikelihood, packed, prefix, score_encoder_decoder, score_plain
 from polymeter.models.hf.score_tokens import Split, Tail
 
 VOCABULARY = 120
@@ -118,10 +118,15 @@ def assert_close(given: Sequence[ChoiceLogprob], expected: Sequence[ChoiceLogpro
 
 
 def shared(network: Any, inputs: dict[str, Any], splits: Sequence[Split]) -> list[list[ChoiceLogprob]]:
+    """Twice with one packer, which reads tails apart the first time, and from then on packed where it can."""
     import torch
 
+    packer = packed.Packer(network)
     with torch.inference_mode():
-        return prefix.score_shared(network, inputs, splits, 1)
+        apart, packs = (prefix.score_shared(network, inputs, splits, 1, packer) for _ in range(2))
+    for one, other in zip(apart, packs, strict=True):
+        assert_close(one, other)
+    return packs
 
 
 def plain(network: Any, copies: Callable[[int], dict[str, Any]], split: Split) -> list[ChoiceLogprob]:

@@ -263,11 +263,15 @@ class StopStrings:
         import torch
 
         for row, token in enumerate(input_ids[:, -1].tolist()):
-            if self.ends[row] is None:
-                self._tokens[row].append(token)
-                if self._has_stopped(row):
-                    self.ends[row] = len(self._tokens[row])
+            self.add(row, token)
         return torch.tensor([end is not None for end in self.ends], device=input_ids.device)
+
+    def add(self, row: int, token: int) -> None:
+        """Take a row's next token; one that has ended takes no more."""
+        if self.ends[row] is None:
+            self._tokens[row].append(token)
+            if self._has_stopped(row):
+                self.ends[row] = len(self._tokens[row])
 
     def _has_stopped(self, row: int) -> bool:
         text = self._tokenizer.decode(self._tokens[row][-self._window :], skip_special_tokens=True)

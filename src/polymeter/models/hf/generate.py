@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from polymeter.core.errors import ModelError, PolymeterError, boundary
@@ -45,16 +45,18 @@ def answer(loaded: Loaded, encoder: Encoder, requests: Sequence[Request]) -> lis
     parameters = requests[0].parameters
     assert isinstance(parameters, Generate)
     decoding = decoding_of(parameters)
-    batch, positions = _encoded(loaded, encoder, prompts, decoding, responses)
+    batch, positions = fitting_batch(loaded, encoder, prompts, decoding, responses)
     if batch is not None:
         per_row = [requests[position].parameters for position in positions]
-        rows = _rows(loaded, encoder, [prompts[position] for position in positions], batch, decoding, per_row)
+        rows = answers_together(
+            loaded, encoder, [prompts[position] for position in positions], batch, decoding, per_row
+        )
         for position, output in zip(positions, rows, strict=True):
             responses[position] = Response((output,))
     return [response for response in responses if response is not None]
 
 
-def _encoded(
+def fitting_batch(
     loaded: Loaded,
     encoder: Encoder,
     prompts: dict[int, Prompt],
@@ -69,7 +71,7 @@ def _encoded(
     room = loaded.max_length
     if not room or loaded.kind.is_encoder_decoder:
         return batch, positions
-    wanted = _max_new_tokens(loaded, decoding)
+    wanted = most_new_tokens(loaded, decoding)
     fitting = []
     for position, n_tokens in zip(positions, batch.n_tokens, strict=True):
         if n_tokens + wanted <= room:
@@ -79,10 +81,10 @@ def _encoded(
             responses[position] = Response(error=Error("permanent", what))
     if len(fitting) == len(positions):
         return batch, positions
-    return _encoded(loaded, encoder, {position: prompts[position] for position in fitting}, decoding, responses)
+    return fitting_batch(loaded, encoder, {position: prompts[position] for position in fitting}, decoding, responses)
 
 
-def _rows(
+def answers_together(
     loaded: Loaded,
     encoder: Encoder,
     prompts: Sequence[Prompt],
@@ -126,13 +128,13 @@ def _pass(
         seeds: One for each row, if tokens are drawn row by row.
     """
     arguments: dict[str, Any] = dict(decoding.search)
-    arguments["max_new_tokens"] = _max_new_tokens(loaded, decoding)
+    arguments["max_new_tokens"] = most_new_tokens(loaded, decoding)
     arguments["do_sample"] = decoding.is_sampled and decoding.has_beams
     if arguments["do_sample"]:
         arguments |= {"top_k": 0, **decoding.warpers}
     eos_ids = decoding.eos_ids or loaded.eos_ids
     with boundary(ModelError, "The generation settings"):
-        arguments["logits_processor"] = _processors(loaded, batch, decoding, eos_ids, seeds)
+        arguments["logits_processor"] = processors_of(loaded, batch.inputs, decoding, eos_ids, seeds)
     is_thinking = [begins_in_thought(text) for text in batch.texts]
     criterion = None
     if stops and not decoding.has_beams:
@@ -143,19 +145,23 @@ def _pass(
     rows = generated[:, _n_before(loaded, batch, generated) :].tolist()
     ends = criterion.ends if criterion else [None] * len(rows)
     return [
-        _output(loaded, row, end, n_tokens, eos_ids, is_in_thought=is_in_thought)
+        output_of(loaded, row, end, n_tokens, eos_ids, is_in_thought=is_in_thought)
         for row, end, n_tokens, is_in_thought in zip(rows, ends, batch.n_tokens, is_thinking, strict=True)
     ]
 
 
-def _processors(
-    loaded: Loaded, batch: Batch, decoding: Decoding, eos_ids: Sequence[int], seeds: Sequence[int] | None
+def processors_of(
+    loaded: Loaded,
+    inputs: Mapping[str, Any],
+    decoding: Decoding,
+    eos_ids: Sequence[int],
+    seeds: Sequence[int] | None,
 ) -> list[Any]:
     """Logits processors in addition to those of ``generate``."""
     processors: list[Any] = []
-    if decoding.penalties and "input_ids" in batch.inputs:
+    if decoding.penalties and "input_ids" in inputs:
         is_apart = loaded.kind.is_encoder_decoder
-        processors.append(OwnTokens(decoding.penalties, batch.inputs, eos_ids, is_apart=is_apart))
+        processors.append(OwnTokens(decoding.penalties, inputs, eos_ids, is_apart=is_apart))
     if seeds is not None:
         processors.append(RowNoise(decoding.warpers, seeds, loaded.device))
     return processors
@@ -179,7 +185,7 @@ def _n_before(loaded: Loaded, batch: Batch, generated: Any) -> int:
     return int(start is not None and generated.shape[1] > 0 and bool((generated[:, 0] == start).all()))
 
 
-def _max_new_tokens(loaded: Loaded, decoding: Decoding) -> int:
+def most_new_tokens(loaded: Loaded, decoding: Decoding) -> int:
     """As requested, else the fallback, which leaves half of the context to the prompt. An encoder-decoder's answer is
     limited to the decoder's length without the tokens that it begins with.
     """
@@ -190,7 +196,7 @@ def _max_new_tokens(loaded: Loaded, decoding: Decoding) -> int:
     return wanted or (min(FALLBACK_MAX_NEW_TOKENS, room // 2) if room else FALLBACK_MAX_NEW_TOKENS)
 
 
-def _output(
+def output_of(
     loaded: Loaded, tokens: list[int], end: int | None, n_input: int, eos_ids: Sequence[int], *, is_in_thought: bool
 ) -> Output:
     """A row's answer: what it generated up to its end; the rest is padding."""

@@ -14,13 +14,15 @@ from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.registry import missing_package
 from polymeter.core.request import Error, Generate, GenerateImage, Parameters, Request, Response
 from polymeter.models.hf.config import kind_of, read_config
-from polymeter.models.hf.decoding import ignored, known_settings
+from polymeter.models.hf.decoding import decoding_of, ignored, known_settings
 from polymeter.models.hf.digest import checkpoint_digest, package_version
 from polymeter.models.hf.encode import Encoder
 from polymeter.models.hf.generate import answer
 from polymeter.models.hf.images import can_draw, draw, ignored_image_settings, known_image_settings
+from polymeter.models.hf.in_turn import answer_in_turn
 from polymeter.models.hf.load import Loaded, check_places, load_network, load_processor, template_of
 from polymeter.models.hf.loglikelihood import Scorer
+from polymeter.models.hf.refill import Refiller, searches_plainly
 from polymeter.models.hf.settings import (
     DTYPES,
     LOGPROB_TEMPLATES,
@@ -39,6 +41,10 @@ _SAME_IMAGES = ("mllama", "paligemma", "blip-2", "instructblip", "fuyu", "kosmos
 """Families whose processors need the same number of images in every row of a batch."""
 _SAME_SIZES = ("emu3",)
 """Families whose image encoder sees the padding of smaller images in a batch."""
+
+
+_BATCHES_IN_TURN = 4
+"""Batches of requests for text in one call. Only at its end are there none left to take the places of finished rows."""
 
 
 class HfModel(BatchModel):
@@ -150,6 +156,7 @@ class HfModel(BatchModel):
         self._loaded: Loaded | None = None
         self._encoder: Encoder | None = None
         self._scorer: Scorer | None = None
+        self._refiller: Refiller | None = None
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:
@@ -191,12 +198,21 @@ class HfModel(BatchModel):
             return tuple(image.size() for image in request.images())
         return sum(1 for _ in request.images()) if self._kind.family in _SAME_IMAGES else None
 
+    def batches_at_once(self, request: Request) -> int:
+        """Several for a text that is written without a search, so that finished rows leave and waiting ones enter."""
+        ask = request.parameters
+        is_refilled = (
+            isinstance(ask, Generate) and not self._kind.is_encoder_decoder and searches_plainly(decoding_of(ask))
+        )
+        return _BATCHES_IN_TURN if is_refilled else 1
+
     def load(self) -> None:
         """Read weights and processor."""
         with quiet_transformers():
             self._loaded = load_network(self._settings, self._config, self._kind, self._processing)
             self._encoder = Encoder(self._loaded)
             self._scorer = Scorer(self._loaded, self._encoder)
+            self._refiller = Refiller(self._loaded)
 
     def respond(self, requests: list[Request]) -> list[Response]:
         """Answer a batch. Requests that differ in more than seeds are computed separately."""
@@ -210,7 +226,7 @@ class HfModel(BatchModel):
     def close(self) -> None:
         """Free the weights."""
         if self._loaded is not None:
-            self._loaded = self._encoder = self._scorer = None
+            self._loaded = self._encoder = self._scorer = self._refiller = None
             free_memory()
 
     def _respond(self, requests: list[Request]) -> Sequence[Response]:
@@ -225,8 +241,21 @@ class HfModel(BatchModel):
             if isinstance(parameters, GenerateImage):
                 return draw(self._loaded, self._encoder, requests)
             if isinstance(parameters, Generate):
-                return answer(self._loaded, self._encoder, requests)
+                return self._written(requests, parameters)
             return self._scorer.score(requests)
+
+    def _written(self, requests: Sequence[Request], parameters: Generate) -> list[Response]:
+        assert self._loaded is not None
+        assert self._encoder is not None
+        assert self._refiller is not None
+        at_once, decoding = self.at_once or len(requests), decoding_of(parameters)
+        if len(requests) > 1 and self._refiller.takes(decoding):
+            return answer_in_turn(self._loaded, self._encoder, self._refiller, requests, decoding, at_once=at_once)
+        return [
+            response
+            for start in range(0, len(requests), at_once)
+            for response in answer(self._loaded, self._encoder, requests[start : start + at_once])
+        ]
 
     def _traits(self) -> ModelTraits:
         kind = self._kind

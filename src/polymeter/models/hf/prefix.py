@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from polymeter.core.request import ChoiceLogprob
+from polymeter.models.hf.packed import Packer
 from polymeter.models.hf.score_rows import (
     LOGIT_BYTES,
     Row,
@@ -35,7 +36,7 @@ CACHE_BYTES: Final = 1 << 30
 
 
 def score_shared(
-    model: Any, inputs: Mapping[str, torch.Tensor], splits: Sequence[Split], first_token: int
+    model: Any, inputs: Mapping[str, torch.Tensor], splits: Sequence[Split], first_token: int, packer: Packer
 ) -> list[list[ChoiceLogprob]]:
     """Score every continuation of every request with one computation of each prefix.
 
@@ -45,6 +46,7 @@ def score_shared(
             ``(requests, width)``, and whatever media the model takes.
         splits: The shared part of each context, and the tails.
         first_token: Token of an otherwise empty prefix.
+        packer: Reads several tails of one prefix as one sequence, where the model takes that.
 
     Returns:
         For each request one score for each of its tails.
@@ -59,10 +61,8 @@ def score_shared(
     scores = RowScores(len(rows), last.device)
     scores.add_first(rows, last)
     longer = longest_first(rows)
-    while longer:
-        n_taken = reader.n_rows(1 + len(rows[longer[0]].tail.tokens), len(longer))
-        taken, longer = longer[:n_taken], longer[n_taken:]
-        reader.score(taken, rows, scores)
+    if longer and not packer.score(reader, longer, rows, scores):
+        reader.score_apart(longer, rows, scores)
     results = iter(scores.result(rows))
     return [[next(results) for _ in split.tails] for split in splits]
 
@@ -76,6 +76,10 @@ class PrefixReader:
 
     Args:
         model: The model.
+
+    Attributes:
+        cache: The keys and values of the prefixes.
+        starts: The position behind each.
     """
 
     def __init__(self, model: Any) -> None:
@@ -83,7 +87,7 @@ class PrefixReader:
         self._takes = accepted(model)
         self._rotary = rotary_owner(model)
         self._mask: Any = None
-        self._starts: Any = None
+        self.starts: Any = None
         self.cache: Any = None
 
     def read(self, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
@@ -109,20 +113,92 @@ class PrefixReader:
         self.cache, self._mask = getattr(output, "past_key_values", None), mask
         if not is_plain_cache(self.cache):
             raise UnsharableError(f"{type(self._model).__name__} keeps no plain cache of keys and values.")
-        self._starts = mask.sum(-1)
+        self.starts = mask.sum(-1)
         if rotary is not None:
             deltas = rotary.rope_deltas
             # Without media, such a model counts positions from the left edge, padding included.
-            self._starts = mask.new_full((len(mask),), mask.shape[1]) if deltas is None else self._starts + deltas[:, 0]
+            self.starts = mask.new_full((len(mask),), mask.shape[1]) if deltas is None else self.starts + deltas[:, 0]
         return output.logits[:, -1]
 
-    def n_rows(self, length: int, most: int) -> int:
+    def step(self, tokens: torch.Tensor, mask: torch.Tensor, positions: torch.Tensor, cache: Any) -> torch.Tensor:
+        """Read one more token of each row of a cache, which grows.
+
+        Args:
+            tokens: Shape ``(rows,)``.
+            mask: Which columns are the row's own, the new one among them.
+            positions: The positions of the tokens.
+            cache: A plain cache.
+
+        Returns:
+            The logits, shape ``(rows, vocabulary)``.
+        """
+        given = {"input_ids": tokens[:, None], "attention_mask": mask, "past_key_values": cache}
+        if "position_ids" in self._takes:
+            given["position_ids"] = self._along_axes(positions[:, None])
+        logits: torch.Tensor = self._model(**given, use_cache=True).logits
+        return logits[:, -1]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many prefixes there are, and how wide they are with their padding."""
+        n_prefixes, width = self._mask.shape
+        return n_prefixes, width
+
+    @property
+    def is_packable(self) -> bool:
+        """Whether tails can be told where they stand, and see the whole of their prefix."""
+        from transformers.cache_utils import DynamicLayer
+
+        return "position_ids" in self._takes and all(type(layer) is DynamicLayer for layer in self.cache.layers)
+
+    def score_apart(self, numbers: Sequence[int], rows: Sequence[Row], scores: RowScores) -> None:
+        """Read some rows' tails beyond their first tokens, each on its own copy of its prefix.
+
+        Args:
+            numbers: Numbers of the rows, the longest tail first.
+            rows: All rows.
+            scores: What they score is added here.
+        """
+        waiting = list(numbers)
+        while waiting:
+            n_taken = self._n_rows(1 + len(rows[waiting[0]].tail.tokens), len(waiting))
+            taken, waiting = waiting[:n_taken], waiting[n_taken:]
+            self._score(taken, rows, scores)
+
+    def read_packed(
+        self, requests: Sequence[int], tokens: torch.Tensor, offsets: torch.Tensor, sees: torch.Tensor
+    ) -> torch.Tensor:
+        """Read one pack of tails behind each of some prefixes.
+
+        Args:
+            requests: The prefixes.
+            tokens: Shape ``(packs, width)``; padding on the right.
+            offsets: How far each token is behind the end of its prefix, the same shape.
+            sees: Which tokens of its pack each token sees, shape ``(packs, width, width)``.
+
+        Returns:
+            The logits, shape ``(packs, width, vocabulary)``.
+        """
+        import torch
+
+        device = self._mask.device
+        of = torch.tensor(requests, device=device)
+        before = self._mask[of].bool()[:, None].expand(-1, tokens.shape[1], -1)
+        seen = torch.cat([before, sees.to(device)], dim=-1)[:, None]
+        # Added to the attention scores: every implementation takes that, not every one a mask of truth values.
+        dtype = self._model.dtype
+        mask = torch.zeros(seen.shape, dtype=dtype, device=device).masked_fill(~seen, torch.finfo(dtype).min)
+        given = {"input_ids": tokens.to(device), "attention_mask": mask, "past_key_values": gathered(self.cache, of)}
+        given["position_ids"] = self._along_axes(self.starts[of][:, None] + offsets.to(device))
+        return self._model(**given, use_cache=True).logits
+
+    def _n_rows(self, length: int, most: int) -> int:
         """How many tails of this length are read at a time, so that copies of the cache stay within ``CACHE_BYTES``."""
         n_prefixes, width = self._mask.shape
         held = sum(layer.keys.nbytes + layer.values.nbytes for layer in self.cache.layers if layer.is_initialized)
         return max(1, min(most, int(CACHE_BYTES * width * n_prefixes / max(1, held) / (width + length))))
 
-    def score(self, numbers: Sequence[int], rows: Sequence[Row], scores: RowScores) -> None:
+    def _score(self, numbers: Sequence[int], rows: Sequence[Row], scores: RowScores) -> None:
         """Read some rows' tails beyond their first tokens, in windows that keep logits within ``LOGIT_BYTES``."""
         import torch
 
@@ -130,7 +206,7 @@ class PrefixReader:
         tails = [rows[number].tail for number in numbers]
         of = torch.tensor([rows[number].request for number in numbers], device=device)
         tokens, is_real, is_scored = (tensor.to(device) for tensor in right_padded(tails))
-        cache, mask, starts = gathered(self.cache, of), self._mask[of], self._starts[of]
+        cache, mask, starts = gathered(self.cache, of), self._mask[of], self.starts[of]
         window = max(1, LOGIT_BYTES // (4 * len(numbers) * vocabulary(self._model)))
         for begin in range(0, tokens.shape[1] - 1, window):
             end = min(begin + window, tokens.shape[1] - 1)
@@ -145,7 +221,9 @@ class PrefixReader:
     def _positions(self, starts: torch.Tensor, begin: int, end: int) -> torch.Tensor:
         import torch
 
-        positions = starts[:, None] + torch.arange(begin, end, device=starts.device)
+        return self._along_axes(starts[:, None] + torch.arange(begin, end, device=starts.device))
+
+    def _along_axes(self, positions: torch.Tensor) -> torch.Tensor:
         return positions if self._rotary is None else positions.expand(3, *positions.shape)
 
 
@@ -166,7 +244,10 @@ def gathered(cache: Any, rows: torch.Tensor) -> Any:
     chosen = copy.copy(cache)
     chosen.layers = [copy.copy(layer) for layer in cache.layers]
     held = [layer for layer in chosen.layers if layer.is_initialized]
-    if held[0].keys.shape[0] > 1:
+    n_held = held[0].keys.shape[0]
+    if rows.tolist() == list(range(n_held)):
+        return chosen
+    if n_held > 1:
         chosen.reorder_cache(rows)
         return chosen
     for layer in held:  # a single prefix is not copied here: adding the first tokens copies it

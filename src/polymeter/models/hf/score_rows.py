@@ -112,6 +112,7 @@ class RowScores:
         tokens: torch.Tensor,
         is_scored: torch.Tensor,
         of: Sequence[int] | None = None,
+        places: torch.Tensor | None = None,
     ) -> None:
         """Add the log-probabilities of tokens.
 
@@ -121,16 +122,17 @@ class RowScores:
             tokens: Shape ``(r, s)``.
             is_scored: Which of the tokens count, shape ``(r, s)``.
             of: For each row, which of the ``n`` logits are its own; default: ``n`` is ``r``, in order.
+            places: Which position of its logits predicts each token, shape ``(r, s)``; default: they are in order.
         """
         import torch
 
         device = self._logprobs.device
         logits = logits.float()
         tokens = tokens.to(logits.device)
-        places = torch.arange(tokens.shape[1], device=logits.device)
-        own = torch.tensor(range(len(rows)) if of is None else of, device=logits.device)
-        logprobs = logits[own[:, None], places, tokens] - logits.logsumexp(-1)[own]
-        is_greedy = (logits.argmax(-1)[own] == tokens).to(device)
+        place = torch.arange(tokens.shape[1], device=logits.device) if places is None else places.to(logits.device)
+        own = torch.tensor(range(len(rows)) if of is None else of, device=logits.device)[:, None]
+        logprobs = logits[own, place, tokens] - logits.logsumexp(-1)[own, place]
+        is_greedy = (logits.argmax(-1)[own, place] == tokens).to(device)
         is_scored = is_scored.to(device)
         number = torch.tensor(rows, device=device)
         self._logprobs[number] += logprobs.to(device).masked_fill(~is_scored, 0.0).sum(-1)
