@@ -60,7 +60,8 @@ class Rows:
                 scored = self._row(row)
                 if scored.score is not None:
                     values.add(scored.score)
-                    self._task.scorers.update(dict.fromkeys(scored.score.scorers))
+                    if scored.score.scorers:
+                        self._task.scorers.update(dict.fromkeys(scored.score.scorers))
                 self.subsets[row.subset] = self.subsets.get(row.subset, False) or scored.score is not None
                 if patterns is not None and scored.score is not None:
                     patterns.add(scored.score)

@@ -146,7 +146,7 @@ class RolloutWorker:
             UnscoredError: A judge that it asked could not answer, or gave no verdict.
         """
         task, asker = running.task, self._make_asker(running)
-        doing = f"Scoring a sample of task {task.name!r}"
+        doing = task.doing["Scoring"]
         with (
             noting(running.files, is_own_file),
             self._guarded(task, running.sample.id, "score"),
@@ -169,11 +169,8 @@ class RolloutWorker:
         return replace(score, scorers=tuple(running.scorers)) if running.scorers else score
 
     def _advance(self, running: RunningSample, progressed: ChunkProgress) -> None:
-        failed = [
-            asked.response
-            for asked in running.waiting
-            if asked.response is not None and asked.response.error is not None
-        ]
+        waiting = running.waiting
+        failed = [one.response for one in waiting if one.response is not None and one.response.error is not None]
         if failed:
             running.generator.close()
             error = failed[0].error
@@ -193,7 +190,7 @@ class RolloutWorker:
         role = OWN_PROMPT_ROLE if isinstance(requests, OwnPrompt) else MODEL_ROLE
         try:
             # What is shown is identity, and may not be there; what task code puts in a request may have none.
-            with boundary(DataError, f"Asking for a sample of task {running.task.name!r}"):
+            with boundary(DataError, running.task.doing["Asking for"]):
                 asked_now: tuple[Request | OwnPrompt, ...] = (requests,) if running.is_single else tuple(requests)
                 running.waiting = [running.ask(role, request, slot) for slot, request in enumerate(asked_now)]
         except PolymeterError as error:
@@ -219,7 +216,7 @@ class RolloutWorker:
         elif running.steps:
             sent = ()
         running.steps += 1
-        doing = f"Playing a sample of task {running.task.name!r}"
+        doing = running.task.doing["Playing"]
         with (
             noting(running.files, is_own_file),
             self._guarded(running.task, running.sample.id, step_label(running.steps)),

@@ -170,7 +170,7 @@ class Journal:
             "SELECT body FROM responses WHERE task=? AND sample=? AND role=? AND turn>=0 ORDER BY turn",
             (self.task_ids.get(task), index, role),
         )
-        return [body for (body,) in bodies]
+        return [body for (body,) in bodies.fetchall()]
 
     def asked(self, task: str, index: int) -> list[tuple[str, str, str | None, str]]:
         """What a sample asked and was answered, by role and turn: role, fingerprint of the request, bodies of both."""
