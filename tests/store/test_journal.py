@@ -343,3 +343,22 @@ def test_a_writer_killed_at_any_moment_leaves_whole_transactions(path: Path) -> 
         answered = sum(journal.marks("task", "answered", 200_000))
         assert all(len(journal.answers("task", place)) == 2 for place in range(len(rows), answered))
     JournalWriter(path, ["task"]).close()
+
+
+def test_of_rows_with_one_key_the_last_counts_wherever_they_stand(writer: JournalWriter, reader: Journal) -> None:
+    writer.put("samples", [sample_row(1, place % 50, cluster=f"c{place}") for place in range(300)])
+    writer.flush()
+    assert [row.cluster for row in reader.rows("first")] == [f"c{place}" for place in range(250, 300)]
+
+
+def test_nobody_waits_for_rows_that_gather(
+    writer: JournalWriter, reader: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journals, "_GATHER_S", 3600.0)
+    n = 3 * journals._MAX_PENDING
+    for start in range(0, n, 1000):  # more than the queue holds
+        writer.put("samples", [sample_row(1, place) for place in range(start, min(start + 1000, n))])
+    writer.flush()
+    writer.put("samples", [sample_row(1, n)])
+    writer.flush()
+    assert sum(reader.statuses("first").values()) == n + 1

@@ -71,6 +71,12 @@ def encode(value: Any) -> str:
     return compact_json(_pack(value))
 
 
+def encode_plain(value: Any) -> str:
+    """What ``encode`` gives for plain JSON data."""
+    text = compact_json(value)
+    return encode(value) if _TAG in text else text
+
+
 def decode(text: str) -> Any:
     """The value behind a text that ``encode`` made."""
     value = parse_json(text)

@@ -226,11 +226,14 @@ class Journal:
             " WHERE s.task=? ORDER BY s.sample",
             (self.task_ids.get(task),),
         )
+        subsets: dict[str, tuple[str, ...]] = {"": ()}
         for index, name, subset, cluster, status, error, doc, digest, is_exact, score in rows:
+            if subset not in subsets:
+                subsets[subset] = tuple(json.loads(subset))
             yield SampleRow(
                 index,
                 name,
-                tuple(json.loads(subset)) if subset else (),
+                subsets[subset],
                 cluster,
                 _STATUSES[status],
                 json.loads(error) if error else None,

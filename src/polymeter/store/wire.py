@@ -17,6 +17,7 @@ from polymeter.core.codec import (
     compact_json,
     decode,
     encode,
+    encode_plain,
     json_encoder,
     json_string,
     jsonable,
@@ -147,7 +148,7 @@ def write_score(score: Score) -> WrittenScore:
     if score.explanation is not None:
         pieces.append(f'"explanation":{json_string(str(score.explanation))}')
     if score.log:
-        pieces.append(f'"log":{encode(jsonable(dict(score.log)))}')
+        pieces.append(f'"log":{encode_plain(jsonable(dict(score.log)))}')
     if score.judge_calls:
         pieces.append(f'"judge_calls":{compact_json(list(score.judge_calls))}')
     if score.judge_rules:
