@@ -45,7 +45,7 @@ class _Returned:
 @dataclass(slots=True)
 class ChunkProgress:
     """What a chunk of samples came to: requests to ask, and ends. ``left`` are those not advanced yet: the chunk turned
-    out to be too large or too slow to be advanced one after the other.
+    out to be too large or too slow to be advanced one after the other, or a model waits for the lock.
     """
 
     asked: list[PendingRequest] = field(default_factory=list)
@@ -114,7 +114,7 @@ class RolloutWorker:
                 self._advance(running, progressed)
                 n_advanced += 1
                 took_s = time.perf_counter() - started
-                if task.asks_judges or took_s > LONGEST_CHUNK_S:
+                if task.asks_judges or took_s > LONGEST_CHUNK_S or self._door.is_wanted:
                     progressed.left = running_samples[n_advanced:]
                     break
             task.learn(n_advanced, took_s, time.thread_time() - started_cpu)
