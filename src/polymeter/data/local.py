@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, boundary
+from polymeter.data.explaining import file_problem
 from polymeter.data.mending import load_files
 from polymeter.data.preparing import load_dataset
 
@@ -219,6 +220,12 @@ def _picked(files: Mapping[str, list[Path]], split: str) -> list[Path]:
     return _one_format(shards) if shards else []
 
 
+def only_file(folder: Path, split: str) -> Path | None:
+    """The file that is a split, of a folder that has no configurations; ``None`` if it has several, or none."""
+    picked = _picked(_split_files(folder), split)
+    return picked[0] if len(picked) == 1 else None
+
+
 def _one_format(files: list[Path]) -> list[Path]:
     """The files in the format of the first: a folder may hold the same split in several formats."""
     return [file for file in files if file.suffix == files[0].suffix]
@@ -235,9 +242,13 @@ def _read(files: list[Path], split: str, cache_dir: Path | None) -> datasets.Dat
     if cache_dir is not None:
         options["cache_dir"] = str(cache_dir)
     if not any(file.stat().st_size for file in files):
-        raise DataError(f"The dataset file {files[0]} is empty.")
-    with boundary(DataError, f"Reading {files[0]}"):
-        whole = load_files(builder, data_files=[str(file) for file in files], split="train", **options)
+        raise DataError(f"The dataset file {files[0]} is empty.", where=str(files[0]))
+    try:
+        with boundary(DataError, f"Reading {files[0]}"):
+            whole = load_files(builder, data_files=[str(file) for file in files], split="train", **options)
+    except DataError as error:
+        found = next(filter(None, (file_problem(builder, file) for file in files)), None)
+        raise found or error from error
     return _sliced(whole, split)
 
 

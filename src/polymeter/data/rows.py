@@ -105,29 +105,14 @@ class DatasetRows:
         if start >= stop:
             return []
         table = self._plain[start:stop]
-        with self._naming_damage(table):
+        with naming_damage(table, self._files):
             return _to_docs(table, self._plain_decoders)
 
     def full_doc(self, index: int) -> dict[str, Any]:
         """See ``Rows``."""
         table = self._all[index : index + 1]
-        with self._naming_damage(table):
+        with naming_damage(table, self._files):
             return _to_docs(table, self._decoders)[0]
-
-    @contextmanager
-    def _naming_damage(self, table: pa.Table) -> Iterator[None]:
-        """Read rows inside this, and text that is no UTF-8 is an error with its file and line: some readers take such
-        text as it is, and it fails only when it is used.
-        """
-        import pyarrow as pa
-
-        try:
-            yield
-        except (UnicodeDecodeError, pa.ArrowException) as error:
-            damaged = _damaged_text(table)
-            if damaged is None:
-                raise
-            raise damaged_text(damaged[0], _line_of(damaged[1], self._files)) from error
 
     def cell(self, index: int, column: str) -> Any:
         """See ``Rows``."""
@@ -205,7 +190,27 @@ def make_rows(data: Any, *, what: str, base_fingerprint: str = "", cache_dir: Pa
     return rows
 
 
-def _to_docs(table: pa.Table, decoders: dict[str, Decoder]) -> list[dict[str, Any]]:
+@contextmanager
+def naming_damage(table: pa.Table, files: Sequence[str]) -> Iterator[None]:
+    """Read rows inside this, and text that is no UTF-8 is an error with its file and line: some readers take such text
+    as it is, and it fails only when it is used.
+
+    Args:
+        table: The rows.
+        files: Where they may come from.
+    """
+    import pyarrow as pa
+
+    try:
+        yield
+    except (UnicodeDecodeError, pa.ArrowException) as error:
+        damaged = _damaged_text(table)
+        if damaged is None:
+            raise
+        raise damaged_text(damaged[0], _line_of(damaged[1], files)) from error
+
+
+def _to_docs(table: pa.Table, decoders: Mapping[str, Decoder]) -> list[dict[str, Any]]:
     names = table.column_names
     columns: list[Sequence[Any]] = []
     for name, column in zip(names, table.columns, strict=True):
