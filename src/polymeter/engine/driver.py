@@ -64,6 +64,7 @@ class Driver:
         events: Events,
     ) -> None:
         self.dispatchers = dict(dispatchers)
+        self._roles = dispatchers.keys() - {MODEL_ROLE, OWN_PROMPT_ROLE}
         self.outcome = Outcome()
         self.scores = LiveScores()
         self.worker = RolloutWorker(door, self._asker)
@@ -364,9 +365,7 @@ class Driver:
             dispatcher.poke(is_quiet=is_quiet or role not in (MODEL_ROLE, OWN_PROMPT_ROLE))
 
     def _asker(self, running: RunningSample) -> SampleRoleClient:
-        return SampleRoleClient(
-            running, self.dispatchers.keys() - {MODEL_ROLE, OWN_PROMPT_ROLE}, self._door, self._guests, self._asked
-        )
+        return SampleRoleClient(running, self._roles, self._door, self._guests, self._asked)
 
     def _asked(self, asked: PendingRequest) -> None:
         with self._count_lock:
