@@ -362,3 +362,13 @@ def test_nobody_waits_for_rows_that_gather(
     writer.put("samples", [sample_row(1, n)])
     writer.flush()
     assert sum(reader.statuses("first").values()) == n + 1
+
+
+def test_the_answers_of_neighbours_are_those_of_each(writer: JournalWriter, reader: Journal) -> None:
+    writer.put("responses", [answer_row(1, place, f"a{place}", turn=1) for place in (0, 1, 3, 4)])
+    writer.put("responses", [answer_row(1, 3, "b3", fingerprint="e", turn=2), answer_row(1, 3, "j", role="judge")])
+    writer.put("responses", [answer_row(1, 1, "stale", fingerprint="e", turn=-1), answer_row(2, 2, "other")])
+    writer.flush()
+    expected = {place: reader.turns("first", place) for place in range(1, 4)}
+    assert reader.turns_between("first", 1, 4) == expected
+    assert [len(bodies) for bodies in expected.values()] == [1, 0, 2]

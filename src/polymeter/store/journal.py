@@ -172,6 +172,18 @@ class Journal:
         )
         return [body for (body,) in bodies.fetchall()]
 
+    def turns_between(self, task: str, start: int, stop: int) -> dict[int, list[str]]:
+        """The same in the role of the model for neighbouring samples, by index; reads much faster than one by one."""
+        found: dict[int, list[str]] = {index: [] for index in range(start, stop)}
+        bodies = self._db.execute(
+            "SELECT sample, body FROM responses"
+            " WHERE task=? AND sample>=? AND sample<? AND role='model' AND turn>=0 ORDER BY sample, turn",
+            (self.task_ids.get(task), start, stop),
+        )
+        for index, body in bodies.fetchall():
+            found[index].append(body)
+        return found
+
     def asked(self, task: str, index: int) -> list[tuple[str, str, str | None, str]]:
         """What a sample asked and was answered, by role and turn: role, fingerprint of the request, bodies of both."""
         return self._db.execute(
