@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polymeter.core.codec import NotExactError, decode, encode, is_nan, jsonable
+from polymeter.core.codec import NotExactError, decode, encode, encode_plain, is_nan, json_encoder, jsonable
 
 TAG = "__polymeter__"
 
@@ -67,6 +67,31 @@ def test_encoded_text_is_json_on_one_line(value: Any) -> None:
     text = encode(value)
     json.loads(text)
     assert "\n" not in text
+
+
+@settings(deadline=None)
+@given(json_values | st.dictionaries(st.integers() | st.booleans() | st.none(), texts), st.booleans(), st.booleans())
+def test_the_encoder_writes_what_json_dumps_writes(value: Any, is_ascii: bool, allows_nan: bool) -> None:
+    written = json_encoder(is_ascii=is_ascii, allows_nan=allows_nan)
+    try:
+        expected = json.dumps(value, ensure_ascii=is_ascii, allow_nan=allows_nan, separators=(",", ":"))
+    except ValueError:  # a number that is not finite
+        with pytest.raises(ValueError):
+            written(value)
+        return
+    assert written(value) == expected
+
+
+def test_the_encoder_asks_for_what_json_cannot_hold() -> None:
+    assert json_encoder(default=str)([1, b"x"]) == """[1,"b'x'"]"""
+    with pytest.raises(TypeError):
+        json_encoder()(b"x")
+
+
+@settings(deadline=None)
+@given(json_values)
+def test_plain_data_is_encoded_alike_with_and_without_a_look_for_more(value: Any) -> None:
+    assert encode_plain(value) == encode(value)
 
 
 class Colour(str, Enum):

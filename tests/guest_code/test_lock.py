@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
+from polymeter.guests import door as door_module
 from polymeter.guests.door import Door, random_state_kept
 from polymeter.guests.generators import dispatched
 
@@ -115,6 +117,39 @@ def test_one_hook_at_a_time_and_the_lock_is_free_while_it_waits() -> None:
         order.append("second still in")
     thread.join()
     assert order == ["first in", "second in", "second still in", "first again"]
+
+
+def test_many_hooks_under_one_entry_are_seeded_like_single_ones() -> None:
+    door = Door(1)
+    alone = [entered(door, "task", sample, "score") for sample in "abc"]
+    with door.held():
+        assert [entered(door, "task", sample, "score") for sample in "abc"] == alone
+        with door.held(), door.left():  # as a hook that asks a judge does: the lock is free meanwhile
+            assert not door_module._PROCESS_LOCK.locked()
+        assert door_module._PROCESS_LOCK.locked()
+    assert not door_module._PROCESS_LOCK.locked()
+
+
+def test_whoever_holds_the_lock_for_many_hooks_learns_that_a_model_waits() -> None:
+    door = Door(1)
+    drawn: list[Draw] = []
+
+    def ask_for_a_row() -> None:
+        with door.hook_from_model(*STEP):
+            drawn.append(draw())
+
+    thread = threading.Thread(target=ask_for_a_row)
+    with dispatched():
+        with door.held():
+            assert not door.is_wanted
+            thread.start()
+            until = time.monotonic() + 20
+            while not door.is_wanted:
+                assert time.monotonic() < until
+            assert drawn == []
+        thread.join()
+        assert not door.is_wanted
+        assert drawn == [entered(door, *STEP)]
 
 
 def test_leaving_a_door_one_is_not_in_does_nothing() -> None:

@@ -16,6 +16,8 @@ from polymeter.core.task import Result, SampleStatus, Score
 from polymeter.store.export import (
     GroupSummary,
     TaskSummary,
+    read_sample_file,
+    read_sample_heads,
     read_samples,
     results_document,
     sample_file,
@@ -198,3 +200,26 @@ def test_results_hold_no_times_and_no_paths_of_this_machine(folder: RunFolder) -
     assert not {key for key in keys if any(word in key for word in ("time", "second", "date", "path", "file", "ended"))}
     write_results(folder, document([FULL]))
     assert folder.results.read_text() == text
+
+
+def test_samples_whose_rows_are_read_when_asked_for_are_the_same(folder: RunFolder, journal: Journal) -> None:
+    write_samples(folder, journal, "mme")
+    whole = list(read_sample_file(folder, "mme"))
+    assert [dict(sample) for sample in read_sample_heads(folder, "mme")] == whole
+    for head, sample in zip(read_sample_heads(folder, "mme"), whole, strict=True):
+        assert head["status"] == sample["status"]
+        assert head.get("nothing") is None
+        assert head["doc"] == sample["doc"]
+        assert len(head) == len(sample)
+
+
+def test_a_text_or_a_log_that_looks_like_the_beginning_of_a_row_is_none(folder: RunFolder) -> None:
+    writer = JournalWriter(folder.journal, ["mme"])
+    odd = Score({("acc", "none"): 1.0}, ',"doc":', "said", None, {"a": 1, "doc": {"b": ',"doc":'}})
+    writer.put("scores", [score_row(1, 0, odd)])
+    writer.put("samples", [sample_row(1, 0, doc={"a": 1, "doc": 2})])
+    writer.close()
+    with closing(Journal(folder.journal)) as journal:
+        write_samples(folder, journal, "mme")
+    (head,) = read_sample_heads(folder, "mme")
+    assert (head["target"], head["log"]["doc"], head["doc"]["doc"]) == (',"doc":', {"b": ',"doc":'}, 2)

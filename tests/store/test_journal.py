@@ -343,3 +343,32 @@ def test_a_writer_killed_at_any_moment_leaves_whole_transactions(path: Path) -> 
         answered = sum(journal.marks("task", "answered", 200_000))
         assert all(len(journal.answers("task", place)) == 2 for place in range(len(rows), answered))
     JournalWriter(path, ["task"]).close()
+
+
+def test_of_rows_with_one_key_the_last_counts_wherever_they_stand(writer: JournalWriter, reader: Journal) -> None:
+    writer.put("samples", [sample_row(1, place % 50, cluster=f"c{place}") for place in range(300)])
+    writer.flush()
+    assert [row.cluster for row in reader.rows("first")] == [f"c{place}" for place in range(250, 300)]
+
+
+def test_nobody_waits_for_rows_that_gather(
+    writer: JournalWriter, reader: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journals, "_GATHER_S", 3600.0)
+    n = 3 * journals._MAX_PENDING
+    for start in range(0, n, 1000):  # more than the queue holds
+        writer.put("samples", [sample_row(1, place) for place in range(start, min(start + 1000, n))])
+    writer.flush()
+    writer.put("samples", [sample_row(1, n)])
+    writer.flush()
+    assert sum(reader.statuses("first").values()) == n + 1
+
+
+def test_the_answers_of_neighbours_are_those_of_each(writer: JournalWriter, reader: Journal) -> None:
+    writer.put("responses", [answer_row(1, place, f"a{place}", turn=1) for place in (0, 1, 3, 4)])
+    writer.put("responses", [answer_row(1, 3, "b3", fingerprint="e", turn=2), answer_row(1, 3, "j", role="judge")])
+    writer.put("responses", [answer_row(1, 1, "stale", fingerprint="e", turn=-1), answer_row(2, 2, "other")])
+    writer.flush()
+    expected = {place: reader.turns("first", place) for place in range(1, 4)}
+    assert reader.turns_between("first", 1, 4) == expected
+    assert [len(bodies) for bodies in expected.values()] == [1, 0, 2]

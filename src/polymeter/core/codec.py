@@ -50,7 +50,12 @@ compact_json = json_encoder()
 """Plain data as the journal holds it."""
 json_string = encode_basestring
 """A text as ``compact_json`` writes it."""
-_parse = json.JSONDecoder().raw_decode
+_decode_text = json.JSONDecoder().raw_decode
+
+
+def parse_json(text: str) -> Any:
+    """The value of a JSON text that was written here, with nothing before or behind it."""
+    return _decode_text(text)[0]
 
 
 class NotExactError(PolymeterError):
@@ -66,9 +71,15 @@ def encode(value: Any) -> str:
     return compact_json(_pack(value))
 
 
+def encode_plain(value: Any) -> str:
+    """What ``encode`` gives for plain JSON data."""
+    text = compact_json(value)
+    return encode(value) if _TAG in text else text
+
+
 def decode(text: str) -> Any:
     """The value behind a text that ``encode`` made."""
-    value, _ = _parse(text)
+    value = parse_json(text)
     return _unpack(value) if _TAG in text else value
 
 
@@ -108,7 +119,7 @@ def _pack(value: Any) -> Any:
     if kind in _PLAIN:
         return value
     if kind is list:
-        return [_pack(item) for item in value]
+        return list(value) if _PLAIN.issuperset(map(type, value)) else [_pack(item) for item in value]
     if kind is dict:
         if _is_flat(value) and _TAG not in value:
             return value

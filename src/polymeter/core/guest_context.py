@@ -17,7 +17,6 @@ from typing import Any
 from polymeter.core.environment import WEIGHTS_VARIABLE, named_places
 from polymeter.core.parity import NO_PARITY, Parity
 from polymeter.core.role_client import (
-    KnowsRoles,
     RoleClient,
     TakesReadings,
     TakesRefusals,
@@ -121,8 +120,7 @@ def has_role(role: str) -> bool:
     """Whether the run has a model in a role: for scoring that uses a judge if there is one and does without if there is
     none.
     """
-    client = current_role_client()
-    return isinstance(client, KnowsRoles) and role in client.roles
+    return role in getattr(current_role_client(), "roles", ())  # isinstance of a Protocol takes longer than a score
 
 
 def refuse_verdict(why: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,31 @@ from polymeter.core.secrets import without_secrets
 from polymeter.core.sources import digest
 
 _SEED_BITS = 31
+_MOST_SETTINGS = 64
 _ascii_json = json_encoder(is_ascii=True)
+
+
+class OfSettings:
+    """A function of the further settings of requests, computed once for those that thousands of requests share.
+
+    Args:
+        compute: The function.
+    """
+
+    def __init__(self, compute: Callable[[Mapping[str, Any]], Any]) -> None:
+        self._compute = compute
+        self._known: dict[int, tuple[Mapping[str, Any], Any]] = {}
+
+    def __call__(self, settings: Mapping[str, Any]) -> Any:
+        """What the function gives; nobody may change it."""
+        known = self._known.get(id(settings))
+        if known is not None and known[0] is settings:
+            return known[1]
+        made = self._compute(settings)
+        if len(self._known) >= _MOST_SETTINGS:
+            self._known.clear()
+        self._known[id(settings)] = (settings, made)  # held, so that no other settings get its number
+        return made
 
 
 def canonical(value: Any) -> Any:
@@ -108,6 +132,9 @@ def written_beside(request: Request) -> list[str]:
     return written
 
 
+_extra_identity = OfSettings(lambda extra: without_secrets(canonical(extra)))
+
+
 def own_prompt_fingerprint() -> str:
     """Identity of the request for a model's own prompt: within its sample and role there is only one."""
     return digest(b"own prompt")
@@ -145,7 +172,7 @@ def _parameters_identity(parameters: Parameters, n: int, seeds: Sequence[int]) -
         as_usual = parameters.template == "auto" and not parameters.is_last_token
         otherwise = [] if as_usual else [parameters.template, parameters.is_last_token]
         return [parameters.kind, parameters.continuations, *otherwise]
-    extra = without_secrets(canonical(parameters.extra)) if parameters.extra else None
+    extra = _extra_identity(parameters.extra) if parameters.extra else None
     if isinstance(parameters, Generate):
         return [
             parameters.kind,

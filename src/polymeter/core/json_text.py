@@ -60,9 +60,14 @@ def json_text(
     return encodable(text)
 
 
+def may_be_bare(*texts: str) -> bool:
+    """Whether a bare ``NaN`` or ``Infinity`` may stand in one of some JSON texts."""
+    return any(NAN in text or INFINITY in text for text in texts)
+
+
 def strict(text: str, *, nan: str | None = NAN) -> str:
     """A JSON text with its bare ``NaN`` and ``Infinity`` written as ``json_text`` writes them; else unchanged."""
-    if NAN not in text and INFINITY not in text:
+    if not may_be_bare(text):
         return text
     parsed = json.loads(text, parse_constant=lambda word: nan if word == NAN else word)
     return json_text(parsed, is_compact=True, nan=nan)

@@ -8,10 +8,10 @@ first: memory runs out at once or never, estimates only improve, and neighbours 
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Generic, TypeVar
 
-from polymeter.core.identity import canonical
+from polymeter.core.identity import OfSettings, canonical
 from polymeter.core.parts import Text
 from polymeter.core.request import Generate, GenerateImage, Request
 
@@ -90,5 +90,8 @@ def estimated_length(request: Request) -> int:
     return length
 
 
-def _frozen(extra: Any) -> Hashable:
-    return repr(canonical(extra)) if extra else None
+def _frozen(extra: Mapping[str, Any]) -> Any:
+    return _text_of(extra) if extra else None
+
+
+_text_of = OfSettings(lambda extra: repr(canonical(extra)))

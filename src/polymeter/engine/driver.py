@@ -64,6 +64,7 @@ class Driver:
         events: Events,
     ) -> None:
         self.dispatchers = dict(dispatchers)
+        self._roles = dispatchers.keys() - {MODEL_ROLE, OWN_PROMPT_ROLE}
         self.outcome = Outcome()
         self.scores = LiveScores()
         self.worker = RolloutWorker(door, self._asker)
@@ -274,7 +275,7 @@ class Driver:
                 known.append(one)
             else:
                 fresh.setdefault(one.role, []).append(one)
-                one.weight = one.running.task.weigh(one.request)
+                one.weight = one.running.task.weigh(one.request) if one.may_show else 0
                 self._held_bytes += one.weight
         for role, ones in fresh.items():
             self.dispatchers[role].add(ones)
@@ -299,16 +300,9 @@ class Driver:
             self._continue(ready)
 
     def _count(self, asked: PendingRequest) -> None:
-        running, response = asked.running, asked.response
-        running.task.learn_image(asked.request)
-        kept_bytes = 0
-        for image in asked.request.images():
-            image.release()
-            kept_bytes += image.held_bytes()
-        if asked.waiter is None and kept_bytes > running.held_bytes:
-            self._held_bytes += kept_bytes - running.held_bytes
-            running.held_bytes = kept_bytes
-        self._held_bytes -= asked.weight
+        response = asked.response
+        if asked.may_show:
+            self._count_images(asked)
         self._trimmer.freed(asked.weight + drawn_bytes(response))
         if response is None or response.error is not None:
             return
@@ -317,6 +311,18 @@ class Driver:
             if output.usage is not None:
                 self.outcome.usage["input_tokens"] += int(output.usage.input_tokens or 0)
                 self.outcome.usage["output_tokens"] += int(output.usage.output_tokens or 0)
+
+    def _count_images(self, asked: PendingRequest) -> None:
+        """Let go of the images that a request has shown, and count what its sample still holds of them."""
+        running, kept_bytes = asked.running, 0
+        running.task.learn_image(asked.request)
+        for image in asked.request.images():
+            image.release()
+            kept_bytes += image.held_bytes()
+        if asked.waiter is None and kept_bytes > running.held_bytes:
+            self._held_bytes += kept_bytes - running.held_bytes
+            running.held_bytes = kept_bytes
+        self._held_bytes -= asked.weight
 
     def _end(self, ended: Sequence[EndedSample]) -> None:
         self._n_in_play -= len(ended)
@@ -359,9 +365,7 @@ class Driver:
             dispatcher.poke(is_quiet=is_quiet or role not in (MODEL_ROLE, OWN_PROMPT_ROLE))
 
     def _asker(self, running: RunningSample) -> SampleRoleClient:
-        return SampleRoleClient(
-            running, self.dispatchers.keys() - {MODEL_ROLE, OWN_PROMPT_ROLE}, self._door, self._guests, self._asked
-        )
+        return SampleRoleClient(running, self._roles, self._door, self._guests, self._asked)
 
     def _asked(self, asked: PendingRequest) -> None:
         with self._count_lock:

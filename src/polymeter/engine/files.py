@@ -51,8 +51,9 @@ class FilesOfRun:
                 for part in message.parts:
                     if not isinstance(part, Text):
                         part.note_files(noted)
-        for medium in asked.request.media():
-            medium.note_files(noted)
+        if asked.may_show:
+            for medium in asked.request.media():
+                medium.note_files(noted)
         states = self._states(noted) if noted else ()
         return FilesBehind(states, _shown(asked.request)) if states else None
 

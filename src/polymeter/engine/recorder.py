@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from polymeter.core.codec import NotExactError, compact_json, encode, jsonable
@@ -149,7 +150,7 @@ class Recorder:
                     task.number,
                     sample.index,
                     sample.id,
-                    json.dumps(sample.subset) if sample.subset else "",
+                    _write_subset(sample.subset),
                     sample.cluster,
                     end.status.value,
                     _write_error(end.error),
@@ -161,6 +162,11 @@ class Recorder:
         self._writer.put("turns", turns)
         self._writer.put("scores", scores)
         self._writer.put("samples", samples)
+
+
+@lru_cache(maxsize=1024)
+def _write_subset(subset: tuple[str, ...]) -> str:
+    return json.dumps(subset) if subset else ""
 
 
 def _write_error(error: Error | None) -> str | None:

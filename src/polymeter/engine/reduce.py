@@ -31,6 +31,8 @@ from polymeter.store.wire import read_response, read_score
 REDUCTION = -1
 """Index, in the journal, of what a reduction asks."""
 
+_RESPONSES_AT_ONCE = 256
+
 Again = Callable[[RunningTask, int, Journal], "Score | None"]
 """Scores a sample again from its stored answers; ``None`` when it has no score any more, which it has written down."""
 
@@ -49,6 +51,8 @@ class Rows:
         self._again = again
         self.subsets: dict[tuple[str, ...], bool] = {}
         """Whether any row of each subset has a score, of the rows that were read."""
+        self._bodies: dict[int, list[str]] = {}
+        self._next_asked = -1
         self.patterns: Patterns | None = None
         """What the scored rows have in common, once all were read."""
 
@@ -60,7 +64,8 @@ class Rows:
                 scored = self._row(row)
                 if scored.score is not None:
                     values.add(scored.score)
-                    self._task.scorers.update(dict.fromkeys(scored.score.scorers))
+                    if scored.score.scorers:
+                        self._task.scorers.update(dict.fromkeys(scored.score.scorers))
                 self.subsets[row.subset] = self.subsets.get(row.subset, False) or scored.score is not None
                 if patterns is not None and scored.score is not None:
                     patterns.add(scored.score)
@@ -79,7 +84,11 @@ class Rows:
         return self._again(self._task, row.index, self._journal)
 
     def _responses(self, index: int) -> tuple[Response, ...]:
-        return tuple(read_response(body, self._media.load) for body in self._journal.turns(self._task.name, index))
+        if index not in self._bodies:
+            n = _RESPONSES_AT_ONCE if index == self._next_asked else 1  # whoever asks for a second one asks for all
+            self._bodies = self._journal.turns_between(self._task.name, index, index + n)
+        self._next_asked = index + 1
+        return tuple([read_response(body, self._media.load) for body in self._bodies[index]])
 
 
 def reduce_task(

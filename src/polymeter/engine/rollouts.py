@@ -45,7 +45,7 @@ class _Returned:
 @dataclass(slots=True)
 class ChunkProgress:
     """What a chunk of samples came to: requests to ask, and ends. ``left`` are those not advanced yet: the chunk turned
-    out to be too large or too slow to be advanced one after the other.
+    out to be too large or too slow to be advanced one after the other, or a model waits for the lock.
     """
 
     asked: list[PendingRequest] = field(default_factory=list)
@@ -114,7 +114,7 @@ class RolloutWorker:
                 self._advance(running, progressed)
                 n_advanced += 1
                 took_s = time.perf_counter() - started
-                if task.asks_judges or took_s > LONGEST_CHUNK_S:
+                if task.asks_judges or took_s > LONGEST_CHUNK_S or self._door.is_wanted:
                     progressed.left = running_samples[n_advanced:]
                     break
             task.learn(n_advanced, took_s, time.thread_time() - started_cpu)
@@ -146,7 +146,7 @@ class RolloutWorker:
             UnscoredError: A judge that it asked could not answer, or gave no verdict.
         """
         task, asker = running.task, self._make_asker(running)
-        doing = f"Scoring a sample of task {task.name!r}"
+        doing = task.doing["Scoring"]
         with (
             noting(running.files, is_own_file),
             self._guarded(task, running.sample.id, "score"),
@@ -169,11 +169,8 @@ class RolloutWorker:
         return replace(score, scorers=tuple(running.scorers)) if running.scorers else score
 
     def _advance(self, running: RunningSample, progressed: ChunkProgress) -> None:
-        failed = [
-            asked.response
-            for asked in running.waiting
-            if asked.response is not None and asked.response.error is not None
-        ]
+        waiting = running.waiting
+        failed = [one.response for one in waiting if one.response is not None and one.response.error is not None]
         if failed:
             running.generator.close()
             error = failed[0].error
@@ -193,7 +190,7 @@ class RolloutWorker:
         role = OWN_PROMPT_ROLE if isinstance(requests, OwnPrompt) else MODEL_ROLE
         try:
             # What is shown is identity, and may not be there; what task code puts in a request may have none.
-            with boundary(DataError, f"Asking for a sample of task {running.task.name!r}"):
+            with boundary(DataError, running.task.doing["Asking for"]):
                 asked_now: tuple[Request | OwnPrompt, ...] = (requests,) if running.is_single else tuple(requests)
                 running.waiting = [running.ask(role, request, slot) for slot, request in enumerate(asked_now)]
         except PolymeterError as error:
@@ -219,7 +216,7 @@ class RolloutWorker:
         elif running.steps:
             sent = ()
         running.steps += 1
-        doing = f"Playing a sample of task {running.task.name!r}"
+        doing = running.task.doing["Playing"]
         with (
             noting(running.files, is_own_file),
             self._guarded(running.task, running.sample.id, step_label(running.steps)),

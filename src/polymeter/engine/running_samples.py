@@ -8,7 +8,7 @@ waits), which decides how many share a thread hop and how many may be in memory.
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,6 +65,8 @@ class RunningTask:
             together.
         scorers: What its scores were measured with, and in whose place, as scoring has reported it.
         values: How many of its samples have a value, since its rows were read to their end; ``None``: they were not.
+        name: The task's name.
+        doing: What is done to its samples, for messages.
     """
 
     task: Task
@@ -85,11 +87,12 @@ class RunningTask:
     n_timed: int = 0
     waiting_share: float = 0.0
     score_s: float = 0.0
+    name: str = field(init=False)
+    doing: Mapping[str, str] = field(init=False)
 
-    @property
-    def name(self) -> str:
-        """The task's name."""
-        return self.task.spec.name
+    def __post_init__(self) -> None:
+        self.name = self.task.spec.name
+        self.doing = {what: f"{what} a sample of task {self.name!r}" for what in ("Playing", "Asking for", "Scoring")}
 
     @property
     def is_text_only(self) -> bool:
@@ -167,7 +170,7 @@ class RunningTask:
 @dataclass(slots=True, eq=False)
 class PendingRequest:
     """A request on its way. ``waiter`` is set for a request made through an RoleClient, whose caller is waiting;
-    ``batch_key`` by a dispatcher that makes batches.
+    ``batch_key`` by a dispatcher that makes batches. ``may_show``: whether the request may carry media.
     """
 
     running: RunningSample
@@ -182,6 +185,7 @@ class PendingRequest:
     response: Response | None = None
     waiter: threading.Event | None = None
     batch_key: Hashable = None
+    may_show: bool = True
 
     @property
     def to_model(self) -> Request:
@@ -231,7 +235,8 @@ class RunningSample:
 
     def ask(self, role: str, request: Request | OwnPrompt, slot: int = 0) -> PendingRequest:
         """Number a request within this sample, and note the files that its media come from."""
-        for medium in request.media():
+        media = list(request.media())
+        for medium in media:
             medium.note_files(self.files)
         mark = own_prompt_fingerprint() if isinstance(request, OwnPrompt) else request_fingerprint(request)
         with self.lock:
@@ -239,7 +244,7 @@ class RunningSample:
             self.occurrences[role, mark] = occurrence + 1
             self.turns += role != OWN_PROMPT_ROLE  # prompts are no turns: answers are numbered as without them
             turn = 0 if role == OWN_PROMPT_ROLE else self.turns
-            return PendingRequest(self, role, request, mark, occurrence, turn, slot)
+            return PendingRequest(self, role, request, mark, occurrence, turn, slot, may_show=bool(media))
 
 
 @dataclass(frozen=True, slots=True)

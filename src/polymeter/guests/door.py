@@ -32,6 +32,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _PROCESS_LOCK = threading.Lock()
+_waiting_models: set[int] = set()
+"""Threads on which a model waits for the lock."""
 
 
 class _Here(threading.local):
@@ -107,6 +109,11 @@ class Door:
         with _locked():
             yield
 
+    @property
+    def is_wanted(self) -> bool:
+        """Whether a model waits for the lock, so that whoever holds it for several hooks should let go of it."""
+        return bool(_waiting_models)
+
     @contextmanager
     def hook_from_model(self, task: str, sample: str, step: str) -> Iterator[None]:
         """Call a hook inside this that a model asks for, on whatever thread: alone like any other, but on generators of
@@ -116,7 +123,7 @@ class Door:
             yield
             return
         seed = seed_for(self._run_seed, task, sample, step)
-        with _locked(), in_mode("hook"), own_generators(seed), self._watched(task, sample, step):
+        with _locked(is_model=True), in_mode("hook"), own_generators(seed), self._watched(task, sample, step):
             yield
 
     @contextmanager
@@ -200,8 +207,14 @@ def random_state_kept() -> Iterator[None]:
 
 
 @contextmanager
-def _locked() -> Iterator[None]:
-    _acquire()
+def _locked(*, is_model: bool = False) -> Iterator[None]:
+    if is_model:
+        _waiting_models.add(threading.get_ident())
+    try:
+        _acquire()
+    finally:
+        if is_model:
+            _waiting_models.discard(threading.get_ident())
     try:
         yield
     finally:

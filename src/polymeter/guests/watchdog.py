@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import FrameType
 
 from polymeter.core.errors import outside_of_polymeter
@@ -24,33 +23,25 @@ _LOOKS = 4
 """How often the watchdog looks within one time limit."""
 
 
-@dataclass(slots=True, eq=False)
 class _Call:
-    """A hook at work."""
+    """A hook at work, watched for as long as the block lasts. A class and not a generator, because each sample passes
+    through several.
+    """
 
-    task: str
-    sample: str
-    hook: str
-    began: float = 0.0
-    is_waiting: bool = False
-    is_named: bool = False
+    __slots__ = ("_calls", "_thread", "_waiting", "began", "hook", "is_named", "is_waiting", "sample", "task")
 
-
-class _Watch:
-    """Watches one call of a hook. A class and not a generator, because each sample passes through several."""
-
-    __slots__ = ("_call", "_calls", "_thread", "_waiting")
-
-    def __init__(self, calls: dict[int, _Call], call: _Call) -> None:
-        self._calls, self._call = calls, call
+    def __init__(self, calls: dict[int, _Call], task: str, sample: str, hook: str) -> None:
+        self._calls = calls
+        self.task, self.sample, self.hook = task, sample, hook
+        self.is_waiting = self.is_named = False
 
     def __enter__(self) -> None:
-        self._thread = threading.get_ident()
+        thread = self._thread = threading.get_ident()
         # A hook that waits may have left the door for another one of its thread, as a reduction does that replays a
         # sample again.
-        self._waiting = self._calls.get(self._thread)
-        self._call.began = time.monotonic()
-        self._calls[self._thread] = self._call
+        self._waiting = self._calls.get(thread)
+        self.began = time.monotonic()
+        self._calls[thread] = self
 
     def __exit__(self, *_: object) -> None:
         if self._waiting is None:
@@ -76,11 +67,11 @@ class Watchdog:
         self._closed = threading.Event()
         self._is_watching = False
 
-    def watching(self, task: str, sample: str, hook: str) -> _Watch:
+    def watching(self, task: str, sample: str, hook: str) -> _Call:
         """Watch a hook of this thread for as long as the block lasts."""
         if not self._is_watching:
             self._begin()
-        return _Watch(self._calls, _Call(task, sample, hook))
+        return _Call(self._calls, task, sample, hook)
 
     @contextmanager
     def waiting(self) -> Iterator[None]:

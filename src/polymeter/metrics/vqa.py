@@ -60,6 +60,8 @@ class EvalAIAnswerProcessor:
         has_commas = self.COMMA_STRIP.search(in_text) is not None
         out = in_text
         for mark in self.PUNCTUATIONS:
+            if mark not in in_text:
+                continue
             is_beside_space = f"{mark} " in in_text or f" {mark}" in in_text
             out = out.replace(mark, "" if is_beside_space or has_commas else " ")
         return self.PERIOD_STRIP.sub("", out, count=_MOST_STOPS)

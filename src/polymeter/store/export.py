@@ -13,7 +13,7 @@ from typing import Any
 
 from polymeter.core.codec import compact_json, decode, jsonable
 from polymeter.core.files import replacing
-from polymeter.core.json_text import as_number, json_text, strict
+from polymeter.core.json_text import as_number, json_text, may_be_bare, strict
 from polymeter.core.places import file_name, stored_at
 from polymeter.core.sources import digest
 from polymeter.core.spread import is_bounded
@@ -215,11 +215,12 @@ def sample_lines(
             current = next(exchanges, None)
         own: Iterable[Any] = ()
         if current is not None and current[0] == row.index:
-            own = current[1]
+            own = list(current[1])
         doc = row.doc or "null"
-        if is_strict:
-            doc, own = strict(doc, nan=None), [_strict_exchange(exchange) for exchange in own]
         parts = ",".join([_exchange(exchange, address_of) for exchange in own])
+        if is_strict and may_be_bare(doc, parts):
+            doc = strict(doc, nan=None)
+            parts = ",".join([_exchange(_strict_exchange(exchange), address_of) for exchange in own])
         yield f'{_head(row, is_strict)}{_BEFORE_ROW}{doc},"exchanges":[{parts}]}}'
 
 

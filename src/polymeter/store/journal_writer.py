@@ -195,8 +195,8 @@ class JournalWriter:
         """Rows of a table other than ``turns`` with the part that writes them, and their checksums."""
         if table == "requests":
             return [(*row, checksum(row)) for row in rows]
-        part = self._part
-        return [(*row, part, self._checksum(*row, part)) for row in rows]
+        part, names = self._part, self._names
+        return [(*row, part, checksum((names.get(row[0], row[0]), *row[1:], part))) for row in rows]
 
     def _drain(
         self, gather_s: float

@@ -12,7 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.codec import NotExactError, compact_json, decode, encode, json_encoder, jsonable
+from polymeter.core.codec import (
+    NotExactError,
+    compact_json,
+    decode,
+    encode,
+    encode_plain,
+    json_encoder,
+    json_string,
+    jsonable,
+    parse_json,
+)
+from polymeter.core.identity import OfSettings
 from polymeter.core.opened_files import FileState
 from polymeter.core.parts import Audio, Image, Media, Part, Text, Video
 from polymeter.core.request import (
@@ -97,7 +108,7 @@ def write_response(response: Response, keep_image: Callable[[Any], str], files: 
 
 def read_response(body: str, load_image: LoadImage, path_of: PathOf = Path) -> Response:
     """The answer in a text from ``write_response``. ``path_of`` gives the path of a kept input by its name."""
-    value = json.loads(body)
+    value = parse_json(body)
     outputs = tuple(_read_output(output, load_image, path_of) for output in value["outputs"])
     return Response(outputs, latency_ms=value.get("latency_ms"), is_cached=True)
 
@@ -124,26 +135,27 @@ def read_states(text: str) -> tuple[FileState, ...]:
 
 def write_score(score: Score) -> WrittenScore:
     """A score as JSON; an approximation if a value cannot be restored exactly."""
-    details: dict[str, Any] = {}
-    for name in ("target", "answer", "explanation"):
-        value = getattr(score, name)
-        if value is not None:
-            details[name] = str(value)
-    if score.log:
-        details["log"] = jsonable(dict(score.log))
-    if score.judge_calls:
-        details["judge_calls"] = list(score.judge_calls)
-    if score.judge_rules:
-        details["judge_rules"] = list(score.judge_rules)
-    if score.scorers:
-        details["scorers"] = [list(scorer) for scorer in score.scorers]
-    tail = encode(details)
     pairs = [[metric, name, value] for (metric, name), value in score.values.items()]
     try:
         values, is_exact = encode(pairs), True
     except NotExactError:
         values, is_exact = encode(jsonable(pairs)), False
-    return WrittenScore(f'{{"values":{values}{"," if details else ""}{tail[1:]}', is_exact)
+    pieces = [f'{{"values":{values}']
+    if score.target is not None:
+        pieces.append(f'"target":{json_string(str(score.target))}')
+    if score.answer is not None:
+        pieces.append(f'"answer":{json_string(str(score.answer))}')
+    if score.explanation is not None:
+        pieces.append(f'"explanation":{json_string(str(score.explanation))}')
+    if score.log:
+        pieces.append(f'"log":{encode_plain(jsonable(dict(score.log)))}')
+    if score.judge_calls:
+        pieces.append(f'"judge_calls":{compact_json(list(score.judge_calls))}')
+    if score.judge_rules:
+        pieces.append(f'"judge_rules":{compact_json(list(score.judge_rules))}')
+    if score.scorers:
+        pieces.append(f'"scorers":{compact_json([list(scorer) for scorer in score.scorers])}')
+    return WrittenScore(f"{','.join(pieces)}}}", is_exact)
 
 
 def read_score(body: str) -> Score:
@@ -180,8 +192,11 @@ def _write_parameters(request: Request) -> dict[str, Any]:
     if parameters.seed is not None:
         body["seeds"] = [parameters.seed]
     if parameters.extra:
-        body["extra"] = without_secrets(jsonable(dict(parameters.extra)))
+        body["extra"] = _written_extra(parameters.extra)
     return body
+
+
+_written_extra = OfSettings(lambda extra: without_secrets(jsonable(dict(extra))))
 
 
 def _write_output(output: Output, keep_image: Callable[[Any], str]) -> dict[str, Any]:

@@ -114,7 +114,9 @@ def task_of(
 
     def score(sample: Sample, rollout: Rollout) -> Score:
         prediction = prediction_of(spec.name, parameters, rollout.responses)
-        return sample_score(dataset, line(sample.index), prediction, judge, answer_of(sample.doc))
+        # A row takes longer to make than anything else here, and is only read by those who score it.
+        row = None if dataset.evaluate_sample is None else line(sample.index)
+        return sample_score(dataset, row, prediction, judge, answer_of(sample.doc))
 
     settings = [_VERSION, options.judge_args, options.circular, options.detector]
     settings += [options.predict_only, options.failed_as_text, *([options.arguments] if options.arguments else [])]
