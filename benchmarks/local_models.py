@@ -123,7 +123,7 @@ def generation(model: Any, by_hand: ByHand) -> None:
 
 
 def mixed_lengths(model: Any, by_hand: ByHand) -> None:
-    """Answers of 1 to 160 tokens, 40 on average, eight rows at a time, compared with a hand-written loop over batches of eight."""
+    """Answers of 1 to 160 tokens, eight rows at a time, compared with a hand-written loop over batches of eight."""
     asked = questions(N_MIXED)
 
     def static() -> list[str]:
@@ -139,12 +139,12 @@ def mixed_lengths(model: Any, by_hand: ByHand) -> None:
             )
         ]
 
+    extra = {"eos_token_id": list(ENDS)}
     model.at_once = N_QUESTIONS
     seconds, given = in_turn(
-        {"hand": static, "ours": lambda: answers(model, asked, N_MIXED_TOKENS, {"eos_token_id": list(ENDS)})},
-        N_ROUNDS // 3,
+        {"hand": static, "ours": lambda: answers(model, asked, N_MIXED_TOKENS, extra)}, N_ROUNDS // 3
     )
-    alone = [answers(model, [one], N_MIXED_TOKENS, {"eos_token_id": list(ENDS)})[0] for one in asked]
+    alone = [answers(model, [one], N_MIXED_TOKENS, extra)[0] for one in asked]
     same = sum(one == other for one, other in zip(given["ours"], alone, strict=True))
     show(
         f"{N_MIXED} answers of mixed lengths, batch {N_QUESTIONS}",
