@@ -5,6 +5,7 @@ functions that need them.
 """
 
 from polymeter.data.rows import DatasetRows, ListRows, Rows, make_rows
-from polymeter.data.source import Source, open_splits
+from polymeter.data.source import Source, open_splits, open_written
+from polymeter.data.written import written_cell
 
-__all__ = ["DatasetRows", "ListRows", "Rows", "Source", "make_rows", "open_splits"]
+__all__ = ["DatasetRows", "ListRows", "Rows", "Source", "make_rows", "open_splits", "open_written", "written_cell"]
