@@ -43,7 +43,7 @@ class Mistake:
     words: str = RUN
     says: tuple[str, ...] = ()
     at: str = ""
-    files: dict[str, str] = field(default_factory=dict)
+    files: dict[str, str | bytes] = field(default_factory=dict)
     code: int = 2
 
 
@@ -103,6 +103,30 @@ DATA = [
         says=("csv files cannot be read", "line 3"),
         at=f"{MINE}:3",
         files={"mine/capitals.csv": "country,capital\nFrance,Paris\nJapan,Tokyo,x\n"},
+    ),
+    Mistake(
+        "a CSV in another encoding",
+        says=("capitals.csv is not written in UTF-8: line 1 has the byte 0xe9", "encoding: cp1252"),
+        at=f"{MINE}:3",
+        files={"mine/capitals.csv": "caf\xe9,capital\nFlore,Paris\n".encode("cp1252")},
+    ),
+    Mistake(
+        "types of columns",
+        says=("'features' cannot be written in YAML", "compared as they are written"),
+        at=f"{MINE}:3",
+        files=written("{data_files: {test: capitals.csv}}", "{data_files: capitals.csv, features: {capital: string}}"),
+    ),
+    Mistake(
+        "no answer in any row",
+        says=("'capital', the target of task 'capitals', is empty in all 2 rows",),
+        at=f"{MINE}:6",
+        files={"mine/capitals.csv": "country,capital\nFrance,\nJapan,\n"},
+    ),
+    Mistake(
+        "a row without an answer",
+        says=("1 of 2 rows have no 'capital', which is their target (row 2)", "Row 2 has no target"),
+        files={"mine/capitals.csv": "country,capital\nFrance,75.50\nJapan,\n"},
+        code=1,
     ),
     Mistake(
         "a misspelt file",
